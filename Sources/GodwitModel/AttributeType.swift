@@ -1,0 +1,78 @@
+/// The type of an attribute, as Core Data's `NSAttributeType`.
+///
+/// The raw value is the number Core Data hashes and archives
+/// (`version-hash` rules, `.mom` key `NSAttributeType`).
+public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
+  /// No type; legal for transient attributes only.
+  case undefined = 0
+  case integer16 = 100
+  case integer32 = 200
+  case integer64 = 300
+  case decimal = 400
+  case double = 500
+  case float = 600
+  case string = 700
+  case boolean = 800
+  /// Seconds since 2001-01-01T00:00:00Z.
+  case date = 900
+  case binary = 1000
+  case uuid = 1100
+  case uri = 1200
+  /// Opaque bytes that a value transformer made; carried untouched.
+  case transformable = 1800
+  case objectID = 2000
+  case composite = 2100
+
+  /// The spelling in Xcode's model files (`attributeType`), also used in messages.
+  public var xcodeName: String {
+    switch self {
+    case .undefined: "Undefined"
+    case .integer16: "Integer 16"
+    case .integer32: "Integer 32"
+    case .integer64: "Integer 64"
+    case .decimal: "Decimal"
+    case .double: "Double"
+    case .float: "Float"
+    case .string: "String"
+    case .boolean: "Boolean"
+    case .date: "Date"
+    case .binary: "Binary"
+    case .uuid: "UUID"
+    case .uri: "URI"
+    case .transformable: "Transformable"
+    case .objectID: "ObjectID"
+    case .composite: "Composite"
+    }
+  }
+
+  /// The type that Xcode's `attributeType` names, or nil when it names none.
+  public init?(xcodeName: String) {
+    guard let type = Self.allCases.first(where: { $0.xcodeName == xcodeName }) else { return nil }
+    self = type
+  }
+
+  public var isInteger: Bool {
+    switch self {
+    case .integer16, .integer32, .integer64: true
+    default: false
+    }
+  }
+
+  /// Whether values are numbers: integers, decimal, double, float.
+  public var isNumeric: Bool {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float: true
+    default: false
+    }
+  }
+
+  /// The values an integer attribute can hold; nil for other types.
+  public var integerRange: ClosedRange<Int64>? {
+    switch self {
+    case .integer16: Int64(Int16.min)...Int64(Int16.max)
+    case .integer32: Int64(Int32.min)...Int64(Int32.max)
+    case .integer64: Int64.min...Int64.max
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/// A value expression, Core Data's `NSExpression`.
+///
+/// A tree of nodes, each with the range of the text it was parsed from. Equality ignores ranges.
+/// Back ends (print, check, evaluate, lower) are extensions or types of their own.
+public struct Expression: Sendable {
+  /// UTF-8 offsets into the parsed text; empty at 0 for an expression built in code.
+  public typealias TextRange = Range<Int>
+
+  public indirect enum Node: Sendable, Hashable {
+    case constant(AttributeValue)
+    /// `SELF`: the object the expression is evaluated with.
+    case evaluatedObject
+    /// `$source`, `$manager`, …, without the `$`.
+    case variable(String)
+    /// `base.a.b.@count`; a nil base means the evaluated object (`age` in a filter).
+    case keyPath(base: Expression?, segments: [String])
+    /// `a + b` and the like.
+    case arithmetic(ArithmeticOperator, Expression, Expression)
+    /// `-a`.
+    case negation(Expression)
+    /// `{a, b, c}`.
+    case aggregate([Expression])
+    /// A built-in function in NSExpression's spelling: `uppercase:` with one argument, and so on.
+    case function(name: String, arguments: [Expression])
+    /// `FUNCTION(operand, "selector:", …)`, used with `$manager` and `$entityPolicy`.
+    case call(operand: Expression, selector: String, arguments: [Expression])
+    /// `TERNARY(predicate, then, else)`.
+    case ternary(Predicate, Expression, Expression)
+    /// `SUBQUERY(collection, $x, predicate)`.
+    case subquery(collection: Expression, variable: String, predicate: Predicate)
+    /// `CAST(expression, "type")`.
+    case cast(Expression, type: String)
+  }
+
+  public enum ArithmeticOperator: String, Sendable, Hashable, CaseIterable {
+    case add = "+"
+    case subtract = "-"
+    case multiply = "*"
+    case divide = "/"
+    case power = "**"
+  }
+
+  public var node: Node
+  public var range: TextRange
+
+  public init(_ node: Node, range: TextRange = 0..<0) {
+    self.node = node
+    self.range = range
+  }
+}
+
+extension Expression: Hashable {
+  public static func == (a: Expression, b: Expression) -> Bool { a.node == b.node }
+  public func hash(into hasher: inout Hasher) { hasher.combine(node) }
+}

@@ -1,0 +1,92 @@
+/// What went wrong, where, why, what to do about it, and what is safe.
+///
+/// Every target reports through this one type, so that a caller has one thing to catch and the
+/// command line one thing to print. The code decides the exit status (`Code.rawValue`).
+/// Messages are lower case and read *cannot <do> <what>: expected <x>, found <y>*. User data
+/// (attribute values) never stands in a message unless the caller asked for it.
+public struct GodwitError: Error, Sendable, Equatable {
+  /// The kind of failure; the raw value is the exit status of the command line (sysexits).
+  public enum Code: Int32, Sendable {
+    case findings = 4
+    case usage = 64
+    /// The source data is wrong: corrupt, not a Core Data store, invalid rows.
+    case dataWrong = 65
+    /// A store, model, mapping or manifest is missing or unreadable.
+    case missingInput = 66
+    /// No model fits the store, or no path between the versions.
+    case noPath = 69
+    /// A bug in Godwit.
+    case internalBug = 70
+    /// The destination cannot be created, or belongs to another job.
+    case cannotCreate = 73
+    /// I/O failed or the disk is full; the run can be resumed.
+    case inputOutput = 74
+    /// Stopped at a checkpoint; the run can be resumed.
+    case stopped = 75
+    case permission = 77
+    /// The manifest or a mapping file is wrong.
+    case configuration = 78
+    case interrupted = 130
+    case terminated = 143
+  }
+
+  /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
+  public struct Location: Sendable, Hashable {
+    public var file: String
+    public var line: Int
+    public var column: Int
+
+    public init(file: String, line: Int, column: Int) {
+      self.file = file
+      self.line = line
+      self.column = column
+    }
+  }
+
+  public var code: Code
+  /// One sentence without a final full stop.
+  public var message: String
+  public var location: Location?
+  /// Step, pass, stage, mapping, chunk; or the object concerned. Printed as `where`.
+  public var site: String?
+  /// Printed as `cause`. May span lines (an expression with a caret under the token).
+  public var cause: String?
+  /// What to do next. Printed as `try`.
+  public var remedy: String?
+  /// What is durable or untouched. Printed as `safe`.
+  public var safe: String?
+
+  public init(
+    _ code: Code, _ message: String, location: Location? = nil, site: String? = nil,
+    cause: String? = nil, remedy: String? = nil, safe: String? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.location = location
+    self.site = site
+    self.cause = cause
+    self.remedy = remedy
+    self.safe = safe
+  }
+}
+
+extension GodwitError: CustomStringConvertible {
+  /// The error as the user sees it, without the leading `godwit: `.
+  public var description: String {
+    var text = ""
+    if let location { text += "\(location.file):\(location.line):\(location.column): " }
+    text += message
+    for (label, value) in [("where", site), ("cause", cause), ("try", remedy), ("safe", safe)] {
+      guard let value else { continue }
+      let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
+      for (index, line) in lines.enumerated() {
+        let head =
+          index == 0
+          ? label + String(repeating: " ", count: 8 - label.count)
+          : String(repeating: " ", count: 8)
+        text += "\n  \(head)\(line)"
+      }
+    }
+    return text
+  }
+}

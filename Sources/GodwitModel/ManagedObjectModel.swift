@@ -1,0 +1,222 @@
+/// A model version: entities, their properties and inheritance, Core Data's `NSManagedObjectModel`.
+///
+/// A value: build it in code or read it with `GodwitXcode`. `init` checks that names resolve and
+/// that inheritance has no cycle, so every query below is total for the names the model has.
+public struct ManagedObjectModel: Sendable, Hashable {
+  /// What messages call the model: a version name, for example `Peoplizer 3`.
+  public let name: String
+  /// In name order (case-insensitive, then by byte), the order of entity numbers among siblings.
+  public let entities: [EntityDescription]
+  public let versionIdentifiers: [String]
+  /// Configuration name to entity names. The default configuration (all entities) is not listed.
+  public let configurations: [String: [String]]
+  public let fetchRequestTemplates: [FetchRequestTemplate]
+  /// Composite type name to its attributes.
+  public let composites: [String: [AttributeDescription]]
+
+  private let indexByName: [String: Int]
+  private let subentityNames: [String: [String]]
+
+  /// - Throws: code `.missingInput` when a name is used twice, a parent, destination or inverse
+  ///   is unknown, inheritance runs in a circle, or a property overrides one of another kind.
+  public init(
+    name: String, entities: [EntityDescription], versionIdentifiers: [String] = [],
+    configurations: [String: [String]] = [:],
+    fetchRequestTemplates: [FetchRequestTemplate] = [],
+    composites: [String: [AttributeDescription]] = [:]
+  ) throws {
+    self.name = name
+    self.entities = entities.sorted { Self.precedes($0.name, $1.name) }
+    self.versionIdentifiers = versionIdentifiers
+    self.configurations = configurations
+    self.fetchRequestTemplates = fetchRequestTemplates
+    self.composites = composites
+    var index: [String: Int] = [:]
+    for (position, entity) in self.entities.enumerated() {
+      guard index.updateValue(position, forKey: entity.name) == nil else {
+        throw Self.broken(name, "entity '\(entity.name)' is defined twice")
+      }
+    }
+    indexByName = index
+    var children: [String: [String]] = [:]
+    for entity in self.entities {
+      if let parent = entity.superentityName {
+        children[parent, default: []].append(entity.name)
+      }
+    }
+    subentityNames = children
+    try check()
+  }
+
+  /// The order of entity names: case-insensitive first, then by byte.
+  public static func precedes(_ a: String, _ b: String) -> Bool {
+    let (x, y) = (a.lowercased(), b.lowercased())
+    return x == y ? Text(a) < Text(b) : Text(x) < Text(y)
+  }
+
+  // MARK: Entities
+
+  public func entity(_ name: String) -> EntityDescription? {
+    indexByName[name].map { entities[$0] }
+  }
+
+  public var entityNames: [String] { entities.map(\.name) }
+
+  /// Direct subentities, in name order.
+  public func subentities(of name: String) -> [EntityDescription] {
+    (subentityNames[name] ?? []).compactMap(entity)
+  }
+
+  public func hasSubentities(_ name: String) -> Bool { subentityNames[name] != nil }
+
+  /// The entity and its ancestors, the entity first.
+  public func lineage(of name: String) -> [EntityDescription] {
+    var line: [EntityDescription] = []
+    var next = entity(name)
+    while let current = next, line.count <= entities.count {
+      line.append(current)
+      next = current.superentityName.flatMap(entity)
+    }
+    return line
+  }
+
+  /// The topmost ancestor, whose table holds the entity's rows; the entity itself when it is a root.
+  public func root(of name: String) -> EntityDescription? { lineage(of: name).last }
+
+  /// The entity and all its descendants, depth first, siblings in name order.
+  public func family(of name: String) -> [EntityDescription] {
+    guard let entity = entity(name) else { return [] }
+    return [entity] + subentities(of: name).flatMap { family(of: $0.name) }
+  }
+
+  public func isKind(_ name: String, of ancestor: String) -> Bool {
+    lineage(of: name).contains { $0.name == ancestor }
+  }
+
+  public var rootEntities: [EntityDescription] { entities.filter { $0.superentityName == nil } }
+
+  // MARK: Properties, inherited ones included
+
+  /// Attributes of the entity and its ancestors; an override replaces the inherited one. Sorted by name.
+  public func attributes(of name: String) -> [AttributeDescription] {
+    var byName: [String: AttributeDescription] = [:]
+    for entity in lineage(of: name).reversed() {
+      for attribute in entity.attributes { byName[attribute.name] = attribute }
+    }
+    return byName.values.sorted { Text($0.name) < Text($1.name) }
+  }
+
+  /// Relationships of the entity and its ancestors; an override replaces the inherited one. Sorted by name.
+  public func relationships(of name: String) -> [RelationshipDescription] {
+    var byName: [String: RelationshipDescription] = [:]
+    for entity in lineage(of: name).reversed() {
+      for relationship in entity.relationships { byName[relationship.name] = relationship }
+    }
+    return byName.values.sorted { Text($0.name) < Text($1.name) }
+  }
+
+  public func attribute(_ property: String, of entity: String) -> AttributeDescription? {
+    for ancestor in lineage(of: entity) {
+      if let found = ancestor.attributes.first(where: { $0.name == property }) { return found }
+    }
+    return nil
+  }
+
+  public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
+    for ancestor in lineage(of: entity) {
+      if let found = ancestor.relationships.first(where: { $0.name == property }) { return found }
+    }
+    return nil
+  }
+
+  /// The entity in the lineage that first declares the property (nearest the root), which decides its column.
+  public func declaringEntity(of property: String, in entity: String) -> EntityDescription? {
+    lineage(of: entity).last { ancestor in
+      ancestor.attributes.contains { $0.name == property }
+        || ancestor.relationships.contains { $0.name == property }
+    }
+  }
+
+  /// The inverse of a relationship, seen from the relationship's destination entity.
+  public func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
+    relationship.inverseName.flatMap {
+      self.relationship(
+        $0, of: relationship.inverseEntityName ?? relationship.destinationEntityName)
+        ?? self.relationship($0, of: relationship.destinationEntityName)
+    }
+  }
+
+  /// Uniqueness constraints in force on an entity: its own and its ancestors'.
+  public func uniquenessConstraints(of name: String) -> [(entity: String, properties: [String])] {
+    lineage(of: name).reversed().flatMap { entity in
+      entity.uniquenessConstraints.map { (entity.name, $0) }
+    }
+  }
+
+  /// The names of all attributes and relationships, inherited ones included.
+  public func propertyNames(of name: String) -> [String] {
+    attributes(of: name).map(\.name) + relationships(of: name).map(\.name)
+  }
+
+  // MARK: Checks
+
+  private static func broken(_ model: String, _ problem: String) -> GodwitError {
+    GodwitError(
+      .missingInput, "cannot use model '\(model)': \(problem)",
+      remedy: "correct the model in Xcode's editor")
+  }
+
+  private func check() throws {
+    for entity in entities {
+      if let parent = entity.superentityName, indexByName[parent] == nil {
+        throw Self.broken(
+          name,
+          "entity '\(entity.name)' has the unknown parent '\(parent)'"
+            + Spelling.suggestion(for: parent, among: entityNames))
+      }
+      if lineage(of: entity.name).count > entities.count {
+        throw Self.broken(name, "entity '\(entity.name)' inherits from itself")
+      }
+    }
+    for entity in entities {
+      var seen: Set<String> = []
+      for property in entity.attributes.map(\.name) + entity.relationships.map(\.name)
+        + entity.fetchedProperties.map(\.name)
+      {
+        guard seen.insert(property).inserted else {
+          throw Self.broken(name, "property '\(entity.name).\(property)' is defined twice")
+        }
+      }
+      for relationship in entity.relationships {
+        let path = "\(entity.name).\(relationship.name)"
+        guard self.entity(relationship.destinationEntityName) != nil else {
+          throw Self.broken(
+            name,
+            "relationship '\(path)' leads to the unknown entity '\(relationship.destinationEntityName)'"
+              + Spelling.suggestion(for: relationship.destinationEntityName, among: entityNames))
+        }
+        if let inverse = relationship.inverseName, self.inverse(of: relationship) == nil {
+          throw Self.broken(
+            name,
+            "relationship '\(path)' names the inverse '\(inverse)', which '\(relationship.destinationEntityName)' lacks"
+          )
+        }
+      }
+      for constraint in entity.uniquenessConstraints {
+        for property in constraint
+        where attribute(property, of: entity.name) == nil
+          && relationship(property, of: entity.name) == nil
+        {
+          throw Self.broken(
+            name, "a uniqueness constraint of '\(entity.name)' names the unknown property '\(property)'")
+        }
+      }
+    }
+    for (configuration, members) in configurations {
+      for member in members where indexByName[member] == nil {
+        throw Self.broken(
+          name, "configuration '\(configuration)' lists the unknown entity '\(member)'")
+      }
+    }
+  }
+}

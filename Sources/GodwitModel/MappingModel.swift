@@ -1,0 +1,122 @@
+/// How the objects of one model version become objects of another, Core Data's `NSMappingModel`.
+public struct MappingModel: Sendable, Hashable {
+  /// Model version names as the file gives them; nil when it gives none.
+  public var sourceModelName: String?
+  public var destinationModelName: String?
+  /// In mapping order, which decides look-up order and displacement.
+  public var entityMappings: [EntityMapping]
+  /// The file it came from, for messages.
+  public var file: String?
+
+  public init(
+    sourceModelName: String? = nil, destinationModelName: String? = nil,
+    entityMappings: [EntityMapping], file: String? = nil
+  ) {
+    self.sourceModelName = sourceModelName
+    self.destinationModelName = destinationModelName
+    self.entityMappings = entityMappings
+    self.file = file
+  }
+
+  public subscript(name: String) -> EntityMapping? {
+    entityMappings.first { $0.name == name }
+  }
+}
+
+/// How the objects of one source entity become objects of one destination entity, `NSEntityMapping`.
+///
+/// Takes objects of exactly the source entity, not of its subentities.
+public struct EntityMapping: Sendable, Hashable {
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    case add, remove, copy, transform, custom
+  }
+
+  public var name: String
+  public var kind: Kind
+  public var sourceEntityName: String?
+  public var destinationEntityName: String?
+  public var filter: ParsedPredicate?
+  /// The name of a registered `EntityMigrationPolicy`.
+  public var policyName: String?
+  /// Destination attributes; one object per distinct combination of their values.
+  public var uniqueBy: [String]
+  public var attributeMappings: [AttributeMapping]
+  public var relationshipMappings: [RelationshipMapping]
+  public var userInfo: [String: String]
+  public var location: GodwitError.Location?
+
+  public init(
+    name: String, kind: Kind = .transform, source: String?, destination: String?
+  ) {
+    self.name = name
+    self.kind = kind
+    sourceEntityName = source
+    destinationEntityName = destination
+    uniqueBy = []
+    attributeMappings = []
+    relationshipMappings = []
+    userInfo = [:]
+  }
+}
+
+/// A predicate with the text it came from.
+public struct ParsedPredicate: Sendable, Hashable {
+  public var predicate: Predicate
+  public var source: SourceText
+  public init(_ predicate: Predicate, source: SourceText) {
+    self.predicate = predicate
+    self.source = source
+  }
+}
+
+/// An expression with the text it came from.
+public struct ParsedExpression: Sendable, Hashable {
+  public var expression: Expression
+  public var source: SourceText
+  public init(_ expression: Expression, source: SourceText) {
+    self.expression = expression
+    self.source = source
+  }
+}
+
+/// What a destination attribute becomes, an `NSPropertyMapping`.
+public struct AttributeMapping: Sendable, Hashable {
+  public var name: String
+  public var value: ParsedExpression
+  /// Where the attribute's name stands.
+  public var location: GodwitError.Location?
+
+  public init(name: String, value: ParsedExpression, location: GodwitError.Location? = nil) {
+    self.name = name
+    self.value = value
+    self.location = location
+  }
+}
+
+/// Which destination objects a relationship leads to, an `NSPropertyMapping`.
+public struct RelationshipMapping: Sendable, Hashable {
+  public enum Value: Sendable, Hashable {
+    /// The results of the named mapping for the objects at the key path from `$source`
+    /// (segments without `$source`; empty: `$source` itself).
+    case mapping(String, keyPath: [String])
+    /// The results of whichever mappings carried the objects of that source relationship.
+    case sourceRelationship(String)
+    case expression(ParsedExpression)
+  }
+
+  public var name: String
+  public var value: Value
+  public var location: GodwitError.Location?
+  /// Where the value's parts stand: `mapping`, `key-path`, `source-relationship`.
+  public var valueLocation: GodwitError.Location?
+
+  public init(
+    name: String, value: Value, location: GodwitError.Location? = nil,
+    valueLocation: GodwitError.Location? = nil
+  ) {
+    self.name = name
+    self.value = value
+    self.location = location
+    self.valueLocation = valueLocation
+  }
+}

@@ -1,0 +1,48 @@
+/// A piece of text the user wrote, and where, so that a complaint can point at it.
+public struct SourceText: Sendable, Hashable {
+  public var text: String
+  /// Where the first character of `text` stands; nil for text that came from no file.
+  public var location: GodwitError.Location?
+
+  public init(_ text: String, location: GodwitError.Location? = nil) {
+    self.text = text
+    self.location = location
+  }
+}
+
+/// A complaint about a part of an expression or predicate text.
+public struct ExpressionError: Error, Sendable, Hashable {
+  /// One sentence without a final full stop, for example `unknown property 'nmae' of 'Person' (did you mean 'name'?)`.
+  public var message: String
+  /// UTF-8 offsets into the text.
+  public var range: Range<Int>
+
+  public init(_ message: String, range: Range<Int>) {
+    self.message = message
+    self.range = range
+  }
+}
+
+extension GodwitError {
+  /// The complaint as a configuration error (78) with file, line, column and a caret under the token.
+  public init(_ error: ExpressionError, in source: SourceText, what: String) {
+    let bytes = Array(source.text.utf8)
+    let start = min(max(error.range.lowerBound, 0), bytes.count)
+    let end = min(max(error.range.upperBound, start), bytes.count)
+    let lineStart = bytes[..<start].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+    let lineEnd = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
+    let line = String(decoding: bytes[lineStart..<lineEnd], as: UTF8.self)
+    let lead = String(decoding: bytes[lineStart..<start], as: UTF8.self).count
+    let width = max(1, String(decoding: bytes[start..<min(end, lineEnd)], as: UTF8.self).count)
+    let caret = String(repeating: " ", count: lead) + String(repeating: "^", count: width)
+    var location = source.location
+    if let base = location {
+      let lines = bytes[..<start].count { $0 == 0x0A }
+      location?.line = base.line + lines
+      location?.column = lines == 0 ? base.column + start : start - lineStart + 1
+    }
+    self.init(
+      .configuration, "\(what): \(error.message)", location: location, cause: "\(line)\n\(caret)",
+      remedy: "correct the expression and run the same command")
+  }
+}

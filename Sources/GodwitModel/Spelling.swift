@@ -1,0 +1,41 @@
+/// Finds the name a writer probably meant.
+public enum Spelling {
+  /// The candidate with the smallest edit distance to `name`, when it is near enough to be a
+  /// plausible slip (at most a third of the length, at least 2 edits for short names).
+  public static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
+    let target = Array(name.lowercased().unicodeScalars)
+    var best: (name: String, distance: Int)?
+    for candidate in candidates {
+      let distance = editDistance(target, Array(candidate.lowercased().unicodeScalars))
+      guard distance <= max(2, target.count / 3) else { continue }
+      if let current = best,
+        (current.distance, current.name) <= (distance, candidate)
+      {
+        continue
+      }
+      best = (candidate, distance)
+    }
+    return best?.name
+  }
+
+  /// ` (did you mean 'x'?)`, or an empty string when nothing is near.
+  public static func suggestion(for name: String, among candidates: some Sequence<String>) -> String
+  {
+    nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
+  }
+
+  private static func editDistance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
+    guard !a.isEmpty, !b.isEmpty else { return max(a.count, b.count) }
+    guard a.count <= 200, b.count <= 200 else { return a == b ? 0 : .max }
+    var previous = Array(0...b.count)
+    for (i, x) in a.enumerated() {
+      var current = [i + 1]
+      current.reserveCapacity(b.count + 1)
+      for (j, y) in b.enumerated() {
+        current.append(min(previous[j + 1] + 1, current[j] + 1, previous[j] + (x == y ? 0 : 1)))
+      }
+      previous = current
+    }
+    return previous[b.count]
+  }
+}

@@ -1,0 +1,281 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+public import GodwitModel
+
+/// One SQLite connection: the main database (a store under construction, or memory) and, when
+/// attached as `source`, a store that is only read.
+///
+/// GRDB opens, configures and closes it; rows flow through the C API. Use it from one thread at a
+/// time; `interrupt()` alone may be called from any.
+public final class StoreConnection: @unchecked Sendable {
+  private let queue: DatabaseQueue
+  private let handle: OpaquePointer
+  /// What messages call the main database.
+  public let path: String
+
+  /// The name under which the source store is attached.
+  public static let sourceSchema = "source"
+
+  /// - Parameters:
+  ///   - path: The main database file; nil for a private one in memory.
+  ///   - cache: The page cache of the main database.
+  ///   - temporaryFilesInMemory: Whether sorters and temporary tables stay in memory.
+  /// - Throws: as SQLite's errors map: see `StoreConnection.error(_:)`.
+  public init(path: String?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
+    var configuration = Configuration()
+    configuration.label = "godwit"
+    configuration.busyMode = .immediateError
+    configuration.readonly = false
+    configuration.foreignKeysEnabled = false
+    self.path = path ?? ":memory:"
+    let kib = max(256, cache.bytes / 1024)
+    do {
+      if let path, !create, !FileManager.default.fileExists(atPath: path) {
+        throw GodwitError(.missingInput, "cannot open '\(path)': no such file")
+      }
+      queue = try path.map { try DatabaseQueue(path: $0, configuration: configuration) }
+        ?? DatabaseQueue(configuration: configuration)
+      guard let handle = queue.inDatabase({ $0.sqliteConnection }) else {
+        throw GodwitError(.internalBug, "cannot use '\(self.path)': the connection is closed")
+      }
+      self.handle = handle
+    } catch let error as DatabaseError {
+      throw Self.translate(
+        code: error.extendedResultCode.rawValue, message: error.message ?? "", path: self.path, sql: nil)
+    }
+    try execute("PRAGMA cache_size = -\(kib)")
+  }
+
+  /// Ends the connection; later calls fail. A connection that is not closed closes when it is released.
+  public func close() throws {
+    do { try queue.close() } catch let error as DatabaseError {
+      throw Self.translate(
+        code: error.extendedResultCode.rawValue, message: error.message ?? "", path: path, sql: nil)
+    }
+  }
+
+  /// Makes the statement that is running, on whatever thread, end with an error soon. Safe from any thread.
+  public func interrupt() { sqlite3_interrupt(handle) }
+
+  /// For calls that this type lacks, `sqlite3_create_function_v2` above all.
+  public func withHandle<T>(_ body: (OpaquePointer) throws -> T) rethrows -> T { try body(handle) }
+
+  // MARK: Statements
+
+  /// Runs one statement to its end, ignoring rows.
+  public func execute(_ sql: String, _ arguments: [SQLValue] = []) throws {
+    try query(sql, arguments) { _ in true }
+  }
+
+  /// Runs one statement and hands each row to `body`, which returns false to stop.
+  public func query(
+    _ sql: String, _ arguments: [SQLValue] = [], _ body: (SQLRow) throws -> Bool
+  ) throws {
+    let statement = try prepare(sql)
+    defer { statement.finalize() }
+    try statement.bind(arguments)
+    while try statement.step() {
+      guard try body(statement.row) else { return }
+    }
+  }
+
+  /// All rows of a small result.
+  public func rows(_ sql: String, _ arguments: [SQLValue] = []) throws -> [[SQLValue]] {
+    var rows: [[SQLValue]] = []
+    try query(sql, arguments) { row in
+      rows.append((0..<row.count).map { row.value($0) })
+      return true
+    }
+    return rows
+  }
+
+  /// The first column of the first row; nil when there is no row.
+  public func value(_ sql: String, _ arguments: [SQLValue] = []) throws -> SQLValue? {
+    var value: SQLValue?
+    try query(sql, arguments) { row in
+      value = row.value(0)
+      return false
+    }
+    return value
+  }
+
+  /// The first column of the first row as an integer; nil when there is no row or it holds none.
+  public func integer(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int64? {
+    if case .integer(let value)? = try value(sql, arguments) { value } else { nil }
+  }
+
+  /// A statement to run many times. Finalize it before the connection closes.
+  public func prepare(_ sql: String) throws -> SQLStatement {
+    var statement: OpaquePointer?
+    let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
+    guard code == SQLITE_OK, let statement else { throw lastError(code, sql: sql) }
+    return SQLStatement(statement, connection: self, sql: sql)
+  }
+
+  /// Runs `body` in an immediate transaction: committed when it returns, rolled back when it throws.
+  public func transaction<T>(_ body: () throws -> T) throws -> T {
+    try execute("BEGIN IMMEDIATE")
+    do {
+      let result = try body()
+      try execute("COMMIT")
+      return result
+    } catch {
+      if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
+      throw error
+    }
+  }
+
+  /// Rows inserted, updated or deleted by the last statement.
+  public var changes: Int64 { sqlite3_changes64(handle) }
+
+  // MARK: Errors
+
+  func lastError(_ code: Int32, sql: String?) -> GodwitError {
+    Self.translate(
+      code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)), path: path,
+      sql: sql)
+  }
+
+  /// SQLite's result code as an error of ours:
+  ///
+  /// | SQLite | code |
+  /// |---|---|
+  /// | CORRUPT, NOTADB, MISMATCH, CONSTRAINT | `.dataWrong` (65) |
+  /// | CANTOPEN | `.missingInput` (66) |
+  /// | FULL, IOERR, NOMEM, PROTOCOL | `.inputOutput` (74) |
+  /// | BUSY, LOCKED, INTERRUPT | `.stopped` (75) |
+  /// | PERM, AUTH, READONLY | `.permission` (77) |
+  /// | all others | `.internalBug` (70) |
+  public static func translate(code: Int32, message: String, path: String, sql: String?) -> GodwitError {
+    let (kind, remedy): (GodwitError.Code, String?) =
+      switch code & 0xFF {
+      case SQLITE_CORRUPT, SQLITE_NOTADB:
+        (.dataWrong, "restore the file from a backup, or try SQLite's .recover on a copy")
+      case SQLITE_CONSTRAINT, SQLITE_MISMATCH: (.dataWrong, nil)
+      case SQLITE_CANTOPEN: (.missingInput, "check that the file exists and can be read")
+      case SQLITE_FULL: (.inputOutput, "free disk space and run the same command")
+      case SQLITE_IOERR, SQLITE_NOMEM, SQLITE_PROTOCOL: (.inputOutput, "mend the cause and run the same command")
+      case SQLITE_BUSY, SQLITE_LOCKED: (.stopped, "wait until no other process uses the file and run the same command")
+      case SQLITE_INTERRUPT: (.stopped, "run the same command to resume")
+      case SQLITE_PERM, SQLITE_AUTH, SQLITE_READONLY: (.permission, "check the permissions of the file and its folder")
+      default: (.internalBug, nil)
+      }
+    var cause: String?
+    if kind == .internalBug, let sql { cause = "SQL: \(sql)" }
+    return GodwitError(
+      kind, "cannot use '\(path)': SQLite says '\(message)' (\(code))", cause: cause, remedy: remedy)
+  }
+}
+
+/// A prepared statement. Not `Sendable`: use it where its connection is used.
+public final class SQLStatement {
+  private var statement: OpaquePointer?
+  private let connection: StoreConnection
+  private let sql: String
+
+  fileprivate init(_ statement: OpaquePointer, connection: StoreConnection, sql: String) {
+    self.statement = statement
+    self.connection = connection
+    self.sql = sql
+  }
+
+  deinit { finalize() }
+
+  public func finalize() {
+    sqlite3_finalize(statement)
+    statement = nil
+  }
+
+  /// Resets the statement and binds all its parameters, the first to `?1`.
+  public func bind(_ arguments: [SQLValue]) throws {
+    sqlite3_reset(statement)
+    for (index, argument) in arguments.enumerated() {
+      let position = Int32(index + 1)
+      let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+      let code =
+        switch argument {
+        case .null: sqlite3_bind_null(statement, position)
+        case .integer(let value): sqlite3_bind_int64(statement, position, value)
+        case .real(let value): sqlite3_bind_double(statement, position, value)
+        case .text(let bytes):
+          // One byte more than the text, so that an empty text has an address (else it would bind NULL).
+          (bytes + [0]).withUnsafeBytes {
+            sqlite3_bind_text64(
+              statement, position, $0.baseAddress?.assumingMemoryBound(to: CChar.self),
+              UInt64(bytes.count), transient, UInt8(SQLITE_UTF8))
+          }
+        case .blob(let bytes):
+          bytes.isEmpty
+            ? sqlite3_bind_zeroblob(statement, position, 0)
+            : bytes.withUnsafeBytes {
+              sqlite3_bind_blob64(statement, position, $0.baseAddress, UInt64($0.count), transient)
+            }
+        }
+      guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
+    }
+  }
+
+  /// Moves to the next row; false when there is none.
+  public func step() throws -> Bool {
+    switch sqlite3_step(statement) {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    case let code:
+      let error = connection.lastError(code, sql: sql)
+      sqlite3_reset(statement)
+      throw error
+    }
+  }
+
+  /// Runs the statement once with new arguments.
+  public func run(_ arguments: [SQLValue] = []) throws {
+    try bind(arguments)
+    while try step() {}
+    sqlite3_reset(statement)
+  }
+
+  /// The current row; valid until the next `step`.
+  public var row: SQLRow { SQLRow(statement: statement) }
+}
+
+/// The current row of a statement; valid until the next step.
+public struct SQLRow {
+  fileprivate let statement: OpaquePointer?
+
+  public var count: Int { Int(sqlite3_column_count(statement)) }
+
+  public func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+
+  /// The integer in the column, by SQLite's conversion (0 for NULL).
+  public func int64(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
+
+  public func int(_ column: Int) -> Int { Int(int64(column)) }
+
+  public func double(_ column: Int) -> Double { sqlite3_column_double(statement, Int32(column)) }
+
+  /// The text as a Swift string (invalid UTF-8 becomes U+FFFD); nil for NULL.
+  public func string(_ column: Int) -> String? {
+    isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self)
+  }
+
+  /// The bytes of a text or blob; empty for NULL.
+  public func bytes(_ column: Int) -> [UInt8] {
+    let pointer: UnsafeRawPointer? =
+      sqlite3_column_type(statement, Int32(column)) == SQLITE_BLOB
+      ? sqlite3_column_blob(statement, Int32(column))
+      : UnsafeRawPointer(sqlite3_column_text(statement, Int32(column)))
+    guard let pointer else { return [] }
+    return Array(UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
+  }
+
+  public func value(_ column: Int) -> SQLValue {
+    switch sqlite3_column_type(statement, Int32(column)) {
+    case SQLITE_INTEGER: .integer(int64(column))
+    case SQLITE_FLOAT: .real(double(column))
+    case SQLITE_TEXT: .text(bytes(column))
+    case SQLITE_BLOB: .blob(bytes(column))
+    default: .null
+    }
+  }
+}

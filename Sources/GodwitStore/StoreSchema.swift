@@ -1,0 +1,118 @@
+public import GodwitModel
+
+/// Where a model's objects live in a SQLite store: tables, columns, join tables, entity numbers.
+///
+/// `init(model:)` says what Core Data would make today; `init(model:probing:)` says what an existing
+/// file has, which differs where older versions of Core Data or an in-place migration made it.
+public struct StoreSchema: Sendable, Hashable {
+  public enum ColumnRole: Sendable, Hashable {
+    /// `Z_PK`
+    case primaryKey
+    /// `Z_ENT`
+    case entity
+    /// `Z_OPT`
+    case optimisticLock
+    case attribute(entity: String, name: String, type: AttributeType)
+    /// `Z<REL>`: the primary key of the object a to-one leads to.
+    case foreignKey(entity: String, relationship: String)
+    /// `Z<n>_<REL>`: the entity number of that object.
+    case foreignEntity(entity: String, relationship: String)
+    /// `Z_FOK_<REL>`: the place among the owner's ordered objects.
+    case orderKey(entity: String, relationship: String)
+  }
+
+  public struct Column: Sendable, Hashable {
+    public var name: String
+    public var declaredType: String
+    public var role: ColumnRole
+    public init(name: String, declaredType: String, role: ColumnRole) {
+      self.name = name
+      self.declaredType = declaredType
+      self.role = role
+    }
+  }
+
+  /// The table of a root entity and all its descendants.
+  public struct EntityTable: Sendable, Hashable {
+    public var name: String
+    public var rootEntityName: String
+    /// In declaration order, `Z_PK`, `Z_ENT`, `Z_OPT` first.
+    public var columns: [Column]
+    public init(name: String, rootEntityName: String, columns: [Column]) {
+      self.name = name
+      self.rootEntityName = rootEntityName
+      self.columns = columns
+    }
+  }
+
+  /// The table of a many-to-many relationship and its inverse.
+  public struct JoinTable: Sendable, Hashable {
+    public var name: String
+    /// The entity and relationship the table is named after. `ownerColumn` holds the owner's key.
+    public var ownerEntityName: String
+    public var ownerRelationshipName: String
+    public var ownerColumn: String
+    /// Holds the key of the object that `ownerRelationshipName` leads to.
+    public var destinationColumn: String
+    public var destinationEntityName: String
+    /// The relationship seen from the destination; nil for one without inverse.
+    public var inverseRelationshipName: String?
+    /// Place among the owner's objects, when the owner's relationship is ordered (`Z_FOK_…`).
+    public var ownerOrderColumn: String?
+    /// Place among the destination's objects, when the inverse is ordered.
+    public var destinationOrderColumn: String?
+
+    public init(
+      name: String, ownerEntityName: String, ownerRelationshipName: String, ownerColumn: String,
+      destinationColumn: String, destinationEntityName: String, inverseRelationshipName: String?,
+      ownerOrderColumn: String? = nil, destinationOrderColumn: String? = nil
+    ) {
+      self.name = name
+      self.ownerEntityName = ownerEntityName
+      self.ownerRelationshipName = ownerRelationshipName
+      self.ownerColumn = ownerColumn
+      self.destinationColumn = destinationColumn
+      self.destinationEntityName = destinationEntityName
+      self.inverseRelationshipName = inverseRelationshipName
+      self.ownerOrderColumn = ownerOrderColumn
+      self.destinationOrderColumn = destinationOrderColumn
+    }
+  }
+
+  public struct Index: Sendable, Hashable {
+    public var name: String
+    public var table: String
+    /// The whole `CREATE [UNIQUE] INDEX` statement.
+    public var sql: String
+    public var isUnique: Bool
+    public init(name: String, table: String, sql: String, isUnique: Bool) {
+      self.name = name
+      self.table = table
+      self.sql = sql
+      self.isUnique = isUnique
+    }
+  }
+
+  /// How a relationship of an entity is stored, seen from that entity.
+  public enum RelationshipStorage: Sendable, Hashable {
+    /// A to-one: the key is in the object's own row. `entityColumn` exists when the destination has
+    /// subentities; `orderColumn` when the inverse is an ordered to-many.
+    case foreignKey(table: String, column: String, entityColumn: String?, orderColumn: String?)
+    /// The to-many side of a to-one: the key is in the other object's row.
+    case inverse(table: String, column: String, entityColumn: String?, orderColumn: String?)
+    /// Many-to-many. `subjectColumn` holds this object's key, `objectColumn` the other's,
+    /// `orderColumn` the place among this object's objects, when ordered.
+    case join(JoinTable, subjectColumn: String, objectColumn: String, orderColumn: String?)
+    /// Nothing is stored: transient, or a to-many without an inverse.
+    case none
+  }
+
+  public let model: ManagedObjectModel
+  /// Entity name to `Z_ENT`.
+  public internal(set) var entityNumbers: [String: Int]
+  /// In the order Core Data makes them.
+  public internal(set) var tables: [EntityTable]
+  public internal(set) var joinTables: [JoinTable]
+  /// Ordinary and unique indexes in creation order.
+  public internal(set) var indexes: [Index]
+}
