@@ -115,4 +115,42 @@ public struct StoreSchema: Sendable, Hashable {
   public internal(set) var joinTables: [JoinTable]
   /// Ordinary and unique indexes in creation order.
   public internal(set) var indexes: [Index]
+  /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.
+  public internal(set) var omittedIndexes: [String]
+
+  /// What Core Data (framework version 851 and later) would make for the model.
+  ///
+  /// Derived attributes get their ordinary column; the triggers that keep them are not part of it.
+  /// Attributes without a storage type (undefined, object ID, composite) get no column: how Core
+  /// Data stores composite attributes is not known.
+  public init(model: ManagedObjectModel) {
+    self.init(model: model, numbers: Self.standardNumbers(of: model))
+  }
+
+  init(model: ManagedObjectModel, numbers: [String: Int]) {
+    self.model = model
+    entityNumbers = numbers
+    tables = []
+    joinTables = []
+    indexes = []
+    omittedIndexes = []
+    tables = model.rootEntities.map { makeTable(root: $0.name) }
+    joinTables = makeJoinTables()
+    rebuildIndexes()
+  }
+
+  mutating func rebuildIndexes() {
+    let list = makeIndexes()
+    indexes = list.indexes
+    omittedIndexes = list.omitted
+  }
+
+  /// Depth first through the inheritance forest, siblings in case-insensitive name order, from 1.
+  static func standardNumbers(of model: ManagedObjectModel) -> [String: Int] {
+    var numbers: [String: Int] = [:]
+    for root in model.rootEntities {
+      for entity in model.family(of: root.name) { numbers[entity.name] = numbers.count + 1 }
+    }
+    return numbers
+  }
 }

@@ -1,0 +1,108 @@
+import Foundation
+public import GodwitModel
+
+extension StoreConnection {
+  /// Attaches a store as `source` so that nothing of it changes and no file appears beside it.
+  ///
+  /// | beside the store | how it is attached |
+  /// |---|---|
+  /// | nothing, or an empty `-wal` | `immutable=1` |
+  /// | a `-wal` with content | `mode=ro&vfs=unix-none` in exclusive locking mode, which keeps the WAL index in memory |
+  /// | a hot `-journal` | a copy, on which SQLite rolls back |
+  ///
+  /// None of these takes a lock: compare `StoreFiles.stamp` to notice that another process writes.
+  /// Exclusive locking mode is the default for databases attached later; the main one is set back.
+  ///
+  /// - Parameters:
+  ///   - cache: The page cache of the source, beside the main database's own.
+  ///   - workFolder: An existing folder for the copy, which stays there (`source-copy.sqlite`);
+  ///     nil for a temporary one that is gone when the connection closes.
+  /// - Throws: SQLite's errors as `StoreConnection` maps them; `.inputOutput` when copying fails.
+  public func attachSource(
+    _ files: StoreFiles, cache: ByteCount = .mebibytes(2), workFolder: String? = nil
+  ) throws {
+    do {
+      if try files.hasHotJournal() {
+        try attachCopy(of: files, workFolder: workFolder)
+      } else if try files.hasWAL() {
+        // The mode must be the default at the moment of ATTACH: later would be too late for the WAL index.
+        try execute("PRAGMA locking_mode = EXCLUSIVE")
+        defer { try? execute("PRAGMA main.locking_mode = NORMAL") }
+        try attach(StoreFiles.uri(path: files.path, query: "mode=ro&vfs=unix-none"))
+      } else {
+        try attach(StoreFiles.uri(path: files.path, query: "mode=ro&immutable=1"))
+      }
+      let kib = max(64, cache.bytes / 1024)
+      try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(kib)")
+    } catch var error as GodwitError {
+      // SQLite names the main database; the file concerned is the source.
+      error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'")
+      throw error
+    }
+  }
+
+  /// Detaches the source.
+  public func detachSource() throws { try execute("DETACH \(Self.sourceSchema)") }
+
+  private func attach(_ uri: String) throws {
+    try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])
+    do {
+      // The first read opens the WAL and shows a file that is no database.
+      _ = try value("SELECT count(*) FROM \(Self.sourceSchema).sqlite_master")
+    } catch {
+      try? execute("DETACH \(Self.sourceSchema)")
+      throw error
+    }
+  }
+
+  private func attachCopy(of files: StoreFiles, workFolder: String?) throws {
+    var temporary: String?
+    let folder: String
+    if let workFolder {
+      folder = workFolder
+    } else {
+      folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)").path
+      do {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      } catch {
+        throw GodwitError(
+          .cannotCreate, "cannot create the temporary folder '\(folder)'", cause: error.localizedDescription)
+      }
+      temporary = folder
+    }
+    // The files stay readable through the open connection after their names are gone.
+    defer { if let temporary { try? FileManager.default.removeItem(atPath: temporary) } }
+    let copy = folder + "/source-copy.sqlite"
+    try files.copy(to: copy)
+    // The first read rolls the journal back; then nothing writes to the copy any more.
+    try attach(StoreFiles.uri(path: copy, query: "mode=rw"))
+  }
+
+  /// Checks that the database has the tables of a Core Data store.
+  ///
+  /// - Throws: `.dataWrong` naming the table that is missing.
+  public func checkCoreDataTables(schema: String = StoreConnection.sourceSchema, path: String) throws {
+    for table in ["Z_METADATA", "Z_PRIMARYKEY"] {
+      let count = try integer(
+        "SELECT count(*) FROM \(StoreSchema.identifier(schema)).sqlite_master WHERE type = 'table' AND name = ?1",
+        [.text(table)])
+      guard count == 1 else {
+        throw GodwitError(
+          .dataWrong, "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'")
+      }
+    }
+  }
+
+  /// A connection to memory with a Core Data store attached as `source`.
+  ///
+  /// - Throws: as `StoreFiles.init`, `attachSource` and `checkCoreDataTables`.
+  public static func openStore(
+    readingAt path: String, cache: ByteCount = .mebibytes(2), workFolder: String? = nil
+  ) throws -> StoreConnection {
+    let files = try StoreFiles(path: path)
+    let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
+    try connection.attachSource(files, cache: cache, workFolder: workFolder)
+    try connection.checkCoreDataTables(path: path)
+    return connection
+  }
+}

@@ -1,0 +1,244 @@
+import Crypto
+import Foundation
+import GodwitModel
+
+/// The files of one store: the database and what SQLite may keep beside it.
+///
+/// It only reads, and it opens the files outside SQLite. Closing such a descriptor drops the POSIX
+/// locks that SQLite holds on the same file in this process: use it for source stores, which are
+/// read without locks, and never for a store that this process writes.
+public struct StoreFiles: Sendable, Hashable {
+  /// Absolute, with symbolic links resolved, as SQLite looks for the other files beside the real one.
+  public let path: String
+  /// The path as the caller gave it, for messages.
+  public let givenPath: String
+
+  public var walPath: String { path + "-wal" }
+  public var shmPath: String { path + "-shm" }
+  public var journalPath: String { path + "-journal" }
+
+  /// Checks that the path leads to a readable, whole SQLite file. Whether Core Data made it, only
+  /// `StoreConnection.checkCoreDataTables` can tell.
+  ///
+  /// - Throws: `.missingInput` when there is no file, `.permission` when it cannot be read,
+  ///   `.dataWrong` when it is no regular file, empty, no SQLite file or truncated.
+  public init(path given: String) throws {
+    givenPath = given
+    guard !given.isEmpty, !given.utf8.contains(0) else {
+      throw GodwitError(.missingInput, "cannot read store '\(given)': expected a path, found none")
+    }
+    guard let resolved = realpath(given, nil) else { throw Self.failure(errno, reading: given) }
+    defer { free(resolved) }
+    path = String(cString: resolved)
+    try check()
+  }
+
+  private static func failure(_ code: Int32, reading path: String) -> GodwitError {
+    let reason = String(cString: strerror(code))
+    switch code {
+    case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG:
+      return GodwitError(
+        .missingInput, "cannot read store '\(path)': \(reason)", remedy: "check the path of the store")
+    case EACCES, EPERM:
+      return GodwitError(
+        .permission, "cannot read store '\(path)': \(reason)",
+        remedy: "check the permissions of the file and its folder")
+    default:
+      return GodwitError(.inputOutput, "cannot read store '\(path)': \(reason)")
+    }
+  }
+
+  private func wrong(_ problem: String, remedy: String? = nil) -> GodwitError {
+    GodwitError(.dataWrong, "cannot read store '\(givenPath)': \(problem)", remedy: remedy)
+  }
+
+  private func check() throws {
+    var info = stat()
+    // Checked before opening: opening a named pipe would wait for a writer.
+    guard stat(path, &info) == 0 else { throw Self.failure(errno, reading: givenPath) }
+    guard info.st_mode & S_IFMT == S_IFREG else {
+      let found = info.st_mode & S_IFMT == S_IFDIR ? "a folder" : "a special file"
+      throw wrong("expected a file, found \(found)")
+    }
+    let file = try FileReader(path: path, name: givenPath)
+    guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
+    let header = try file.prefix(100)
+    guard header.count == 100, header.starts(with: Array("SQLite format 3\0".utf8)) else {
+      throw wrong(
+        "expected a SQLite file, found something else",
+        remedy: "only stores of type SQLite and XML can be read")
+    }
+    let rawPageSize = Self.bigEndian(header[16..<18])
+    let pageSize = rawPageSize == 1 ? 65536 : rawPageSize
+    guard pageSize >= 512, pageSize <= 65536, pageSize & (pageSize - 1) == 0 else {
+      throw wrong("expected a page size of 512 to 65536 bytes, found \(pageSize)")
+    }
+    // The page count holds only when the writer knew of it; a -wal or -journal may add or cut pages.
+    let hasValidCount = header[24..<28].elementsEqual(header[92..<96])
+    if hasValidCount, try !hasWAL(), try !hasHotJournal() {
+      let expected = Self.bigEndian(header[28..<32]) * pageSize
+      guard file.size >= expected else {
+        throw wrong(
+          "expected \(expected) bytes, found \(file.size): the file is truncated",
+          remedy: "copy the store again, or restore it from a backup")
+      }
+    }
+  }
+
+  private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> Int64 {
+    bytes.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
+  }
+
+  /// Whether a `-wal` with content lies beside the store.
+  public func hasWAL() throws -> Bool { try Self.stamp(of: walPath, headerBytes: 0).map { $0.size > 0 } ?? false }
+
+  /// Whether a `-journal` lies beside the store that SQLite would roll back: one whose first byte is set.
+  public func hasHotJournal() throws -> Bool {
+    try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
+  }
+
+  // MARK: Noticing changes
+
+  /// What is compared to notice that another process changed a store: size, time and first bytes.
+  public struct Stamp: Sendable, Hashable, Codable {
+    public struct File: Sendable, Hashable, Codable {
+      public var size: Int64
+      /// Modification time: whole seconds since 1970 and the rest.
+      public var seconds: Int64
+      public var nanoseconds: Int64
+      /// The first bytes: 100 of the store, 32 of the `-wal`.
+      public var header: [UInt8]
+    }
+    public var store: File
+    /// nil when there is no `-wal` or it is empty.
+    public var wal: File?
+    /// nil when there is no `-journal` or it is empty.
+    public var journal: File?
+  }
+
+  /// The present state of the files. Costs three look-ups and at most 164 bytes of reading.
+  ///
+  /// - Throws: `.missingInput` when the store is gone; `.permission` or `.inputOutput` when it cannot be read.
+  public func stamp() throws -> Stamp {
+    guard let store = try Self.stamp(of: path, headerBytes: 100) else {
+      throw Self.failure(ENOENT, reading: givenPath)
+    }
+    let wal = try Self.stamp(of: walPath, headerBytes: 32)
+    let journal = try Self.stamp(of: journalPath, headerBytes: 32)
+    return Stamp(
+      store: store, wal: wal.flatMap { $0.size > 0 ? $0 : nil },
+      journal: journal.flatMap { $0.size > 0 ? $0 : nil })
+  }
+
+  /// nil when there is no such file.
+  private static func stamp(of path: String, headerBytes: Int) throws -> Stamp.File? {
+    var info = stat()
+    guard stat(path, &info) == 0 else {
+      if errno == ENOENT { return nil }
+      throw failure(errno, reading: path)
+    }
+    let header =
+      headerBytes > 0 && info.st_mode & S_IFMT == S_IFREG
+      ? try FileReader(path: path, name: path).prefix(headerBytes) : []
+    return Stamp.File(
+      size: Int64(info.st_size), seconds: Int64(info.st_mtim.tv_sec),
+      nanoseconds: Int64(info.st_mtim.tv_nsec), header: header)
+  }
+
+  /// SHA-256 of the bytes of the store, then of a `-wal` with content, as 64 hex digits.
+  ///
+  /// Reads all of both files in pieces of 1 MiB.
+  public func contentDigest() throws -> String {
+    var hash = SHA256()
+    for file in try hasWAL() ? [path, walPath] : [path] {
+      try FileReader(path: file, name: file).forEachPiece { hash.update(bufferPointer: $0) }
+    }
+    return hash.finalize().map { byte in
+      let hex = String(byte, radix: 16)
+      return hex.count == 1 ? "0" + hex : hex
+    }.joined()
+  }
+
+  // MARK: Addressing
+
+  /// A `file:` URI for SQLite: every byte that is not plain in a path is percent-encoded.
+  static func uri(path: String, query: String) -> String {
+    let digits = Array("0123456789ABCDEF")
+    var uri = "file://"
+    for byte in path.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "_"), UInt8(ascii: "~"):
+        uri.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        uri.append("%")
+        uri.append(digits[Int(byte >> 4)])
+        uri.append(digits[Int(byte & 15)])
+      }
+    }
+    return uri + "?" + query
+  }
+
+  /// Copies the store and what lies beside it (but the `-shm`, which SQLite remakes) to a new name.
+  func copy(to copy: String) throws {
+    for suffix in ["", "-wal", "-journal"] {
+      let (source, target) = (path + suffix, copy + suffix)
+      try? FileManager.default.removeItem(atPath: target)
+      guard FileManager.default.fileExists(atPath: source) else { continue }
+      do { try FileManager.default.copyItem(atPath: source, toPath: target) } catch {
+        throw GodwitError(
+          .inputOutput, "cannot copy '\(source)' to '\(target)'", cause: error.localizedDescription,
+          remedy: "free disk space, or name another work folder")
+      }
+      // The copy of a read-only file must take the rollback.
+      chmod(target, 0o600)
+    }
+    try? FileManager.default.removeItem(atPath: copy + "-shm")
+  }
+}
+
+/// A file read outside SQLite; closes its descriptor when it goes.
+private struct FileReader: ~Copyable {
+  private let descriptor: Int32
+  private let name: String
+  let size: Int64
+
+  init(path: String, name: String) throws {
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    self.name = name
+    guard descriptor >= 0 else {
+      let code = errno
+      size = 0
+      throw Self.failure(code, name)
+    }
+    var info = stat()
+    size = fstat(descriptor, &info) == 0 ? Int64(info.st_size) : 0
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  private static func failure(_ code: Int32, _ name: String) -> GodwitError {
+    GodwitError(
+      code == EACCES || code == EPERM ? .permission : code == ENOENT ? .missingInput : .inputOutput,
+      "cannot read '\(name)': \(String(cString: strerror(code)))")
+  }
+
+  /// The first bytes; fewer when the file is shorter.
+  func prefix(_ count: Int) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let got = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    guard got >= 0 else { throw Self.failure(errno, name) }
+    return Array(bytes.prefix(got))
+  }
+
+  func forEachPiece(_ body: (UnsafeRawBufferPointer) -> Void) throws {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let got = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else { throw Self.failure(errno, name) }
+      if got == 0 { return }
+      buffer.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0.prefix(got))) }
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import GodwitModel
+
+extension StoreSchema {
+  /// Indexes being gathered.
+  struct IndexList {
+    private var taken: Set<String> = []
+    private(set) var indexes: [Index] = []
+    var omitted: [String] = []
+
+    mutating func add(_ name: String, on table: String, _ columns: [String], unique: Bool = false) {
+      // SQLite compares index names without case; an index of the same name would be the same index.
+      guard taken.insert(name.lowercased()).inserted else { return }
+      let kind = unique ? "UNIQUE INDEX" : "INDEX"
+      indexes.append(
+        Index(
+          name: name, table: table,
+          sql: "CREATE \(kind) \(identifier(name)) ON \(identifier(table)) (\(columns.joined(separator: ", ")))",
+          isUnique: unique))
+    }
+  }
+
+  /// Indexes table by table: foreign keys, entity number, join tables, then those of the model.
+  func makeIndexes() -> IndexList {
+    var list = IndexList()
+    for table in tables {
+      for column in table.columns {
+        if case .foreignKey = column.role {
+          list.add("\(table.name)_\(column.name)_INDEX", on: table.name, [Self.identifier(column.name)])
+        }
+      }
+      if model.hasSubentities(table.rootEntityName) {
+        list.add("\(table.name)_Z_ENT_INDEX", on: table.name, ["Z_ENT"])
+      }
+      let family = model.family(of: table.rootEntityName)
+      let members = Set(family.map(\.name))
+      for join in joinTables where members.contains(join.ownerEntityName) {
+        list.add(
+          "\(join.name)_\(join.destinationColumn)_INDEX", on: join.name,
+          [join.destinationColumn, join.ownerColumn].map(Self.identifier))
+      }
+      for entity in family { addModelIndexes(of: entity, in: table, to: &list) }
+    }
+    return list
+  }
+
+  private func addModelIndexes(
+    of entity: EntityDescription, in table: EntityTable, to list: inout IndexList
+  ) {
+    let prefix = "Z_\(entity.name)_"
+    func ordered(_ column: String, ascending: Bool = true) -> String {
+      "\(Self.identifier(column)) COLLATE BINARY \(ascending ? "ASC" : "DESC")"
+    }
+    for attribute in entity.attributes.sorted(by: { Text($0.name) < Text($1.name) }) where attribute.isIndexed {
+      guard let column = column(of: attribute.name, in: entity.name) else { continue }
+      list.add(prefix + attribute.name, on: table.name, [ordered(column)])
+    }
+    for index in entity.fetchIndexes {
+      if index.elements.contains(where: \.isRTree) { continue }
+      if index.elements.count == 1, let property = index.elements.first?.propertyName,
+        let relationship = model.relationship(property, of: entity.name), !relationship.isToMany
+      {
+        continue
+      }
+      let columns = index.elements.map { element -> String? in
+        element.propertyName.flatMap { storedColumn(of: $0, in: entity.name) }
+          .map { ordered($0, ascending: element.isAscending) }
+      }
+      guard index.partialPredicateText == nil, !columns.isEmpty, !columns.contains(nil) else {
+        list.omitted.append(
+          "fetch index '\(entity.name).\(index.name)': it has "
+            + (index.partialPredicateText != nil ? "a partial predicate" : "an element that is no stored property"))
+        continue
+      }
+      list.add(prefix + index.name, on: table.name, columns.compactMap { $0 })
+    }
+    for (position, properties) in entity.compoundIndexes.enumerated() {
+      let columns = properties.map { storedColumn(of: $0, in: entity.name).map { ordered($0) } }
+      guard !columns.isEmpty, !columns.contains(nil) else {
+        list.omitted.append("compound index \(position + 1) of '\(entity.name)': it names no stored property")
+        continue
+      }
+      let name = "compoundIndex" + (position == 0 ? "" : String(position))
+      list.add(prefix + name, on: table.name, columns.compactMap { $0 })
+    }
+    for properties in entity.uniquenessConstraints {
+      let columns = properties.map { storedColumn(of: $0, in: entity.name).map { ordered($0) } }
+      guard !columns.isEmpty, !columns.contains(nil) else {
+        list.omitted.append(
+          "uniqueness constraint of '\(entity.name)' on \(properties.joined(separator: ", ")): not all are stored")
+        continue
+      }
+      list.add(
+        prefix + "UNIQUE_" + properties.joined(separator: "_"), on: table.name, columns.compactMap { $0 }, unique: true)
+    }
+  }
+
+  /// The column of an attribute or the key column of a to-one.
+  private func storedColumn(of property: String, in entity: String) -> String? {
+    if let column = column(of: property, in: entity) { return column }
+    if case .foreignKey(_, let column, _, _) = storage(of: property, in: entity) { return column }
+    return nil
+  }
+
+  /// A name as SQL: bare when plain, as Core Data writes it; quoted otherwise.
+  public static func identifier(_ name: String) -> String {
+    let isPlain =
+      !name.isEmpty
+      && name.utf8.allSatisfy {
+        $0 == UInt8(ascii: "_") || (0x30...0x39).contains($0) || (0x41...0x5A).contains($0)
+          || (0x61...0x7A).contains($0)
+      } && name.utf8.first.map { !(0x30...0x39).contains($0) } == true
+    return isPlain ? name : "\"" + name.replacing("\"", with: "\"\"") + "\""
+  }
+}

@@ -1,0 +1,240 @@
+public import GodwitModel
+
+extension StoreSchema {
+  /// What an existing store really has for the model.
+  ///
+  /// Entity numbers come from `Z_PRIMARYKEY`, by name, else by former name, else by number (after a
+  /// migration in place a renamed entity keeps its old name there). Tables and columns that the
+  /// model has must be there, under the predicted name or another that the pattern allows: numbers
+  /// and clash suffixes differ in stores that were migrated in place. Tables and columns that the
+  /// model lacks are ignored. `indexes` lists what Core Data would make, not what the file has.
+  ///
+  /// - Parameter schema: The name under which the store is attached: `source` or `main`.
+  /// - Throws: code `.dataWrong` naming what is missing; SQLite's errors as `StoreConnection` maps them.
+  public init(
+    model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
+  ) throws {
+    let probe = try StoreProbe(connection, schema: schema)
+    let numbers = try probe.numbers(of: model)
+    self.init(model: model, numbers: numbers)
+    tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers)) }
+    joinTables = try probe.actual(joinTables, numbers: numbers)
+    rebuildIndexes()
+  }
+}
+
+/// Names of tables and columns of an existing store.
+struct StoreProbe {
+  struct ActualColumn: Hashable {
+    var name: String
+    var declaredType: String
+  }
+
+  private let tables: [String: [ActualColumn]]
+  private let entities: [(number: Int, name: String)]
+
+  init(_ connection: StoreConnection, schema: String) throws {
+    let prefix = StoreSchema.identifier(schema)
+    var tableNames: [String] = []
+    try connection.query("SELECT name FROM \(prefix).sqlite_master WHERE type = 'table'") { row in
+      if let name = row.string(0) { tableNames.append(name) }
+      return true
+    }
+    var tables: [String: [ActualColumn]] = [:]
+    for table in tableNames where table.hasPrefix("Z") {
+      var columns: [ActualColumn] = []
+      try connection.query("PRAGMA \(prefix).table_info(\(StoreSchema.identifier(table)))") { row in
+        if let name = row.string(1) {
+          columns.append(ActualColumn(name: name, declaredType: row.string(2)?.uppercased() ?? ""))
+        }
+        return true
+      }
+      tables[table] = columns
+    }
+    self.tables = tables
+    guard tables["Z_PRIMARYKEY"] != nil else {
+      throw Self.wrong("table 'Z_PRIMARYKEY' is missing: it is no Core Data store")
+    }
+    var entities: [(number: Int, name: String)] = []
+    try connection.query("SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT") { row in
+      if let name = row.string(1), let number = Int32(exactly: row.int64(0)) { entities.append((Int(number), name)) }
+      return true
+    }
+    self.entities = entities
+  }
+
+  static func wrong(_ problem: String) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot read the store with this model: \(problem)",
+      remedy: "check that the model is the version the store was written with (godwit inspect names it)")
+  }
+
+  func numbers(of model: ManagedObjectModel) throws -> [String: Int] {
+    var numbers: [String: Int] = [:]
+    var free = entities
+    func take(_ entity: String, where matches: ((number: Int, name: String)) -> Bool) {
+      guard numbers[entity] == nil, let index = free.firstIndex(where: matches) else { return }
+      numbers[entity] = free.remove(at: index).number
+    }
+    for entity in model.entities { take(entity.name) { $0.name == entity.name } }
+    for entity in model.entities {
+      if let former = entity.renamingIdentifier { take(entity.name) { $0.name == former } }
+    }
+    let standard = StoreSchema.standardNumbers(of: model)
+    for entity in model.entities { take(entity.name) { $0.number == standard[entity.name] } }
+    for entity in model.entities where numbers[entity.name] == nil {
+      throw Self.wrong("entity '\(entity.name)' is not listed in Z_PRIMARYKEY")
+    }
+    return numbers
+  }
+
+  /// The names that a root entity's table may bear.
+  func formerNames(of root: String, _ numbers: [String: Int]) -> [String] {
+    entities.filter { $0.number == numbers[root] }.map { "Z" + $0.name.uppercased() }
+  }
+
+  /// The table with the names its columns have in the file, in the file's order.
+  func actual(_ predicted: StoreSchema.EntityTable, names: [String]) throws -> StoreSchema.EntityTable {
+    guard let name = ([predicted.name] + names).first(where: { tables[$0] != nil }), let present = tables[name]
+    else {
+      throw Self.wrong("table '\(predicted.name)' of entity '\(predicted.rootEntityName)' is missing")
+    }
+    var found: [Int: String] = [:]
+    var free = Set(present.map(\.name))
+    let types = Dictionary(present.map { ($0.name, $0.declaredType) }) { first, _ in first }
+    for (index, column) in predicted.columns.enumerated()
+    where free.contains(column.name) && Self.agree(types[column.name], column.declaredType) {
+      found[index] = column.name
+      free.remove(column.name)
+    }
+    for (index, column) in predicted.columns.enumerated() where found[index] == nil {
+      let pattern = Self.pattern(of: column)
+      let candidates = present.filter {
+        free.contains($0.name) && Self.agree($0.declaredType, column.declaredType) && pattern.matches($0.name)
+      }
+      // A column of the predicted name whose declared type was edited is still the one.
+      guard let choice = candidates.first?.name ?? (free.contains(column.name) ? column.name : nil) else {
+        throw Self.wrong("column '\(column.name)' of table '\(name)' is missing")
+      }
+      found[index] = choice
+      free.remove(choice)
+    }
+    let places = Dictionary(present.enumerated().map { ($1.name, $0) }) { first, _ in first }
+    var columns: [StoreSchema.Column] = []
+    for (index, column) in predicted.columns.enumerated() {
+      var column = column
+      column.name = found[index] ?? column.name
+      columns.append(column)
+    }
+    columns.sort { (places[$0.name] ?? .max) < (places[$1.name] ?? .max) }
+    return StoreSchema.EntityTable(name: name, rootEntityName: predicted.rootEntityName, columns: columns)
+  }
+
+  /// Whether declared types can be the same column's: only families are compared, as types were
+  /// spelt otherwise by early versions.
+  private static func agree(_ a: String?, _ b: String) -> Bool {
+    guard let a else { return false }
+    let families: [Set<String>] = [["FLOAT", "DOUBLE", "REAL"], ["VARCHAR", "TEXT"]]
+    return a == b || families.contains { $0.contains(a) && $0.contains(b) }
+  }
+
+  /// `<head>[<number>_]<name><digits>`
+  struct Pattern {
+    var head: String
+    var hasNumber: Bool
+    var number: Int?
+    var name: String
+
+    func matches(_ text: String) -> Bool {
+      guard text.hasPrefix(head) else { return false }
+      var rest = text.dropFirst(head.count)
+      if hasNumber {
+        let digits = rest.prefix { $0.isASCII && $0.isNumber }
+        guard !digits.isEmpty, number == nil || Int(digits) == number else { return false }
+        rest = rest.dropFirst(digits.count)
+      }
+      guard rest.hasPrefix(name) else { return false }
+      return rest.dropFirst(name.count).allSatisfy { $0.isASCII && $0.isNumber }
+    }
+  }
+
+  private static func pattern(of column: StoreSchema.Column) -> Pattern {
+    switch column.role {
+    case .primaryKey, .entity, .optimisticLock:
+      Pattern(head: column.name, hasNumber: false, name: "")
+    case .attribute(_, let name, _): Pattern(head: "Z", hasNumber: false, name: name.uppercased())
+    case .foreignKey(_, let name): Pattern(head: "Z", hasNumber: false, name: name.uppercased())
+    case .foreignEntity(_, let name): Pattern(head: "Z", hasNumber: true, name: "_" + name.uppercased())
+    case .orderKey(_, let name): Pattern(head: "Z_FOK_", hasNumber: false, name: name.uppercased())
+    }
+  }
+
+  /// Join tables under the name of either end, with their columns found by pattern.
+  func actual(_ predicted: [StoreSchema.JoinTable], numbers: [String: Int]) throws -> [StoreSchema.JoinTable] {
+    try predicted.map { join in
+      guard let inverse = join.inverseRelationshipName, let owner = numbers[join.ownerEntityName],
+        let destination = numbers[join.destinationEntityName]
+      else { return join }
+      if join.destinationColumn == "REFLEXIVE" { return try reflexive(join) }
+      let other = "Z_\(destination)" + inverse.uppercased()
+      let name = tables[join.name] != nil ? join.name : other
+      guard let present = tables[name]?.map(\.name) else {
+        throw Self.wrong(
+          "join table '\(join.name)' of relationship '\(join.ownerEntityName).\(join.ownerRelationshipName)' is missing")
+      }
+      let keys = present.filter { !$0.hasPrefix("Z_FOK_") }
+      let ownerPattern = Pattern(head: "Z_", hasNumber: true, number: owner, name: inverse.uppercased())
+      let destinationPattern = Pattern(
+        head: "Z_", hasNumber: true, number: destination, name: join.ownerRelationshipName.uppercased())
+      let ownerColumn = Self.choose(keys, join.ownerColumn, ownerPattern, not: join.destinationColumn)
+      let destinationColumn = Self.choose(
+        keys.filter { $0 != ownerColumn }, join.destinationColumn, destinationPattern, not: nil)
+      guard let ownerColumn else {
+        throw Self.wrong("column '\(join.ownerColumn)' of join table '\(name)' is missing")
+      }
+      guard let destinationColumn else {
+        throw Self.wrong("column '\(join.destinationColumn)' of join table '\(name)' is missing")
+      }
+      var actual = join
+      actual.name = name
+      actual.ownerColumn = ownerColumn
+      actual.destinationColumn = destinationColumn
+      actual.ownerOrderColumn = try join.ownerOrderColumn.map {
+        try Self.orderColumn(present, $0, of: destinationColumn, in: name)
+      }
+      actual.destinationOrderColumn = try join.destinationOrderColumn.map {
+        try Self.orderColumn(present, $0, of: ownerColumn, in: name)
+      }
+      return actual
+    }
+  }
+
+  private func reflexive(_ join: StoreSchema.JoinTable) throws -> StoreSchema.JoinTable {
+    guard let present = tables[join.name]?.map(\.name) else {
+      throw Self.wrong(
+        "join table '\(join.name)' of relationship '\(join.ownerEntityName).\(join.ownerRelationshipName)' is missing")
+    }
+    for column in [join.ownerColumn, join.destinationColumn] where !present.contains(column) {
+      throw Self.wrong("column '\(column)' of join table '\(join.name)' is missing")
+    }
+    return join
+  }
+
+  private static func choose(
+    _ columns: [String], _ predicted: String, _ pattern: Pattern, not other: String?
+  ) -> String? {
+    if columns.contains(predicted) { return predicted }
+    let matching = columns.filter { pattern.matches($0) }
+    return matching.first { $0 != other } ?? matching.first
+  }
+
+  private static func orderColumn(
+    _ columns: [String], _ predicted: String, of column: String, in table: String
+  ) throws -> String {
+    let exact = "Z_FOK_" + column.dropFirst(2)
+    guard let found = [exact, predicted].first(where: columns.contains) else {
+      throw wrong("column '\(predicted)' of join table '\(table)' is missing")
+    }
+    return found
+  }
+}
