@@ -1,5 +1,5 @@
 import GRDBSQLite
-public import GodwitModel
+import GodwitModel
 
 /// The arguments of a call of a registered SQL function; valid during the call only.
 public struct SQLFunctionArguments {

@@ -1,0 +1,68 @@
+import GodwitModel
+import GodwitStore
+
+/// Where the destination object of a source object is found, as SQL.
+///
+/// A computed association needs no table: the object is there when the source row is, passes the
+/// mapping's filter, and its key is the source key plus the mapping's offset. The others are read from
+/// their spill file by `godwit_lookup`.
+struct AssociationLowering {
+  let mappings: [ResolvedEntityMapping]
+  let facts: PlanFacts
+  let schema: StoreSchema
+  let builder: StatementBuilder
+
+  static func isStored(_ mapping: ResolvedEntityMapping, facts: PlanFacts) -> Bool {
+    if !mapping.mapping.uniqueBy.isEmpty { return true }
+    if case .dense = facts.mappings[mapping.index].keys { return true }
+    return false
+  }
+
+  func isStored(_ index: Int) -> Bool { Self.isStored(mappings[index], facts: facts) }
+
+  /// The condition that a source row goes through a mapping.
+  func takes(_ index: Int, alias: String) -> (sql: String, reason: String?) {
+    let mapping = mappings[index]
+    // The unary plus keeps SQLite from walking the Z_ENT index in place of the key range.
+    var sql = "+\(alias).Z_ENT = \(schema.number(of: mapping.source.name) ?? -1)"
+    guard let filter = mapping.filter else { return (sql, nil) }
+    let lowered = ExpressionLowering.condition(
+      filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder)
+    sql += " AND \(lowered.sql)"
+    return (sql, lowered.reason.map { "filter '\(filter.source.text)': \($0)" })
+  }
+
+  /// The table of a mapping's source objects.
+  func table(_ index: Int) throws -> String {
+    let name = mappings[index].source.name
+    guard let table = schema.table(of: name) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(name)'")
+    }
+    return "\(StoreConnection.sourceSchema).\(quoted(table.name))"
+  }
+
+  /// The destination key of the row `alias`, which is known to go through the mapping.
+  func image(_ index: Int, ofRow alias: String) -> String {
+    guard !isStored(index), case .offset(let offset) = facts.mappings[index].keys else {
+      return "godwit_lookup(\(index), \(alias).Z_PK)"
+    }
+    return offset == 0 ? "\(alias).Z_PK" : "(\(alias).Z_PK + \(builder.bind(.integer(offset))))"
+  }
+
+  /// The destination key of the object whose source key is `key`; NULL when it was not migrated.
+  func lookup(_ index: Int, key: String) throws -> String {
+    guard !isStored(index) else { return "godwit_lookup(\(index), \(key))" }
+    let alias = builder.alias("a")
+    return
+      "(SELECT \(image(index, ofRow: alias)) FROM \(try table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql))"
+  }
+
+  /// The first of several look-ups that finds something.
+  func first(of indices: [Int], key: String) throws -> String {
+    switch indices.count {
+    case 0: "NULL"
+    case 1: try lookup(indices[0], key: key)
+    default: "COALESCE(\(try indices.map { try lookup($0, key: key) }.joined(separator: ", ")))"
+    }
+  }
+}

@@ -1,0 +1,134 @@
+public import GodwitModel
+
+/// Everything a migration will do, decided before it writes: print it, compare it, keep it beside a bug report.
+public struct MigrationPlan: Sendable {
+  /// How an entity mapping runs.
+  public enum Lane: String, Sendable, Codable {
+    /// Set at a time inside SQLite.
+    case sql
+    /// With some expression evaluated in Swift, row at a time.
+    case object
+  }
+
+  /// One entity mapping of a pass.
+  public struct Mapping: Sendable, Codable {
+    public var name: String
+    public var source: String
+    public var destination: String
+    public var filter: String?
+    public var lane: Lane
+    /// Why it is in the object lane; empty in the sql lane.
+    public var reasons: [String]
+    /// Source objects it takes.
+    public var rows: Int64
+    /// Chunks of the create stage.
+    public var chunks: Int
+    /// `kept`, `+1000` or `dense from 1`.
+    public var keys: String
+    /// `computed` or `spill file`.
+    public var association: String
+    /// How each mapped relationship is set.
+    public var relationships: [String: String]
+  }
+
+  /// A partial mapping model: mappings migrated together, after those they look up.
+  public struct Pass: Sendable, Codable {
+    public var number: Int
+    public var mappings: [Mapping]
+  }
+
+  /// One hop from a model version to another.
+  public struct Step: Sendable, Codable {
+    public var sourceModel: String
+    public var destinationModel: String
+    public var passes: [Pass]
+    /// Source objects that no mapping takes, by entity.
+    public var dropped: [Dropped]
+  }
+
+  public struct Dropped: Sendable, Codable, Hashable {
+    public var entity: String
+    public var rows: Int64
+    /// `no mapping`, or `filtered out`.
+    public var reason: String
+  }
+
+  /// Chunks and rows of one stage.
+  public struct StageCount: Sendable, Codable {
+    public var stage: Chunk.Stage
+    public var chunks: Int
+    public var rows: Int64
+  }
+
+  public var job: String
+  public var source: String
+  public var destination: String
+  public var steps: [Step]
+  public var stages: [StageCount]
+  /// Estimated peak of disk space in bytes that the run needs beside the source.
+  public var diskBytes: Int64
+  public var sourceBytes: Int64
+
+  /// In execution order.
+  public let chunks: [Chunk]
+  let facts: PlanFacts
+
+  init(
+    job: String, source: String, destination: String, steps: [Step], stages: [StageCount], diskBytes: Int64,
+    sourceBytes: Int64, chunks: [Chunk], facts: PlanFacts
+  ) {
+    self.job = job
+    self.source = source
+    self.destination = destination
+    self.steps = steps
+    self.stages = stages
+    self.diskBytes = diskBytes
+    self.sourceBytes = sourceBytes
+    self.chunks = chunks
+    self.facts = facts
+  }
+
+  /// Rows that all chunks read together; what the percent is a part of.
+  public var totalRows: Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
+}
+
+extension MigrationPlan: CustomStringConvertible {
+  public var description: String {
+    var lines = ["job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)"]
+    for (index, step) in steps.enumerated() {
+      lines.append("")
+      lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
+      for pass in step.passes {
+        lines.append("  pass \(pass.number) of \(step.passes.count)")
+        for mapping in pass.mappings {
+          lines.append("    \(mapping.name): \(mapping.source) to \(mapping.destination)")
+          if let filter = mapping.filter { lines.append("      filter     \(filter)") }
+          lines.append(
+            "      lane       \(mapping.lane.rawValue)"
+              + (mapping.reasons.isEmpty ? "" : " (\(mapping.reasons.joined(separator: "; ")))"))
+          lines.append("      rows       \(mapping.rows) in \(mapping.chunks) chunk\(mapping.chunks == 1 ? "" : "s")")
+          lines.append("      keys       \(mapping.keys), association \(mapping.association)")
+          for (name, how) in mapping.relationships.sorted(by: { $0.key < $1.key }) {
+            lines.append("      \(name): \(how)")
+          }
+        }
+      }
+      for dropped in step.dropped {
+        lines.append("  dropped      \(dropped.rows) of \(dropped.entity) (\(dropped.reason))")
+      }
+    }
+    lines.append("")
+    lines.append("stages")
+    for stage in stages {
+      lines.append(
+        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows) rows")
+    }
+    lines.append("disk needed  \(ByteCount(bytes: diskBytes)) beside the source")
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension String {
+  /// The string with spaces after it up to a width.
+  func padded(to width: Int) -> String { count >= width ? self : self + String(repeating: " ", count: width - count) }
+}

@@ -1,0 +1,194 @@
+import GodwitModel
+import GodwitStore
+
+/// A relationship of the destination model together with its inverse: one thing stored, two sides set.
+struct RelationshipLink {
+  /// Which end of the link an assignment sets. `first` is the end whose property name sorts first, so
+  /// that comparing ends compares property names, as the assignment order demands.
+  enum End: Int { case first = 0, second = 1 }
+
+  struct Side {
+    /// The entity that declares the relationship, and the relationship seen from it.
+    var entityName: String
+    var relationship: RelationshipDescription
+  }
+
+  /// One mapping's assignment to one side.
+  struct Assignment {
+    var mapping: Int
+    /// Index into the mapping's `relationships`.
+    var part: Int
+    var end: End
+  }
+
+  enum Storage {
+    /// The key is in the row of the `holder` end's object; the other end is a to-many or nothing.
+    case foreignKey(holder: End)
+    /// Both ends hold a key.
+    case oneToOne
+    case join
+  }
+
+  enum Strategy: String {
+    /// Written with the object: one assignment a row, so nothing can displace it.
+    case atCreation = "set at creation"
+    /// Only the to-many end is mapped, and each holder has one owner: looked up from the holder.
+    case fromInverse = "set at creation from the inverse"
+    /// Join rows in the relationship stage.
+    case pairs = "join rows"
+    /// Gathered, then resolved in assignment order.
+    case resolved = "resolved in assignment order"
+  }
+
+  var first: Side
+  /// nil for a relationship without inverse, or one that is its own inverse.
+  var second: Side?
+  var isOwnInverse: Bool
+  var storage: Storage
+  var assignments: [Assignment]
+  var strategy: Strategy
+  /// The end whose assignments are carried out; the other end's follow from them. nil: both.
+  var carriedEnd: End?
+
+  func side(_ end: End) -> Side? { end == .first ? first : second }
+  func isToMany(_ end: End) -> Bool { side(end)?.relationship.isToMany ?? true }
+}
+
+extension RelationshipLink {
+  /// Groups the assignments of all mappings into links and chooses how each is carried out.
+  static func links(of resolved: ResolvedMapping, schema: StoreSchema, facts: PlanFacts) throws -> [RelationshipLink] {
+    var links: [RelationshipLink] = []
+    var indexByKey: [String: Int] = [:]
+    let model = resolved.destinationModel
+    for mapping in resolved.entityMappings {
+      for (part, assigned) in mapping.relationships.enumerated() {
+        let relationship = assigned.relationship
+        let declaring = model.declaringEntity(of: relationship.name, in: mapping.destination.name)?.name
+          ?? mapping.destination.name
+        let own = Side(entityName: declaring, relationship: relationship)
+        var other: Side?
+        if let inverse = model.inverse(of: relationship) {
+          let entity = model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
+            ?? relationship.destinationEntityName
+          other = Side(entityName: entity, relationship: inverse)
+        }
+        let isOwnInverse = other.map { $0.entityName == own.entityName && $0.relationship.name == own.relationship.name }
+          ?? false
+        if isOwnInverse { other = nil }
+        let ownIsFirst = other.map { precedes(own, $0) } ?? true
+        let (first, second) = ownIsFirst ? (own, other) : (other ?? own, Optional(own))
+        let key = "\(first.entityName).\(first.relationship.name)"
+        let end: End = ownIsFirst ? .first : .second
+        let index: Int
+        if let known = indexByKey[key] {
+          index = known
+        } else {
+          let storage = try storage(first, second, isOwnInverse: isOwnInverse, schema: schema, in: mapping, at: assigned)
+          index = links.count
+          indexByKey[key] = index
+          links.append(
+            RelationshipLink(
+              first: first, second: second, isOwnInverse: isOwnInverse, storage: storage, assignments: [],
+              strategy: .resolved))
+        }
+        links[index].assignments.append(Assignment(mapping: mapping.index, part: part, end: end))
+      }
+    }
+    for index in links.indices { links[index].choose(resolved: resolved, facts: facts) }
+    return links
+  }
+
+  private static func precedes(_ a: Side, _ b: Side) -> Bool {
+    (Text(a.relationship.name), Text(a.entityName)) < (Text(b.relationship.name), Text(b.entityName))
+  }
+
+  private static func storage(
+    _ first: Side, _ second: Side?, isOwnInverse: Bool, schema: StoreSchema, in mapping: ResolvedEntityMapping,
+    at assigned: ResolvedEntityMapping.RelationshipSource
+  ) throws -> Storage {
+    func cannot(_ why: String) -> GodwitError {
+      GodwitError(
+        .configuration,
+        "mapping '\(mapping.name)': cannot set relationship '\(assigned.relationship.name)': \(why)",
+        location: assigned.location ?? mapping.mapping.location, remedy: "leave the relationship out of the mapping")
+    }
+    switch schema.storage(of: first.relationship.name, in: first.entityName) {
+    case .foreignKey:
+      guard let second else { return isOwnInverse ? .oneToOne : .foreignKey(holder: .first) }
+      return second.relationship.isToMany ? .foreignKey(holder: .first) : .oneToOne
+    case .inverse: return .foreignKey(holder: .second)
+    case .join:
+      guard !isOwnInverse else { throw cannot("a many-to-many that is its own inverse is not supported") }
+      return .join
+    case .none: throw cannot("a to-many without an inverse is not stored")
+    }
+  }
+
+  private mutating func choose(resolved: ResolvedMapping, facts: PlanFacts) {
+    let mappings = resolved.entityMappings
+    func of(_ end: End) -> [Assignment] { assignments.filter { $0.end == end } }
+    func isUnique(_ index: Int) -> Bool { !mappings[index].mapping.uniqueBy.isEmpty }
+    switch storage {
+    case .oneToOne: strategy = .resolved
+    case .foreignKey(let holder):
+      let other: End = holder == .first ? .second : .first
+      let (held, owned) = (of(holder), of(other))
+      if owned.isEmpty {
+        (strategy, carriedEnd) = (.atCreation, holder)
+      } else if held.isEmpty {
+        let isSimple = owned.allSatisfy { assignment in
+          let source = mappings[assignment.mapping].relationships[assignment.part]
+          guard source.path.count == 1, let hop = source.path.first else { return false }
+          guard hop.relationship.isToMany, let inverse = resolved.sourceModel.inverse(of: hop.relationship),
+            !inverse.isToMany
+          else { return false }
+          return source.lookups.allSatisfy { !isUnique($0) }
+        }
+        if isSimple, facts.areExclusive(Set(owned.map(\.mapping))) {
+          (strategy, carriedEnd) = (.fromInverse, other)
+        }
+      } else if isMirrored(held, owned, mappings: mappings, model: resolved.sourceModel),
+        facts.areExclusive(Set(owned.map(\.mapping)).union(held.flatMap { lookups(of: $0, mappings) })),
+        held.allSatisfy({ !isUnique($0.mapping) })
+      {
+        (strategy, carriedEnd) = (.atCreation, holder)
+      }
+    case .join:
+      let (a, b) = (of(.first), of(.second))
+      if a.isEmpty || b.isEmpty {
+        (strategy, carriedEnd) = (.pairs, a.isEmpty ? .second : .first)
+      } else if isMirrored(a, b, mappings: mappings, model: resolved.sourceModel) {
+        (strategy, carriedEnd) = (.pairs, .first)
+      }
+    }
+  }
+
+  private func lookups(of assignment: Assignment, _ mappings: [ResolvedEntityMapping]) -> [Int] {
+    mappings[assignment.mapping].relationships[assignment.part].lookups
+  }
+
+  /// Whether both ends are set from the two ends of one source relationship, through each other's
+  /// mappings, so that they say the same.
+  private func isMirrored(
+    _ a: [Assignment], _ b: [Assignment], mappings: [ResolvedEntityMapping], model: ManagedObjectModel
+  ) -> Bool {
+    func hop(_ assignment: Assignment) -> ResolvedEntityMapping.SourceRelationship? {
+      let source = mappings[assignment.mapping].relationships[assignment.part]
+      return source.path.count == 1 ? source.path[0] : nil
+    }
+    func identity(_ entity: String, _ name: String) -> String {
+      "\(model.declaringEntity(of: name, in: entity)?.name ?? entity).\(name)"
+    }
+    let forward = a.map { hop($0).map { identity($0.entityName, $0.relationship.name) } }
+    let backward = b.map { assignment -> String? in
+      guard let hop = hop(assignment), let inverse = model.inverse(of: hop.relationship) else { return nil }
+      return identity(hop.relationship.destinationEntityName, inverse.name)
+    }
+    guard let one = forward.first ?? nil, forward.allSatisfy({ $0 == one }), backward.allSatisfy({ $0 == one }) else {
+      return false
+    }
+    let (makersA, makersB) = (Set(a.map(\.mapping)), Set(b.map(\.mapping)))
+    return b.allSatisfy { Set(lookups(of: $0, mappings)) == makersA }
+      && a.allSatisfy { makersB.isSubset(of: lookups(of: $0, mappings)) }
+  }
+}

@@ -1,0 +1,118 @@
+import GodwitModel
+import GodwitStore
+
+/// What one SQL statement under construction shares: bound constants, aliases, and the places that a
+/// failing row is reported by.
+///
+/// Parameters `?1` and `?2` are the chunk's first and last key; constants follow. Constants are bound,
+/// never spelt, so that no text needs quoting and no double is rounded on its way through a literal.
+final class StatementBuilder {
+  private(set) var constants: [SQLValue] = []
+  private(set) var functions = LoweredFunctions()
+  private var aliases = 0
+
+  static let reservedParameters = 2
+
+  func bind(_ value: SQLValue) -> String {
+    switch value {
+    case .null: return "NULL"
+    case .integer(let number) where number > Int64.min: return number < 0 ? "(\(number))" : "\(number)"
+    default: break
+    }
+    if let index = constants.firstIndex(of: value) { return "?\(index + 1 + Self.reservedParameters)" }
+    constants.append(value)
+    return "?\(constants.count + Self.reservedParameters)"
+  }
+
+  func alias(_ stem: String = "t") -> String {
+    aliases += 1
+    return "\(stem)\(aliases)"
+  }
+
+  /// The number of a place to report, for `godwit_bad` and `godwit_fit`.
+  func site(_ site: ReadingSite) -> Int { functions.site(site) }
+
+  /// The number of an expression that runs in Swift, for `godwit_eval`.
+  func evaluation(_ evaluation: LoweredFunctions.Evaluation) -> Int { functions.evaluation(evaluation) }
+
+  /// The arguments of the statement for a chunk of keys, both ends included.
+  func arguments(from first: Int64 = .min, through last: Int64 = .max) -> [SQLValue] {
+    [.integer(first), .integer(last)] + constants
+  }
+}
+
+/// Where a value is read or stored, for the message when it does not fit.
+struct ReadingSite: Sendable, Hashable {
+  /// The entity whose row is read.
+  var entityName: String
+  var propertyName: String
+  /// `an integer`, `text`, …
+  var expected: String
+  /// The expression or filter the value is read for, when it is not a plain copy.
+  var cause: String?
+  /// `evaluate` for a value read, `store` for a value that does not fit its destination.
+  var action: String
+}
+
+/// The tables that the registered SQL functions of a statement refer to by number.
+struct LoweredFunctions {
+  struct Evaluation: Hashable {
+    enum Work: Hashable {
+      case expression(Expression)
+      case predicate(Predicate)
+    }
+    var work: Work
+    var entityName: String
+    var text: String
+  }
+
+  private(set) var sites: [ReadingSite] = []
+  private(set) var evaluations: [Evaluation] = []
+
+  mutating func site(_ site: ReadingSite) -> Int {
+    if let index = sites.firstIndex(of: site) { return index }
+    sites.append(site)
+    return sites.count - 1
+  }
+
+  mutating func evaluation(_ evaluation: Evaluation) -> Int {
+    if let index = evaluations.firstIndex(of: evaluation) { return index }
+    evaluations.append(evaluation)
+    return evaluations.count - 1
+  }
+}
+
+extension AttributeType {
+  /// SQLite storage classes that values of the type may have in a store.
+  var storageClasses: [String] {
+    switch self {
+    case .integer16, .integer32, .integer64, .boolean: ["integer"]
+    case .double, .float, .date, .decimal: ["integer", "real"]
+    case .string, .uri: ["text"]
+    case .binary, .transformable, .uuid: ["blob"]
+    case .undefined, .objectID, .composite: ["integer", "real", "text", "blob"]
+    }
+  }
+
+  /// The type in a message: `an integer`.
+  var phrase: String {
+    switch self {
+    case .integer16: "an integer of 16 bits"
+    case .integer32: "an integer of 32 bits"
+    case .integer64: "an integer"
+    case .boolean: "a boolean"
+    case .double, .float, .decimal: "a number"
+    case .date: "a date"
+    case .string: "text"
+    case .uri: "a URI"
+    case .uuid: "a UUID of 16 bytes"
+    case .binary, .transformable: "bytes"
+    case .undefined, .objectID, .composite: "a value"
+    }
+  }
+}
+
+/// An SQL identifier in double quotes.
+func quoted(_ identifier: String) -> String {
+  "\"" + identifier.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+}
