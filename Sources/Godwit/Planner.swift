@@ -1,0 +1,474 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// Counts what the source holds, and decides keys, passes, strategies and chunks.
+///
+/// Works on the source alone and writes nothing, so that a dry run can be trusted to be one.
+struct Planner {
+  let job: MigrationJob
+  let resolved: ResolvedMapping
+  let connection: StoreConnection
+  let sourceSchema: StoreSchema
+  let destinationSchema: StoreSchema
+  let functions: SQLFunctions
+  let sourceBytes: Int64
+
+  /// Chunks larger than this gain nothing and make an interrupted run lose more.
+  private static let maximumChunkRows: Int64 = 500_000
+
+  func plan(now: Double) throws -> (MigrationPlan, StepProgram) {
+    try checkLimits()
+    let facts = try count(now: now)
+    return try plan(facts: facts, chunks: nil)
+  }
+
+  /// The plan of a run that is resumed: facts and chunks come from its ledger.
+  func plan(facts: PlanFacts, chunks known: [Chunk]?) throws -> (MigrationPlan, StepProgram) {
+    let program = try StepProgram(
+      resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
+    let passes = Self.passes(of: resolved)
+    let chunks = try known ?? self.chunks(program, passes: passes)
+    return (try describe(program, passes: passes, chunks: chunks), program)
+  }
+
+  // MARK: What this version does not do
+
+  private func checkLimits() throws {
+    for mapping in resolved.entityMappings {
+      for attribute in resolved.destinationModel.attributes(of: mapping.destination.name) where attribute.isDerived {
+        throw GodwitError(
+          .configuration,
+          "cannot make '\(mapping.destination.name)': its attribute '\(attribute.name)' is derived, which this version does not compute",
+          location: mapping.mapping.location, remedy: "leave the entity out of the mapping, or wait for a version that does")
+      }
+      for (attribute, source) in mapping.attributes {
+        guard case .copy(let name) = source, attribute.type == .binary,
+          let from = resolved.sourceModel.attribute(name, of: mapping.source.name),
+          from.allowsExternalBinaryDataStorage || attribute.allowsExternalBinaryDataStorage
+        else { continue }
+        guard from.allowsExternalBinaryDataStorage == attribute.allowsExternalBinaryDataStorage else {
+          throw GodwitError(
+            .configuration,
+            "cannot copy '\(mapping.source.name).\(name)': the external storage flag differs between the models",
+            location: mapping.mapping.location, remedy: "keep the flag as it was; this version does not re-encode values")
+        }
+        try refuseExternalFiles(name, of: mapping)
+      }
+    }
+  }
+
+  private func refuseExternalFiles(_ attribute: String, of mapping: ResolvedEntityMapping) throws {
+    guard let table = sourceSchema.table(of: mapping.source.name),
+      let column = sourceSchema.column(of: attribute, in: mapping.source.name)
+    else { return }
+    let c = quoted(column)
+    let found = try connection.integer(
+      "SELECT Z_PK FROM source.\(quoted(table.name)) WHERE typeof(\(c)) = 'blob' AND length(\(c)) = 38 AND substr(\(c), 1, 1) = x'02' LIMIT 1"
+    )
+    if let found {
+      throw GodwitError(
+        .configuration,
+        "cannot copy '\(mapping.source.name).\(attribute)': \(mapping.source.name) p\(found) keeps its value in an external file",
+        location: mapping.mapping.location, remedy: "this version does not carry external binary data files")
+    }
+  }
+
+  // MARK: Counting
+
+  private func count(now: Double) throws -> PlanFacts {
+    let mappings = resolved.entityMappings
+    var facts = PlanFacts(
+      mappings: mappings.map { _ in
+        .init(rows: 0, minimumKey: 0, maximumKey: 0, keys: .offset(0), chunkRows: Self.maximumChunkRows)
+      }, entities: [], overlaps: [], highestKeys: [:], now: now, sourceBytes: sourceBytes)
+    let removed = Set(
+      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
+    for root in resolved.sourceModel.rootEntities {
+      guard let table = sourceSchema.table(of: root.name) else { continue }
+      let family = resolved.sourceModel.family(of: root.name)
+      let numbers = family.compactMap { sourceSchema.number(of: $0.name) }
+      try refuseUnknownEntities(in: table.name, numbers: numbers)
+      let highest = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
+      let counter =
+        try connection.integer(
+          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))")
+        ?? 0
+      facts.highestKeys[root.name] = max(highest, counter, 0)
+      for entity in family {
+        let served = mappings.filter { $0.source.name == entity.name }
+        try count(entity, in: table.name, served: served, facts: &facts)
+        if let index = facts.entities.firstIndex(where: { $0.name == entity.name }), removed.contains(entity.name) {
+          facts.entities[index].isMapped = true
+        }
+      }
+    }
+    try assignKeys(&facts)
+    for index in mappings.indices { facts.mappings[index].chunkRows = try chunkRows(mappings[index]) }
+    return facts
+  }
+
+  private func refuseUnknownEntities(in table: String, numbers: [Int]) throws {
+    let known = numbers.map(String.init).joined(separator: ",")
+    let row = try connection.rows(
+      "SELECT Z_PK, Z_ENT FROM source.\(quoted(table)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known)) LIMIT 1"
+    ).first
+    guard let row, case .integer(let key) = row[0] else { return }
+    let found: String
+    if case .integer(let number) = row[1] { found = "\(number)" } else { found = "no number" }
+    throw GodwitError(
+      .dataWrong, "cannot read row \(key) of \(table): expected one of the entity numbers \(known), found \(found)",
+      remedy: "delete or repair the row in a copy of the store, and migrate the copy")
+  }
+
+  /// Counts one entity's rows, each mapping's share, and the shares that overlap.
+  private func count(
+    _ entity: EntityDescription, in table: String, served: [ResolvedEntityMapping], facts: inout PlanFacts
+  ) throws {
+    let builder = StatementBuilder()
+    let association = AssociationLowering(
+      mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
+    let number = sourceSchema.number(of: entity.name) ?? -1
+    let tests = served.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
+    var columns = ["COUNT(*)"]
+    for index in served.indices {
+      columns += ["SUM(m\(index))", "MIN(CASE WHEN m\(index) THEN pk END)", "MAX(CASE WHEN m\(index) THEN pk END)"]
+    }
+    let pairs = served.indices.flatMap { a in served.indices.filter { $0 > a }.map { (a, $0) } }
+    columns += pairs.map { "SUM(m\($0) AND m\($1))" }
+    columns.append(served.isEmpty ? "0" : "SUM(\(served.indices.map { "m\($0)" }.joined(separator: " OR ")))")
+    let inner = (["s.Z_PK AS pk"] + tests.enumerated().map { "\($1) AS m\($0)" }).joined(separator: ", ")
+    // Only filters need the rows themselves; a count alone may use the entity index.
+    let condition = served.contains { $0.filter != nil } ? "+s.Z_ENT" : "s.Z_ENT"
+    let statement = ChunkStatement(
+      sql:
+        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(inner) FROM source.\(quoted(table)) AS s WHERE \(condition) = \(number))",
+      builder: builder)
+    let row = try functions.running(statement, site: "planning, counting \(entity.name)") {
+      try connection.rows(statement.sql, builder.arguments()).first ?? []
+    }
+    func integer(_ index: Int) -> Int64 {
+      if index < row.count, case .integer(let value) = row[index] { value } else { 0 }
+    }
+    guard integer(0) > 0 else { return }
+    for (position, mapping) in served.enumerated() {
+      facts.mappings[mapping.index].rows = integer(1 + position * 3)
+      facts.mappings[mapping.index].minimumKey = integer(2 + position * 3)
+      facts.mappings[mapping.index].maximumKey = integer(3 + position * 3)
+    }
+    for (position, pair) in pairs.enumerated() where integer(1 + served.count * 3 + position) > 0 {
+      facts.overlaps.insert([served[pair.0].index, served[pair.1].index])
+    }
+    facts.entities.append(
+      .init(
+        name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count), isMapped: !served.isEmpty))
+  }
+
+  // MARK: Keys
+
+  /// The first mappings into a destination table keep their keys while no object would come twice; the
+  /// others move above every key given so far, or count densely where that would overflow.
+  private func assignKeys(_ facts: inout PlanFacts) throws {
+    struct Group {
+      var sourceRoot: String
+      var members: [Int]
+    }
+    for root in resolved.destinationModel.rootEntities {
+      var groups: [Group] = []
+      for mapping in resolved.entityMappings
+      where resolved.destinationModel.isKind(mapping.destination.name, of: root.name) {
+        let sourceRoot = resolved.sourceModel.root(of: mapping.source.name)?.name ?? mapping.source.name
+        if let fitting = groups.firstIndex(where: { group in
+          group.sourceRoot == sourceRoot && group.members.allSatisfy { !facts.overlap($0, mapping.index) }
+        }) {
+          groups[fitting].members.append(mapping.index)
+        } else {
+          groups.append(Group(sourceRoot: sourceRoot, members: [mapping.index]))
+        }
+      }
+      var lowest = Int64.max
+      var highest: Int64 = 0
+      for (position, group) in groups.enumerated() {
+        let filled = group.members.filter { facts.mappings[$0].rows > 0 }
+        let minimum = filled.map { facts.mappings[$0].minimumKey }.min() ?? 1
+        let maximum = filled.map { facts.mappings[$0].maximumKey }.max() ?? 0
+        if position == 0 {
+          lowest = min(minimum, 1)
+          highest = max(facts.highestKeys[group.sourceRoot] ?? 0, maximum)
+          continue
+        }
+        let (shift, overflow) = minimum < 1 ? highest.subtractingReportingOverflow(minimum - 1) : (highest, false)
+        let (top, tooHigh) = maximum.addingReportingOverflow(shift)
+        if !overflow, !tooHigh, top < .max {
+          for member in group.members { facts.mappings[member].keys = .offset(shift) }
+          highest = max(highest, top)
+        } else {
+          for member in group.members {
+            let rows = facts.mappings[member].rows
+            let (end, noRoomAbove) = highest.addingReportingOverflow(rows)
+            if !noRoomAbove, end < .max {
+              facts.mappings[member].keys = .dense(first: highest + 1)
+              highest = end
+            } else {
+              let (start, noRoomBelow) = lowest.subtractingReportingOverflow(rows)
+              guard !noRoomBelow, start > .min else {
+                throw GodwitError(
+                  .dataWrong, "cannot number the objects of '\(root.name)': no room is left above or below the keys in use")
+              }
+              facts.mappings[member].keys = .dense(first: start)
+              lowest = start
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Rows per chunk: the job's figure, else so many that a chunk's data is a small part of the budget.
+  private func chunkRows(_ mapping: ResolvedEntityMapping) throws -> Int64 {
+    if let rows = job.chunkRows { return Int64(rows) }
+    guard let table = sourceSchema.table(of: mapping.source.name) else { return Self.maximumChunkRows }
+    let lengths = sourceSchema.columns(of: mapping.source.name).dropFirst(3).map { "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)" }
+    let sum = (["16"] + lengths).joined(separator: " + ")
+    let width =
+      try connection.integer(
+        "SELECT CAST(AVG(\(sum)) AS INTEGER) FROM (SELECT * FROM source.\(quoted(table.name)) LIMIT 1000)") ?? 64
+    return max(1, min(Self.maximumChunkRows, job.memory.bytes / 4 / max(width, 16)))
+  }
+
+  // MARK: Passes
+
+  /// Mapping indices by pass: what is looked up comes in an earlier pass than what looks it up, except
+  /// around a circle, whose mappings share a pass.
+  static func passes(of resolved: ResolvedMapping) -> [[Int]] {
+    let count = resolved.entityMappings.count
+    let needs = resolved.entityMappings.map { mapping in
+      Set(mapping.relationships.flatMap(\.lookups)).subtracting([mapping.index])
+    }
+    // Reachability is small: a model has tens of mappings, not thousands.
+    var reach = needs
+    for _ in 0..<count {
+      var changed = false
+      for index in 0..<count {
+        let wider = reach[index].reduce(into: reach[index]) { $0.formUnion(reach[$1]) }
+        if wider.count > reach[index].count {
+          reach[index] = wider
+          changed = true
+        }
+      }
+      if !changed { break }
+    }
+    var level = Array(repeating: 0, count: count)
+    for _ in 0..<count {
+      var changed = false
+      for index in 0..<count {
+        for other in needs[index] where !reach[other].contains(index) && level[index] <= level[other] {
+          level[index] = level[other] + 1
+          changed = true
+        }
+        for other in reach[index] where reach[other].contains(index) && level[other] < level[index] {
+          level[other] = level[index]
+          changed = true
+        }
+      }
+      if !changed { break }
+    }
+    let used = Set(level).sorted()
+    return used.map { value in (0..<count).filter { level[$0] == value } }
+  }
+
+  // MARK: Chunks
+
+  private func chunks(_ program: StepProgram, passes: [[Int]]) throws -> [Chunk] {
+    var chunks: [Chunk] = []
+    func passNumber(_ mapping: Int) -> Int { (passes.firstIndex { $0.contains(mapping) } ?? 0) + 1 }
+    func add(
+      _ stage: Chunk.Stage, _ name: String, pass: Int = 0, subject: Int, part: Int = 0, range: Chunk.KeyRange = .all,
+      predicate: Int? = nil, rows: Int64
+    ) {
+      chunks.append(
+        Chunk(
+          id: chunks.count, pass: pass, stage: stage, name: name, subject: subject, part: part, range: range,
+          predicate: predicate, rows: rows))
+    }
+    let mappings = program.mappings
+    let facts = program.facts
+    let order = passes.flatMap { $0 }
+    var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
+    for index in order {
+      let entity = mappings[index].source.name
+      ranges[index] = try keyRanges(
+        table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
+        rows: facts.mappings[index].chunkRows)
+    }
+    for index in order where program.isStored(index) {
+      for (range, rows) in ranges[index] ?? [] {
+        add(.associate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
+      }
+    }
+    for index in order {
+      let mapping = mappings[index]
+      if let predicates = job.chunkPredicates[mapping.name] {
+        let counts = try countPredicates(predicates, of: mapping, facts: facts)
+        for (number, rows) in counts.enumerated() {
+          add(.create, mapping.name, pass: passNumber(index), subject: index, predicate: number, rows: rows)
+        }
+      } else {
+        for (range, rows) in ranges[index] ?? [] {
+          add(.create, mapping.name, pass: passNumber(index), subject: index, range: range, rows: rows)
+        }
+      }
+    }
+    for (linkIndex, link) in program.links.enumerated() {
+      for (part, job) in try program.relateJobs(linkIndex).enumerated() {
+        for (range, rows) in try keyRanges(
+          table: job.driverTable, key: job.driverKey, entity: nil, rows: facts.mappings[job.mapping].chunkRows)
+        {
+          add(
+            .relate, mappings[job.mapping].name, pass: passNumber(job.mapping), subject: linkIndex, part: part,
+            range: range, rows: rows)
+        }
+      }
+      _ = link
+    }
+    for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
+      add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
+      for (range, rows) in destinationRanges(of: link.first.entityName, program: program, ranges: ranges) {
+        add(
+          .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1, range: range,
+          rows: rows)
+      }
+    }
+    for (number, index) in destinationSchema.indexes.enumerated() where !index.isUnique {
+      add(.index, index.name, subject: number, rows: max(1, rows(inTable: index.table, program: program) / 4))
+    }
+    for (number, rule) in program.orderRules().enumerated() {
+      for (range, rows) in destinationRanges(of: rule.ownerEntityName, program: program, ranges: ranges) {
+        add(.order, "\(rule.entityName).\(rule.relationshipName)", subject: number, range: range, rows: rows)
+      }
+    }
+    var validated: Set<String> = []
+    for index in order where validated.insert(mappings[index].destination.name).inserted {
+      let entity = mappings[index].destination.name
+      var patterns: [String] = []
+      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      for (range, rows) in destinationRanges(of: entity, program: program, ranges: ranges) {
+        add(.validate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
+      }
+    }
+    for (number, index) in destinationSchema.indexes.enumerated() where index.isUnique {
+      add(.unique, index.name, subject: number, rows: max(1, rows(inTable: index.table, program: program) / 4))
+    }
+    return chunks
+  }
+
+  private func rows(inTable table: String, program: StepProgram) -> Int64 {
+    program.mappings.filter { destinationSchema.table(of: $0.destination.name)?.name == table }
+      .reduce(0) { $0 + program.facts.mappings[$1.index].rows }
+  }
+
+  /// Half-open key ranges of about `rows` rows each that together cover every key, from minus infinity.
+  func keyRanges(table: String, key: String, entity: Int?, rows: Int64) throws -> [(Chunk.KeyRange, Int64)] {
+    let condition = entity.map { " AND +Z_ENT = \($0)" } ?? ""
+    let name = quoted(table)
+    let total = try connection.integer("SELECT COUNT(*) FROM source.\(name) WHERE 1\(condition)") ?? 0
+    guard total > 0 else { return [] }
+    var ranges: [(Chunk.KeyRange, Int64)] = []
+    var lower: Int64?
+    var left = total
+    let next = try connection.prepare(
+      "SELECT \(key) FROM source.\(name) WHERE \(key) >= ?1\(condition) ORDER BY \(key) LIMIT 1 OFFSET ?2")
+    defer { next.finalize() }
+    while left > rows {
+      try next.bind([.integer(lower ?? .min), .integer(rows)])
+      guard try next.step() else { break }
+      let upper = next.row.int64(0)
+      ranges.append((.init(lower: lower, upper: upper), rows))
+      lower = upper
+      left -= rows
+    }
+    ranges.append((.init(lower: lower, upper: nil), left))
+    return ranges
+  }
+
+  /// Destination key ranges that cover every object of an entity or its subentities, each key once.
+  private func destinationRanges(
+    of entity: String, program: StepProgram, ranges: [Int: [(Chunk.KeyRange, Int64)]]
+  ) -> [(Chunk.KeyRange, Int64)] {
+    let model = resolved.destinationModel
+    let makers = program.mappings.filter { model.isKind($0.destination.name, of: entity) }
+    var bounds: Set<Int64> = []
+    var total: Int64 = 0
+    for maker in makers {
+      let facts = program.facts.mappings[maker.index]
+      total += facts.rows
+      switch facts.keys {
+      case .offset(let offset):
+        for (range, _) in ranges[maker.index] ?? [] {
+          if let lower = range.lower, case let (sum, overflow) = lower.addingReportingOverflow(offset), !overflow {
+            bounds.insert(sum)
+          }
+        }
+        if offset > 0, facts.rows > 0 { bounds.insert(facts.minimumKey &+ offset) }
+      case .dense(let first):
+        var start = first
+        while start < first + facts.rows {
+          bounds.insert(start)
+          start += facts.chunkRows
+        }
+      }
+    }
+    guard total > 0 else { return [] }
+    // Two mappings that share a table have bounds of their own: thin them to the chunk size.
+    let limit = max(1, Int(total / max(1, makers.map { program.facts.mappings[$0.index].chunkRows }.min() ?? 1)))
+    var sorted = bounds.sorted()
+    if sorted.count > limit * 2 {
+      let stride = sorted.count / limit
+      sorted = sorted.enumerated().filter { $0.offset % stride == 0 }.map(\.element)
+    }
+    var result: [(Chunk.KeyRange, Int64)] = []
+    let share = max(1, total / Int64(sorted.count + 1))
+    var lower: Int64?
+    for bound in sorted {
+      result.append((.init(lower: lower, upper: bound), share))
+      lower = bound
+    }
+    result.append((.init(lower: lower, upper: nil), share))
+    return result
+  }
+
+  /// Rows per predicate; a row that none or two of them take is an error.
+  private func countPredicates(
+    _ predicates: [ParsedPredicate], of mapping: ResolvedEntityMapping, facts: PlanFacts
+  ) throws -> [Int64] {
+    let builder = StatementBuilder()
+    let association = AssociationLowering(
+      mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
+    let tests = predicates.enumerated().map { number, predicate in
+      let sql = ExpressionLowering.condition(
+        predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+      ).sql
+      return "\(sql) IS TRUE AS p\(number)"
+    }
+    let sum = predicates.indices.map { "p\($0)" }.joined(separator: " + ")
+    let columns =
+      predicates.indices.map { "SUM(p\($0))" } + ["SUM((\(sum)) = 0)", "SUM((\(sum)) > 1)"]
+    let statement = ChunkStatement(
+      sql:
+        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(try association.table(mapping.index)) AS s WHERE \(association.takes(mapping.index, alias: "s").sql))",
+      builder: builder)
+    let row = try functions.running(statement, site: "planning, counting the chunks of \(mapping.name)") {
+      try connection.rows(statement.sql, builder.arguments()).first ?? []
+    }
+    func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
+    let (none, several) = (integer(predicates.count), integer(predicates.count + 1))
+    for (count, what) in [(none, "no predicate takes"), (several, "more than one predicate takes")] where count > 0 {
+      throw GodwitError(
+        .configuration,
+        "cannot chunk mapping '\(mapping.name)': \(what) \(count) of its \(facts.mappings[mapping.index].rows) objects",
+        location: predicates.first?.source.location,
+        remedy: "make the predicates under chunks.by cover every object once; a nil value needs '== nil'")
+    }
+    return predicates.indices.map(integer)
+  }
+}

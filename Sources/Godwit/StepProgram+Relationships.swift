@@ -1,0 +1,294 @@
+import GodwitModel
+import GodwitStore
+
+/// One scan of the relationship stage: what drives it, and what it writes.
+struct RelateJob {
+  enum Work: Hashable {
+    /// Join rows of one assignment through one look-up.
+    case pairs(assignment: Int, lookup: Int)
+    /// The assigned targets of one to-many assignment through one look-up.
+    case targets(assignment: Int, lookup: Int)
+    /// That a to-many assignment happened, whatever it found.
+    case markers(assignment: Int)
+    /// The single target of a to-one assignment, or none.
+    case single(assignment: Int)
+  }
+
+  var link: Int
+  var work: Work
+  var mapping: Int
+  /// The source table whose keys the chunks range over, and the SQL of that key.
+  var driverTable: String
+  var driverKey: String
+}
+
+extension StepProgram {
+  /// The scans of a link in the relationship stage, in order.
+  func relateJobs(_ linkIndex: Int) throws -> [RelateJob] {
+    let link = links[linkIndex]
+    var jobs: [RelateJob] = []
+    for (number, assignment) in link.assignments.enumerated() {
+      let mapping = mappings[assignment.mapping]
+      let source = mapping.relationships[assignment.part]
+      func job(_ work: RelateJob.Work, driver: (table: String, key: String)) -> RelateJob {
+        RelateJob(
+          link: linkIndex, work: work, mapping: mapping.index, driverTable: driver.table, driverKey: driver.key)
+      }
+      switch link.strategy {
+      case .atCreation, .fromInverse: continue
+      case .pairs:
+        guard assignment.end == link.carriedEnd else { continue }
+        let driver = try self.driver(of: source, in: mapping)
+        jobs += source.lookups.map { job(.pairs(assignment: number, lookup: $0), driver: driver) }
+      case .resolved:
+        let own = (table: try sourceTable(mapping.source.name), key: "Z_PK")
+        if link.isToMany(assignment.end) {
+          jobs.append(job(.markers(assignment: number), driver: own))
+          let driver = try self.driver(of: source, in: mapping)
+          jobs += source.lookups.map { job(.targets(assignment: number, lookup: $0), driver: driver) }
+        } else {
+          jobs.append(job(.single(assignment: number), driver: own))
+        }
+      }
+    }
+    return jobs
+  }
+
+  func sourceTable(_ entity: String) throws -> String {
+    guard let table = sourceSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the source table of '\(entity)'")
+    }
+    return table.name
+  }
+
+  /// What a scan of source-to-target pairs walks: the table that stores the link where the path is one
+  /// hop, so that no index of the source is needed; else the mapping's own table.
+  private func driver(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
+  ) throws -> (table: String, key: String) {
+    if source.path.count == 1 {
+      switch sourceSchema.storage(of: source.path[0].relationship.name, in: mapping.source.name) {
+      case .join(let join, _, _, _): return (join.name, "rowid")
+      case .inverse(let table, _, _, _): return (table, "Z_PK")
+      case .foreignKey, .none: break
+      }
+    }
+    return (try sourceTable(mapping.source.name), "Z_PK")
+  }
+
+  func relate(_ job: RelateJob) throws -> ChunkStatement {
+    let link = links[job.link]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let mapping = mappings[job.mapping]
+    switch job.work {
+    case .pairs(let number, let lookup):
+      let pairs = try self.pairs(link.assignments[number], lookup: lookup, association: association)
+      let source = mapping.relationships[link.assignments[number].part]
+      guard
+        case .join(let join, let subject, let object, let order) = destinationSchema.storage(
+          of: source.relationship.name, in: mapping.destination.name)
+      else { throw GodwitError(.internalBug, "cannot find the join table of '\(source.relationship.name)'") }
+      let inverseOrder = order == join.ownerOrderColumn && subject == join.ownerColumn
+        ? join.destinationOrderColumn
+        : (subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn)
+      var columns = [subject, object]
+      var values = ["subject", "target"]
+      var updates: [String] = []
+      for (column, value) in [(order, "position"), (inverseOrder, "inverse_position")] {
+        guard let column else { continue }
+        columns.append(column)
+        values.append(value)
+        updates.append("\(quoted(column)) = MIN(\(quoted(column)), excluded.\(quoted(column)))")
+      }
+      let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
+      return ChunkStatement(
+        sql: """
+          INSERT INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", "))) \
+          SELECT \(values.joined(separator: ", ")) FROM (\(pairs.sql)) \
+          WHERE subject IS NOT NULL AND target IS NOT NULL ON CONFLICT \(conflict)
+          """, builder: builder, reasons: pairs.reasons)
+    case .targets(let number, let lookup):
+      let assignment = link.assignments[number]
+      let pairs = try self.pairs(assignment, lookup: lookup, association: association)
+      return ChunkStatement(
+        sql: """
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), subject, target, position FROM (\(pairs.sql)) \
+          WHERE subject IS NOT NULL AND target IS NOT NULL
+          """, builder: builder, reasons: pairs.reasons)
+    case .markers(let number), .single(let number):
+      let assignment = link.assignments[number]
+      let source = mapping.relationships[assignment.part]
+      var target = "NULL"
+      if case .single = job.work {
+        let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+        target =
+          chain.isToMany
+          ? "COALESCE(\((try source.lookups.map { chain.scalar("MIN(\(try association.lookup($0, key: chain.key)))") } + ["NULL", "NULL"]).joined(separator: ", ")))"
+          : try association.first(of: source.lookups, key: chain.scalar(chain.key))
+      }
+      let rows: String
+      let subject: String
+      if mapping.mapping.uniqueBy.isEmpty {
+        let taken = association.takes(job.mapping, alias: "s")
+        rows = "\(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
+        subject = association.image(job.mapping, ofRow: "s")
+      } else {
+        rows =
+          "main.\(Self.uniqueTable(job.mapping)) AS u CROSS JOIN \(try association.table(job.mapping)) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+        subject = "u.destination"
+      }
+      return ChunkStatement(
+        sql: """
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(target), \
+          \(try singlePosition(source, mapping: mapping)) FROM \(rows)
+          """, builder: builder)
+    }
+  }
+
+  private func singlePosition(
+    _ source: ResolvedEntityMapping.RelationshipSource, mapping: ResolvedEntityMapping
+  ) throws -> String {
+    if source.path.count == 1,
+      case .foreignKey(_, _, _, let order?) = sourceSchema.storage(
+        of: source.path[0].relationship.name, in: mapping.source.name)
+    {
+      return "s.\(quoted(order))"
+    }
+    return "\(mapping.index)"
+  }
+
+  /// A SELECT of subject, target, position and inverse position: the destination keys that one
+  /// assignment joins through one look-up, NULL where an end was not migrated.
+  private func pairs(
+    _ assignment: RelationshipLink.Assignment, lookup: Int, association: AssociationLowering
+  ) throws -> (sql: String, reasons: [String]) {
+    let mapping = mappings[assignment.mapping]
+    let source = mapping.relationships[assignment.part]
+    let taken = association.takes(mapping.index, alias: "s")
+    let subject = association.image(mapping.index, ofRow: "s")
+    let table = try association.table(mapping.index)
+    let (target, from, position, inversePosition): (String, String, String?, String?)
+    let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
+    switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
+    case .join(let join, let subjectColumn, let objectColumn, let order):
+      target = try association.lookup(lookup, key: "d.\(quoted(objectColumn))")
+      from =
+        "\(StoreConnection.sourceSchema).\(quoted(join.name)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE d.rowid BETWEEN ?1 AND ?2 AND \(taken.sql)"
+      position = order.map { "d.\(quoted($0))" }
+      let other = subjectColumn == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+      inversePosition = other.map { "d.\(quoted($0))" }
+    case .inverse(let childTable, let column, _, let order):
+      target = try association.lookup(lookup, key: "d.Z_PK")
+      from =
+        "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(column)) WHERE d.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
+      (position, inversePosition) = (order.map { "d.\(quoted($0))" }, nil)
+    case .foreignKey, .some(.none), nil:
+      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      target = try association.lookup(lookup, key: chain.isToMany ? chain.key : chain.scalar(chain.key))
+      let inner = chain.isToMany ? chain.from : ""
+      // The chain's FROM joins on the row `s`: one FROM clause holds both.
+      let parts = inner.isEmpty ? ("", "") : Self.split(inner)
+      from =
+        "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
+      (position, inversePosition) = (chain.isToMany ? chain.order : nil, nil)
+    }
+    let sql =
+      "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)"
+    return (sql, taken.reason.map { [$0] } ?? [])
+  }
+
+  private static func split(_ from: String) -> (tables: String, conditions: String) {
+    guard let range = from.range(of: " WHERE ") else { return (String(from.dropFirst(6)), "") }
+    return (String(from[from.startIndex..<range.lowerBound].dropFirst(6)), String(from[range.upperBound...]))
+  }
+
+  // MARK: Resolve
+
+  /// Indexes that resolving a link needs.
+  func prepareResolve(_ link: Int) -> [String] {
+    let table = Self.linkTable(link)
+    return [
+      "CREATE INDEX \(table)_subject ON \(table) (side, subject)",
+      "CREATE INDEX \(table)_target ON \(table) (side, target)",
+    ]
+  }
+
+  /// The statements that resolve a link for a range of keys at its first end: gathered edges that no
+  /// later assignment displaced are stored.
+  ///
+  /// Assignments run in mapping order, then source key, then property name. Within a mapping
+  /// destination keys ascend with source keys, so (mapping, subject, side) orders them.
+  func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
+    let link = links[index]
+    let table = Self.linkTable(index)
+    let edges = """
+      SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
+      WHERE side = 0 AND target IS NOT NULL AND subject BETWEEN ?1 AND ?2 \
+      UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
+      WHERE side = 1 AND target BETWEEN ?1 AND ?2
+      """
+    func notLater(_ condition: String) -> String {
+      "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND (l.mapping, l.subject, l.side) > (e.mapping, e.subject, e.side))"
+    }
+    var conditions: [String]
+    if link.isOwnInverse {
+      conditions = ["d", "x"].flatMap {
+        [notLater("l.side = 0 AND l.subject = e.\($0)"), notLater("l.side = 0 AND l.target = e.\($0)")]
+      }
+    } else {
+      conditions = [notLater("l.side = 0 AND l.subject = e.d"), notLater("l.side = 1 AND l.subject = e.x")]
+      if !link.isToMany(.first) { conditions.append(notLater("l.side = 1 AND l.target = e.d")) }
+      if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
+    }
+    let gather = """
+      INSERT INTO temp.godwit_edge (d, x, position) SELECT d, x, MIN(position) FROM (\(edges)) AS e \
+      WHERE \(conditions.joined(separator: " AND ")) GROUP BY d, x
+      """
+    let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
+    return (asserted, gather, try storeEdges(link))
+  }
+
+  private func storeEdges(_ link: RelationshipLink) throws -> [String] {
+    func update(_ end: RelationshipLink.End, own: String, other: String) throws -> String {
+      guard let side = link.side(end),
+        case .foreignKey(let table, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
+          of: side.relationship.name, in: side.entityName)
+      else { throw GodwitError(.internalBug, "cannot find the column of a relationship") }
+      var sets = ["\(quoted(column)) = e.\(other)"]
+      if let entityColumn {
+        let target = try destinationTable(of: side.relationship.destinationEntityName).name
+        sets.append("\(quoted(entityColumn)) = (SELECT Z_ENT FROM main.\(quoted(target)) WHERE Z_PK = e.\(other))")
+      }
+      if let orderColumn { sets.append("\(quoted(orderColumn)) = e.position") }
+      return
+        "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", ")) FROM temp.godwit_edge AS e WHERE t.Z_PK = e.\(own)"
+    }
+    switch link.storage {
+    case .foreignKey(let holder):
+      return [holder == .first ? try update(.first, own: "d", other: "x") : try update(.second, own: "x", other: "d")]
+    case .oneToOne:
+      if link.second == nil {
+        return [try update(.first, own: "d", other: "x"), try update(.first, own: "x", other: "d")]
+      }
+      return [try update(.first, own: "d", other: "x"), try update(.second, own: "x", other: "d")]
+    case .join:
+      guard
+        case .join(let join, let subject, let object, let order) = destinationSchema.storage(
+          of: link.first.relationship.name, in: link.first.entityName)
+      else { throw GodwitError(.internalBug, "cannot find the join table of a relationship") }
+      let otherOrder = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+      var columns = [subject, object]
+      var values = ["d", "x"]
+      for column in [order, otherOrder].compactMap({ $0 }) {
+        columns.append(column)
+        values.append("position")
+      }
+      return [
+        "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x"
+      ]
+    }
+  }
+}

@@ -1,0 +1,307 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// One SQL statement of a chunk with its constants and the places its failures are reported by.
+struct ChunkStatement {
+  var sql: String
+  var builder: StatementBuilder
+  /// Why parts of it run in Swift; empty in the sql lane.
+  var reasons: [String] = []
+}
+
+/// The SQL of every chunk of a step: what the plan's decisions mean in the two databases.
+///
+/// `source` is the attached store, which is only read; `main` is the store under construction. All
+/// statements take the first and last key of the chunk as `?1` and `?2`.
+struct StepProgram {
+  let resolved: ResolvedMapping
+  let sourceSchema: StoreSchema
+  let destinationSchema: StoreSchema
+  let facts: PlanFacts
+  let links: [RelationshipLink]
+
+  init(resolved: ResolvedMapping, sourceSchema: StoreSchema, destinationSchema: StoreSchema, facts: PlanFacts) throws {
+    self.resolved = resolved
+    self.sourceSchema = sourceSchema
+    self.destinationSchema = destinationSchema
+    self.facts = facts
+    links = try RelationshipLink.links(of: resolved, schema: destinationSchema, facts: facts)
+  }
+
+  var mappings: [ResolvedEntityMapping] { resolved.entityMappings }
+
+  func associations(_ builder: StatementBuilder) -> AssociationLowering {
+    AssociationLowering(mappings: mappings, facts: facts, schema: sourceSchema, builder: builder)
+  }
+
+  func isStored(_ index: Int) -> Bool { AssociationLowering.isStored(mappings[index], facts: facts) }
+
+  static func uniqueTable(_ mapping: Int) -> String { "godwit_unique_\(mapping)" }
+  static func linkTable(_ link: Int) -> String { "godwit_link_\(link)" }
+
+  func destinationTable(of entity: String) throws -> StoreSchema.EntityTable {
+    guard let table = destinationSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the destination table of '\(entity)'")
+    }
+    return table
+  }
+
+  // MARK: Tables of ours while the store is under construction
+
+  /// Tables that the step needs beside the ledger; dropped with it.
+  var scratchStatements: [String] {
+    var statements: [String] = []
+    for mapping in mappings where !mapping.mapping.uniqueBy.isEmpty {
+      let name = Self.uniqueTable(mapping.index)
+      statements.append(
+        "CREATE TABLE \(name) (identity BLOB PRIMARY KEY, source INTEGER, destination INTEGER) WITHOUT ROWID")
+      statements.append("CREATE INDEX \(name)_source ON \(name) (source)")
+    }
+    for (index, link) in links.enumerated() where link.strategy == .resolved {
+      statements.append(
+        "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER)"
+      )
+    }
+    return statements
+  }
+
+  // MARK: Associate
+
+  /// Source key and identity of each object a mapping takes, in key order, for `unique-by`; without it
+  /// the key alone.
+  func associate(_ index: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let mapping = mappings[index]
+    let association = associations(builder)
+    let taken = association.takes(index, alias: "s")
+    var reasons = taken.reason.map { [$0] } ?? []
+    var columns = "s.Z_PK"
+    if !mapping.mapping.uniqueBy.isEmpty {
+      let values = try mapping.mapping.uniqueBy.map { name in
+        guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
+          throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
+        }
+        return value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+      }
+      columns += ", godwit_identity(\(values.joined(separator: ", ")))"
+    }
+    let sql =
+      "SELECT \(columns) FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
+    return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
+  }
+
+  // MARK: Create
+
+  func create(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let mapping = mappings[index]
+    let association = associations(builder)
+    var reasons: [String] = []
+    var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
+    let isUnique = !mapping.mapping.uniqueBy.isEmpty
+    var values = [
+      isUnique ? "u.destination" : association.image(index, ofRow: "s"),
+      "\(destinationSchema.number(of: mapping.destination.name) ?? 0)", "1",
+    ]
+    for (attribute, source) in mapping.attributes {
+      guard let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name) else { continue }
+      if source == .modelDefault, attribute.defaultValue.isNull { continue }
+      columns.append(column)
+      values.append(value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
+    }
+    for column in try foreignKeys(of: mapping, association: association) {
+      columns.append(column.name)
+      values.append(column.sql)
+    }
+    var condition: String
+    var from: String
+    if isUnique {
+      from = "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(try association.table(index)) AS s ON s.Z_PK = u.source"
+      condition = "u.source BETWEEN ?1 AND ?2"
+    } else {
+      let taken = association.takes(index, alias: "s")
+      reasons += taken.reason.map { [$0] } ?? []
+      from = "\(try association.table(index)) AS s"
+      condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
+    }
+    if let predicate {
+      condition +=
+        " AND "
+        + ExpressionLowering.condition(
+          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+        ).sql
+    }
+    let table = try destinationTable(of: mapping.destination.name).name
+    let sql =
+      "INSERT INTO main.\(quoted(table)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(from) WHERE \(condition) ORDER BY \(isUnique ? "u.source" : "s.Z_PK")"
+    return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
+  }
+
+  /// The stored value of a destination attribute for the source row `s`.
+  private func value(
+    of attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
+    in mapping: ResolvedEntityMapping, builder: StatementBuilder, reasons: inout [String]
+  ) -> String {
+    switch source {
+    case .modelDefault:
+      return builder.bind(SQLValue(storing: attribute.defaultValue, in: attribute))
+    case .copy(let name):
+      guard let column = sourceSchema.column(of: name, in: mapping.source.name) else { return "NULL" }
+      let sql = "s.\(quoted(column))"
+      let site = builder.site(
+        ReadingSite(
+          entityName: mapping.source.name, propertyName: name, expected: attribute.type.phrase, cause: nil,
+          action: "evaluate"))
+      let plain = ExpressionLowering.checked(sql, classes: attribute.type.storageClasses, site: site, key: "s.Z_PK")
+      guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return plain }
+      return
+        "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
+    case .expression(let expression):
+      let lowered = ExpressionLowering.value(
+        expression, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder)
+      if let reason = lowered.reason { reasons.append("attribute '\(attribute.name)': \(reason)") }
+      let site = builder.site(
+        ReadingSite(
+          entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
+          cause: expression.source.text, action: "store"))
+      return "godwit_fit(\(lowered.sql), \(attribute.type.rawValue), \(site), s.Z_PK)"
+    }
+  }
+
+  // MARK: Foreign keys that are written with the object
+
+  private struct ForeignKeyColumn {
+    var name: String
+    var sql: String
+  }
+
+  private func foreignKeys(
+    of mapping: ResolvedEntityMapping, association: AssociationLowering
+  ) throws -> [ForeignKeyColumn] {
+    var columns: [ForeignKeyColumn] = []
+    for link in links {
+      guard case .foreignKey(let holder) = link.storage, let side = link.side(holder),
+        link.strategy == .atCreation || link.strategy == .fromInverse,
+        resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName),
+        case .foreignKey(_, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
+          of: side.relationship.name, in: mapping.destination.name),
+        let found = try foreignKey(link, in: mapping, association: association)
+      else { continue }
+      let key = found.count == 1 ? found[0].sql : "COALESCE(\(found.map(\.sql).joined(separator: ", ")))"
+      columns.append(.init(name: column, sql: key))
+      if let entityColumn {
+        let cases = found.map { "WHEN \($0.sql) IS NOT NULL THEN \($0.entityNumber)" }
+        columns.append(.init(name: entityColumn, sql: "(CASE \(cases.joined(separator: " ")) END)"))
+      }
+      if let orderColumn {
+        columns.append(
+          .init(name: orderColumn, sql: "(CASE WHEN \(key) IS NOT NULL THEN \(sourceOrder(link, of: mapping)) END)"))
+      }
+    }
+    return columns
+  }
+
+  private struct FoundKey {
+    var sql: String
+    var entityNumber: Int
+  }
+
+  /// The look-ups that give a foreign key, in order of preference; nil when nothing sets it.
+  private func foreignKey(
+    _ link: RelationshipLink, in mapping: ResolvedEntityMapping, association: AssociationLowering
+  ) throws -> [FoundKey]? {
+    func number(_ index: Int) -> Int { destinationSchema.number(of: mappings[index].destination.name) ?? 0 }
+    switch link.strategy {
+    case .atCreation:
+      guard let assignment = link.assignments.first(where: { $0.mapping == mapping.index && $0.end == link.carriedEnd })
+      else { return nil }
+      let source = mapping.relationships[assignment.part]
+      guard !source.lookups.isEmpty else { return nil }
+      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      return try source.lookups.map { index in
+        let sql =
+          chain.isToMany
+          ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
+          : try association.lookup(index, key: chain.scalar(chain.key))
+        return FoundKey(sql: sql, entityNumber: number(index))
+      }
+    case .fromInverse:
+      let owners = link.assignments.filter { assignment in
+        assignment.end == link.carriedEnd
+          && mappings[assignment.mapping].relationships[assignment.part].lookups.contains(mapping.index)
+      }
+      guard !owners.isEmpty else { return nil }
+      return try owners.sorted { $0.mapping > $1.mapping }.map { owner in
+        let hop = mappings[owner.mapping].relationships[owner.part].path[0]
+        guard let inverse = resolved.sourceModel.inverse(of: hop.relationship) else {
+          throw GodwitError(.internalBug, "cannot find the inverse of '\(hop.relationship.name)'")
+        }
+        var chain = ObjectChain(
+          row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema,
+          database: StoreConnection.sourceSchema, builder: association.builder)
+        try chain.follow(inverse.name)
+        return FoundKey(
+          sql: try association.lookup(owner.mapping, key: chain.scalar(chain.key)), entityNumber: number(owner.mapping))
+      }
+    case .pairs, .resolved: return nil
+    }
+  }
+
+  /// What the objects of an ordered owner are sorted by before their places are numbered: the source's
+  /// order key where the source is ordered, else the mapping's position.
+  private func sourceOrder(_ link: RelationshipLink, of mapping: ResolvedEntityMapping) -> String {
+    var hopName: String?
+    if link.strategy == .atCreation {
+      let assignment = link.assignments.first { $0.mapping == mapping.index && $0.end == link.carriedEnd }
+      let path = assignment.map { mapping.relationships[$0.part].path } ?? []
+      hopName = path.count == 1 ? path[0].relationship.name : nil
+    } else {
+      let owner = link.assignments.first {
+        $0.end == link.carriedEnd && mappings[$0.mapping].relationships[$0.part].lookups.contains(mapping.index)
+      }
+      hopName = owner.flatMap {
+        resolved.sourceModel.inverse(of: mappings[$0.mapping].relationships[$0.part].path[0].relationship)?.name
+      }
+    }
+    if let hopName, case .foreignKey(_, _, _, let order?) = sourceSchema.storage(of: hopName, in: mapping.source.name) {
+      return "s.\(quoted(order))"
+    }
+    return "\(mapping.index)"
+  }
+
+  func chain(
+    _ path: [ResolvedEntityMapping.SourceRelationship], from row: ExpressionLowering.Row,
+    _ association: AssociationLowering
+  ) throws -> ObjectChain {
+    var chain = ObjectChain(
+      row: row, schema: sourceSchema, database: StoreConnection.sourceSchema, builder: association.builder)
+    for hop in path {
+      do { try chain.follow(hop.relationship.name) } catch let error as NotLowerable {
+        throw GodwitError(.configuration, "cannot follow '\(hop.entityName).\(hop.relationship.name)': \(error.reason)")
+      }
+    }
+    return chain
+  }
+}
+
+extension SQLValue {
+  /// A value as the column of an attribute stores it.
+  init(storing value: AttributeValue, in attribute: AttributeDescription) {
+    switch value {
+    case .null: self = .null
+    case .boolean(let flag): self = .integer(flag ? 1 : 0)
+    case .integer(let number):
+      self = attribute.type == .double || attribute.type == .float ? .real(Double(number)) : .integer(number)
+    case .double(let number): self = .real(number)
+    case .decimal(let number):
+      let double = NSDecimalNumber(decimal: number).doubleValue
+      self = Int64(exactly: double).map { .integer($0) } ?? .real(double)
+    case .date(let seconds): self = .real(seconds)
+    case .string(let text), .uri(let text): self = .text(text.utf8)
+    case .data(let bytes):
+      self = .blob(attribute.allowsExternalBinaryDataStorage && attribute.type == .binary ? [1] + bytes : bytes)
+    case .uuid(let uuid): self = withUnsafeBytes(of: uuid.uuid) { .blob(Array($0)) }
+    }
+  }
+}
