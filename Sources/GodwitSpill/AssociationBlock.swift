@@ -5,7 +5,7 @@
 struct AssociationBlock {
   static let pairsMax = 65536
   /// How many pairs this writer puts into a group.
-  static let groupPairs = 512
+  static let groupPairs = 256
   /// How many pairs a group may have in a file.
   static let groupPairsMax = 4096
   static let entryBytes = 32

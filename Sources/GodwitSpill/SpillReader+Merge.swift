@@ -1,7 +1,7 @@
 extension SpillReader {
   /// Hands on every pair in order of the source keys; equal keys in the order in which they were appended.
   ///
-  /// Frames that overlap are merged. Memory: the cache, and one decoded group (8 KB) for each frame that overlaps at
+  /// Frames that overlap are merged. Memory: the cache, and one decoded group (4 KiB) for each frame that overlaps at
   /// the current key. That is as many as there are chunks over the same keys; where their frames do not fit into the
   /// cache, frames are decompressed again for each group.
   public func forEachPair(_ body: (_ source: Int64, _ destination: Int64) throws -> Void) throws {

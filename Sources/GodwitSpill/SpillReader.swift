@@ -4,7 +4,7 @@
 /// and decompressed when it is first needed, and kept in a cache of bounded size. Pairs with the same source key
 /// come in the order in which they were appended.
 ///
-/// For one thread at a time. A look-up that stays in the current group of 512 pairs allocates nothing, so probes in
+/// For one thread at a time. A look-up that stays in the current group of 256 pairs allocates nothing, so probes in
 /// ascending order decode each group once.
 public final class SpillReader {
   public let path: String
