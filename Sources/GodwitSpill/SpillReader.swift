@@ -65,6 +65,7 @@ public final class SpillReader {
 
   /// The first destination key of a source key, or nil when it has none.
   ///
+  /// The cost grows with the number of frames whose keys reach over `source`; see `sorted(into:)`.
   /// - Throws: `.damaged` or `.io` when a frame cannot be read.
   public func lookup(source: Int64) throws(SpillError) -> Int64? {
     if source >= hot.low && source <= hot.high { return hot.find(source) }

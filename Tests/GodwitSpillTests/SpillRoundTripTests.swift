@@ -128,6 +128,18 @@ struct SpillRoundTripTests {
     }
   }
 
+  @Test func `overlapping chunks become one frame with the same pairs`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("a.spill")
+    let chunks = (0..<5).map { chunk in (0..<100).map { Pair($0 / 3, Int64(chunk)) } }
+    let reader = try SpillReader(path: path, mark: try write(chunks, to: path))
+    let mark = try reader.sorted(into: folder.file("b.spill"))
+    let sorted = try SpillReader(path: folder.file("b.spill"), mark: mark)
+    #expect(sorted.frameCount == 1)
+    #expect(try all(sorted) == all(reader))
+    try expectLookups(sorted, all(reader), "sorted")
+  }
+
   @Test func `a key that fills several frames gives its first and all its destinations`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
