@@ -1,0 +1,31 @@
+/// What vouches for a spill file: how many of its bytes are committed, and their checksum.
+///
+/// The ledger stores the mark in the transaction that commits the chunk. Bytes behind the mark's
+/// length belong to a chunk that was never committed.
+public struct SpillMark: Sendable, Hashable, Codable {
+  /// Committed bytes, from the start of the file.
+  public var length: Int64
+  /// FNV-1a (64 bit) over the record headers, in file order; each header holds its frame's checksum.
+  public var checksum: UInt64
+
+  public init(length: Int64, checksum: UInt64) {
+    self.length = length
+    self.checksum = checksum
+  }
+
+  /// The mark of a file without a record.
+  public static let empty = SpillMark(length: 0, checksum: FNV1a.basis)
+}
+
+/// FNV-1a with 64 bits.
+///
+/// Each step is a bijection of the state, so a change of one byte always changes the result.
+enum FNV1a {
+  static let basis: UInt64 = 0xcbf2_9ce4_8422_2325
+
+  static func hash(_ bytes: UnsafeRawBufferPointer, from state: UInt64 = basis) -> UInt64 {
+    var hash = state
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return hash
+  }
+}
