@@ -40,6 +40,9 @@ public final class StoreConnection: @unchecked Sendable {
         throw GodwitError(.internalBug, "cannot use '\(self.path)': the connection is closed")
       }
       self.handle = handle
+      // GRDB's observation expects statements to run on its queue and traps in these when they do not.
+      sqlite3_commit_hook(handle, nil, nil)
+      sqlite3_rollback_hook(handle, nil, nil)
     } catch let error as DatabaseError {
       throw Self.translate(
         code: error.extendedResultCode.rawValue, message: error.message ?? "", path: self.path, sql: nil)
