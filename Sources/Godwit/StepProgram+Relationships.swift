@@ -292,3 +292,62 @@ extension StepProgram {
     }
   }
 }
+
+// MARK: Counting what a to-one leaves out
+
+extension StepProgram {
+  /// How many rows of a create chunk have a to-one that finds several objects; nil when none can.
+  func severalStatement(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
+    let mapping = mappings[index]
+    guard mapping.mapping.uniqueBy.isEmpty else { return nil }
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    var sums: [String] = []
+    for link in links where link.strategy == .atCreation {
+      guard let assignment = link.assignments.first(where: { $0.mapping == index && $0.end == link.carriedEnd })
+      else { continue }
+      if let count = try found(by: mapping.relationships[assignment.part], of: mapping, association) { sums.append(count) }
+    }
+    guard !sums.isEmpty else { return nil }
+    var condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"
+    if let predicate {
+      condition +=
+        " AND "
+        + ExpressionLowering.condition(
+          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+        ).sql
+    }
+    return ChunkStatement(
+      sql:
+        "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joined(separator: " + "))), 0) FROM \(try association.table(index)) AS s WHERE \(condition)",
+      builder: builder)
+  }
+
+  func severalStatement(_ job: RelateJob) throws -> ChunkStatement? {
+    guard case .single(let number) = job.work else { return nil }
+    let mapping = mappings[job.mapping]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let source = mapping.relationships[links[job.link].assignments[number].part]
+    guard let count = try found(by: source, of: mapping, association) else { return nil }
+    return ChunkStatement(
+      sql:
+        "SELECT COALESCE(SUM(\(count) > 1), 0) FROM \(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(job.mapping, alias: "s").sql)",
+      builder: builder)
+  }
+
+  /// The number of objects a to-one finds, as SQL; nil when it cannot exceed one.
+  private func found(
+    by source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
+    _ association: AssociationLowering
+  ) throws -> String? {
+    let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    guard !source.lookups.isEmpty, chain.isToMany || !facts.areExclusive(source.lookups) else { return nil }
+    let counts = try source.lookups.map { index in
+      chain.isToMany
+        ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key)))")
+        : "(\(try association.lookup(index, key: chain.scalar(chain.key))) IS NOT NULL)"
+    }
+    return "(\(counts.joined(separator: " + ")))"
+  }
+}

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 
 /// A folder for one test, removed when the value goes out of use.
 public final class TemporaryFolder: Sendable {

@@ -1,0 +1,289 @@
+import Foundation
+import GodwitModel
+import GodwitSpill
+import GodwitStore
+
+/// Carries out the chunks of a plan, one transaction each.
+///
+/// 1. Each chunk that the ledger does not vouch for runs in order, in a fresh context: its statements,
+///    the primary-key counters and its ledger entry commit together.
+/// 2. Spill bytes are synced before the commit that names them.
+/// 3. Before every commit the source is compared with what it was; a change stops the run.
+final class Executor {
+  let job: MigrationJob
+  let plan: MigrationPlan
+  let program: StepProgram
+  let connection: StoreConnection
+  let functions: SQLFunctions
+  let ledger: Ledger
+  let files: StoreFiles
+  let spillPath: (Int) -> String
+  private let stamp: StoreFiles.Stamp
+  private var writers: [Int: SpillWriter] = [:]
+
+  init(
+    job: MigrationJob, plan: MigrationPlan, program: StepProgram, connection: StoreConnection,
+    functions: SQLFunctions, ledger: Ledger, files: StoreFiles, stamp: StoreFiles.Stamp,
+    spillPath: @escaping (Int) -> String
+  ) {
+    self.job = job
+    self.plan = plan
+    self.program = program
+    self.connection = connection
+    self.functions = functions
+    self.ledger = ledger
+    self.files = files
+    self.stamp = stamp
+    self.spillPath = spillPath
+  }
+
+  /// Runs what is left. `afterChunk` hears of every chunk that became durable and returns false to stop.
+  func run(afterChunk: (Chunk) throws -> Bool) throws {
+    let done = try ledger.done()
+    try connection.execute(
+      "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, position INTEGER)")
+    for chunk in plan.chunks where !done.contains(chunk.id) {
+      do {
+        try connection.transaction {
+          let outcome = try run(chunk)
+          try ledger.finish(chunk, outcome)
+          try checkSource()
+        }
+      } catch {
+        writers = [:]
+        throw self.error(error, in: chunk, done: done)
+      }
+      guard try afterChunk(chunk) else { return }
+    }
+  }
+
+  private func error(_ error: any Error, in chunk: Chunk, done: Set<Int>) -> any Error {
+    guard var known = error as? GodwitError else {
+      if let spill = error as? SpillError { return GodwitError(spill) }
+      return error
+    }
+    if known.site == nil { known.site = site(chunk) }
+    if known.safe == nil { known.safe = chunk.id == 0 ? "the source is untouched" : "chunks before it are durable; the source is untouched" }
+    return known
+  }
+
+  private func site(_ chunk: Chunk) -> String {
+    let pass = chunk.pass > 0 ? "pass \(chunk.pass) of \(plan.steps.first?.passes.count ?? 1), " : ""
+    let entity = program.mappings.first { $0.name == chunk.name }?.source.name ?? chunk.name
+    let what =
+      switch chunk.stage {
+      case .associate: "association"
+      case .create: "instance creation"
+      case .relate, .resolve, .order: "relationship creation"
+      case .index: "indexes"
+      case .validate, .unique: "validation"
+      }
+    let number = chunksAlike(chunk).firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
+    return "step 1 of 1, \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.site(entityName: entity)))"
+  }
+
+  func chunksAlike(_ chunk: Chunk) -> [Chunk] {
+    plan.chunks.filter { $0.stage == chunk.stage && $0.name == chunk.name }
+  }
+
+  /// A store that another process writes cannot be migrated: rows read before and after would not fit.
+  private func checkSource() throws {
+    guard try files.stamp() == stamp else {
+      throw GodwitError(
+        .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
+        remedy: "make sure nothing writes to it, `godwit discard` the job and run again")
+    }
+  }
+
+  private func run(_ chunk: Chunk) throws -> Ledger.Outcome {
+    if chunk.stage != .associate { try openReaders() }
+    switch chunk.stage {
+    case .associate: return try associate(chunk)
+    case .create: return try create(chunk)
+    case .relate: return try relate(chunk)
+    case .resolve: return try resolve(chunk)
+    case .index:
+      try connection.execute(program.destinationSchema.indexes[chunk.subject].sql)
+      return .init()
+    case .order:
+      let rule = program.orderRules()[chunk.subject]
+      try connection.execute(rule.sql, [.integer(chunk.range.first), .integer(chunk.range.last)])
+      return .init(rows: connection.changes)
+    case .validate: return try validate(chunk)
+    case .unique: return try unique(chunk)
+    }
+  }
+
+  private func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
+    try functions.running(statement, site: site(chunk)) {
+      try connection.execute(
+        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last))
+      return connection.changes
+    }
+  }
+
+  // MARK: Associations
+
+  private func associate(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let index = chunk.subject
+    let known = try ledger.spillMark(mapping: index)
+    let writer = try writers[index] ?? SpillWriter(path: spillPath(index), resumingAt: known?.mark)
+    writers[index] = writer
+    let isUnique = !program.mappings[index].mapping.uniqueBy.isEmpty
+    let keys = program.facts.mappings[index].keys
+    let table = StepProgram.uniqueTable(index)
+    var given = isUnique ? (try connection.integer("SELECT COUNT(*) FROM \(table)") ?? 0) : known?.pairs ?? 0
+    func newKey(_ source: Int64) -> Int64 {
+      switch keys {
+      case .offset(let offset): return source + offset
+      case .dense(let first): return first + given
+      }
+    }
+    let statement = try program.associate(index)
+    var pairs: Int64 = 0
+    try functions.running(statement, site: site(chunk)) {
+      let insert = isUnique
+        ? try connection.prepare("INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+        : nil
+      let find = isUnique ? try connection.prepare("SELECT destination FROM \(table) WHERE identity = ?1") : nil
+      try connection.query(
+        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
+      ) { row in
+        let source = row.int64(0)
+        var destination = newKey(source)
+        if let insert, let find {
+          let identity = row.value(1)
+          try insert.run([identity, .integer(source), .integer(destination)])
+          if connection.changes == 0 {
+            try find.bind([identity])
+            if try find.step() { destination = find.row.int64(0) }
+          } else {
+            given += 1
+          }
+        } else {
+          given += 1
+        }
+        try writer.append(source: source, destination: destination)
+        pairs += 1
+        return true
+      }
+    }
+    let mark = try writer.flushChunk()
+    try ledger.setSpillMark(mark, pairs: (known?.pairs ?? 0) + pairs, mapping: index)
+    return .init(rows: pairs)
+  }
+
+  private func openReaders() throws {
+    let stored = program.mappings.indices.filter { program.isStored($0) && functions.readers[$0] == nil }
+    guard !stored.isEmpty else { return }
+    for writer in writers.values { try writer.close() }
+    writers = [:]
+    let share = Int(job.memory.bytes / 8) / stored.count
+    for index in stored {
+      guard let known = try ledger.spillMark(mapping: index) else { continue }
+      functions.readers[index] = try SpillReader(
+        path: spillPath(index), mark: known.mark, cacheBytes: max(256 << 10, share))
+    }
+  }
+
+  // MARK: Instance creation
+
+  private func create(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let mapping = program.mappings[chunk.subject]
+    let predicate = chunk.predicate.flatMap { job.chunkPredicates[mapping.name]?[$0] }
+    let statement = try program.create(chunk.subject, predicate: predicate)
+    var outcome = Ledger.Outcome(rows: try execute(statement, chunk))
+    if let several = try program.severalStatement(chunk.subject, predicate: predicate) {
+      outcome.several = try functions.running(several, site: site(chunk)) {
+        try connection.integer(
+          several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
+      }
+    }
+    try raiseCounter(of: mapping.destination.name)
+    return outcome
+  }
+
+  /// Keeps `Z_MAX` at the highest key given out, as Core Data counts: at the root of the hierarchy.
+  private func raiseCounter(of entity: String) throws {
+    guard let root = program.resolved.destinationModel.root(of: entity),
+      let number = program.destinationSchema.number(of: root.name)
+    else { return }
+    let table = try program.destinationTable(of: entity).name
+    try connection.execute(
+      "UPDATE main.Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, COALESCE((SELECT MAX(Z_PK) FROM main.\(quoted(table))), 0)) WHERE Z_ENT = ?1",
+      [.int(number)])
+  }
+
+  // MARK: Relationships
+
+  private func relate(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let jobs = try program.relateJobs(chunk.subject)
+    guard jobs.indices.contains(chunk.part) else {
+      throw GodwitError(.internalBug, "cannot find part \(chunk.part) of relationship \(chunk.name)")
+    }
+    var outcome = Ledger.Outcome(rows: try execute(try program.relate(jobs[chunk.part]), chunk))
+    if let several = try program.severalStatement(jobs[chunk.part]) {
+      outcome.several = try functions.running(several, site: site(chunk)) {
+        try connection.integer(
+          several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
+      }
+    }
+    return outcome
+  }
+
+  private func resolve(_ chunk: Chunk) throws -> Ledger.Outcome {
+    guard chunk.part > 0 else {
+      for sql in program.prepareResolve(chunk.subject) { try connection.execute(sql) }
+      return .init()
+    }
+    let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
+    let (asserted, gather, store) = try program.resolve(chunk.subject)
+    let wanted = try connection.integer(asserted, range) ?? 0
+    try connection.execute("DELETE FROM temp.godwit_edge")
+    try connection.execute(gather, range)
+    let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
+    for sql in store { try connection.execute(sql) }
+    return .init(rows: kept, displaced: max(0, wanted - kept))
+  }
+
+  // MARK: Validation
+
+  private func validate(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let entity = program.mappings[chunk.subject].destination.name
+    var patterns: [String] = []
+    let rules = program.validationRules(of: entity, patterns: &patterns)
+    functions.patterns = try patterns.map { pattern in
+      do { return try NSRegularExpression(pattern: pattern) } catch {
+        throw GodwitError(
+          .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
+          remedy: "correct the expression in the destination model")
+      }
+    }
+    var broken: (key: Int64, rule: Int)?
+    try connection.query(
+      try program.validate(entity: entity, rules: rules), [.integer(chunk.range.first), .integer(chunk.range.last)]
+    ) { row in
+      broken = (row.int64(0), row.int(1))
+      return false
+    }
+    if let broken, rules.indices.contains(broken.rule) {
+      throw GodwitError(
+        .dataWrong, "validation failed for \(entity) p\(broken.key): \(rules[broken.rule].message)", site: site(chunk),
+        remedy: "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again")
+    }
+    return .init(rows: chunk.rows)
+  }
+
+  private func unique(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let index = program.destinationSchema.indexes[chunk.subject]
+    do {
+      try connection.execute(index.sql)
+    } catch let error as GodwitError where error.code == .dataWrong {
+      throw GodwitError(
+        .dataWrong, "validation failed: two objects in \(index.table) share a value of uniqueness constraint \(index.name)",
+        site: site(chunk),
+        remedy: "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")
+    }
+    return .init()
+  }
+}

@@ -1,0 +1,71 @@
+import Synchronization
+
+/// Where a running migration stands.
+public struct MigrationProgress: Sendable, Hashable {
+  /// 0 to 100; never less than an earlier one, also after a resume.
+  public var percent: Double
+  public var step: Int
+  public var steps: Int
+  public var pass: Int
+  public var passes: Int
+  /// The mapping, or what is built.
+  public var name: String
+  public var stage: String
+  /// Chunks done of this name and stage, and of how many.
+  public var chunk: Int
+  public var chunks: Int
+  /// Rows read by all stages together.
+  public var rows: Int64
+  public var totalRows: Int64
+  public var rowsPerSecond: Double
+  /// nil while nothing is known.
+  public var secondsLeft: Double?
+  public var residentBytes: Int64
+}
+
+/// What a run did.
+public struct MigrationSummary: Sendable, Hashable {
+  public enum Outcome: String, Sendable, Hashable {
+    case finished
+    /// The destination was finished by an earlier run of the same job.
+    case alreadyFinished = "already finished"
+    /// At a checkpoint; the same command resumes.
+    case stopped
+  }
+
+  public var outcome: Outcome
+  /// Why it stopped: `time box reached`, `SIGTERM`, …
+  public var reason: String?
+  /// Objects made, by all runs of the job together.
+  public var objects: Int64 = 0
+  /// To-one relationships that found several objects and took the first.
+  public var several: Int64 = 0
+  /// Relationship assignments that a later one displaced.
+  public var displaced: Int64 = 0
+  /// Source objects that no mapping took.
+  public var dropped: [MigrationPlan.Dropped] = []
+  public var seconds: Double = 0
+  public var peakBytes: Int64 = 0
+  public var wasResumed: Bool = false
+}
+
+/// Stops a running migration from another thread.
+public final class MigrationControl: Sendable {
+  private struct State {
+    var reason: String?
+    var interrupt: (@Sendable () -> Void)?
+  }
+  private let state = Mutex(State())
+
+  public init() {}
+
+  /// Asks for a stop at the next checkpoint. The first reason stays.
+  public func stop(reason: String) { state.withLock { $0.reason = $0.reason ?? reason } }
+
+  /// Rolls the running chunk back, so that the stop comes at once. Call `stop` first.
+  public func interrupt() { state.withLock { $0.interrupt }?() }
+
+  public var reason: String? { state.withLock { $0.reason } }
+
+  func setInterrupt(_ action: (@Sendable () -> Void)?) { state.withLock { $0.interrupt = action } }
+}

@@ -1,0 +1,154 @@
+import GodwitModel
+import GodwitStore
+
+/// The objects of a store as expressions see them, faulted in row by row: a context.
+///
+/// Made fresh for a chunk and dropped with it; it keeps at most `limitRows` rows, and none between chunks.
+final class ObjectContext {
+  let connection: StoreConnection
+  let schema: StoreSchema
+  /// The database the tables are in: `source` or `main`.
+  let database: String
+  private var rows: [RowKey: [String: SQLValue]] = [:]
+  private var statements: [String: SQLStatement] = [:]
+  private let limitRows = 1000
+
+  private struct RowKey: Hashable {
+    var root: String
+    var key: Int64
+  }
+
+  init(connection: StoreConnection, schema: StoreSchema, database: String) {
+    self.connection = connection
+    self.schema = schema
+    self.database = database
+  }
+
+  func reset() {
+    rows = [:]
+    statements = [:]
+  }
+
+  /// The object with a primary key among an entity and its subentities; nil when there is no such row.
+  func object(entityName: String, key: Int64) throws -> StoredObject? {
+    guard let table = schema.table(of: entityName) else { return nil }
+    let rowKey = RowKey(root: table.rootEntityName, key: key)
+    let row: [String: SQLValue]
+    if let known = rows[rowKey] {
+      row = known
+    } else {
+      guard let found = try load(table, key: key) else { return nil }
+      if rows.count >= limitRows { rows.removeAll(keepingCapacity: true) }
+      rows[rowKey] = found
+      row = found
+    }
+    guard case .integer(let number)? = row["Z_ENT"], let concrete = schema.entityName(Int(truncatingIfNeeded: number))
+    else { return nil }
+    return StoredObject(context: self, entityName: concrete, key: key, row: row)
+  }
+
+  private func load(_ table: StoreSchema.EntityTable, key: Int64) throws -> [String: SQLValue]? {
+    let sql = "SELECT * FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1"
+    let names = table.columns.map(\.name)
+    let columns = names.map(quoted).joined(separator: ", ")
+    let statement = try cached(sql.replacing("*", with: columns, maxReplacements: 1))
+    try statement.bind([.integer(key)])
+    guard try statement.step() else { return nil }
+    let row = statement.row
+    var values: [String: SQLValue] = [:]
+    for (index, name) in names.enumerated() { values[name] = row.value(index) }
+    try statement.bind([])
+    return values
+  }
+
+  /// Primary keys by one query with one key as parameter.
+  func keys(_ sql: String, _ key: Int64) throws -> [Int64] {
+    let statement = try cached(sql)
+    try statement.bind([.integer(key)])
+    var keys: [Int64] = []
+    while try statement.step() { keys.append(statement.row.int64(0)) }
+    try statement.bind([])
+    return keys
+  }
+
+  private func cached(_ sql: String) throws -> SQLStatement {
+    if let known = statements[sql] { return known }
+    let statement = try connection.prepare(sql)
+    statements[sql] = statement
+    return statement
+  }
+}
+
+/// One stored object, its row read and its relationships followed on demand.
+struct StoredObject: EvaluatedObject {
+  let context: ObjectContext
+  let entityName: String
+  let key: Int64
+  let row: [String: SQLValue]
+
+  func value(_ property: String) throws -> EvaluatedValue {
+    let schema = context.schema
+    if let attribute = schema.model.attribute(property, of: entityName) {
+      guard let column = schema.column(of: property, in: entityName) else { return .value(.null) }
+      return .value(try value(of: row[column] ?? .null, as: attribute))
+    }
+    guard let relationship = schema.model.relationship(property, of: entityName) else {
+      throw GodwitError(.configuration, "'\(entityName)' has no property '\(property)'")
+    }
+    let destination = relationship.destinationEntityName
+    switch schema.storage(of: property, in: entityName) {
+    case .foreignKey(_, let column, _, _):
+      guard case .integer(let other)? = row[column] else { return .object(nil) }
+      return .object(try context.object(entityName: destination, key: other))
+    case .inverse(let table, let column, _, let order):
+      let sort = order.map { "\(quoted($0)), Z_PK" } ?? "Z_PK"
+      let keys = try context.keys(
+        "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE \(quoted(column)) = ?1 ORDER BY \(sort)", key)
+      return .objects(
+        try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: relationship.isOrdered)
+    case .join(let join, let subject, let object, let order):
+      let sort = order.map { "\(quoted($0)), \(quoted(object))" } ?? quoted(object)
+      let keys = try context.keys(
+        "SELECT \(quoted(object)) FROM \(quoted(context.database)).\(quoted(join.name)) WHERE \(quoted(subject)) = ?1 ORDER BY \(sort)",
+        key)
+      return .objects(
+        try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: relationship.isOrdered)
+    case .none: return .objects([], ordered: false)
+    }
+  }
+
+  private func value(of stored: SQLValue, as attribute: AttributeDescription) throws -> AttributeValue {
+    func wrong(_ found: String) -> GodwitError {
+      GodwitError(
+        .dataWrong,
+        "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(found)",
+        remedy: "repair the source and run the same command")
+    }
+    switch (stored, attribute.type) {
+    case (.null, _): return .null
+    case (.integer(let number), .boolean): return .boolean(number != 0)
+    case (.integer(let number), .integer16), (.integer(let number), .integer32), (.integer(let number), .integer64):
+      return .integer(number)
+    case (.integer(let number), .date): return .date(Double(number))
+    case (.integer(let number), .double), (.integer(let number), .float), (.integer(let number), .decimal):
+      return .double(Double(number))
+    case (.real(let number), .date): return .date(number)
+    case (.real(let number), .double), (.real(let number), .float), (.real(let number), .decimal): return .double(number)
+    case (.text(let bytes), .string): return .string(Text(utf8: bytes))
+    case (.text(let bytes), .uri): return .uri(Text(utf8: bytes))
+    case (.blob(let bytes), .uuid):
+      guard bytes.count == 16 else { throw wrong("bytes of another length") }
+      var uuid = UUID_ZERO
+      withUnsafeMutableBytes(of: &uuid) { $0.copyBytes(from: bytes) }
+      return .uuid(.init(uuid: uuid))
+    case (.blob(let bytes), .binary), (.blob(let bytes), .transformable): return .data(bytes)
+    case (.text, _): throw wrong("text")
+    case (.blob, _): throw wrong("bytes")
+    case (.integer, _), (.real, _): throw wrong("a number")
+    }
+  }
+}
+
+private let UUID_ZERO: (
+  UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8
+) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

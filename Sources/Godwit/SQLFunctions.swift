@@ -1,0 +1,242 @@
+import Foundation
+import GodwitModel
+import GodwitSpill
+import GodwitStore
+
+/// The Swift side of lowered SQL: checks, text functions, look-ups and expressions that SQL cannot say.
+///
+/// Registered once on a connection. `running` says which statement's places and expressions the calls
+/// refer to, and turns a failed call into an error with its place. One thread at a time.
+final class SQLFunctions {
+  private struct Failure {
+    var site: ReadingSite
+    var key: Int64
+    var found: String
+  }
+
+  private let connection: StoreConnection
+  private let evaluation: SourceEvaluation
+  private var current = LoweredFunctions()
+  private var failure: Failure?
+  private var thrown: (any Error)?
+  /// Readers of spill files, by mapping.
+  var readers: [Int: SpillReader] = [:]
+  /// Compiled patterns of the validation rules in force.
+  var patterns: [NSRegularExpression] = []
+
+  init(connection: StoreConnection, sourceSchema: StoreSchema, now: Double) throws {
+    self.connection = connection
+    evaluation = SourceEvaluation(connection: connection, schema: sourceSchema, now: now)
+    try registerChecks()
+    try registerText()
+    try register("godwit_lookup", arguments: 2) { functions, arguments in
+      guard arguments.kind(1) == .integer, let reader = functions.readers[Int(arguments.int64(0))] else {
+        return .value(.null)
+      }
+      return .value(try reader.lookup(source: arguments.int64(1)).map { .integer($0) } ?? .null)
+    }
+    try register("godwit_identity", arguments: -1) { _, arguments in
+      .value(.blob(Self.identity(arguments)))
+    }
+    try register("godwit_eval", arguments: 2) { functions, arguments in
+      let number = Int(arguments.int64(0))
+      guard functions.current.evaluations.indices.contains(number) else { return .failure("no such expression") }
+      return .value(
+        try functions.evaluation.value(of: functions.current.evaluations[number], key: arguments.int64(1)))
+    }
+  }
+
+  func setNow(_ now: Double) { evaluation.now = now }
+
+  /// Runs `body`, whose statements were built with `statement`'s builder.
+  ///
+  /// - Throws: `.dataWrong` with the place when a value did not fit or an expression failed.
+  func running<T>(_ statement: ChunkStatement, site: String, _ body: () throws -> T) throws -> T {
+    current = statement.builder.functions
+    failure = nil
+    thrown = nil
+    defer { evaluation.forget() }
+    do {
+      return try body()
+    } catch {
+      if let failure { throw self.error(failure, site: site) }
+      if let spill = thrown as? SpillError { throw GodwitError(spill) }
+      if var known = thrown as? GodwitError {
+        known.site = known.site ?? site
+        throw known
+      }
+      if var known = error as? GodwitError {
+        known.site = known.site ?? site
+        throw known
+      }
+      throw error
+    }
+  }
+
+  private func error(_ failure: Failure, site: String) -> GodwitError {
+    let place = failure.site
+    let found = failure.found == "real" ? "a number with a fraction or out of range" : Self.phrase(failure.found)
+    return GodwitError(
+      .dataWrong,
+      "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
+      site: site, cause: place.cause.map { "expression '\($0)'" },
+      remedy: "repair the source and run the same command, or change the mapping, `godwit discard` the job and run again")
+  }
+
+  private static func phrase(_ storage: String) -> String {
+    switch storage {
+    case "text": "text"
+    case "blob": "bytes"
+    case "integer": "an integer that does not fit"
+    case "null": "nil"
+    default: storage
+    }
+  }
+
+  private func register(
+    _ name: String, arguments: Int,
+    _ body: @escaping (SQLFunctions, SQLFunctionArguments) throws -> SQLFunctionResult
+  ) throws {
+    // The connection outlives its functions and they outlive their statements: no cycle is kept.
+    try connection.register(function: name, arguments: arguments) { [weak self] values in
+      guard let self else { return .failure("the connection is closed") }
+      do { return try body(self, values) } catch {
+        thrown = error
+        throw error
+      }
+    }
+  }
+
+  // MARK: Checks
+
+  private func registerChecks() throws {
+    try register("godwit_bad", arguments: 3) { functions, arguments in
+      functions.fail(Int(arguments.int64(0)), key: arguments.int64(1), found: String(decoding: arguments.bytes(2), as: UTF8.self))
+    }
+    // godwit_fit(value, attribute type, site, key): the value as the type stores it.
+    try register("godwit_fit", arguments: 4) { functions, arguments in
+      let kind = arguments.kind(0)
+      if kind == .null { return .argument(0) }
+      let type = AttributeType(rawValue: Int(arguments.int64(1))) ?? .undefined
+      func misfit() -> SQLFunctionResult {
+        let found =
+          switch kind {
+          case .integer: "integer"
+          case .real: "real"
+          case .text: "text"
+          case .blob: "blob"
+          case .null: "null"
+          }
+        return functions.fail(Int(arguments.int64(2)), key: arguments.int64(3), found: found)
+      }
+      switch type {
+      case .integer16, .integer32, .integer64:
+        let value: Int64?
+        switch kind {
+        case .integer: value = arguments.int64(0)
+        case .real: value = Int64(exactly: arguments.double(0))
+        default: value = nil
+        }
+        guard let value, type.integerRange?.contains(value) == true else { return misfit() }
+        return .value(.integer(value))
+      case .boolean:
+        switch kind {
+        case .integer: return .value(.integer(arguments.int64(0) == 0 ? 0 : 1))
+        case .real: return .value(.integer(arguments.double(0) == 0 ? 0 : 1))
+        default: return misfit()
+        }
+      case .double, .float:
+        switch kind {
+        case .integer: return .value(.real(Double(arguments.int64(0))))
+        case .real: return .argument(0)
+        default: return misfit()
+        }
+      case .decimal, .date: return kind == .integer || kind == .real ? .argument(0) : misfit()
+      case .string, .uri: return kind == .text ? .argument(0) : misfit()
+      case .binary, .transformable: return kind == .blob ? .argument(0) : misfit()
+      case .uuid: return kind == .blob && arguments.withBytes(0, { $0.count }) == 16 ? .argument(0) : misfit()
+      case .undefined, .objectID, .composite: return .argument(0)
+      }
+    }
+  }
+
+  private func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
+    if current.sites.indices.contains(site) {
+      failure = Failure(site: current.sites[site], key: key, found: found)
+    }
+    return .failure("a value does not fit")
+  }
+
+  // MARK: Text
+
+  private func registerText() throws {
+    typealias Test = (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
+    func test(_ name: String, _ body: @escaping Test) throws {
+      try register(name, arguments: 2) { _, arguments in
+        guard arguments.kind(0) != .null, arguments.kind(1) != .null else { return .value(.null) }
+        let result = arguments.withBytes(0) { text in arguments.withBytes(1) { body(text, $0) } }
+        return .value(.integer(result ? 1 : 0))
+      }
+    }
+    try test("godwit_begins_with") { text, part in text.starts(with: part) }
+    try test("godwit_ends_with") { text, part in text.count >= part.count && text.suffix(part.count).elementsEqual(part) }
+    try test("godwit_contains") { text, part in
+      guard let first = part.first else { return true }
+      guard text.count >= part.count else { return false }
+      for start in 0...(text.count - part.count) where text[start] == first {
+        if UnsafeRawBufferPointer(rebasing: text[start..<(start + part.count)]).elementsEqual(part) { return true }
+      }
+      return false
+    }
+    try register("godwit_length", arguments: 1) { _, arguments in
+      guard arguments.kind(0) == .text else { return .value(.null) }
+      return .value(.integer(Int64(String(decoding: arguments.bytes(0), as: UTF8.self).utf16.count)))
+    }
+    try register("godwit_matches", arguments: 2) { functions, arguments in
+      let number = Int(arguments.int64(0))
+      guard arguments.kind(1) == .text, functions.patterns.indices.contains(number) else { return .value(.null) }
+      let text = String(decoding: arguments.bytes(1), as: UTF8.self)
+      let all = NSRange(text.startIndex..., in: text)
+      let match = functions.patterns[number].firstMatch(in: text, options: [.anchored], range: all)
+      return .value(.integer(match?.range == all ? 1 : 0))
+    }
+  }
+
+  /// The values of `unique-by` as one key: each with its kind and length, so that no two lists meet.
+  private static func identity(_ arguments: SQLFunctionArguments) -> [UInt8] {
+    var key: [UInt8] = []
+    func append(_ kind: UInt8, _ bytes: [UInt8]) {
+      key.append(kind)
+      withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { key.append(contentsOf: $0) }
+      key += bytes
+    }
+    for index in 0..<arguments.count {
+      switch arguments.value(index) {
+      case .null: append(0, [])
+      case .integer(let value): append(1, withUnsafeBytes(of: value.bigEndian) { Array($0) })
+      case .real(let value):
+        // A whole number is the same value whether SQLite kept it as an integer or not.
+        if let whole = Int64(exactly: value) {
+          append(1, withUnsafeBytes(of: whole.bigEndian) { Array($0) })
+        } else {
+          append(2, withUnsafeBytes(of: value.bitPattern.bigEndian) { Array($0) })
+        }
+      case .text(let bytes): append(3, bytes)
+      case .blob(let bytes): append(4, bytes)
+      }
+    }
+    return key
+  }
+}
+
+extension GodwitError {
+  /// A spill file's error as the command line reports it.
+  init(_ error: SpillError) {
+    let code: Code =
+      switch error.kind {
+      case .damaged, .missing, .io: .inputOutput
+      case .misuse: .internalBug
+      }
+    self.init(code, error.message, remedy: error.remedy)
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// `DESTINATION.godwit/`: everything unfinished of one job, and the lock that keeps a second run out.
+///
+/// 1. `init` makes the folder (and the destination's folder) and takes the kernel lock on `lock`.
+/// 2. The store under construction, its journal and the spill files live inside.
+/// 3. `publish` moves the finished store to the destination; `remove` deletes the folder.
+/// The lock ends with the process, so none goes stale.
+struct WorkFolder: ~Copyable {
+  let path: String
+  private let descriptor: Int32
+
+  static func path(forDestination destination: String) -> String { destination + ".godwit" }
+
+  static func exists(forDestination destination: String) -> Bool {
+    FileManager.default.fileExists(atPath: path(forDestination: destination))
+  }
+
+  var storePath: String { path + "/store.sqlite" }
+  func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
+
+  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, `.permission` (77) when it is not
+  ///   writable, `.stopped` (75) when another run holds the lock.
+  init(forDestination destination: String) throws {
+    path = Self.path(forDestination: destination)
+    do {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    } catch {
+      throw Self.cannotCreate(path, errno: Self.errno(of: error))
+    }
+    let lock = path + "/lock"
+    descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: Glibc.errno) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = Glibc.errno
+      close(descriptor)
+      guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
+      throw GodwitError(
+        .stopped, "cannot run: another process works on '\(path)'",
+        remedy: "wait for it to end and run the same command")
+    }
+    // The holder may have removed the folder between our open and our lock.
+    guard FileManager.default.fileExists(atPath: lock) else {
+      throw GodwitError(
+        .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  private static func errno(of error: any Error) -> Int32 {
+    var next: NSError? = error as NSError
+    while let current = next {
+      if current.domain == NSPOSIXErrorDomain { return Int32(truncatingIfNeeded: current.code) }
+      next = current.userInfo[NSUnderlyingErrorKey] as? NSError
+    }
+    let cocoa = (error as? CocoaError)?.code
+    if cocoa == .fileWriteNoPermission { return EACCES }
+    if cocoa == .fileWriteOutOfSpace { return ENOSPC }
+    if cocoa == .fileWriteVolumeReadOnly { return EROFS }
+    return 0
+  }
+
+  /// | errno | code |
+  /// |---|---|
+  /// | EACCES, EPERM, EROFS | `.permission` (77) |
+  /// | ENOSPC, EDQUOT, EIO | `.inputOutput` (74) |
+  /// | all others | `.cannotCreate` (73) |
+  private static func cannotCreate(_ path: String, errno code: Int32) -> GodwitError {
+    let kind: GodwitError.Code =
+      switch code {
+      case EACCES, EPERM, EROFS: .permission
+      case ENOSPC, EDQUOT, EIO: .inputOutput
+      default: .cannotCreate
+      }
+    let cause = code == 0 ? nil : String(cString: strerror(code))
+    return GodwitError(
+      kind, "cannot create '\(path)'", cause: cause, remedy: "check the destination's folder and run the same command")
+  }
+
+  /// Makes the finished store the destination: synced, moved without replacing anything, folder synced.
+  func publish(to destination: String) throws {
+    try Self.sync(storePath)
+    // A hard link fails when the name exists, where a rename would silently replace it.
+    if link(storePath, destination) == 0 {
+      unlink(storePath)
+    } else if Glibc.errno == EEXIST {
+      throw GodwitError(
+        .cannotCreate, "cannot finish: '\(destination)' came into being during the run",
+        remedy: "move it away and run the same command", safe: "the finished store is '\(storePath)'")
+    } else {
+      guard !FileManager.default.fileExists(atPath: destination), rename(storePath, destination) == 0 else {
+        throw Self.cannotCreate(destination, errno: Glibc.errno)
+      }
+    }
+    try Self.sync((destination as NSString).deletingLastPathComponent)
+  }
+
+  /// Deletes the folder with all that is in it. The lock is held until the value ends.
+  func remove() throws {
+    do {
+      let manager = FileManager.default
+      // The lock goes last: while it exists, a folder that is half gone is still ours to remove.
+      for name in try manager.contentsOfDirectory(atPath: path) where name != "lock" {
+        try manager.removeItem(atPath: path + "/" + name)
+      }
+      try manager.removeItem(atPath: path)
+    } catch {
+      throw GodwitError(.inputOutput, "cannot remove '\(path)'", cause: "\(error.localizedDescription)")
+    }
+  }
+
+  static func sync(_ path: String) throws {
+    let descriptor = open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw GodwitError(.inputOutput, "cannot open '\(path)' to sync it", cause: String(cString: strerror(Glibc.errno)))
+    }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else {
+      throw GodwitError(.inputOutput, "cannot sync '\(path)'", cause: String(cString: strerror(Glibc.errno)))
+    }
+  }
+}
