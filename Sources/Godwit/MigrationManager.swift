@@ -1,0 +1,410 @@
+import Foundation
+public import GodwitModel
+import GodwitStore
+import GodwitXcode
+
+/// Plans and carries out one migration job, and picks it up where an earlier run left it.
+///
+/// ```swift
+/// let manager = MigrationManager(job)
+/// print(try manager.plan())                    // writes nothing
+/// let summary = try manager.run { progress in … }   // safe to stop, to kill, to call again
+/// ```
+///
+/// Not for a store that another process writes: the run notices and stops.
+public struct MigrationManager: Sendable {
+  public let job: MigrationJob
+
+  public init(_ job: MigrationJob) { self.job = job }
+
+  /// The metadata key under which a finished store names the digests of the jobs that made it.
+  public static let jobsKey = "GodwitJobs"
+
+  // MARK: Plan
+
+  /// What `run` would do. Counts in the source; writes nothing, and works on a read-only tree.
+  ///
+  /// An unfinished run's plan is read from its ledger.
+  public func plan() throws -> MigrationPlan {
+    let source = try OpenSource(job)
+    if let resumed = try openLedger() {
+      defer { try? resumed.connection.close() }
+      return try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0
+    }
+    return try source.planner(job).plan(now: Self.now()).0
+  }
+
+  /// What is durable: the chunks of an unfinished run, or that the destination is finished.
+  public func status() throws -> MigrationStatus {
+    if let ledger = try openLedger() {
+      defer { try? ledger.connection.close() }
+      let chunks = try ledger.chunks()
+      let done = try ledger.done()
+      return MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
+    }
+    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+      return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
+    }
+    let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
+    let isOurs = metadata.applicationValues[Self.jobsKey] != nil
+    return MigrationStatus(state: isOurs ? .finished : .foreign, job: job.name, chunks: [], done: [])
+  }
+
+  /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.
+  ///
+  /// - Returns: false when there is nothing to remove.
+  /// - Throws: `.stopped` (75) while a run holds the lock.
+  public static func discard(destination: String) throws -> Bool {
+    guard WorkFolder.exists(forDestination: destination) else { return false }
+    let folder = try WorkFolder(forDestination: destination)
+    try folder.remove()
+    return true
+  }
+
+  private func openLedger() throws -> Ledger? {
+    let path = WorkFolder.path(forDestination: job.destinationPath) + "/store.sqlite"
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    // Attached read-only, so that looking never writes: a running or killed job keeps its journal.
+    let connection = try StoreConnection(path: nil)
+    try connection.attachSource(try StoreFiles(path: path))
+    guard try connection.integer("SELECT COUNT(*) FROM source.sqlite_master WHERE name = 'godwit_ledger'") == 1 else {
+      return nil
+    }
+    return Ledger(connection: connection)
+  }
+
+  static func now() -> Double { Date().timeIntervalSinceReferenceDate }
+
+  // MARK: Run
+
+  /// Migrates, or resumes, or finds that all is done.
+  ///
+  /// - Parameters:
+  ///   - control: Stops the run from another thread.
+  ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
+  ///   - progress: Called after every chunk, on the calling thread.
+  /// - Throws: `GodwitError`; what is durable stays, and the same call resumes where that makes sense.
+  @discardableResult
+  public func run(
+    control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
+    progress: (MigrationProgress) -> Void = { _ in }
+  ) throws -> MigrationSummary {
+    let start = Date()
+    let source = try OpenSource(job, attach: false)
+    let quick = Ledger.Identity(
+      source: "", sourceModel: Digest.hex(job.sourceModel.xcodeContents),
+      destinationModel: Digest.hex(job.destinationModel.xcodeContents), mappings: Digest.hex(job.mappingText),
+      manifest: manifestDigest)
+    if FileManager.default.fileExists(atPath: job.destinationPath) {
+      guard !WorkFolder.exists(forDestination: job.destinationPath) else {
+        throw GodwitError(
+          .cannotCreate, "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
+          remedy: "move the destination away, or `godwit discard` the job")
+      }
+      return try finished(source: source, quick: quick)
+    }
+    try refuseStaleLog()
+    let folder = try WorkFolder(forDestination: job.destinationPath)
+    return try run(in: folder, source: source, quick: quick, control: control, start: start,
+      maximumSeconds: maximumSeconds, progress: progress)
+  }
+
+  /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
+  private var manifestDigest: String { Digest.hex("history drop\nappend false\ntype sqlite") }
+
+  /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
+  private func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
+    var identity = quick
+    identity.source = try files.contentDigest()
+    return identity
+  }
+
+  /// An existing destination: ours and the same job, or in the way.
+  private func finished(source: OpenSource, quick: Ledger.Identity) throws -> MigrationSummary {
+    let inTheWay = GodwitError(
+      .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
+      remedy: "move it away, or name another destination", safe: "nothing was written")
+    let metadata: StoreMetadata
+    do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
+    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
+    guard !jobs.isEmpty else { throw inTheWay }
+    guard jobs.contains(try identity(quick, files: source.files).digest) else {
+      throw GodwitError(
+        .cannotCreate,
+        "cannot write '\(job.destinationPath)': it is the finished store of another job, or the source, a model or a mapping changed since",
+        remedy: "move it away to migrate again", safe: "nothing was written")
+    }
+    return MigrationSummary(outcome: .alreadyFinished)
+  }
+
+  private func refuseStaleLog() throws {
+    for suffix in ["-wal", "-journal"] {
+      let path = job.destinationPath + suffix
+      guard FileManager.default.fileExists(atPath: path) else { continue }
+      throw GodwitError(
+        .cannotCreate, "cannot write '\(job.destinationPath)': a log of another store lies beside it, '\(path)'",
+        remedy: "move that file away: SQLite would apply it to the new store")
+    }
+  }
+
+  private func run(
+    in folder: borrowing WorkFolder, source: OpenSource, quick: Ledger.Identity, control: MigrationControl, start: Date,
+    maximumSeconds: Double?, progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    let manager = FileManager.default
+    var made = !manager.fileExists(atPath: folder.storePath)
+    var connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
+    if !made, try !Ledger.exists(connection) {
+      // Either all is done but the move, or the run died before its first commit.
+      if let jobs = try? StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
+        .applicationValues[Self.jobsKey]?.array?.compactMap(\.string),
+        jobs.contains(try identity(quick, files: source.files).digest)
+      {
+        try connection.close()
+        try folder.publish(to: job.destinationPath)
+        try folder.remove()
+        return MigrationSummary(outcome: .finished, wasResumed: true)
+      }
+      try connection.close()
+      try manager.removeItem(atPath: folder.storePath)
+      try? manager.removeItem(atPath: folder.storePath + "-journal")
+      connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
+      made = true
+    }
+    defer { try? connection.close() }
+    control.setInterrupt { [connection] in connection.interrupt() }
+    defer { control.setInterrupt(nil) }
+    try configure(connection, isNew: made)
+    try connection.attachSource(source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path)
+    let opened = try source.attached(to: connection, job: job)
+    let ledger = Ledger(connection: connection)
+    let stamp = try source.files.stamp()
+    let plan: MigrationPlan
+    let program: StepProgram
+    if made {
+      let digest = try identity(quick, files: source.files)
+      (plan, program) = try opened.planner(job).plan(now: Self.now())
+      let schema = opened.destinationSchema
+      try connection.transaction {
+        for sql in schema.createStatements { try connection.execute(sql) }
+        try writeEntityNumbers(schema, connection)
+        for sql in program.scratchStatements { try connection.execute(sql) }
+        try ledger.create(identity: digest, facts: plan.facts, chunks: plan.chunks, stamp: stamp)
+      }
+      try WorkFolder.sync(folder.path)
+    } else {
+      try compare(try ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files)
+      let facts = try ledger.facts()
+      opened.functions.setNow(facts.now)
+      (plan, program) = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
+    }
+    opened.functions.setNow(plan.facts.now)
+    let executor = Executor(
+      job: job, plan: plan, program: program, connection: connection, functions: opened.functions, ledger: ledger,
+      files: source.files, stamp: stamp, spillPath: { [path = folder.path] in path + "/association-\($0).lz4" })
+    var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: start)
+    var stopped: String?
+    progress(meter.progress)
+    do {
+      try executor.run { chunk in
+        progress(meter.finish(chunk))
+        if let reason = control.reason { stopped = reason }
+        if let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds { stopped = stopped ?? "time box reached" }
+        return stopped == nil
+      }
+    } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
+      // The interrupt rolled the running chunk back: a checkpoint all the same.
+      stopped = control.reason
+    }
+    var summary = MigrationSummary(outcome: .stopped, reason: stopped)
+    let totals = try ledger.totals()
+    (summary.objects, summary.several, summary.displaced) = totals
+    summary.dropped = plan.steps.flatMap(\.dropped)
+    summary.wasResumed = !made
+    if stopped == nil || meter.isComplete {
+      try finish(connection, ledger: ledger, opened: opened, plan: plan)
+      try connection.close()
+      try folder.publish(to: job.destinationPath)
+      try folder.remove()
+      summary.outcome = .finished
+      summary.reason = nil
+      progress(meter.complete())
+    }
+    summary.seconds = Date().timeIntervalSince(start)
+    summary.peakBytes = ProcessMemory.peakBytes
+    return summary
+  }
+
+  private var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }
+
+  private func configure(_ connection: StoreConnection, isNew: Bool) throws {
+    if isNew {
+      try connection.execute("PRAGMA page_size = 4096")
+      try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    }
+    // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
+    try connection.execute("PRAGMA journal_mode = DELETE")
+    try connection.execute("PRAGMA synchronous = NORMAL")
+    try connection.execute("PRAGMA secure_delete = OFF")
+    try connection.execute("PRAGMA temp_store = FILE")
+  }
+
+  private func writeEntityNumbers(_ schema: StoreSchema, _ connection: StoreConnection) throws {
+    for entity in schema.model.entities {
+      guard let number = schema.number(of: entity.name) else { continue }
+      let parent = entity.superentityName.flatMap { schema.number(of: $0) } ?? 0
+      try connection.execute(
+        "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)",
+        [.int(number), .text(entity.name), .int(parent)])
+    }
+  }
+
+  /// Refuses to go on with another job's work, and names what differs.
+  private func compare(
+    _ known: Ledger.Identity, with quick: Ledger.Identity, ledger: Ledger, stamp: StoreFiles.Stamp, files: StoreFiles
+  ) throws {
+    var digest = known.source
+    if try ledger.stamp() != stamp {
+      digest = try files.contentDigest()
+      if digest == known.source { try ledger.setStamp(stamp) }
+    }
+    let parts = [
+      ("the source store", known.source, digest), ("the source model", known.sourceModel, quick.sourceModel),
+      ("the destination model", known.destinationModel, quick.destinationModel),
+      ("the mapping", known.mappings, quick.mappings), ("the manifest", known.manifest, quick.manifest),
+    ]
+    guard let changed = parts.first(where: { $1 != $2 }) else { return }
+    throw GodwitError(
+      .cannotCreate, "cannot resume '\(job.name)': \(changed.0) changed since the run began",
+      remedy: "undo the change to resume, or `godwit discard` the job and run again",
+      safe: "what is durable stays in '\(WorkFolder.path(forDestination: job.destinationPath))'")
+  }
+
+  /// The last transaction: metadata and counters are written, the ledger goes.
+  private func finish(
+    _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan
+  ) throws {
+    let identity = try ledger.identity()
+    var problem: String?
+    try connection.query("PRAGMA main.quick_check(1)") { row in
+      problem = row.string(0)
+      return false
+    }
+    guard problem == "ok" else {
+      throw GodwitError(.inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
+        remedy: "check the disk, `godwit discard` the job and run again")
+    }
+    let model = job.destinationModel
+    var metadata = try StoreMetadata(reading: connection, path: job.sourcePath)
+    let jobs = metadata.applicationValues[Self.jobsKey]?.array ?? []
+    metadata.values = metadata.values(
+      versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
+      checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
+      extra: [Self.jobsKey: .array(jobs + [.string(identity.digest)])])
+    let kept = try keptCounters(opened, plan: plan)
+    try connection.transaction {
+      try metadata.write(to: connection)
+      for (number, highest) in kept {
+        try connection.execute(
+          "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
+      }
+      try ledger.drop()
+    }
+    try connection.execute("PRAGMA main.incremental_vacuum")
+  }
+
+  /// Where keys are kept, the source's counter is too: a key of a deleted object is never given out again.
+  private func keptCounters(_ opened: AttachedSource, plan: MigrationPlan) throws -> [(Int, Int64)] {
+    var counters: [Int: Int64] = [:]
+    for mapping in opened.resolved.entityMappings {
+      guard case .offset(0) = plan.facts.mappings[mapping.index].keys,
+        let root = job.destinationModel.root(of: mapping.destination.name),
+        let number = opened.destinationSchema.number(of: root.name),
+        let sourceRoot = job.sourceModel.root(of: mapping.source.name)
+      else { continue }
+      counters[number] = max(counters[number] ?? 0, plan.facts.highestKeys[sourceRoot.name] ?? 0)
+    }
+    return counters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+}
+
+/// The source store of a job, checked and opened for reading.
+struct OpenSource {
+  let files: StoreFiles
+  private let attached: AttachedSource?
+
+  init(_ job: MigrationJob, attach: Bool = true) throws {
+    files = try StoreFiles(path: job.sourcePath)
+    guard attach else {
+      attached = nil
+      return
+    }
+    let connection = try StoreConnection(path: nil)
+    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8))
+    attached = try AttachedSource(connection, job: job, files: files)
+  }
+
+  func attached(to connection: StoreConnection, job: MigrationJob) throws -> AttachedSource {
+    try AttachedSource(connection, job: job, files: files)
+  }
+
+  func planner(_ job: MigrationJob) throws -> Planner {
+    guard let attached else { throw GodwitError(.internalBug, "the source is not attached") }
+    return attached.planner(job)
+  }
+}
+
+/// A connection with the source attached, and what resolving the job against it gave.
+struct AttachedSource {
+  let connection: StoreConnection
+  let sourceSchema: StoreSchema
+  let destinationSchema: StoreSchema
+  let resolved: ResolvedMapping
+  let functions: SQLFunctions
+  let bytes: Int64
+
+  init(_ connection: StoreConnection, job: MigrationJob, files: StoreFiles) throws {
+    self.connection = connection
+    try connection.checkCoreDataTables(path: job.sourcePath)
+    try Self.refuseMirroring(connection, path: job.sourcePath)
+    resolved = try ResolvedMapping(job.mappingModels, from: job.sourceModel, to: job.destinationModel)
+    for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
+      throw GodwitError(
+        .configuration,
+        "chunks.by names the unknown mapping '\(name)'"
+          + Spelling.suggestion(for: name, among: resolved.entityMappings.map(\.name)),
+        location: job.chunkPredicates[name]?.first?.source.location)
+    }
+    sourceSchema = try StoreSchema(
+      model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
+    destinationSchema = StoreSchema(model: job.destinationModel)
+    functions = try SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: MigrationManager.now())
+    let stamp = try files.stamp()
+    bytes = stamp.store.size + (stamp.wal?.size ?? 0)
+    for (name, predicates) in job.chunkPredicates {
+      guard let mapping = resolved.entityMappings.first(where: { $0.name == name }) else { continue }
+      for predicate in predicates {
+        do throws(ExpressionError) {
+          try ExpressionChecker(model: job.sourceModel, entityName: mapping.source.name, role: .filter)
+            .check(predicate.predicate)
+        } catch { throw GodwitError(error, in: predicate.source, what: "chunks.by of mapping '\(name)'") }
+      }
+    }
+  }
+
+  private static func refuseMirroring(_ connection: StoreConnection, path: String) throws {
+    let found = try connection.value(
+      "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name LIKE 'ANSCK%' LIMIT 1")
+    guard case .text(let name)? = found else { return }
+    throw GodwitError(
+      .dataWrong,
+      "cannot migrate '\(path)': it has CloudKit mirroring tables ('\(String(decoding: name, as: UTF8.self))'), whose records would no longer match",
+      remedy: "this version does not migrate mirrored stores")
+  }
+
+  func planner(_ job: MigrationJob) -> Planner {
+    Planner(
+      job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
+      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes)
+  }
+}

@@ -1,0 +1,62 @@
+import GodwitModel
+import GodwitStore
+
+extension Planner {
+  /// The plan as a value to print.
+  func describe(_ program: StepProgram, passes: [[Int]], chunks: [Chunk]) throws -> MigrationPlan {
+    let facts = program.facts
+    let passPlans = try passes.enumerated().map { number, indices in
+      MigrationPlan.Pass(number: number + 1, mappings: try indices.map { try describe($0, program: program, chunks: chunks) })
+    }
+    var dropped: [MigrationPlan.Dropped] = []
+    for entity in facts.entities where entity.rows > entity.taken {
+      dropped.append(
+        .init(entity: entity.name, rows: entity.rows - entity.taken, reason: entity.isMapped ? "filtered out" : "no mapping"))
+    }
+    let step = MigrationPlan.Step(
+      sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passPlans, dropped: dropped)
+    let stages = Chunk.Stage.allCases.compactMap { stage -> MigrationPlan.StageCount? in
+      let those = chunks.filter { $0.stage == stage }
+      return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })
+    }
+    return MigrationPlan(
+      job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
+      diskBytes: diskBytes(program), sourceBytes: facts.sourceBytes, chunks: chunks, facts: facts)
+  }
+
+  /// The source's size for each row taken, half as much again for journal, indexes and sorting.
+  private func diskBytes(_ program: StepProgram) -> Int64 {
+    let rows = max(1, program.facts.entities.reduce(0) { $0 + $1.rows })
+    let taken = program.facts.mappings.reduce(0) { $0 + $1.rows }
+    return Int64(Double(program.facts.sourceBytes) * max(0.1, Double(taken) / Double(rows)) * 1.5)
+  }
+
+  private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {
+    let mapping = program.mappings[index]
+    let facts = program.facts.mappings[index]
+    var reasons = try program.create(index, predicate: nil).reasons
+    if program.isStored(index) { reasons += try program.associate(index).reasons }
+    let keys =
+      switch facts.keys {
+      case .offset(0): "kept"
+      case .offset(let offset): "+\(offset)"
+      case .dense(let first): "dense from \(first)"
+      }
+    var relationships: [String: String] = [:]
+    for source in mapping.relationships {
+      let link = program.links.first { link in
+        link.assignments.contains { $0.mapping == index && mapping.relationships[$0.part].relationship.name == source.relationship.name }
+      }
+      let names = source.lookups.map { program.mappings[$0].name }
+      relationships[source.relationship.name] =
+        "\(link?.strategy.rawValue ?? "") (\(names.isEmpty ? "no mapping carries its objects" : names.joined(separator: ", ")))"
+    }
+    var seen: Set<String> = []
+    let unique = reasons.filter { seen.insert($0).inserted }
+    return MigrationPlan.Mapping(
+      name: mapping.name, source: mapping.source.name, destination: mapping.destination.name,
+      filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
+      chunks: chunks.count { $0.stage == .create && $0.subject == index }, keys: keys,
+      association: program.isStored(index) ? "spill file" : "computed", relationships: relationships)
+  }
+}
