@@ -209,3 +209,52 @@ private func users(withPets: Bool) throws -> ManagedObjectModel {
     name: "Loop", entities: [EntityDescription(name: "A", attributes: [loop])], composites: ["Loop": [loop, loop]])
   #expect(model.versionHashes.count == 1)
 }
+
+@Test func `a relationship that is its own inverse counts as one without, also when inherited`() throws {
+  func hashes(inverse: String?) throws -> [String: VersionHash] {
+    let person = EntityDescription(
+      name: "Person",
+      relationships: [RelationshipDescription(name: "friend", destinationEntityName: "Person", inverseName: inverse)])
+    let child = EntityDescription(name: "Child", superentityName: "Person")
+    return try ManagedObjectModel(name: "People", entities: [person, child]).versionHashes
+  }
+  #expect(try hashes(inverse: "friend") == hashes(inverse: nil))
+
+  // The same name on another entity is an inverse like any other.
+  func pair(inverse: String?) throws -> VersionHash? {
+    let a = EntityDescription(
+      name: "A", relationships: [RelationshipDescription(name: "x", destinationEntityName: "B", inverseName: inverse)])
+    let b = EntityDescription(
+      name: "B", relationships: [RelationshipDescription(name: "x", destinationEntityName: "A", inverseName: inverse)])
+    return try ManagedObjectModel(name: "Pair", entities: [a, b]).versionHash(of: "A")
+  }
+  #expect(try pair(inverse: "x") != pair(inverse: nil))
+}
+
+@Test func `a composite attribute counts by its flattened stored elements in name order`() throws {
+  func composite(_ name: String, _ type: String) -> AttributeDescription {
+    var attribute = AttributeDescription(name: name, type: .composite)
+    attribute.compositeName = type
+    return attribute
+  }
+  let (a, b) = (AttributeDescription(name: "a", type: .string), AttributeDescription(name: "b", type: .double))
+  var memo = AttributeDescription(name: "memo", type: .string)
+  memo.isTransient = true
+  let nested = ["Outer": [composite("inner", "Inner"), b, memo], "Inner": [a]]
+  let flat = ["Outer": [a, b]]
+  let hash = VersionHash(composite("x", "Outer"), composites: nested)
+  #expect(hash == VersionHash(composite("y", "Outer"), composites: flat))
+  #expect(hash != VersionHash(composite("x", "Outer"), composites: ["Outer": [a]]))
+}
+
+@Test func `a transient override takes an inherited attribute out of the hash`() throws {
+  func hash(_ attributes: [AttributeDescription]) throws -> VersionHash? {
+    let parent = EntityDescription(name: "P", attributes: [AttributeDescription(name: "a", type: .string)])
+    let child = EntityDescription(name: "C", superentityName: "P", attributes: attributes)
+    return try ManagedObjectModel(name: "M", entities: [parent, child]).versionHash(of: "C")
+  }
+  var hidden = AttributeDescription(name: "a", type: .string)
+  hidden.isTransient = true
+  #expect(try hash([hidden]) != hash([]))
+  #expect(try hash([AttributeDescription(name: "a", type: .string)]) == hash([]))
+}

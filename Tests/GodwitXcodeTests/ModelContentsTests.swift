@@ -293,3 +293,27 @@ private func `a broken model is refused with its place`(_ broken: Broken) throws
     }
   }
 }
+
+@Test func `XML is read by its rules`() throws {
+  let text = """
+    \u{FEFF}<?xml version='1.0'?>\r
+    <!DOCTYPE model SYSTEM "file:///never/opened.dtd">\r
+    <!-- <entity/> --><?note <entity?>
+    <model userDefinedModelVersionIdentifier='a\tb\r\nc\nd&#10;&#x1F600;&apos;"'><![CDATA[
+    ]]><entity name = "A"></entity >
+    </model>
+    <!-- end -->
+    """
+  let model = try read(text)
+  #expect(model.versionIdentifiers == ["a b c d\n\u{1F600}'\""])
+  #expect(model.entityNames == ["A"])
+}
+
+@Test func `a pipe in place of the file does not hang`() throws {
+  let folder = try TemporaryFolder()
+  let path = folder.file("Test.xcdatamodel")
+  try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  try #require(mkfifo(path + "/contents", 0o600) == 0)
+  let error = #expect(throws: GodwitError.self) { try ManagedObjectModel(contentsOf: path) }
+  #expect(error?.message.hasSuffix("expected a file, found something else") == true)
+}
