@@ -1,0 +1,95 @@
+import Crypto
+import Foundation
+
+extension ManagedObjectModel {
+  /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).
+  ///
+  /// Computed anew at each call, in time proportional to the properties, inherited ones counted.
+  /// No store with hashes computed here has been opened by Core Data yet: where a store or a
+  /// `VersionInfo.plist` of the same model is at hand, the hashes in it win.
+  public var versionHashes: [String: VersionHash] {
+    var computed = HashedEntities()
+    for entity in entities { hash(entity.name, into: &computed) }
+    return computed.hashes
+  }
+
+  /// The version hash of one entity; nil when the model lacks it.
+  public func versionHash(of entityName: String) -> VersionHash? {
+    var computed = HashedEntities()
+    hash(entityName, into: &computed)
+    return computed.hashes[entityName]
+  }
+
+  /// `NSStoreModelVersionHashesDigest`: base64 of the SHA-512 of each entity's name and hash.
+  public var versionHashesDigest: String {
+    var sum = SHA512()
+    for (name, hash) in Self.inNameOrder(versionHashes) {
+      sum.update(data: Array(name.utf8))
+      sum.update(data: hash.bytes)
+    }
+    return Data(sum.finalize()).base64EncodedString()
+  }
+
+  /// `NSStoreModelVersionChecksumKey`, also in `VersionInfo.plist`: base64 of the SHA-256 of each entity's hash.
+  public var versionChecksum: String {
+    var sum = SHA256()
+    for (_, hash) in Self.inNameOrder(versionHashes) { sum.update(data: hash.bytes) }
+    return Data(sum.finalize()).base64EncodedString()
+  }
+
+  /// Whether a store with these hashes was made by this model: as many entities, each with an equal hash.
+  public func isCompatible(with hashes: [String: VersionHash]) -> Bool {
+    hashes.count == entities.count && versionHashes == hashes
+  }
+
+  private static func inNameOrder(_ hashes: [String: VersionHash]) -> [(String, VersionHash)] {
+    hashes.map { ($0.key, $0.value) }.sorted { Text($0.0) < Text($1.0) }
+  }
+
+  // MARK: Along the inheritance
+
+  /// What is known so far, so that a parent's hash and the digests it hands down are computed once.
+  private struct HashedEntities {
+    var hashes: [String: VersionHash] = [:]
+    var digests: [String: [String: VersionHash]] = [:]
+  }
+
+  private func hash(_ name: String, into computed: inout HashedEntities) {
+    guard computed.hashes[name] == nil else { return }
+    var parent: VersionHash?
+    var digests: [String: VersionHash] = [:]
+    for entity in lineage(of: name).reversed() {
+      if let known = computed.hashes[entity.name], let inherited = computed.digests[entity.name] {
+        parent = known
+        digests = inherited
+        continue
+      }
+      for attribute in entity.attributes {
+        digests[attribute.name] =
+          attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
+      }
+      for relationship in entity.relationships {
+        digests[relationship.name] =
+          relationship.isTransient
+          ? nil
+          : VersionHash(relationship, isOwnInverse: isOwnInverse(relationship, declaredBy: entity.name))
+      }
+      let hash = VersionHash(
+        entityName: entity.name, isAbstract: entity.isAbstract, parent: parent, digests: digests,
+        versionHashModifier: entity.versionHashModifier, uniquenessConstraints: entity.uniquenessConstraints)
+      computed.hashes[entity.name] = hash
+      computed.digests[entity.name] = digests
+      parent = hash
+    }
+  }
+
+  /// Whether the relationship, declared by that entity, is its own inverse.
+  func isOwnInverse(_ relationship: RelationshipDescription, declaredBy entityName: String) -> Bool {
+    guard relationship.inverseName == relationship.name else { return false }
+    let other = relationship.inverseEntityName ?? relationship.destinationEntityName
+    let declaring = lineage(of: other).first { entity in
+      entity.relationships.contains { $0.name == relationship.name }
+    }
+    return declaring?.name == entityName
+  }
+}

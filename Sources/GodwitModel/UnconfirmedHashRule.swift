@@ -1,0 +1,70 @@
+/// A rule of version hashes that a model relies on and no published hash confirms.
+///
+/// Where there is one, a store written with the computed hash may be refused by Core Data. A store
+/// or a `VersionInfo.plist` that Apple's software made of the same model settles the question.
+public struct UnconfirmedHashRule: Sendable, Hashable {
+  public enum Rule: String, Sendable, Hashable, CaseIterable {
+    case ownInverse = "a relationship that is its own inverse counts as one without inverse"
+    case compositeAttribute = "a composite attribute counts by its elements alone"
+    case derivationExpression = "a derivation other than a count is hashed as it is written"
+    case bothAttributeFlags = "external storage and preserving in history are hashed one after the other"
+    case nonASCIIName = "names beyond ASCII sort by byte"
+    case nameOrder = "property names sort by byte, not without regard to case"
+    case attributeType = "an attribute type that occurs in no published model"
+  }
+
+  public var rule: Rule
+  public var entityName: String
+  /// Nil when the rule concerns the entity as a whole.
+  public var propertyName: String?
+}
+
+extension UnconfirmedHashRule: CustomStringConvertible {
+  /// For example `Person.friend: a relationship that is its own inverse …`.
+  public var description: String {
+    "\(entityName)\(propertyName.map { "." + $0 } ?? ""): \(rule.rawValue)"
+  }
+}
+
+extension ManagedObjectModel {
+  /// The unconfirmed rules that the hashes of all entities rely on, in entity order.
+  public var unconfirmedHashRules: [UnconfirmedHashRule] {
+    entities.flatMap { unconfirmedHashRules(of: $0.name) }
+  }
+
+  /// The unconfirmed rules that the hash of one entity relies on, by its own and inherited properties.
+  public func unconfirmedHashRules(of entityName: String) -> [UnconfirmedHashRule] {
+    var found: [UnconfirmedHashRule] = []
+    func note(_ rule: UnconfirmedHashRule.Rule, _ property: String? = nil) {
+      found.append(UnconfirmedHashRule(rule: rule, entityName: entityName, propertyName: property))
+    }
+    let attributes = attributes(of: entityName).filter { !$0.isTransient }
+    for attribute in attributes {
+      if let derivation = attribute.derivationExpression {
+        if VersionHash.countedPath(of: derivation) == nil { note(.derivationExpression, attribute.name) }
+        continue
+      }
+      if attribute.allowsExternalBinaryDataStorage && attribute.preservesValueInHistoryOnDeletion {
+        note(.bothAttributeFlags, attribute.name)
+      }
+      switch attribute.type {
+      case .composite: note(.compositeAttribute, attribute.name)
+      case .undefined, .objectID: note(.attributeType, attribute.name)
+      default: break
+      }
+    }
+    let line = lineage(of: entityName)
+    let relationships = relationships(of: entityName).filter { !$0.isTransient }
+    for relationship in relationships {
+      let declaring = line.first { $0.relationships.contains(relationship) }
+      if let declaring, isOwnInverse(relationship, declaredBy: declaring.name) {
+        note(.ownInverse, relationship.name)
+      }
+    }
+    let names = (attributes.map(\.name) + relationships.map(\.name)).sorted { Text($0) < Text($1) }
+    for name in names where !name.utf8.allSatisfy({ $0 < 0x80 }) { note(.nonASCIIName, name) }
+    if !entityName.utf8.allSatisfy({ $0 < 0x80 }) { note(.nonASCIIName) }
+    if names != names.sorted(by: Self.precedes) { note(.nameOrder) }
+    return found
+  }
+}

@@ -1,0 +1,151 @@
+import Crypto
+import Foundation
+
+/// The 32 bytes by which Core Data tells whether an entity of a model describes the entity of a store.
+///
+/// `ManagedObjectModel.versionHashes` computes them. The rules are derived from hashes that Apple's
+/// software stored in published files; `ManagedObjectModel.unconfirmedHashRules` names the
+/// rules a model uses that no published hash confirms.
+public struct VersionHash: Sendable, Hashable {
+  public static let byteCount = 32
+
+  public let bytes: [UInt8]
+
+  /// Nil unless there are exactly 32 bytes.
+  public init?(bytes: some Sequence<UInt8>) {
+    let bytes = Array(bytes)
+    guard bytes.count == Self.byteCount else { return nil }
+    self.bytes = bytes
+  }
+
+  /// Nil unless the text is base64 of exactly 32 bytes, as in `NSStoreModelVersionHashes` printed as XML.
+  public init?(base64: String) {
+    guard let data = Data(base64Encoded: base64) else { return nil }
+    self.init(bytes: data)
+  }
+
+  init(_ digest: SHA256.Digest) { bytes = Array(digest) }
+
+  public var base64: String { Data(bytes).base64EncodedString() }
+}
+
+extension VersionHash: CustomStringConvertible {
+  public var description: String { base64 }
+}
+
+// MARK: Computation
+
+extension VersionHash {
+  /// The hash of an entity.
+  ///
+  /// - Parameter digests: of every attribute and relationship that is stored, inherited ones
+  ///   included, by name. Transient and fetched properties are left out.
+  init(
+    entityName: String, isAbstract: Bool, parent: VersionHash?, digests: [String: VersionHash],
+    versionHashModifier: String?, uniquenessConstraints: [[String]]
+  ) {
+    var sum = SHA256()
+    sum.update(text: entityName)
+    sum.update(data: [isAbstract ? 1 : 0] as [UInt8])
+    if let parent { sum.update(data: parent.bytes) }
+    for (_, digest) in digests.sorted(by: { Text($0.key) < Text($1.key) }) { sum.update(data: digest.bytes) }
+    if let versionHashModifier { sum.update(text: versionHashModifier) }
+    for constraint in uniquenessConstraints.map({ Text($0.joined(separator: ".")) }).sorted() {
+      sum.update(data: constraint.utf8)
+    }
+    self.init(sum.finalize())
+  }
+
+  /// - Parameter composites: the model's composite types.
+  init(_ attribute: AttributeDescription, composites: [String: [AttributeDescription]]) {
+    var sum = SHA256()
+    if let expression = attribute.derivationExpression {
+      sum.update(text: Self.printed(derivation: expression))
+    } else if attribute.type == .composite, let name = attribute.compositeName {
+      for element in Self.flattened(composite: name, in: composites) {
+        sum.update(data: VersionHash(element, composites: composites).bytes)
+      }
+    } else {
+      sum.update(
+        data: Self.common(
+          name: attribute.name, isOptional: attribute.isOptional, isTransient: attribute.isTransient,
+          modifier: attribute.versionHashModifier
+        ).bytes)
+      sum.update(littleEndian: UInt32(truncatingIfNeeded: attribute.type.rawValue))
+      if attribute.allowsExternalBinaryDataStorage { sum.update(data: [1] as [UInt8]) }
+      if attribute.preservesValueInHistoryOnDeletion { sum.update(data: [1] as [UInt8]) }
+    }
+    self.init(sum.finalize())
+  }
+
+  /// - Parameter isOwnInverse: such a relationship counts as one without inverse.
+  init(_ relationship: RelationshipDescription, isOwnInverse: Bool) {
+    var sum = SHA256()
+    sum.update(
+      data: Self.common(
+        name: relationship.name, isOptional: relationship.isOptional, isTransient: relationship.isTransient,
+        modifier: relationship.versionHashModifier
+      ).bytes)
+    sum.update(text: relationship.destinationEntityName)
+    if let inverse = relationship.inverseName, !isOwnInverse { sum.update(text: inverse) }
+    sum.update(littleEndian: Int32(truncatingIfNeeded: relationship.maxCount))
+    sum.update(littleEndian: Int32(truncatingIfNeeded: relationship.minCount))
+    if relationship.isOrdered { sum.update(littleEndian: UInt16(1)) }
+    self.init(sum.finalize())
+  }
+
+  private static func common(
+    name: String, isOptional: Bool, isTransient: Bool, modifier: String?
+  ) -> VersionHash {
+    var sum = SHA256()
+    sum.update(text: name)
+    sum.update(littleEndian: UInt16((isOptional ? 1 : 0) | (isTransient ? 2 : 0)))
+    if let modifier { sum.update(text: modifier) }
+    return VersionHash(sum.finalize())
+  }
+
+  /// The stored elements of a composite type, those of composites inside it included, by name.
+  private static func flattened(
+    composite name: String, in composites: [String: [AttributeDescription]]
+  ) -> [AttributeDescription] {
+    var elements: [AttributeDescription] = []
+    var open = [name]
+    // The limit ends a type inside itself, which only a model built in code can have.
+    var steps = 0
+    while let next = open.popLast(), steps < 10_000 {
+      steps += 1
+      for element in composites[next] ?? [] where !element.isTransient {
+        if element.type == .composite, let inner = element.compositeName {
+          open.append(inner)
+        } else {
+          elements.append(element)
+        }
+      }
+    }
+    return elements.sorted { Text($0.name) < Text($1.name) }
+  }
+
+  /// The derivation as NSExpression prints it. Only the form of `x.@count` is confirmed.
+  static func printed(derivation: String) -> String {
+    let text = derivation.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard let path = countedPath(of: text) else { return text }
+    return "count:(\(path))"
+  }
+
+  /// The key path `x` of the derivation `x.@count`, else nil.
+  static func countedPath(of derivation: String) -> String? {
+    let suffix = ".@count"
+    guard derivation.hasSuffix(suffix) else { return nil }
+    let path = derivation.dropLast(suffix.count)
+    let isPath = path.unicodeScalars.allSatisfy { $0.properties.isAlphabetic || "_.0123456789".unicodeScalars.contains($0) }
+    return isPath && !path.isEmpty ? String(path) : nil
+  }
+}
+
+extension HashFunction {
+  fileprivate mutating func update(text: String) { update(data: Array(text.utf8)) }
+
+  fileprivate mutating func update(littleEndian value: some FixedWidthInteger) {
+    withUnsafeBytes(of: value.littleEndian) { update(bufferPointer: $0) }
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+public import GodwitModel
+
+/// The versions of a model in one place: a `.xcdatamodeld`, or a lone `.xcdatamodel` with one version.
+///
+/// Xcode stores no order of versions. `versions` is sorted as a reader would: `Model 2` before `Model 10`.
+public struct ModelBundle: Sendable, Hashable {
+  public let path: String
+  /// Version names, without `.xcdatamodel`.
+  public let versions: [String]
+  /// The version that `.xccurrentversion` names, or the only one; nil when nothing says.
+  public let currentVersion: String?
+
+  private let isSingleModel: Bool
+
+  /// Reads the names only.
+  ///
+  /// - Throws: code `.missingInput` when there is no model source at the path, `.permission` when it
+  ///   cannot be read.
+  public init(contentsOf path: String) throws {
+    let path = XcodeFile.trimmed(path)
+    self.path = path
+    guard let kind = XcodeFileKind.identify(path) else {
+      guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
+      throw GodwitError(
+        .missingInput, "cannot read model '\(path)': expected a .xcdatamodel or .xcdatamodeld, found another name",
+        remedy: "give the folder that Xcode saved the model in")
+    }
+    switch kind {
+    case .model, .archivedModel:
+      isSingleModel = true
+      versions = [XcodeFile.stem(path)]
+      currentVersion = versions.first
+      guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
+    case .modelBundle:
+      isSingleModel = false
+      versions = try XcodeFile.names(inFolder: path, what: "model")
+        .filter { XcodeFile.pathExtension($0) == "xcdatamodel" }
+        .map(XcodeFile.stem).sorted(by: Self.precedes)
+      guard !versions.isEmpty else {
+        throw GodwitError(
+          .missingInput, "cannot read model '\(path)': expected .xcdatamodel folders, found none",
+          remedy: "restore the folder from version control")
+      }
+      currentVersion = try Self.namedCurrentVersion(path) ?? (versions.count == 1 ? versions.first : nil)
+    case .compiledModel, .compiledModelBundle, .optimisedModel:
+      throw Self.compiled(path)
+    case .mappingModel, .compiledMappingModel:
+      throw GodwitError(
+        .missingInput, "cannot read model '\(path)': expected a model, found a \(kind.rawValue)",
+        remedy: "give it as a mapping, and the .xcdatamodeld as the model")
+    }
+  }
+
+  /// The order of version names: numbers inside them by value, case ignored, then by byte.
+  public static func precedes(_ a: String, _ b: String) -> Bool {
+    switch a.compare(b, options: [.numeric, .caseInsensitive]) {
+    case .orderedAscending: true
+    case .orderedDescending: false
+    case .orderedSame: Text(a) < Text(b)
+    }
+  }
+
+  // MARK: Models
+
+  /// - Throws: code `.missingInput` when there is no such version or it cannot be read.
+  public func model(named version: String) throws -> ManagedObjectModel {
+    guard versions.contains(version) else {
+      throw GodwitError(
+        .missingInput,
+        "cannot find version '\(version)' of model '\(path)'" + Spelling.suggestion(for: version, among: versions),
+        cause: versionList, remedy: "give one of these versions, without .xcdatamodel")
+    }
+    let folder = isSingleModel ? path : "\(path)/\(version).xcdatamodel"
+    let contents = folder + "/contents"
+    if XcodeFileKind.identify(folder) == .archivedModel {
+      throw GodwitError(
+        .missingInput, "cannot read model '\(folder)': expected a contents file, found the elements format of Xcode 3",
+        remedy: "open the model in Xcode 4.3 or later and save it")
+    }
+    guard try XcodeFile.form(of: folder) == .folder else {
+      throw GodwitError(
+        .missingInput, "cannot read model '\(folder)': expected a folder with a contents file, found none")
+    }
+    let bytes = try XcodeFile.bytes(of: contents, what: "model contents")
+    return try ModelContents.read(bytes, file: contents, modelName: version)
+  }
+
+  /// - Throws: code `.missingInput` when no current version is set, or the one set does not exist.
+  public func currentModel() throws -> ManagedObjectModel {
+    guard let currentVersion else {
+      throw GodwitError(
+        .missingInput, "cannot tell the current version of model '\(path)': expected its name in .xccurrentversion, found none",
+        cause: versionList, remedy: "give the version as '\(path)#\(versions.last ?? "Version")'")
+    }
+    return try model(named: currentVersion)
+  }
+
+  /// All versions, in the order of `versions`. Read anew at each call.
+  public func models() throws -> [ManagedObjectModel] { try versions.map(model(named:)) }
+
+  private var versionList: String { "it has the versions " + versions.map { "'\($0)'" }.joined(separator: ", ") }
+
+  // MARK: Reading
+
+  private static func namedCurrentVersion(_ path: String) throws -> String? {
+    let marker = path + "/.xccurrentversion"
+    guard try XcodeFile.form(of: marker) != .missing else { return nil }
+    let bytes = try XcodeFile.bytes(of: marker, what: "current version")
+    let list = try? PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
+    guard let list = list as? [String: Any] else {
+      throw GodwitError(
+        .missingInput, "cannot read '\(marker)': expected a property list with a dictionary, found something else",
+        remedy: "set the current version in Xcode again, or delete the file and give '\(path)#Version Name'")
+    }
+    guard let value = list["_XCCurrentVersionName"] else { return nil }
+    guard let name = value as? String, !name.isEmpty else {
+      throw GodwitError(
+        .missingInput, "cannot read '\(marker)': expected a version name in _XCCurrentVersionName, found something else",
+        remedy: "set the current version in Xcode again")
+    }
+    return XcodeFile.pathExtension(name) == "xcdatamodel" ? XcodeFile.stem(name) : name
+  }
+
+  private static func compiled(_ path: String) -> GodwitError {
+    GodwitError(
+      .missingInput, "cannot read model '\(path)': compiled models are not read by this version yet",
+      remedy: "give the .xcdatamodeld it was compiled from")
+  }
+}

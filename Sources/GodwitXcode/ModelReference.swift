@@ -1,0 +1,28 @@
+import Foundation
+
+/// Where a model is: a path, and the version inside it when the path holds several.
+///
+/// As text: `Peoplizer.xcdatamodeld`, or `Peoplizer.xcdatamodeld#Peoplizer 3`.
+public struct ModelReference: Sendable, Hashable {
+  public var path: String
+  /// A version name without `.xcdatamodel`; nil for the current version.
+  public var version: String?
+
+  public init(path: String, version: String? = nil) {
+    self.path = path
+    self.version = version
+  }
+
+  /// Splits at the last `#`, unless a file of the whole name exists.
+  public init(parsing text: String) {
+    self.init(path: text)
+    guard let mark = text.lastIndex(of: "#"), !FileManager.default.fileExists(atPath: text) else { return }
+    let version = text[text.index(after: mark)...]
+    path = String(text[..<mark])
+    self.version = version.isEmpty ? nil : String(version)
+  }
+}
+
+extension ModelReference: CustomStringConvertible {
+  public var description: String { path + (version.map { "#" + $0 } ?? "") }
+}

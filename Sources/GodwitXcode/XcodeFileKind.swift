@@ -1,0 +1,42 @@
+import Foundation
+
+/// What a file or folder of Xcode or of its compilers holds, by its name and form.
+public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
+  /// A `.xcdatamodel` folder with a `contents` file.
+  case model = "model source"
+  /// A `.xcdatamodel` folder with an `elements` file, as Xcode 3 saved it.
+  case archivedModel = "model source of Xcode 3"
+  /// A `.xcdatamodeld` folder with a folder for each version.
+  case modelBundle = "model source with versions"
+  /// A `.mom` file.
+  case compiledModel = "compiled model"
+  /// A `.momd` folder.
+  case compiledModelBundle = "compiled model with versions"
+  /// An `.omo` file: the optimised form of a `.mom` beside it.
+  case optimisedModel = "optimised compiled model"
+  /// A `.xcmappingmodel` folder.
+  case mappingModel = "mapping model source"
+  /// A `.cdm` file.
+  case compiledMappingModel = "compiled mapping model"
+
+  /// The kind of the file at a path, or nil when its name ends in none of the known extensions.
+  ///
+  /// Looks inside a `.xcdatamodel` only; whether a file can be read shows when it is read.
+  public static func identify(_ path: String) -> XcodeFileKind? {
+    let path = XcodeFile.trimmed(path)
+    switch XcodeFile.pathExtension(path).lowercased() {
+    case "xcdatamodel":
+      let manager = FileManager.default
+      let isArchived =
+        manager.fileExists(atPath: path + "/elements") && !manager.fileExists(atPath: path + "/contents")
+      return isArchived ? .archivedModel : .model
+    case "xcdatamodeld": return .modelBundle
+    case "mom": return .compiledModel
+    case "momd": return .compiledModelBundle
+    case "omo": return .optimisedModel
+    case "xcmappingmodel": return .mappingModel
+    case "cdm": return .compiledMappingModel
+    default: return nil
+    }
+  }
+}
