@@ -137,7 +137,9 @@ extension VersionHash {
     let suffix = ".@count"
     guard derivation.hasSuffix(suffix) else { return nil }
     let path = derivation.dropLast(suffix.count)
-    let isPath = path.unicodeScalars.allSatisfy { $0.properties.isAlphabetic || "_.0123456789".unicodeScalars.contains($0) }
+    let isPath = path.unicodeScalars.allSatisfy {
+      $0.properties.isAlphabetic || "_.0123456789".unicodeScalars.contains($0)
+    }
     return isPath && !path.isEmpty ? String(path) : nil
   }
 }

@@ -90,7 +90,8 @@ public struct ModelBundle: Sendable, Hashable {
   public func currentModel() throws -> ManagedObjectModel {
     guard let currentVersion else {
       throw GodwitError(
-        .missingInput, "cannot tell the current version of model '\(path)': expected its name in .xccurrentversion, found none",
+        .missingInput,
+        "cannot tell the current version of model '\(path)': expected its name in .xccurrentversion, found none",
         cause: versionList, remedy: "give the version as '\(path)#\(versions.last ?? "Version")'")
     }
     return try model(named: currentVersion)
@@ -116,7 +117,8 @@ public struct ModelBundle: Sendable, Hashable {
     guard let value = list["_XCCurrentVersionName"] else { return nil }
     guard let name = value as? String, !name.isEmpty else {
       throw GodwitError(
-        .missingInput, "cannot read '\(marker)': expected a version name in _XCCurrentVersionName, found something else",
+        .missingInput,
+        "cannot read '\(marker)': expected a version name in _XCCurrentVersionName, found something else",
         remedy: "set the current version in Xcode again")
     }
     return XcodeFile.pathExtension(name) == "xcdatamodel" ? XcodeFile.stem(name) : name

@@ -26,7 +26,8 @@ extension ModelContents {
       attribute.compositeName = composite.value
     }
     if (type == .composite) != (attribute.compositeName != nil) {
-      throw problem("attribute '\(name)' must have both the type Composite and a composite type, or neither", at: element)
+      throw problem(
+        "attribute '\(name)' must have both the type Composite and a composite type, or neither", at: element)
     }
     attribute.isIndexed = try flag("indexed", of: element)
     attribute.allowsExternalBinaryDataStorage = try flag("allowsExternalBinaryDataStorage", of: element)

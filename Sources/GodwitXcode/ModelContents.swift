@@ -39,6 +39,7 @@ struct ModelContents {
       entities.append(entity)
     }
     for element in entityElements { try resolveNames(of: element, entityNames: entities.map(\.name)) }
+    try resolveInverses(of: entityElements, entities: entities)
 
     var configurations: [String: [String]] = [:]
     for element in root.children(named: "configuration") {
@@ -82,6 +83,30 @@ struct ModelContents {
         if let name = relationship.attribute(key), !known.contains(name.value) {
           throw unknown("entity", name.value, among: entityNames, at: name)
         }
+      }
+    }
+  }
+
+  private func resolveInverses(of elements: [MarkupElement], entities: [EntityDescription]) throws {
+    let byName = Dictionary(entities.map { ($0.name, $0) }) { first, _ in first }
+    func relationshipNames(of name: String?) -> Set<String> {
+      var names: Set<String> = []
+      var (next, seen) = (name.flatMap { byName[$0] }, Set<String>())
+      while let entity = next, seen.insert(entity.name).inserted {
+        names.formUnion(entity.relationships.map(\.name))
+        next = entity.superentityName.flatMap { byName[$0] }
+      }
+      return names
+    }
+    for relationship in elements.flatMap({ $0.children(named: "relationship") }) {
+      guard let inverse = relationship.attribute("inverseName"), !inverse.value.isEmpty else { continue }
+      let destination = relationship["destinationEntity"]
+      let known = relationshipNames(of: destination).union(relationshipNames(of: relationship["inverseEntity"]))
+      guard known.contains(inverse.value) else {
+        throw problem(
+          "relationship '\(relationship["name"] ?? "")' names the inverse '\(inverse.value)', "
+            + "which '\(destination ?? "")' lacks" + Spelling.suggestion(for: inverse.value, among: known.sorted()),
+          at: inverse)
       }
     }
   }

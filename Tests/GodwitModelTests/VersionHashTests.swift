@@ -48,8 +48,9 @@ private func computedHash(of entity: PublishedPairs.Entity) throws -> VersionHas
   var digests: [String: VersionHash] = [:]
   for property in entity.properties where property.transient != true {
     if property.kind == "attribute" {
+      let number = try #require(property.type)
       var attribute = AttributeDescription(
-        name: property.name, type: try #require(AttributeType(rawValue: try #require(property.type))),
+        name: property.name, type: try #require(AttributeType(rawValue: number)),
         isOptional: property.optional ?? false)
       attribute.versionHashModifier = property.modifier
       attribute.derivationExpression = property.derivation
@@ -80,4 +81,131 @@ func `every published pair of definition and hash is reproduced`() throws {
   for entity in pairs.entities {
     #expect(try computedHash(of: entity).base64 == entity.hash, "\(entity.name)")
   }
+}
+
+// MARK: Facts
+
+/// Pet and User of CoreDataPlus' SampleModel3, versions 1 and 2: their hashes are known from its VersionInfo.plist.
+private func users(withPets: Bool) throws -> ManagedObjectModel {
+  var user = EntityDescription(
+    name: "User",
+    attributes: [
+      AttributeDescription(name: "petName", type: .string),
+      AttributeDescription(name: "name", type: .string, isOptional: false),
+    ])
+  guard withPets else { return try ManagedObjectModel(name: "Users", entities: [user]) }
+  user.relationships = [RelationshipDescription(name: "pet", destinationEntityName: "Pet", inverseName: "owner")]
+  let pet = EntityDescription(
+    name: "Pet", attributes: [AttributeDescription(name: "name", type: .string, isOptional: false)],
+    relationships: [RelationshipDescription(name: "owner", destinationEntityName: "User", inverseName: "pet")])
+  return try ManagedObjectModel(name: "Users 2", entities: [user, pet])
+}
+
+@Test func `hash, digest and checksum of a model are those that Core Data stored`() throws {
+  let model = try users(withPets: false)
+  #expect(model.versionHashes.mapValues(\.base64) == ["User": "azH06XtpHRbEyCC65V+JQI1HATvUIVHs/eHqx/5L55g="])
+  #expect(
+    model.versionHashesDigest
+      == "0KLB/FnL8roMcgeszeCxnPnvYqnn4VzB2DpFP6csqrDKzLB6fyG5rrVfjY5DtnQxx4355oWuKFublPf2Jo1UWg==")
+  #expect(model.versionChecksum == "u970QgYhRHEJGIt0zQr1UhuZL2ZJ1KxBS+B7rkAx0ik=")
+}
+
+@Test func `relationships enter the hash with destination, inverse and counts`() throws {
+  let model = try users(withPets: true)
+  #expect(model.versionHash(of: "Pet")?.base64 == "dnNCJipkWHMMeKrnPFMo0PyqTjWW0vh/IuNm60ap9G8=")
+  #expect(model.versionHash(of: "User")?.base64 == "akfL7w4/hMJEkkn9yD8APX5RQ3j47pp2qNTA7IuxuCI=")
+  #expect(model.versionHash(of: "Uesr") == nil)
+  #expect(model.versionChecksum == "rzn6eNBLyn8k3AoC3kH3yymPT0vSUPaVcgi0v2SuHS8=")
+}
+
+@Test func `an abstract entity with one number has the hash that Core Data stored`() throws {
+  let writer = EntityDescription(
+    name: "Writer", isAbstract: true,
+    attributes: [AttributeDescription(name: "age", type: .integer16, isOptional: false)])
+  var author = EntityDescription(
+    name: "Author", superentityName: "Writer",
+    attributes: [AttributeDescription(name: "alias", type: .string, isOptional: false)],
+    relationships: [RelationshipDescription(name: "books", destinationEntityName: "Book", isToMany: true)])
+  author.relationships[0].inverseName = "author"
+  author.relationships[0].maxCount = -1
+  author.uniquenessConstraints = [["alias"]]
+  let book = EntityDescription(
+    name: "Book",
+    relationships: [RelationshipDescription(name: "author", destinationEntityName: "Author", inverseName: "books")])
+  let model = try ManagedObjectModel(name: "Books", entities: [author, writer, book])
+  #expect(model.versionHash(of: "Writer")?.base64 == "1U76tdOcs/Wd+AGNteTLKRLO1Jyg/euwKaMmzXCEeyU=")
+  #expect(model.versionHash(of: "Author")?.base64 == "pa+S3O3KI2JB4BuvUcDpfYBrzD0oUAq8bQOSbX4GWyg=")
+}
+
+@Test func `a model fits the hashes of its own entities and of no others`() throws {
+  let model = try users(withPets: true)
+  let hashes = model.versionHashes
+  #expect(model.isCompatible(with: hashes))
+  #expect(!model.isCompatible(with: try users(withPets: false).versionHashes))
+  #expect(!model.isCompatible(with: ["User": try #require(hashes["User"])]))
+  #expect(!model.isCompatible(with: hashes.merging(["Other": try #require(hashes["User"])]) { a, _ in a }))
+}
+
+@Test func `what does not change the stored form does not change the hash`() throws {
+  let model = try users(withPets: true)
+  let entities = model.entities.map { entity in
+    var entity = entity
+    entity.managedObjectClassName = "Other"
+    entity.renamingIdentifier = "Old"
+    entity.userInfo = ["a": "b"]
+    var memo = AttributeDescription(name: "memo", type: .undefined)
+    memo.isTransient = true
+    entity.attributes.append(memo)
+    entity.relationships[0].deleteRule = .cascade
+    entity.attributes[0].defaultValue = AttributeValue("x")
+    return entity
+  }
+  let other = try ManagedObjectModel(name: "Other", entities: entities)
+  #expect(other.versionHashes == model.versionHashes)
+}
+
+@Test func `a version hash is 32 bytes`() {
+  #expect(VersionHash(base64: "azH06XtpHRbEyCC65V+JQI1HATvUIVHs/eHqx/5L55g=")?.bytes.count == 32)
+  #expect(VersionHash(base64: "azH0") == nil)
+  #expect(VersionHash(base64: "?") == nil)
+  #expect(VersionHash(bytes: [UInt8](repeating: 1, count: 33)) == nil)
+}
+
+@Test func `a count is hashed as NSExpression prints it, other derivations as they are`() {
+  #expect(VersionHash.printed(derivation: "pages.@count") == "count:(pages)")
+  #expect(VersionHash.printed(derivation: "canonical:(name)") == "canonical:(name)")
+  #expect(VersionHash.printed(derivation: "items.@sum.price") == "items.@sum.price")
+}
+
+@Test func `rules that no published hash confirms are named`() throws {
+  #expect(try users(withPets: true).unconfirmedHashRules == [])
+  var person = EntityDescription(
+    name: "Pérson",
+    attributes: [
+      AttributeDescription(name: "home", type: .composite), AttributeDescription(name: "photo", type: .binary),
+      AttributeDescription(name: "search", type: .string), AttributeDescription(name: "pages", type: .integer64),
+      AttributeDescription(name: "Zip", type: .string),
+    ],
+    relationships: [RelationshipDescription(name: "friend", destinationEntityName: "Pérson", inverseName: "friend")])
+  person.attributes[0].compositeName = "Place"
+  person.attributes[1].allowsExternalBinaryDataStorage = true
+  person.attributes[1].preservesValueInHistoryOnDeletion = true
+  person.attributes[2].derivationExpression = "canonical:(name)"
+  person.attributes[3].derivationExpression = "books.@count"
+  let model = try ManagedObjectModel(
+    name: "People", entities: [person],
+    composites: ["Place": [AttributeDescription(name: "city", type: .string)]])
+  #expect(
+    model.unconfirmedHashRules.map { "\($0.rule) \($0.propertyName ?? "-")" } == [
+      "compositeAttribute home", "bothAttributeFlags photo", "derivationExpression search",
+      "ownInverse friend", "nonASCIIName -", "nameOrder -",
+    ])
+}
+
+@Test func `a composite type inside itself ends`() throws {
+  var loop = AttributeDescription(name: "loop", type: .composite)
+  loop.compositeName = "Loop"
+  let model = try ManagedObjectModel(
+    name: "Loop", entities: [EntityDescription(name: "A", attributes: [loop])], composites: ["Loop": [loop, loop]])
+  #expect(model.versionHashes.count == 1)
 }

@@ -1,0 +1,295 @@
+import Foundation
+import GodwitModel
+import GodwitXcode
+import TestSupport
+import Testing
+
+/// Writes `contents` as the model `Test` and reads it.
+private func read(_ contents: String) throws -> ManagedObjectModel {
+  try read(bytes: Array(contents.utf8))
+}
+
+private func read(bytes: [UInt8]) throws -> ManagedObjectModel {
+  let folder = try TemporaryFolder()
+  let path = folder.file("Test.xcdatamodel")
+  try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  try Data(bytes).write(to: URL(filePath: path + "/contents"))
+  return try ManagedObjectModel(contentsOf: path)
+}
+
+private func model(_ body: String) -> String {
+  """
+  <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+  <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" userDefinedModelVersionIdentifier="">
+  \(body)
+  </model>
+  """
+}
+
+private func entity(_ body: String) -> String { model("<entity name=\"A\">\n\(body)\n</entity>") }
+
+private let full = model(
+  """
+  <!-- everything at once -->
+  <entity name="Person" representedClassName="PersonMO" isAbstract="YES" elementID="Human" versionHashModifier="2" \
+  syncable="YES" codeGenerationType="class">
+    <attribute name="age" optional="YES" attributeType="Integer 16" minValueString="0" maxValueString="150.0" \
+  defaultValueString="18" usesScalarValueType="YES"/>
+    <attribute name="big" attributeType="Integer 64" defaultValueString="9223372036854775807"/>
+    <attribute name="price" attributeType="Decimal" defaultValueString="12.50"/>
+    <attribute name="ratio" attributeType="Double" defaultValueString="-1" maxValueString="0.5"/>
+    <attribute name="name" attributeType="String" minValueString="1" maxValueString="40" \
+  regularExpressionString="[A-Z].*" defaultValueString="a &lt;b&gt; &amp; &quot;c&quot;&#10;d" elementID="fullName"/>
+    <attribute name="isMember" attributeType="Boolean" defaultValueString="YES"/>
+    <attribute name="born" attributeType="Date" defaultDateTimeInterval="-86400" minDateTimeInterval="-1e9"/>
+    <attribute name="photo" optional="YES" attributeType="Binary" allowsExternalBinaryDataStorage="YES" \
+  preserveAfterDeletion="YES"/>
+    <attribute name="id" attributeType="UUID" defaultValueString="E621E1F8-C36C-495A-93FC-0C247A3E6E5F"/>
+    <attribute name="site" attributeType="URI" defaultValueString="https://example.org/"/>
+    <attribute name="color" optional="YES" attributeType="Transformable" valueTransformerName="" \
+  customClassName="Color" allowsCloudEncryption="YES" spotlightIndexingEnabled="YES"/>
+    <attribute name="home" optional="YES" attributeType="Composite" composite="Place"/>
+    <attribute name="friendCount" attributeType="Integer 64" derived="YES" derivationExpression="friends.@count"/>
+    <attribute name="shown" transient="YES"/>
+    <relationship name="friends" optional="YES" toMany="YES" minCount="1" maxCount="9" ordered="YES" \
+  deletionRule="Deny" destinationEntity="Person" inverseName="friends" inverseEntity="Person"/>
+    <relationship name="boss" maxCount="1" deletionRule="No Action" destinationEntity="Child">
+      <userInfo><entry key="k" value="v"/></userInfo>
+    </relationship>
+    <fetchedProperty name="peers" optional="YES">
+      <fetchRequest name="fetchedPropertyFetchRequest" entity="Person" predicateString="age > 1"/>
+    </fetchedProperty>
+    <fetchIndex name="byAge">
+      <fetchIndexElement property="age" type="Binary" order="descending"/>
+      <fetchIndexElement expression="name" type="RTree" order="ascending"/>
+    </fetchIndex>
+    <uniquenessConstraints>
+      <uniquenessConstraint><constraint value="id"/><constraint value="name"/></uniquenessConstraint>
+    </uniquenessConstraints>
+    <compoundIndexes><compoundIndex><index value="age"/><index value="name"/></compoundIndex></compoundIndexes>
+    <userInfo><entry key="a" value="1"/><entry key="b" value="2"/></userInfo>
+  </entity>
+  <entity name="Child" parentEntity="Person"/>
+  <fetchRequest name="All" entity="Person" predicateString="TRUEPREDICATE"/>
+  <configuration name="Local"><memberEntity name="Child"/></configuration>
+  <composite name="Place"><attribute name="city" optional="YES" attributeType="String"/></composite>
+  <elements><element name="Person" positionX="0" positionY="0" width="1" height="1"/></elements>
+  """)
+
+@Test func `every kind of property is read as the file says`() throws {
+  let model = try read(full)
+  #expect(model.name == "Test")
+  #expect(model.versionIdentifiers == [""])
+  let person = try #require(model.entity("Person"))
+  #expect(person.isAbstract)
+  #expect(person.managedObjectClassName == "PersonMO")
+  #expect(person.renamingIdentifier == "Human")
+  #expect(person.versionHashModifier == "2")
+  #expect(person.userInfo == ["a": "1", "b": "2"])
+  #expect(person.uniquenessConstraints == [["id", "name"]])
+  #expect(person.compoundIndexes == [["age", "name"]])
+  #expect(model.entity("Child")?.superentityName == "Person")
+
+  let attributes = Dictionary(uniqueKeysWithValues: person.attributes.map { ($0.name, $0) })
+  #expect(person.attributes.count == 14)
+  #expect(attributes["age"]?.defaultValue == .integer(18))
+  #expect(attributes["age"]?.minimumValue == .integer(0))
+  #expect(attributes["age"]?.maximumValue == .integer(150))
+  #expect(attributes["age"]?.isOptional == true)
+  #expect(attributes["big"]?.defaultValue == .integer(.max))
+  #expect(attributes["big"]?.isOptional == false)
+  #expect(attributes["price"]?.defaultValue == .decimal(Decimal(25) / 2))
+  #expect(attributes["ratio"]?.defaultValue == .double(-1))
+  #expect(attributes["ratio"]?.maximumValue == .double(0.5))
+  #expect(attributes["name"]?.defaultValue == AttributeValue("a <b> & \"c\"\nd"))
+  #expect(attributes["name"]?.minimumLength == 1)
+  #expect(attributes["name"]?.maximumLength == 40)
+  #expect(attributes["name"]?.minimumValue == nil)
+  #expect(attributes["name"]?.regularExpression == "[A-Z].*")
+  #expect(attributes["name"]?.renamingIdentifier == "fullName")
+  #expect(attributes["isMember"]?.defaultValue == .boolean(true))
+  #expect(attributes["born"]?.defaultValue == .date(-86400))
+  #expect(attributes["born"]?.minimumValue == .date(-1e9))
+  #expect(attributes["photo"]?.allowsExternalBinaryDataStorage == true)
+  #expect(attributes["photo"]?.preservesValueInHistoryOnDeletion == true)
+  #expect(
+    attributes["id"]?.defaultValue
+      == .uuid(try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))))
+  #expect(attributes["site"]?.defaultValue == .uri("https://example.org/"))
+  #expect(attributes["color"]?.customClassName == "Color")
+  #expect(attributes["color"]?.valueTransformerName == nil)
+  #expect(attributes["home"]?.compositeName == "Place")
+  #expect(attributes["friendCount"]?.derivationExpression == "friends.@count")
+  #expect(attributes["shown"]?.type == .undefined)
+  #expect(attributes["shown"]?.isTransient == true)
+
+  let friends = try #require(person.relationships.first)
+  #expect(friends.isToMany && friends.isOrdered && friends.isOptional)
+  #expect((friends.minCount, friends.maxCount) == (1, 9))
+  #expect(friends.deleteRule == .deny)
+  #expect((friends.inverseName, friends.inverseEntityName) == ("friends", "Person"))
+  let boss = try #require(person.relationships.last)
+  #expect(!boss.isToMany && !boss.isOptional && boss.maxCount == 1)
+  #expect(boss.deleteRule == .noAction)
+  #expect(boss.inverseName == nil && boss.inverseEntityName == nil)
+  #expect(boss.userInfo == ["k": "v"])
+
+  #expect(person.fetchedProperties.first?.fetchRequest?.predicateText == "age > 1")
+  #expect(
+    person.fetchIndexes == [
+      FetchIndexDescription(
+        name: "byAge",
+        elements: [
+          .init(propertyName: "age", expressionText: nil, isRTree: false, isAscending: false),
+          .init(propertyName: nil, expressionText: "name", isRTree: true, isAscending: true),
+        ])
+    ])
+  #expect(model.configurations == ["Local": ["Child"]])
+  #expect(model.fetchRequestTemplates.map(\.name) == ["All"])
+  #expect(model.composites["Place"]?.map(\.name) == ["city"])
+}
+
+@Test func `what is written of a model reads the same`() throws {
+  let model = try read(full)
+  #expect(try read(model.xcodeContents) == model)
+}
+
+private struct Broken: Sendable, CustomTestStringConvertible {
+  var contents: String
+  var message: String
+  var line: Int
+  var column: Int
+  var testDescription: String { message }
+
+  init(_ contents: String, _ message: String, _ line: Int, _ column: Int) {
+    self.contents = contents
+    self.message = message
+    self.line = line
+    self.column = column
+  }
+}
+
+private let broken: [Broken] = [
+  Broken("", "expected XML, found an empty file", 1, 1),
+  Broken("hello", "expected an XML element, found other text", 1, 1),
+  Broken("<model><entity></model>", "expected </entity>, found </model", 1, 16),
+  Broken("<model>\n<entity name=\"A\">", "expected </entity>, found the end of the file", 2, 18),
+  Broken("<model/>\n<model/>", "expected the end of the file after </model>", 2, 1),
+  Broken("<model type='a' type='b'/>", "expected attribute 'type' once in <model>, found it twice", 1, 17),
+  Broken("<model name=\"a&b\"/>", "expected '&amp;' for a lone '&'", 1, 15),
+  Broken("<model name=\"&x;\"/>", "found the unknown reference '&x;'", 1, 14),
+  Broken("<model name=\"&#0;\"/>", "found the unknown reference '&#0;'", 1, 14),
+  Broken("<model name=a/>", "expected a quoted value of attribute 'name'", 1, 13),
+  Broken("<model name=\"<\"/>", "expected no '<' inside an attribute value", 1, 14),
+  Broken(
+    "<!DOCTYPE model [<!ENTITY a \"aaaa\">]>\n<model/>", "expected no declarations in the document type, found some", 1,
+    17
+  ),
+  Broken(
+    "<?xml version=\"1.0\" encoding=\"UTF-16\"?><model/>", "expected the encoding UTF-8, found 'UTF-16'", 1, 1),
+  Broken(
+    String(repeating: "<a>", count: 100_000), "expected at most 100 nested elements, found more", 1, 301),
+  Broken("<mapping/>", "expected the element <model>, found <mapping>", 1, 1),
+  Broken("<model type=\"x\"/>", "expected a Core Data model, found the type 'x'", 1, 8),
+  Broken("<model documentVersion=\"2.0\"/>", "expected document version 1.0, found '2.0'", 1, 8),
+  Broken(model("<entitty/>"), "unknown element 'entitty' in <model> (did you mean 'entity'?)", 3, 1),
+  Broken(model("text"), "expected no text inside <model>, found some", 2, 1),
+  Broken(
+    model("<entity name=\"A\" isAbstrct=\"YES\"/>"),
+    "unknown attribute 'isAbstrct' of <entity> (did you mean 'isAbstract'?)", 3, 18),
+  Broken(model("<entity/>"), "expected attribute 'name' in <entity>, found none", 3, 1),
+  Broken(model("<entity name=\"\"/>"), "expected a value of 'name', found an empty one", 3, 9),
+  Broken(model("<entity name=\"A\" isAbstract=\"true\"/>"), "expected YES or NO for 'isAbstract', found 'true'", 3, 18),
+  Broken(model("<entity name=\"A\"/>\n<entity name=\"A\"/>"), "entity 'A' is defined twice", 4, 1),
+  Broken(
+    model("<entity name=\"Person\"/>\n<entity name=\"B\" parentEntity=\"Persn\"/>"),
+    "unknown parent entity 'Persn' (did you mean 'Person'?)", 4, 18),
+  Broken(model("<entity name=\"A\" parentEntity=\"A\"/>"), "entity 'A' inherits from itself", 2, 1),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"Sting\"/>"),
+    "unknown attribute type 'Sting' (did you mean 'String'?)", 4, 21),
+  Broken(entity("<attribute name=\"x\"/>"), "attribute 'x' has no type, which only a transient one may lack", 4, 1),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"Integer 16\" defaultValueString=\"40000\"/>"),
+    "'defaultValueString' 40000 does not fit the type Integer 16", 4, 48),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"Integer 64\" defaultValueString=\"1.5\"/>"),
+    "expected a whole number for 'defaultValueString', found '1.5'", 4, 48),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"Double\" defaultValueString=\"nan\"/>"),
+    "expected a number for 'defaultValueString', found 'nan'", 4, 44),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"Decimal\" defaultValueString=\"1x\"/>"),
+    "expected a number for 'defaultValueString', found '1x'", 4, 45),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"UUID\" defaultValueString=\"1\"/>"),
+    "expected a UUID for 'defaultValueString', found '1'", 4, 42),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"Binary\" defaultValueString=\"1\"/>"),
+    "'defaultValueString' cannot be given for the type Binary", 4, 44),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"String\" minValueString=\"-1\"/>"),
+    "expected a length for 'minValueString', found '-1'", 4, 44),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"String\" minDateTimeInterval=\"1\"/>"),
+    "'minDateTimeInterval' needs the type Date, found String", 4, 44),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"Composite\" composite=\"P\"/>"), "unknown composite type 'P'", 4, 47),
+  Broken(
+    entity("<attribute name=\"x\" attributeType=\"String\"/>\n<attribute name=\"x\" attributeType=\"String\"/>"),
+    "property 'A.x' is defined twice", 5, 1),
+  Broken(
+    entity("<relationship name=\"r\" maxCount=\"1\" destinationEntity=\"B\"/>"), "unknown entity 'B'", 4, 37),
+  Broken(
+    entity("<relationship name=\"r\" maxCount=\"many\" destinationEntity=\"A\"/>"),
+    "expected a count for 'maxCount', found 'many'", 4, 24),
+  Broken(
+    entity("<relationship name=\"r\" deletionRule=\"Casade\" destinationEntity=\"A\"/>"),
+    "unknown deletion rule 'Casade' (did you mean 'Cascade'?)", 4, 24),
+  Broken(
+    entity("<relationship name=\"r\" maxCount=\"1\" destinationEntity=\"A\" inverseName=\"q\" inverseEntity=\"A\"/>"),
+    "relationship 'r' names the inverse 'q', which 'A' lacks", 4, 59),
+  Broken(
+    model("<entity name=\"A\"/><configuration name=\"C\"><memberEntity name=\"Z\"/></configuration>"),
+    "unknown entity 'Z'", 3, 43),
+  Broken(
+    model(
+      "<composite name=\"P\"><attribute name=\"p\" attributeType=\"Composite\" composite=\"P\"/></composite>"),
+    "composite type 'P' contains itself", 3, 1),
+]
+
+@Test(arguments: broken)
+private func `a broken model is refused with its place`(_ broken: Broken) throws {
+  let error = #expect(throws: GodwitError.self) { try read(broken.contents) }
+  #expect(error?.code == .missingInput)
+  #expect(error?.message.contains(broken.message) == true, "\(error?.message ?? "-")")
+  #expect(error?.location?.line == broken.line)
+  #expect(error?.location?.column == broken.column)
+  #expect(error?.location?.file.hasSuffix("Test.xcdatamodel/contents") == true)
+}
+
+@Test func `any damage to a file is an error or a model, never a trap`() throws {
+  let bytes = Array(full.utf8)
+  var random = SystemRandomNumberGenerator()
+  let seed = UInt64.random(in: 1 ... .max, using: &random)
+  var state = seed
+  func next(_ bound: Int) -> Int {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return Int(state % UInt64(bound))
+  }
+  for round in 0..<300 {
+    var damaged = bytes
+    switch round % 3 {
+    case 0: damaged.removeLast(next(bytes.count))
+    case 1: for _ in 0...next(5) { damaged[next(bytes.count)] = UInt8(next(256)) }
+    default: damaged = (0..<next(200)).map { _ in UInt8(next(256)) }
+    }
+    do {
+      _ = try read(bytes: damaged)
+    } catch let error as GodwitError {
+      #expect(error.code == .missingInput && error.location != nil, "seed \(seed): \(error)")
+    }
+  }
+}
