@@ -35,7 +35,8 @@ public enum EmptyStore {
   /// Makes all tables, and the entities' rows in `Z_PRIMARYKEY` with counters of 0.
   public static func createTables(of schema: StoreSchema, on connection: StoreConnection) throws {
     for statement in schema.createStatements { try connection.execute(statement) }
-    let insert = try connection.prepare("INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
+    let insert = try connection.prepare(
+      "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
     defer { insert.finalize() }
     for (name, number) in schema.entityNumbers.sorted(by: { $0.value < $1.value }) {
       let parent = schema.model.entity(name)?.superentityName.flatMap(schema.number)

@@ -30,7 +30,9 @@ public final class StoreBuilder {
 
   /// - Parameter metadata: What the store says of itself; nil for a fresh one without version hashes.
   /// - Throws: as `EmptyStore.create`.
-  public init(path: String, model: ManagedObjectModel, metadata: StoreMetadata? = nil, cache: ByteCount = .mebibytes(8)) throws {
+  public init(path: String, model: ManagedObjectModel, metadata: StoreMetadata? = nil, cache: ByteCount = .mebibytes(8))
+    throws
+  {
     schema = StoreSchema(model: model)
     connection = try EmptyStore.create(
       at: path, schema: schema,
@@ -203,7 +205,8 @@ public final class StoreBuilder {
 
   /// Every to-one of every table, with the table of its destination.
   private func forEachKey(
-    _ body: (_ table: String, _ storage: (column: String, entity: String?, order: String?), _ destination: String) throws
+    _ body: (_ table: String, _ storage: (column: String, entity: String?, order: String?), _ destination: String)
+      throws
       -> Void
   ) throws {
     for table in schema.tables {

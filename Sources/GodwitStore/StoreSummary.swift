@@ -6,7 +6,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   public struct Entity: Sendable, Hashable, Encodable {
     /// `Z_ENT`
     public var number: Int64
-    /// nil when rows bear a number that `Z_PRIMARYKEY` does not list.
+    /// nil when `Z_PRIMARYKEY` holds NULL.
     public var name: String?
     /// nil for a root.
     public var superentityNumber: Int64?
@@ -14,6 +14,14 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     public var rows: Int64?
     /// `Z_MAX`
     public var primaryKeyCounter: Int64?
+  }
+
+  /// Rows whose `Z_ENT` is of no entity that belongs in their table.
+  public struct StrayRows: Sendable, Hashable, Encodable {
+    public var table: String
+    /// `Z_ENT`; nil for NULL.
+    public var number: Int64?
+    public var rows: Int64
   }
 
   public var path: String
@@ -30,6 +38,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   public var applicationKeys: [String]
   /// By number; persistent history's own (16001 and up) included.
   public var entities: [Entity]
+  public var strayRows: [StrayRows]
   public var pageSizeBytes: Int64
   /// `wal` or `delete`, as the file's header says.
   public var journalMode: String
@@ -75,11 +84,12 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     hasModelCache = tables.contains("Z_MODELCACHE")
     cloudKitTables = tables.filter { $0.hasPrefix("ANSCK") }
     historyTables = tables.filter { ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains($0) }
-    entities = try Self.entities(connection, tables: Set(tables))
+    (entities, strayRows) = try Self.entities(connection, tables: Set(tables))
   }
 
-  private static func entities(_ connection: StoreConnection, tables: Set<String>) throws -> [Entity] {
+  private static func entities(_ connection: StoreConnection, tables: Set<String>) throws -> ([Entity], [StrayRows]) {
     var entities: [Int64: Entity] = [:]
+    var strays: [StrayRows] = []
     try connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM source.Z_PRIMARYKEY") { row in
       let parent = row.int64(2)
       entities[row.int64(0)] = Entity(
@@ -96,7 +106,8 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
       }
       return current
     }
-    for root in Set(entities.values.map(root)) {
+    // In number order, so that rows with a number of another table's entity are reported alike every time.
+    for root in Set(entities.values.map(root)).sorted(by: { $0.number < $1.number }) {
       guard let name = root.name?.uppercased(),
         let table = ["Z" + name, "A" + name].first(where: tables.contains)
       else { continue }
@@ -106,20 +117,20 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
         return true
       }
       guard columns.contains("Z_ENT") else { continue }
-      for entity in entities.values where Self.belongs(entity, to: root, entities) {
-        entities[entity.number]?.rows = 0
-      }
-      try connection.query("SELECT Z_ENT, count(*) FROM source.\(StoreSchema.identifier(table)) GROUP BY Z_ENT") { row in
+      let members = entities.values.filter { Self.belongs($0, to: root, entities) }.map(\.number)
+      for member in members { entities[member]?.rows = 0 }
+      try connection.query("SELECT Z_ENT, count(*) FROM source.\(StoreSchema.identifier(table)) GROUP BY Z_ENT") {
+        row in
         let number = row.int64(0)
-        var entity =
-          entities[number]
-          ?? Entity(number: number, name: nil, superentityNumber: root.number, rows: 0, primaryKeyCounter: nil)
-        entity.rows = (entity.rows ?? 0) &+ row.int64(1)
-        entities[number] = entity
+        if members.contains(number) {
+          entities[number]?.rows = row.int64(1)
+        } else {
+          strays.append(StrayRows(table: table, number: row.isNull(0) ? nil : number, rows: row.int64(1)))
+        }
         return true
       }
     }
-    return entities.values.sorted { $0.number < $1.number }
+    return (entities.values.sorted { $0.number < $1.number }, strays)
   }
 
   private static func belongs(_ entity: Entity, to root: Entity, _ entities: [Int64: Entity]) -> Bool {

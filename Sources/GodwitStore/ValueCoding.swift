@@ -59,6 +59,8 @@ extension AttributeValue {
       // The shortest text that gives this double, not its binary expansion: 10.11 stays 10.11.
       guard number.isFinite, let decimal = Decimal(string: number.description) else { throw mismatch() }
       self = .decimal(decimal)
+    // The column's numeric affinity leaves this one text as it is.
+    case (.decimal, .text(let bytes)) where bytes.elementsEqual("NaN".utf8): self = .decimal(.nan)
     case (.double, .real(let number)), (.float, .real(let number)): self = .double(number)
     case (.double, .integer(let number)), (.float, .integer(let number)): self = .double(Double(number))
     case (.date, .real(let seconds)): self = .date(seconds)
@@ -124,6 +126,11 @@ extension SQLValue {
       self = .integer(number)
     case (.decimal, .integer(let number)): self = .integer(number)
     case (.decimal, .decimal(let number)):
+      // As Core Data does, observed in a real store.
+      if number.isNaN {
+        self = .text("NaN")
+        return
+      }
       guard let double = Double(number.description), double.isFinite else { throw mismatch }
       self = .real(double)
     case (.double, .double(let number)), (.float, .double(let number)), (.date, .date(let number)):

@@ -69,7 +69,8 @@ import Testing
     #expect(try value("site") == .uri("https://example.org/"))
     #expect(try value("cover") == .data([]))
     #expect(try value("tint") == .data([1, 2]))
-    let indexes = try connection.rows("SELECT name FROM source.sqlite_master WHERE sql LIKE 'CREATE%INDEX%' ORDER BY rowid")
+    let indexes = try connection.rows(
+      "SELECT name FROM source.sqlite_master WHERE sql LIKE 'CREATE%INDEX%' ORDER BY rowid")
     #expect(indexes.map { $0.first } == schema.indexes.map { .text($0.name) })
 
     let summary = try StoreSummary(readingStoreAt: path)
@@ -140,6 +141,10 @@ import Testing
     #expect(throws: GodwitError.self) { try read(.real(.infinity), .decimal) }
     #expect(throws: GodwitError.self) { try read(.text("x"), .integer16) }
     #expect(throws: GodwitError.self) { try read(.blob([1]), .uuid) }
+    #expect(try read(.text("NaN"), .decimal) == .decimal(.nan))
+    #expect(
+      try SQLValue(encoding: .decimal(.nan), as: AttributeDescription(name: "a", type: .decimal)) == .text("NaN"))
+    #expect(throws: GodwitError.self) { try read(.text("1"), .decimal) }
     #expect(try read(.text([0xFF]), .string) == .string(Text(utf8: [0xFF])))
   }
 }

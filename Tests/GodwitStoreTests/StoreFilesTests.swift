@@ -61,7 +61,9 @@ import Testing
   }
 
   @Test func `a store with an odd path is read`() throws {
-    let names = ["a b.sqlite", "50%.sqlite", "what?.sqlite", "a#b.sqlite", "é😀.sqlite", "%41.sqlite", "a&b=c;d'\".sqlite"]
+    let names = [
+      "a b.sqlite", "50%.sqlite", "what?.sqlite", "a#b.sqlite", "é😀.sqlite", "%41.sqlite", "a&b=c;d'\".sqlite",
+    ]
     for name in names {
       for isWAL in [false, true] {
         let folder = try TemporaryFolder("god wit#?%")

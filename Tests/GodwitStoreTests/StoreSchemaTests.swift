@@ -52,7 +52,8 @@ func libraryModel() throws -> ManagedObjectModel {
     name: "Writer", attributes: [attribute("name", .string)],
     relationships: [
       RelationshipDescription(name: "books", destinationEntityName: "Book", inverseName: "author", isToMany: true),
-      RelationshipDescription(name: "follows", destinationEntityName: "Writer", inverseName: "followers", isToMany: true),
+      RelationshipDescription(
+        name: "follows", destinationEntityName: "Writer", inverseName: "followers", isToMany: true),
       RelationshipDescription(
         name: "followers", destinationEntityName: "Writer", inverseName: "follows", isToMany: true),
       RelationshipDescription(name: "friends", destinationEntityName: "Writer", inverseName: "friends", isToMany: true),
@@ -148,7 +149,8 @@ func libraryModel() throws -> ManagedObjectModel {
     #expect(
       schema.storage(of: "books", in: "shelf")
         == .inverse(table: "ZBOOK", column: "ZSHELF", entityColumn: nil, orderColumn: "Z_FOK_SHELF"))
-    guard case .join(let join, "Z_6FOLLOWERS", "Z_6FOLLOWS", "Z_FOK_6FOLLOWS") = schema.storage(of: "follows", in: "Poet")
+    guard
+      case .join(let join, "Z_6FOLLOWERS", "Z_6FOLLOWS", "Z_FOK_6FOLLOWS") = schema.storage(of: "follows", in: "Poet")
     else {
       Issue.record("follows is stored otherwise")
       return
@@ -175,7 +177,9 @@ func libraryModel() throws -> ManagedObjectModel {
     let connection = try StoreConnection(path: nil)
     for statement in StoreSchema(model: model).createStatements {
       let old =
-        statement.replacing("Z_1", with: "Z_11").replacing("Z1_", with: "Z11_").replacing("Z_6FOLLOWS (", with: "Z_6FOLLOWERS (")
+        statement.replacing("Z_1", with: "Z_11").replacing("Z1_", with: "Z11_").replacing(
+          "Z_6FOLLOWS (", with: "Z_6FOLLOWERS ("
+        )
         .replacing("Z_1BOOKS1", with: "Z_1BOOKS3").replacing("ZNOTE1", with: "ZNOTE2")
         .replacing("ZTITLE VARCHAR, ", with: "").replacing("ZNOTE BLOB", with: "ZNOTE BLOB, ZFOREIGN, ZTITLE VARCHAR")
       try connection.execute(old)
@@ -192,7 +196,8 @@ func libraryModel() throws -> ManagedObjectModel {
     #expect(
       schema.storage(of: "favourite", in: "Writer")
         == .foreignKey(table: "ZWRITER", column: "ZFAVOURITE", entityColumn: "Z11_FAVOURITE", orderColumn: nil))
-    guard case .join(let join, "Z_6FOLLOWERS", "Z_6FOLLOWS", "Z_FOK_6FOLLOWS") = schema.storage(of: "follows", in: "Poet")
+    guard
+      case .join(let join, "Z_6FOLLOWERS", "Z_6FOLLOWS", "Z_FOK_6FOLLOWS") = schema.storage(of: "follows", in: "Poet")
     else {
       Issue.record("follows is stored otherwise")
       return
