@@ -28,7 +28,7 @@ public final class StoreBuilder {
     var others: [String: StoreSchema.RelationshipStorage]
   }
 
-  /// - Parameter metadata: What the store says of itself; nil for a fresh one without version hashes.
+  /// - Parameter metadata: What the store says of itself; nil for a new identifier and the model's hashes.
   /// - Throws: as `EmptyStore.create`.
   public init(path: String, model: ManagedObjectModel, metadata: StoreMetadata? = nil, cache: ByteCount = .mebibytes(8))
     throws
@@ -36,8 +36,7 @@ public final class StoreBuilder {
     schema = StoreSchema(model: model)
     connection = try EmptyStore.create(
       at: path, schema: schema,
-      metadata: metadata
-        ?? StoreMetadata(versionHashes: [:], versionIdentifiers: model.versionIdentifiers), cache: cache)
+      metadata: metadata ?? StoreMetadata(model: model), cache: cache)
     try connection.execute("CREATE TEMP TABLE links (link INTEGER, subject INTEGER, object INTEGER, place INTEGER)")
     try connection.execute("BEGIN IMMEDIATE")
   }

@@ -73,6 +73,9 @@ import Testing
       "SELECT name FROM source.sqlite_master WHERE sql LIKE 'CREATE%INDEX%' ORDER BY rowid")
     #expect(indexes.map { $0.first } == schema.indexes.map { .text($0.name) })
 
+    let metadata = try StoreMetadata(readingStoreAt: path)
+    #expect(model.isCompatible(with: metadata.entityVersionHashes))
+    #expect(metadata.digest == model.versionHashesDigest)
     let summary = try StoreSummary(readingStoreAt: path)
     #expect(summary.entities.map(\.rows) == [1, 1, 1, 1, 2, 1, 1])
     #expect(summary.journalMode == "delete")
