@@ -209,7 +209,9 @@ extension PropertyListValue {
       count < 15 ? [kind | UInt8(count)] : [kind | 15] + integer(Int64(count))
     }
 
-    private static func size(of value: Int) -> Int { value < 1 << 8 ? 1 : value < 1 << 16 ? 2 : value < 1 << 32 ? 4 : 8 }
+    private static func size(of value: Int) -> Int {
+      value < 1 << 8 ? 1 : value < 1 << 16 ? 2 : value < 1 << 32 ? 4 : 8
+    }
 
     func bytes() -> [UInt8] {
       let referenceSize = Self.size(of: items.count)

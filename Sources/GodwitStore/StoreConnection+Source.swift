@@ -88,7 +88,8 @@ extension StoreConnection {
         [.text(table)])
       guard count == 1 else {
         throw GodwitError(
-          .dataWrong, "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'")
+          .dataWrong,
+          "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'")
       }
     }
   }

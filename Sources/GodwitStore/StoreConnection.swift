@@ -34,7 +34,8 @@ public final class StoreConnection: @unchecked Sendable {
       if let path, !create, !FileManager.default.fileExists(atPath: path) {
         throw GodwitError(.missingInput, "cannot open '\(path)': no such file")
       }
-      queue = try path.map { try DatabaseQueue(path: $0, configuration: configuration) }
+      queue =
+        try path.map { try DatabaseQueue(path: $0, configuration: configuration) }
         ?? DatabaseQueue(configuration: configuration)
       guard let handle = queue.inDatabase({ $0.sqliteConnection }) else {
         throw GodwitError(.internalBug, "cannot use '\(self.path)': the connection is closed")

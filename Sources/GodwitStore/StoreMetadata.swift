@@ -1,5 +1,5 @@
 public import Foundation
-import GodwitModel
+public import GodwitModel
 
 /// What a store says of itself: its identifier, the hashes of the model it was written with, and
 /// the application's own keys.
@@ -111,6 +111,13 @@ public struct StoreMetadata: Sendable, Hashable {
       extra: [:])
   }
 
+  /// Metadata for a new store of a model: its version hashes, their digest and checksum, its identifiers.
+  public init(model: ManagedObjectModel, uuid: UUID = UUID()) {
+    self.init(
+      uuid: uuid, versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
+      checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers)
+  }
+
   /// The keys of a store with another model: Core Data's keys are set, the application's and the
   /// framework version are kept, the history model's hashes are dropped, `extra` is added last.
   ///
@@ -162,6 +169,11 @@ public struct StoreMetadata: Sendable, Hashable {
   /// Entity name to version hash, abstract entities included.
   public var versionHashes: [String: [UInt8]] {
     (values[Key.versionHashes]?.dictionary ?? [:]).compactMapValues(\.data)
+  }
+
+  /// The version hashes as `ManagedObjectModel.isCompatible(with:)` takes them; those of another length are left out.
+  public var entityVersionHashes: [String: VersionHash] {
+    versionHashes.compactMapValues { VersionHash(bytes: $0) }
   }
 
   /// 3 in every store seen; nil when the key is missing.

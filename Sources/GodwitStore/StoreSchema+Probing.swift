@@ -180,7 +180,8 @@ struct StoreProbe {
       let name = tables[join.name] != nil ? join.name : other
       guard let present = tables[name]?.map(\.name) else {
         throw Self.wrong(
-          "join table '\(join.name)' of relationship '\(join.ownerEntityName).\(join.ownerRelationshipName)' is missing")
+          "join table '\(join.name)' of relationship '\(join.ownerEntityName).\(join.ownerRelationshipName)' is missing"
+        )
       }
       let keys = present.filter { !$0.hasPrefix("Z_FOK_") }
       let ownerPattern = Pattern(head: "Z_", hasNumber: true, number: owner, name: inverse.uppercased())

@@ -1,4 +1,7 @@
 import Foundation
+import GodwitModel
+import GodwitStore
+import GodwitXcode
 import TestSupport
 
 /// Every store of the corpus, as paths.
@@ -30,4 +33,35 @@ func contents(of folder: String) throws -> [String: Data] {
     contents[name] = try Data(contentsOf: URL(filePath: folder + "/" + name))
   }
   return contents
+}
+
+/// A corpus store with the model version it was written with.
+struct CorpusPair: Sendable {
+  var path: String
+  var model: ManagedObjectModel
+
+  /// The path below the corpus.
+  var name: String { Corpus.folder.map { String(path.dropFirst($0.path.count + 1)) } ?? path }
+
+  /// Every store whose version hashes are those of a model source in the same corpus folder.
+  static let all: [CorpusPair] = {
+    guard let root = Corpus.folder?.path, let walk = FileManager.default.enumerator(atPath: root) else { return [] }
+    var models: [String: [ManagedObjectModel]] = [:]
+    for case let name as String in walk where name.hasSuffix(".xcdatamodeld") || name.hasSuffix(".xcdatamodel") {
+      guard !name.contains(".xcdatamodeld/") else { continue }
+      let found =
+        name.hasSuffix("d")
+        ? (try? ModelBundle(contentsOf: root + "/" + name).models())
+        : (try? [ManagedObjectModel(contentsOf: root + "/" + name)])
+      models[String(name.prefix { $0 != "/" }), default: []] += found ?? []
+    }
+    return CorpusStores.paths.compactMap { path in
+      guard let metadata = try? StoreMetadata(readingStoreAt: path) else { return nil }
+      let folder = String(path.dropFirst(root.count + 1).prefix { $0 != "/" })
+      let model = (models[folder] ?? []).first { model in
+        model.versionHashes.mapValues(\.bytes) == metadata.versionHashes
+      }
+      return model.map { CorpusPair(path: path, model: $0) }
+    }
+  }()
 }

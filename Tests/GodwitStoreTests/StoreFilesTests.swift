@@ -41,7 +41,7 @@ import Testing
     let blind = try StoreConnection(path: nil)
     try FileManager.default.removeItem(atPath: copy + "-wal")
     try blind.attachSource(StoreFiles(path: copy))
-    #expect(try blind.integer("SELECT count(*) FROM source.sqlite_master WHERE name = 'ZPOST'") == 0, "the rows were not only there")
+    #expect(try blind.integer("SELECT count(*) FROM source.ZPOST") == 0, "the rows were not only there")
   }
 
   @Test func `a source with a -wal leaves the locking of the main database as it was`() throws {
@@ -60,8 +60,28 @@ import Testing
     #expect(try connection.integer("SELECT count(*) FROM source.T") == 3)
   }
 
+  @Test func `a source takes no lock, so a writer is not kept out and shows in the stamp`() throws {
+    for isWAL in [false, true] {
+      let folder = try TemporaryFolder()
+      let path = isWAL ? try walStore(in: folder) : folder.file("plain.sqlite")
+      if !isWAL { try plainDatabase(path) }
+      let files = try StoreFiles(path: path)
+      let stamp = try files.stamp()
+      let connection = try StoreConnection(path: nil)
+      try connection.attachSource(files)
+      let rows = try connection.prepare("SELECT A FROM source.T")
+      #expect(try rows.step())
+      let writer = try StoreConnection(path: path)
+      try writer.execute("INSERT INTO T VALUES (4)")
+      #expect(try files.stamp() != stamp)
+      rows.finalize()
+    }
+  }
+
   @Test func `a store with an odd path is read`() throws {
-    let names = ["a b.sqlite", "50%.sqlite", "what?.sqlite", "a#b.sqlite", "é😀.sqlite", "%41.sqlite", "a&b=c;d'\".sqlite"]
+    let names = [
+      "a b.sqlite", "50%.sqlite", "what?.sqlite", "a#b.sqlite", "é😀.sqlite", "%41.sqlite", "a&b=c;d'\".sqlite",
+    ]
     for name in names {
       for isWAL in [false, true] {
         let folder = try TemporaryFolder("god wit#?%")

@@ -28,7 +28,10 @@ import Testing
         #expect(try PropertyListValue(binary: metadata.plistData) == .dictionary(metadata.values))
       } catch let error as GodwitError {
         #expect(error.code == .dataWrong)
-        unreadable.append(path.split(separator: "/").last.map { $0 + ": " + error.message.split(separator: ": ").dropFirst().joined(separator: ": ") } ?? "")
+        unreadable.append(
+          path.split(separator: "/").last.map {
+            $0 + ": " + error.message.split(separator: ": ").dropFirst().joined(separator: ": ")
+          } ?? "")
       }
     }
     #expect(unreadable == ["NotesV7.storedata: expected a property list in 'Z_PLIST', found NULL"])
@@ -85,7 +88,9 @@ import Testing
 
   @Test func `a property list with any byte changed or cut off is read or refused`() throws {
     var metadata = StoreMetadata(versionHashes: ["A": Array(0..<32), "Ünïcode": Array(repeating: 9, count: 32)])
-    metadata.values["app"] = .dictionary(["list": .array([.integer(-1), .real(0.5), .date(1), .boolean(true), .uid(3)])])
+    metadata.values["app"] = .dictionary([
+      "list": .array([.integer(-1), .real(0.5), .date(1), .boolean(true), .uid(3)])
+    ])
     let bytes = metadata.plistData
     var refused = 0
     for position in bytes.indices {

@@ -1,0 +1,72 @@
+import Foundation
+public import GodwitModel
+
+/// Makes a store as Core Data would make it, without objects.
+public enum EmptyStore {
+  /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
+  ///
+  /// - Returns: A connection whose main database is the store.
+  /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
+  public static func create(
+    at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
+  ) throws -> StoreConnection {
+    guard !FileManager.default.fileExists(atPath: path) else {
+      throw GodwitError(
+        .cannotCreate, "cannot create store '\(path)': something is there already",
+        remedy: "name another path, or remove the file")
+    }
+    let connection = try StoreConnection(path: path, cache: cache, create: true)
+    try configure(connection)
+    try connection.transaction {
+      try createTables(of: schema, on: connection)
+      try metadata.write(to: connection)
+    }
+    return connection
+  }
+
+  /// Sets what must stand before the first table: page size 4096, incremental vacuum, UTF-8, rollback journal.
+  public static func configure(_ connection: StoreConnection) throws {
+    try connection.execute("PRAGMA main.page_size = 4096")
+    try connection.execute("PRAGMA main.auto_vacuum = INCREMENTAL")
+    try connection.execute("PRAGMA encoding = 'UTF-8'")
+    try connection.execute("PRAGMA main.journal_mode = DELETE")
+  }
+
+  /// Makes all tables, and the entities' rows in `Z_PRIMARYKEY` with counters of 0.
+  public static func createTables(of schema: StoreSchema, on connection: StoreConnection) throws {
+    for statement in schema.createStatements { try connection.execute(statement) }
+    let insert = try connection.prepare(
+      "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
+    defer { insert.finalize() }
+    for (name, number) in schema.entityNumbers.sorted(by: { $0.value < $1.value }) {
+      let parent = schema.model.entity(name)?.superentityName.flatMap(schema.number)
+      try insert.run([.int(number), .text(name), .int(parent ?? 0)])
+    }
+  }
+
+  /// Makes the model's indexes, skipping those that are there.
+  ///
+  /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
+  public static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
+    var present: Set<String> = []
+    try connection.query("SELECT name FROM main.sqlite_master WHERE type = 'index'") { row in
+      if let name = row.string(0) { present.insert(name.lowercased()) }
+      return true
+    }
+    for index in schema.indexes where !present.contains(index.name.lowercased()) {
+      try connection.execute(index.sql)
+    }
+  }
+
+  /// Sets `Z_MAX` of every root entity to its highest key, keeping a higher counter.
+  public static func updatePrimaryKeyCounters(of schema: StoreSchema, on connection: StoreConnection) throws {
+    for table in schema.tables {
+      guard let number = schema.number(of: table.rootEntityName) else { continue }
+      try connection.execute(
+        """
+        UPDATE Z_PRIMARYKEY SET Z_MAX = max(coalesce(Z_MAX, 0), \
+        coalesce((SELECT max(Z_PK) FROM \(StoreSchema.identifier(table.name))), 0)) WHERE Z_ENT = ?1
+        """, [.int(number)])
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import Foundation
+public import GodwitModel
+
+/// How binary data with external storage allowed stands in its column.
+public enum StoredBinary: Sendable, Hashable {
+  /// Byte 1, then the data.
+  case inline([UInt8])
+  /// Byte 2, then the name of a file in the store's support folder, then byte 0.
+  case external(name: String)
+
+  /// nil when the bytes are neither; a name is accepted only when it is a UUID, so that it cannot lead elsewhere.
+  public init?(_ bytes: [UInt8]) {
+    switch bytes.first {
+    case 1: self = .inline(Array(bytes.dropFirst()))
+    case 2:
+      let name = String(decoding: bytes.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
+      guard bytes.count == 38, UUID(uuidString: name) != nil else { return nil }
+      self = .external(name: name)
+    default: return nil
+    }
+  }
+
+  public var bytes: [UInt8] {
+    switch self {
+    case .inline(let data): [1] + data
+    case .external(let name): [2] + Array(name.utf8) + [0]
+    }
+  }
+}
+
+extension AttributeValue {
+  /// Reads what a store holds for an attribute.
+  ///
+  /// Whole numbers in columns of numeric affinity come as integers and are read as what the attribute
+  /// says. A decimal has the precision of a double: that is what stores keep.
+  ///
+  /// - Parameter external: Gives the data of an external file by its name; without it such a value is an error.
+  /// - Throws: `.dataWrong` when the storage does not fit the type; what `external` throws.
+  public init(
+    decoding value: SQLValue, as attribute: AttributeDescription, external: ((String) throws -> [UInt8])? = nil
+  ) throws {
+    func mismatch() -> GodwitError {
+      GodwitError(
+        .dataWrong,
+        "cannot read attribute '\(attribute.name)': expected \(attribute.type.xcodeName), found \(value.kind)")
+    }
+    switch (attribute.type, value) {
+    case (_, .null): self = .null
+    case (.boolean, .integer(let number)): self = .boolean(number != 0)
+    case (.boolean, .real(let number)): self = .boolean(number != 0)
+    case (.integer16, .integer(let number)), (.integer32, .integer(let number)),
+      (.integer64, .integer(let number)):
+      self = .integer(number)
+    case (.integer16, .real(let number)), (.integer32, .real(let number)), (.integer64, .real(let number)):
+      guard let whole = Int64(exactly: number) else { throw mismatch() }
+      self = .integer(whole)
+    case (.decimal, .integer(let number)): self = .decimal(Decimal(number))
+    case (.decimal, .real(let number)):
+      // The shortest text that gives this double, not its binary expansion: 10.11 stays 10.11.
+      guard number.isFinite, let decimal = Decimal(string: number.description) else { throw mismatch() }
+      self = .decimal(decimal)
+    // The column's numeric affinity leaves this one text as it is.
+    case (.decimal, .text(let bytes)) where bytes.elementsEqual("NaN".utf8): self = .decimal(.nan)
+    case (.double, .real(let number)), (.float, .real(let number)): self = .double(number)
+    case (.double, .integer(let number)), (.float, .integer(let number)): self = .double(Double(number))
+    case (.date, .real(let seconds)): self = .date(seconds)
+    case (.date, .integer(let seconds)): self = .date(Double(seconds))
+    case (.string, .text(let bytes)): self = .string(Text(utf8: bytes))
+    case (.uri, .text(let bytes)): self = .uri(Text(utf8: bytes))
+    case (.uuid, .blob(let bytes)):
+      guard bytes.count == 16 else { throw mismatch() }
+      let uuid = bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }
+      self = .uuid(UUID(uuid: uuid))
+    case (.transformable, .blob(let bytes)): self = .data(bytes)
+    case (.binary, .blob(let bytes)):
+      guard attribute.allowsExternalBinaryDataStorage else {
+        self = .data(bytes)
+        return
+      }
+      switch StoredBinary(bytes) {
+      case .inline(let data): self = .data(data)
+      case .external(let name):
+        guard let external else {
+          throw GodwitError(
+            .dataWrong, "cannot read attribute '\(attribute.name)': its data lies in an external file")
+        }
+        self = .data(try external(name))
+      case nil: throw mismatch()
+      }
+    default: throw mismatch()
+    }
+  }
+}
+
+extension SQLValue {
+  /// What messages call the storage class.
+  public var kind: String {
+    switch self {
+    case .null: "NULL"
+    case .integer: "an integer"
+    case .real: "a real number"
+    case .text: "a text"
+    case .blob: "a blob"
+    }
+  }
+
+  /// What a store holds for an attribute's value. Binary data with external storage allowed goes inline.
+  ///
+  /// - Throws: `.dataWrong` when the value's type does not fit the attribute's, or is not a number.
+  public init(encoding value: AttributeValue, as attribute: AttributeDescription) throws {
+    let type = attribute.type
+    let mismatch = GodwitError(
+      .dataWrong, "cannot store attribute '\(attribute.name)': expected \(type.xcodeName), found another type")
+    func finite(_ number: Double) throws -> SQLValue {
+      // SQLite turns a NaN into NULL without a word.
+      guard !number.isNaN else { throw mismatch }
+      return .real(number)
+    }
+    switch (type, value) {
+    case (_, .null): self = .null
+    case (.boolean, .boolean(let truth)): self = .integer(truth ? 1 : 0)
+    case (.boolean, .integer(let number)): self = .integer(number == 0 ? 0 : 1)
+    case (.integer16, .integer(let number)), (.integer32, .integer(let number)),
+      (.integer64, .integer(let number)):
+      guard type.integerRange?.contains(number) == true else { throw mismatch }
+      self = .integer(number)
+    case (.decimal, .integer(let number)): self = .integer(number)
+    case (.decimal, .decimal(let number)):
+      // As Core Data does, observed in a real store.
+      if number.isNaN {
+        self = .text("NaN")
+        return
+      }
+      guard let double = Double(number.description), double.isFinite else { throw mismatch }
+      self = .real(double)
+    case (.double, .double(let number)), (.float, .double(let number)), (.date, .date(let number)):
+      self = try finite(number)
+    case (.double, .integer(let number)), (.float, .integer(let number)): self = .real(Double(number))
+    case (.double, .decimal(let number)), (.float, .decimal(let number)):
+      guard let double = Double(number.description) else { throw mismatch }
+      self = .real(double)
+    case (.string, .string(let text)), (.uri, .uri(let text)), (.uri, .string(let text)): self = .text(text.utf8)
+    case (.uuid, .uuid(let uuid)): self = .blob(withUnsafeBytes(of: uuid.uuid) { Array($0) })
+    case (.transformable, .data(let bytes)): self = .blob(bytes)
+    case (.binary, .data(let bytes)):
+      self = .blob(attribute.allowsExternalBinaryDataStorage ? StoredBinary.inline(bytes).bytes : bytes)
+    default: throw mismatch
+    }
+  }
+}

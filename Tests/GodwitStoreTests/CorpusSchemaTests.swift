@@ -1,0 +1,188 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+struct `Corpus schemas` {
+  /// Stores whose model source is not in the corpus, by file name.
+  static let withoutModel: Set<String> = [
+    // Older than the one model source there is.
+    "RKSeedDatabase.sqlite",
+    // Their model was built in code.
+    "SampleModel2_V1.sqlite", "SampleModel2_V2.sqlite",
+    // Merged from several models.
+    "Database.sqlite",
+    // Apple's own and an application's, models never published.
+    "Accounts3.sqlite", "DataUsage.sqlite", "IMODb2.sqlite", "kik.sqlite", "NotesV7.storedata",
+  ]
+
+  /// Indexes in a file that its model does not ask for, left by a migration in place or by a model
+  /// whose index was removed without a new version: indexes are no part of the version hash.
+  static let surplusIndexes: [String: Set<String>] = [
+    "Bookmarks_V2.sqlite": ["Z_BookmarkEntity_uuid", "Z_BookmarkEntity_url"],
+    "Bookmarks_V4.sqlite": ["Z_BookmarkEntity_isPendingDeletion"],
+  ]
+
+  /// Stores whose tables stand in another order. Order has no meaning for Core Data.
+  static let otherTableOrder: Set<String> = [
+    // Rewritten in place.
+    "SampleModel_V2.sqlite",
+    // Two join tables of one entity in ascending order of name; other stores of this application descend.
+    "ArtsyPartner_2.0.sqlite",
+  ]
+
+  private func file(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
+
+  private func texts(_ connection: StoreConnection, _ sql: String) throws -> [String] {
+    try connection.rows(sql).compactMap { row in
+      if case .text(let bytes)? = row.first { String(decoding: bytes, as: UTF8.self) } else { nil }
+    }
+  }
+
+  @Test func `every store with a published model is paired with it`() {
+    let paired = Set(CorpusPair.all.map { file($0.path) })
+    let all = Set(CorpusStores.paths.map(file))
+    #expect(all.subtracting(paired) == Self.withoutModel)
+    #expect(CorpusPair.all.count >= 17)
+  }
+
+  @Test func `predicted tables are the file's, column by column`() throws {
+    for pair in CorpusPair.all {
+      let connection = try StoreConnection.openStore(readingAt: pair.path)
+      let actual = try texts(
+        connection,
+        """
+        SELECT sql FROM source.sqlite_master WHERE type = 'table' AND name GLOB 'Z*' AND name <> 'Z_MODELCACHE' \
+        ORDER BY rowid
+        """
+      ).map { statement in
+        // Before version 851 uniqueness was a constraint of the table; later it is an index.
+        statement.replacing(#/, CONSTRAINT \w+ UNIQUE \([^)]*\)\)$/#, with: " )")
+      }
+      let predicted = StoreSchema(model: pair.model).createStatements
+      #expect(Set(actual) == Set(predicted), "\(pair.name)")
+      #expect((actual == predicted) != Self.otherTableOrder.contains(file(pair.path)), "\(pair.name)")
+    }
+  }
+
+  @Test func `predicted indexes are the file's, statement by statement`() throws {
+    var compared = 0
+    for pair in CorpusPair.all {
+      let connection = try StoreConnection.openStore(readingAt: pair.path)
+      let version = try StoreMetadata(reading: connection, path: pair.path).frameworkVersion ?? 0
+      guard version >= 851 else { continue }
+      compared += 1
+      let actual = try texts(
+        connection,
+        "SELECT sql FROM source.sqlite_master WHERE type = 'index' AND tbl_name GLOB 'Z*' AND sql NOT NULL ORDER BY rowid"
+      )
+      let schema = StoreSchema(model: pair.model)
+      let surplus = Self.surplusIndexes[file(pair.path)] ?? []
+      let wanted = actual.filter { statement in !surplus.contains { statement.contains("INDEX \($0) ON") } }
+      #expect(actual.count == wanted.count + surplus.count, "\(pair.name)")
+      #expect(wanted == schema.indexStatements, "\(pair.name)")
+      #expect(schema.omittedIndexes.isEmpty)
+    }
+    #expect(compared >= 6)
+  }
+
+  @Test func `probing a store finds what was predicted`() throws {
+    for pair in CorpusPair.all {
+      let connection = try StoreConnection.openStore(readingAt: pair.path)
+      #expect(try StoreSchema(model: pair.model, probing: connection) == StoreSchema(model: pair.model), "\(pair.name)")
+    }
+  }
+
+  @Test func `a store probed with another version of its model is refused by name`() throws {
+    let store = try #require(CorpusPair.all.first { file($0.path) == "Model1.sqlite" })
+    let connection = try StoreConnection.openStore(readingAt: store.path)
+    var entities = store.model.entities
+    entities[0].attributes.append(AttributeDescription(name: "unheardOf", type: .string))
+    let model = try ManagedObjectModel(name: "Other", entities: entities)
+    let table = "Z" + entities[0].name.uppercased()
+    #expect {
+      try StoreSchema(model: model, probing: connection)
+    } throws: { error in
+      (error as? GodwitError)?.message
+        == "cannot read the store with this model: column 'ZUNHEARDOF' of table '\(table)' is missing"
+    }
+  }
+
+  @Test func `every attribute value of every store is read and written back the same`() throws {
+    var values = 0
+    for pair in CorpusPair.all {
+      let connection = try StoreConnection.openStore(readingAt: pair.path)
+      let schema = try StoreSchema(model: pair.model, probing: connection)
+      for entity in pair.model.entities {
+        guard let table = schema.table(of: entity.name)?.name, let number = schema.number(of: entity.name) else {
+          continue
+        }
+        for attribute in pair.model.attributes(of: entity.name) {
+          guard let column = schema.column(of: attribute.name, in: entity.name) else { continue }
+          try connection.execute("DROP TABLE IF EXISTS temp.T")
+          let type = try #require(schema.attributeColumn(attribute.name, in: entity.name)?.declaredType)
+          try connection.execute("CREATE TEMP TABLE T (A \(type))")
+          try connection.query(
+            "SELECT \(column) FROM source.\(table) WHERE Z_ENT = ?1 LIMIT 200", [.int(number)]
+          ) { row in
+            let stored = row.value(0)
+            let value = try AttributeValue(decoding: stored, as: attribute)
+            let encoded = try SQLValue(encoding: value, as: attribute)
+            // Through a column of the same affinity, as the store's would be.
+            try connection.execute("INSERT INTO T VALUES (?1)", [encoded])
+            #expect(try connection.value("SELECT A FROM T ORDER BY rowid DESC LIMIT 1") == stored)
+            values += value.isNull ? 0 : 1
+            return true
+          }
+        }
+      }
+    }
+    #expect(values > 3000)
+  }
+
+  @Test func `a summary counts the rows of every store`() throws {
+    for path in CorpusStores.paths where file(path) != "NotesV7.storedata" {
+      let summary = try StoreSummary(readingStoreAt: path)
+      let connection = try StoreConnection.openStore(readingAt: path)
+      var expected: Int64 = 0
+      for name in try texts(
+        connection,
+        "SELECT name FROM source.sqlite_master WHERE type = 'table' AND (name GLOB 'Z[A-Z]*' OR name GLOB 'A*')")
+      {
+        expected += try connection.integer("SELECT count(*) FROM source.\(StoreSchema.identifier(name))") ?? 0
+      }
+      let rows = summary.entities.compactMap(\.rows) + summary.strayRows.map(\.rows)
+      #expect(rows.reduce(0, +) == expected, "\(path)")
+      // One row was left behind by a renumbering migration.
+      #expect(summary.strayRows.map(\.rows) == (file(path) == "ArtsyPartner_2.0.sqlite" ? [1] : []), "\(path)")
+      #expect(summary.entities.allSatisfy { $0.name != nil && $0.rows != nil }, "\(path)")
+      _ = try JSONEncoder().encode(summary)
+    }
+    let history = try StoreSummary(
+      readingStoreAt: Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_V1.sqlite"))
+    #expect(history.historyTables == ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"])
+    #expect(history.triggers.count == 5)
+    #expect(history.hasModelCache)
+  }
+
+  @Test func `a store copied through the builder's schema can take every row`() throws {
+    for pair in CorpusPair.all {
+      let folder = try TemporaryFolder()
+      let source = try StoreMetadata(readingStoreAt: pair.path)
+      let schema = StoreSchema(model: pair.model)
+      let connection = try EmptyStore.create(at: folder.file("new.sqlite"), schema: schema, metadata: source)
+      try connection.attachSource(StoreFiles(path: pair.path))
+      let actual = try StoreSchema(model: pair.model, probing: connection)
+      for (new, old) in zip(schema.tables, actual.tables) {
+        let columns = new.columns.map { StoreSchema.identifier($0.name) }.joined(separator: ", ")
+        try connection.execute("INSERT INTO main.\(new.name) (\(columns)) SELECT \(columns) FROM source.\(old.name)")
+      }
+      try EmptyStore.createIndexes(of: schema, on: connection)
+      try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
+      try connection.close()
+      #expect(try StoreMetadata(readingStoreAt: folder.file("new.sqlite")) == source)
+    }
+  }
+}
