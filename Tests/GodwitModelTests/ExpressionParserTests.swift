@@ -3,7 +3,7 @@ import Testing
 
 struct ExpressionParserTests {
   @Test(arguments: [
-    ("1+2*3", "1 + (2 * 3)"), ("a.b.@count", "a.b.@count"), ("-2 ** 2", "-((2 ** 2))"), ("-5", "-5"),
+    ("1+2*3", "1 + (2 * 3)"), ("a.b.@count", "a.b.@count"), ("-2 ** 2", "-(2 ** 2)"), ("-5", "-5"),
     ("0x1F", "31"), ("uppercase($source.name)", "uppercase:($source.name)"), ("#in.x", "#in.x"),
     ("TERNARY((a) == 'x', {1, nil}, now())", "TERNARY(a == \"x\", {1, nil}, now())"),
     ("SUBQUERY(items, $x, $x.age > 1.5).@count", "SUBQUERY(items, $x, $x.age > 1.5).@count"),
@@ -25,7 +25,8 @@ struct ExpressionParserTests {
   }
 
   @Test(arguments: [
-    ("", 0..<0), ("a == 1 b", 7..<8), ("a == %@", 5..<7), ("upercase(a) == 1", 0..<8), ("a == 9223372036854775808", 5..<24),
+    ("", 0..<0), ("a == 1 b", 7..<8), ("a == %@", 5..<7), ("upercase(a) == 1", 0..<8),
+    ("a == 9223372036854775808", 5..<24),
     ("a[0] == 1", 1..<2), ("a == 'x", 5..<7), ("(a == 1", 7..<7), ("a + 1", 0..<5),
   ]) func `a text that is no predicate is refused at the token`(text: String, range: Range<Int>) {
     let error = #expect(throws: ExpressionError.self) { try Predicate(parsing: text) }
