@@ -1,0 +1,76 @@
+import Foundation
+
+extension Expression: CustomStringConvertible {
+  /// The expression in NSExpression's format; a parsed expression reparses to an equal tree.
+  public var description: String {
+    switch node {
+    case .constant(let value): Self.text(of: value)
+    case .evaluatedObject: "SELF"
+    case .variable(let name): "$\(name)"
+    case .keyPath(let base, let segments):
+      ((base.map { [$0.operand] } ?? []) + segments.map(Self.word)).joined(separator: ".")
+    case .arithmetic(let op, let a, let b): "\(a.operand) \(op.rawValue) \(b.operand)"
+    case .negation(let a): "-(\(a))"
+    case .aggregate(let items): "{\(Self.list(items))}"
+    case .function(let name, let arguments): "\(name)(\(Self.list(arguments)))"
+    case .call(let operand, let selector, let arguments):
+      "FUNCTION(\(Self.list([operand, Expression(.constant(AttributeValue(selector)))] + arguments)))"
+    case .ternary(let test, let yes, let no): "TERNARY(\(test), \(yes), \(no))"
+    case .subquery(let collection, let variable, let predicate):
+      "SUBQUERY(\(collection), $\(variable), \(predicate))"
+    case .cast(let operand, let type): "CAST(\(operand), \(Self.quoted(type)))"
+    }
+  }
+
+  /// The text as an operand: in parentheses unless it is one unit.
+  var operand: String {
+    switch node {
+    case .arithmetic, .negation: "(\(self))"
+    case .constant(.integer(let n)) where n < 0: "(\(self))"
+    case .constant(.double), .constant(.decimal): "(\(self))"
+    default: description
+    }
+  }
+
+  private static func list(_ items: [Expression]) -> String { items.map(\.description).joined(separator: ", ") }
+
+  private static func word(_ name: String) -> String {
+    ExpressionParser.reserved.contains(name.uppercased()) ? "#\(name)" : name
+  }
+
+  private static func text(of value: AttributeValue) -> String {
+    switch value {
+    case .null: "nil"
+    case .boolean(let flag): flag ? "YES" : "NO"
+    case .integer(let number): String(number)
+    case .double(let number): number.description
+    case .decimal(let number): "CAST(\(quoted("\(number)")), \"NSDecimalNumber\")"
+    case .string(let text): quoted(text.string)
+    case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
+    case .data(let bytes): "CAST(\(quoted("\(bytes.count) bytes")), \"NSData\")"
+    case .uuid(let uuid): "CAST(\(quoted(uuid.uuidString)), \"NSUUID\")"
+    case .uri(let text): "CAST(\(quoted(text.string)), \"NSURL\")"
+    }
+  }
+
+  static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\\": result += "\\\\"
+      case "\"": result += "\\\""
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
+      default:
+        if scalar.value < 0x20 {
+          let hex = String(scalar.value, radix: 16)
+          result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+        } else {
+          result.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    return result + "\""
+  }
+}
