@@ -38,15 +38,31 @@ public enum GodwitCommand {
   /// - Returns: the exit status of the contract's table.
   static func run(arguments: [String], in session: CommandSession) -> Int32 {
     do {
+      try refuseUnknownVerb(arguments)
       var command = try RootCommand.parseAsRoot(arguments)
-      guard var verb = command as? any Verb else {
-        // A group without a verb, or `help`: ArgumentParser answers with the text as an error.
-        try command.run()
-        return 0
-      }
+      guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
       let status = try verb.run(in: session)
       return try session.checked(status)
     } catch { return report(error, in: session) }
+  }
+
+  /// ArgumentParser would call it an unexpected argument, and not say which verb was meant.
+  private static func refuseUnknownVerb(_ arguments: [String]) throws {
+    guard let first = arguments.first, !first.hasPrefix("-"), !(verbs + ["help"]).contains(first) else { return }
+    throw GodwitError(
+      .usage, "unknown verb '\(first)'" + Spelling.suggestion(for: first, among: verbs),
+      remedy: "see `godwit --help` for the verbs")
+  }
+
+  /// A group without a verb is wrong usage; `help` answers with its text as an error.
+  private static func runGroup(_ command: inout any ParsableCommand, in session: CommandSession) throws -> Int32 {
+    let type = type(of: command)
+    guard !type.configuration.subcommands.isEmpty else {
+      try command.run()
+      return 0
+    }
+    session.diagnostics.write("godwit: expected a verb, found none\n" + RootCommand.helpMessage(for: type) + "\n")
+    return GodwitError.Code.usage.rawValue
   }
 
   /// Prints an error where it belongs and gives its exit status.

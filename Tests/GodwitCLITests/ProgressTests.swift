@@ -1,9 +1,9 @@
 import Foundation
-import Godwit
 import GodwitModel
 import Synchronization
 import Testing
 
+@testable import Godwit
 @testable import GodwitCLI
 
 private func progress(
