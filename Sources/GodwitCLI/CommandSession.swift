@@ -10,6 +10,7 @@ struct CommandSession: Sendable {
   /// The status, unless output that nobody may miss could not be written.
   func checked(_ status: Int32) throws -> Int32 {
     guard status == 0 || status == 2, let cause = output.failure else { return status }
-    throw GodwitError(.inputOutput, "cannot write to standard output", cause: cause, remedy: "check where the output goes")
+    throw GodwitError(
+      .inputOutput, "cannot write to standard output", cause: cause, remedy: "check where the output goes")
   }
 }

@@ -8,7 +8,8 @@ extension FileInspection: CustomStringConvertible {
     if let store { lines += Self.lines(store) }
     if let fittingModel { lines.append("  model        '\(fittingModel)' fits") }
     if let model {
-      lines.append("  versions     " + model.versions.map { $0 == model.current ? "\($0) (current)" : $0 }.joined(separator: ", "))
+      lines.append(
+        "  versions     " + model.versions.map { $0 == model.current ? "\($0) (current)" : $0 }.joined(separator: ", "))
       if let version = model.version {
         lines.append("  entities of '\(version)'")
         lines += model.entities.map { "    \($0)" }
@@ -40,23 +41,28 @@ extension FileInspection: CustomStringConvertible {
   private static func lines(_ store: StoreSummary) -> [String] {
     var lines = [
       "  size         \(ByteCount(bytes: store.fileBytes))"
-        + (store.walBytes.map { ", -wal \(ByteCount(bytes: $0))" } ?? "") + (store.hasHotJournal ? ", hot -journal" : ""),
+        + (store.walBytes.map { ", -wal \(ByteCount(bytes: $0))" } ?? "")
+        + (store.hasHotJournal ? ", hot -journal" : ""),
       "  journal      \(store.journalMode), pages of \(store.pageSizeBytes) bytes",
       "  uuid         \(store.uuid)",
       "  framework    \(store.frameworkVersion.map { "\($0)" } ?? "unknown")",
       "  identifiers  " + store.versionIdentifiers.map { "'\($0)'" }.joined(separator: ", "),
     ]
-    if !store.applicationKeys.isEmpty { lines.append("  own keys     " + store.applicationKeys.joined(separator: ", ")) }
+    if !store.applicationKeys.isEmpty {
+      lines.append("  own keys     " + store.applicationKeys.joined(separator: ", "))
+    }
     if !store.historyTables.isEmpty { lines.append("  history      " + store.historyTables.joined(separator: ", ")) }
     if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count) tables") }
     if store.hasModelCache { lines.append("  model cache  yes") }
     lines.append("  entities")
     for entity in store.entities {
       lines.append(
-        "    \(entity.number) \(entity.name ?? "(no name)"): " + (entity.rows.map { "\($0) rows" } ?? "table not found"))
+        "    \(entity.number) \(entity.name ?? "(no name)"): " + (entity.rows.map { "\($0) rows" } ?? "table not found")
+      )
     }
     for stray in store.strayRows {
-      lines.append("    \(stray.rows) rows of unknown entity \(stray.number.map { "\($0)" } ?? "NULL") in \(stray.table)")
+      lines.append(
+        "    \(stray.rows) rows of unknown entity \(stray.number.map { "\($0)" } ?? "NULL") in \(stray.table)")
     }
     return lines
   }

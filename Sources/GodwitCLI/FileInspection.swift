@@ -124,7 +124,8 @@ struct FileInspection: Encodable {
   private static func head(of path: String) throws -> [UInt8] {
     guard let file = FileHandle(forReadingAtPath: path) else {
       let isDenied = !FileManager.default.isReadableFile(atPath: path)
-      throw GodwitError(isDenied ? .permission : .missingInput, "cannot read '\(path)'", remedy: "check its permissions")
+      throw GodwitError(
+        isDenied ? .permission : .missingInput, "cannot read '\(path)'", remedy: "check its permissions")
     }
     defer { try? file.close() }
     do { return Array(try file.read(upToCount: 16) ?? Data()) } catch {

@@ -50,7 +50,8 @@ struct JobLoader {
     if let assumed = manifest.assumeSourceModel {
       guard !hasHashes else {
         throw GodwitError(
-          .configuration, "cannot assume the source model '\(assumed.text)': the store '\(path)' says which model it has",
+          .configuration,
+          "cannot assume the source model '\(assumed.text)': the store '\(path)' says which model it has",
           location: assumed.location, remedy: "remove 'assume-source-model'")
       }
       return try versions.model(named: assumed, key: "assume-source-model")

@@ -109,7 +109,8 @@ struct ModelDifference: Encodable {
         guard isRenamed || !changes.isEmpty else { continue }
         found.append(
           Property(
-            name: now.name, oldName: isRenamed ? was.name : nil, kind: isRenamed ? .renamed : .changed, changes: changes))
+            name: now.name, oldName: isRenamed ? was.name : nil, kind: isRenamed ? .renamed : .changed, changes: changes
+          ))
       case (nil, nil): continue
       }
     }
@@ -128,7 +129,8 @@ extension ModelDifference: CustomStringConvertible {
     }
     if entities.isEmpty { lines.append("  no entity or property changed") }
     lines.append(
-      hashesDiffer ? "version hashes differ: a store has to be migrated" : "version hashes are equal: no migration is needed")
+      hashesDiffer
+        ? "version hashes differ: a store has to be migrated" : "version hashes are equal: no migration is needed")
     return lines.joined(separator: "\n")
   }
 

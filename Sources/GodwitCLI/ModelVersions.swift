@@ -59,7 +59,8 @@ struct ModelVersions {
     }
     if let other = found.first(where: { $0.model != first.model }) {
       throw GodwitError(
-        .configuration, "cannot use \(key) '\(name.text)': '\(first.bundle)' and '\(other.bundle)' both have a version of this name",
+        .configuration,
+        "cannot use \(key) '\(name.text)': '\(first.bundle)' and '\(other.bundle)' both have a version of this name",
         location: name.location, remedy: "list one of them as 'PATH#\(name.text)'")
     }
     return first.model

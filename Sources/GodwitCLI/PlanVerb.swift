@@ -22,7 +22,8 @@ struct PlanVerb: Verb {
     case .json: try session.print(json: PlanRecord(migration, plan: plan))
     case .text:
       session.output.write(
-        plan.map { "\($0)\n" } ?? "job \(migration.name): already finished, nothing to do ('\(migration.destinationPath)')\n")
+        plan.map { "\($0)\n" }
+          ?? "job \(migration.name): already finished, nothing to do ('\(migration.destinationPath)')\n")
     }
     return detailedExitCode && !isFinished ? 2 : 0
   }

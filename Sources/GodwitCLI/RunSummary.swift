@@ -12,10 +12,13 @@ enum RunSummary {
     if summary.outcome == .finished {
       lines.append("finished job '\(job.name)'\(summary.wasResumed ? ", resumed" : ""): '\(job.destinationPath)'")
     } else {
-      lines.append("stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "asked to"); the same command resumes")
+      lines.append(
+        "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "asked to"); the same command resumes")
     }
     lines.append("  objects    \(summary.objects)")
-    for dropped in summary.dropped { lines.append("  dropped    \(dropped.rows) of \(dropped.entity) (\(dropped.reason))") }
+    for dropped in summary.dropped {
+      lines.append("  dropped    \(dropped.rows) of \(dropped.entity) (\(dropped.reason))")
+    }
     if summary.several > 0 {
       lines.append("  several    \(summary.several) to-one relationships found several objects and took the first")
     }

@@ -21,7 +21,8 @@ struct RunVerb: Verb {
 
   @Option(
     name: .customLong("max-duration"),
-    help: ArgumentHelp("Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
+    help: ArgumentHelp(
+      "Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
   var maximumDuration: TimeBox?
 
   mutating func run(in session: CommandSession) throws -> Int32 {

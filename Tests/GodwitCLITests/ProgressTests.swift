@@ -45,10 +45,11 @@ struct `Progress lines` {
     #expect(ProgressLine.percent(value) == text)
   }
 
-  @Test(arguments: [
-    (nil, "--:--:--"), (0, "00:00:00"), (0.2, "00:00:01"), (3661, "01:01:01"), (360_000, "100:00:00"),
-    (.infinity, "--:--:--"), (.nan, "--:--:--"), (1e300, "--:--:--"),
-  ] as [(Double?, String)])
+  @Test(
+    arguments: [
+      (nil, "--:--:--"), (0, "00:00:00"), (0.2, "00:00:01"), (3661, "01:01:01"), (360_000, "100:00:00"),
+      (.infinity, "--:--:--"), (.nan, "--:--:--"), (1e300, "--:--:--"),
+    ] as [(Double?, String)])
   func `the time left is hours, minutes and seconds, or dashes`(seconds: Double?, text: String) {
     #expect(ProgressLine.eta(seconds) == text)
   }
