@@ -13,6 +13,9 @@ struct YAMLFile {
   /// The text's lines as the parser counts them, without their ends.
   private let lines: [ArraySlice<UInt8>]
 
+  /// Line and column from 1, the column in Unicode scalars, as the parser counts.
+  private typealias Place = (line: Int, column: Int)
+
   init(contentsOf path: String, what: String) throws {
     try self.init(bytes: Self.read(path, what: what), path: path, what: what)
   }
@@ -32,7 +35,8 @@ struct YAMLFile {
       let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
       return .init(file: path, line: before.count { $0 == 0x0A } + 1, column: before.count - start + 1)
     }
-    if let bad = bytes.firstIndex(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D || $0 == 0x7F }) {
+    let isControl = { (byte: UInt8) in byte < 0x20 && ![0x09, 0x0A, 0x0D].contains(byte) || byte == 0x7F }
+    if let bad = bytes.firstIndex(where: isControl) {
       throw GodwitError(
         .configuration, "cannot read \(what): expected text, found a control character",
         location: position(ofByte: bad), remedy: "write the file as YAML in UTF-8")
@@ -63,27 +67,27 @@ struct YAMLFile {
     guard case .scalar(let scalar) = node, let mark = scalar.mark else { return location(of: node) }
     switch scalar.style {
     case .singleQuoted, .doubleQuoted:
-      return location(Mark(line: mark.line, column: mark.column + 1))
+      return location((mark.line, mark.column + 1))
     case .literal, .folded:
       var index = mark.line
       while index < lines.count, lines[index].allSatisfy({ $0 == 0x20 }) { index += 1 }
-      guard index < lines.count else { return location(mark) }
+      guard index < lines.count else { return location((mark.line, mark.column)) }
       let indent = lines[index].prefix { $0 == 0x20 }.count
       return .init(file: path, line: index + 1, column: indent + 1)
     default:
-      return location(mark)
+      return location((mark.line, mark.column))
     }
   }
 
   func location(of node: Node) -> GodwitError.Location {
-    location(node.mark ?? Mark(line: 1, column: 1))
+    location(node.mark.map { ($0.line, $0.column) } ?? (1, 1))
   }
 
-  private func location(_ mark: Mark) -> GodwitError.Location {
+  private func location(_ mark: Place) -> GodwitError.Location {
     Self.location(mark, path: path, lines: lines)
   }
 
-  private static func location(_ mark: Mark, path: String, lines: [ArraySlice<UInt8>]) -> GodwitError.Location {
+  private static func location(_ mark: Place, path: String, lines: [ArraySlice<UInt8>]) -> GodwitError.Location {
     let line = max(mark.line, 1)
     var column = 1
     if line <= lines.count {
@@ -111,7 +115,7 @@ struct YAMLFile {
       case 0x0A: width = 1
       case 0x0D: width = rest.starts(with: [0x0D, 0x0A]) ? 2 : 1
       case 0xC2: width = rest.starts(with: [0xC2, 0x85]) ? 2 : 0
-      case 0xE2: width = rest.elementsEqual([0xE2, 0x80, 0xA8]) || rest.elementsEqual([0xE2, 0x80, 0xA9]) ? 3 : 0
+      case 0xE2: width = rest.starts(with: [0xE2, 0x80]) && [0xA8, 0xA9].contains(rest.last ?? 0) ? 3 : 0
       default: width = 0
       }
       if width > 0 {
@@ -129,13 +133,13 @@ struct YAMLFile {
   private static func complaint(
     _ error: YamlError, path: String, what: String, lines: [ArraySlice<UInt8>]
   ) -> GodwitError {
-    var mark = Mark(line: 1, column: 1)
+    var mark: Place = (1, 1)
     var text: String
     var remedy = "correct the YAML there"
     switch error {
     case .scanner(let context, let problem, let at, _), .parser(let context, let problem, let at, _),
       .composer(let context, let problem, let at, _):
-      mark = at
+      mark = (at.line, at.column)
       text = [context?.text, problem].compactMap(\.self).joined(separator: ", ")
       if problem.contains("another document") {
         text = "expected one document, found another"
@@ -144,7 +148,7 @@ struct YAMLFile {
     case .reader(let problem, _, _, _):
       text = problem
     case .duplicatedKeysInMapping(let duplicates, let context):
-      mark = context.mark
+      mark = (context.mark.line, context.mark.column)
       text = "the key '\(duplicates.first ?? "")' stands there twice"
       remedy = "remove one of the two"
     default:
@@ -152,12 +156,12 @@ struct YAMLFile {
     }
     if mark.line >= 1, mark.line <= lines.count {
       let line = lines[mark.line - 1]
-      let lead = line.prefix { $0 == 0x20 || $0 == 0x09 || $0 == 0x2D }
+      let lead = line.prefix { (byte: UInt8) in [0x20, 0x09, 0x2D].contains(byte) }
       if lead.contains(0x09) {
         text = "expected spaces, found a tab"
         remedy = "indent with spaces"
         let tab = (lead.firstIndex(of: 0x09) ?? line.startIndex) - line.startIndex
-        mark = Mark(line: mark.line, column: tab + 1)
+        mark = (mark.line, tab + 1)
       }
     }
     return GodwitError(
