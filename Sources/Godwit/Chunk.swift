@@ -1,4 +1,4 @@
-public import GodwitModel
+import GodwitModel
 
 /// One unit of work: what commits together with the ledger entry that vouches for it.
 ///

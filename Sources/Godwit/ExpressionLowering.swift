@@ -154,7 +154,6 @@ struct ExpressionLowering {
   }
 
   private func aggregate(_ name: String, _ rest: [String], over chain: ObjectChain) throws -> Lowered {
-    var chain = chain
     guard chain.isToMany else { throw NotLowerable(reason: "'\(name)' on a single object runs in Swift") }
     if name == "@count", rest.isEmpty { return .value(sql: chain.scalar("COUNT(\(chain.key))"), type: .integer64) }
     throw NotLowerable(reason: "'\(name)' runs in Swift")

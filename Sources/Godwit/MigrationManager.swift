@@ -1,5 +1,5 @@
 import Foundation
-public import GodwitModel
+import GodwitModel
 import GodwitStore
 import GodwitXcode
 

@@ -1,4 +1,4 @@
-public import GodwitModel
+import GodwitModel
 
 /// Everything a migration will do, decided before it writes: print it, compare it, keep it beside a bug report.
 public struct MigrationPlan: Sendable {

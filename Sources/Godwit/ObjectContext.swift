@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 import GodwitStore
 
@@ -138,9 +139,7 @@ struct StoredObject: EvaluatedObject {
     case (.text(let bytes), .uri): return .uri(Text(utf8: bytes))
     case (.blob(let bytes), .uuid):
       guard bytes.count == 16 else { throw wrong("bytes of another length") }
-      var uuid = UUID_ZERO
-      withUnsafeMutableBytes(of: &uuid) { $0.copyBytes(from: bytes) }
-      return .uuid(.init(uuid: uuid))
+      return .uuid(bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
     case (.blob(let bytes), .binary), (.blob(let bytes), .transformable): return .data(bytes)
     case (.text, _): throw wrong("text")
     case (.blob, _): throw wrong("bytes")
@@ -148,7 +147,3 @@ struct StoredObject: EvaluatedObject {
     }
   }
 }
-
-private let UUID_ZERO: (
-  UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8
-) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -29,14 +29,19 @@ struct WorkFolder: ~Copyable {
   /// - Throws: `.cannotCreate` (73) when the folder cannot be made, `.permission` (77) when it is not
   ///   writable, `.stopped` (75) when another run holds the lock.
   init(forDestination destination: String) throws {
-    path = Self.path(forDestination: destination)
+    let path = Self.path(forDestination: destination)
+    descriptor = try Self.lock(folder: path)
+    self.path = path
+  }
+
+  private static func lock(folder path: String) throws -> Int32 {
     do {
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     } catch {
       throw Self.cannotCreate(path, errno: Self.errno(of: error))
     }
     let lock = path + "/lock"
-    descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: Glibc.errno) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = Glibc.errno
@@ -48,9 +53,11 @@ struct WorkFolder: ~Copyable {
     }
     // The holder may have removed the folder between our open and our lock.
     guard FileManager.default.fileExists(atPath: lock) else {
+      close(descriptor)
       throw GodwitError(
         .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
     }
+    return descriptor
   }
 
   deinit { close(descriptor) }

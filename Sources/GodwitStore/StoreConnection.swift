@@ -191,10 +191,11 @@ public final class SQLStatement {
     statement = nil
   }
 
-  /// Resets the statement and binds all its parameters, the first to `?1`.
+  /// Resets the statement and binds its parameters, the first to `?1`. Arguments beyond the statement's
+  /// last parameter are left out, so that one list serves statements with and without a key range.
   public func bind(_ arguments: [SQLValue]) throws {
     sqlite3_reset(statement)
-    for (index, argument) in arguments.enumerated() {
+    for (index, argument) in arguments.prefix(Int(sqlite3_bind_parameter_count(statement))).enumerated() {
       let position = Int32(index + 1)
       let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
       let code =

@@ -1,0 +1,121 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+
+@testable import Godwit
+
+/// A source store made for one test, and the migration of it.
+final class MigrationFixture {
+  let folder: TemporaryFolder
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  var mappings: [EntityMapping] = []
+  var chunkRows: Int? = 3
+  var chunkPredicates: [String: [String]] = [:]
+
+  var sourcePath: String { folder.file("source.sqlite") }
+  var destinationPath: String { folder.file("out/destination.sqlite") }
+
+  init(_ source: [EntityDescription], to destination: [EntityDescription]) throws {
+    folder = try TemporaryFolder()
+    self.source = try ManagedObjectModel(name: "1", entities: source)
+    self.destination = try ManagedObjectModel(name: "2", entities: destination)
+  }
+
+  /// Makes the source store.
+  func build(_ body: (StoreBuilder) throws -> Void) throws {
+    let builder = try StoreBuilder(path: sourcePath, model: source)
+    try body(builder)
+    try builder.finish()
+  }
+
+  /// Changes the source store behind Core Data's back.
+  func alter(_ sql: String) throws {
+    let connection = try StoreConnection(path: sourcePath)
+    try connection.execute(sql)
+    try connection.close()
+  }
+
+  var job: MigrationJob {
+    get throws {
+      var job = MigrationJob(
+        name: "test", sourcePath: sourcePath, destinationPath: destinationPath, sourceModel: source,
+        destinationModel: destination, mappingModels: [MappingModel(entityMappings: mappings)], chunkRows: chunkRows)
+      job.chunkPredicates = try chunkPredicates.mapValues { try $0.map { try ParsedPredicate($0) } }
+      return job
+    }
+  }
+
+  @discardableResult
+  func run() throws -> MigrationSummary { try MigrationManager(job).run() }
+
+  /// Rows of the destination as text, columns joined by `|`.
+  func rows(_ sql: String) throws -> [String] {
+    let connection = try StoreConnection.openStore(readingAt: destinationPath)
+    return try connection.rows(sql).map { $0.map(\.plain).joined(separator: "|") }
+  }
+}
+
+extension SQLValue {
+  var plain: String {
+    switch self {
+    case .null: "nil"
+    case .integer(let value): "\(value)"
+    case .real(let value): "\(value)"
+    case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .blob(let bytes): "<\(bytes.map { String($0, radix: 16) }.joined(separator: " "))>"
+    }
+  }
+}
+
+extension ParsedPredicate {
+  init(_ text: String) throws { self.init(try Predicate(parsing: text), source: SourceText(text)) }
+}
+
+extension ParsedExpression {
+  init(_ text: String) throws { self.init(try Expression(parsing: text), source: SourceText(text)) }
+}
+
+extension EntityMapping {
+  /// A mapping as a manifest would write it.
+  static func make(
+    _ source: String, _ destination: String, name: String? = nil, kind: Kind = .transform, filter: String? = nil,
+    uniqueBy: [String] = [], attributes: [String: String] = [:], relationships: [String: RelationshipMapping.Value] = [:]
+  ) throws -> EntityMapping {
+    var mapping = EntityMapping(
+      name: name ?? "\(source)To\(destination)", kind: kind, source: source, destination: destination)
+    mapping.filter = try filter.map { try ParsedPredicate($0) }
+    mapping.uniqueBy = uniqueBy
+    mapping.attributeMappings = try attributes.map { AttributeMapping(name: $0, value: try ParsedExpression($1)) }
+    mapping.relationshipMappings = relationships.map { RelationshipMapping(name: $0, value: $1) }
+    return mapping
+  }
+}
+
+extension EntityDescription {
+  static func make(
+    _ name: String, parent: String? = nil, isAbstract: Bool = false, _ attributes: [String: AttributeType] = [:],
+    _ relationships: [RelationshipDescription] = []
+  ) -> EntityDescription {
+    EntityDescription(
+      name: name, superentityName: parent, isAbstract: isAbstract,
+      attributes: attributes.sorted { $0.key < $1.key }.map { AttributeDescription(name: $0.key, type: $0.value) },
+      relationships: relationships)
+  }
+}
+
+extension RelationshipDescription {
+  static func toOne(_ name: String, _ destination: String, inverse: String?) -> RelationshipDescription {
+    RelationshipDescription(name: name, destinationEntityName: destination, inverseName: inverse)
+  }
+
+  static func toMany(
+    _ name: String, _ destination: String, inverse: String?, ordered: Bool = false
+  ) -> RelationshipDescription {
+    var relationship = RelationshipDescription(
+      name: name, destinationEntityName: destination, inverseName: inverse, isToMany: true)
+    relationship.isOrdered = ordered
+    return relationship
+  }
+}
