@@ -123,7 +123,8 @@ struct ExpressionEvaluatorTests {
       ("ALL reports.age > 0", true), ("NONE reports.age > 0", true), ("pets.name CONTAINS 'Rex'", true),
       ("'Tom' IN pets.name", true), ("pets.@count == 3", true), ("SELF IN reports", false), ("SELF == SELF", true),
       ("SUBQUERY(pets, $p, $p.weight > 4).@count == 1", true),
-      ("SUBQUERY(pets, $p, $p.weight > age).@count == 0", true), ("ANY pets.name == nil", true), ("pets == nil", false), ("reports != nil", true),
+      ("SUBQUERY(pets, $p, $p.weight > age).@count == 0", true), ("ANY pets.name == nil", true), ("pets == nil", false),
+      ("reports != nil", true),
     ] as [(String, Bool?)])
   func `collections compare by their members`(text: String, expected: Bool?) throws {
     #expect(try matches(text) == expected)
