@@ -1,0 +1,257 @@
+import Foundation
+import GodwitModel
+import Yams
+
+extension JobManifest {
+  /// The keys the reader knows, by the map they stand in; the empty name is the top level.
+  static let keys: [String: [String]] = [
+    "": [
+      "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",
+      "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
+      "destination-type", "history", "cloudkit", "version-order", "mapping-search", "unregistered-policies", "stages",
+    ],
+    "chunks": ["rows", "by"],
+    "on-invalid": ["quarantine"],
+    "quarantine": ["max-rows", "max-percent"],
+    "stages": ["step", "before", "after"],
+  ]
+  static let rowsInChunk = 1...10_000_000
+  static let memoryBudget = ByteCount.mebibytes(16)...ByteCount.gibibytes(1024)
+
+  static func keys(in map: String) -> [String] { keys[map] ?? [] }
+
+  /// Reads a job manifest.
+  ///
+  /// - Throws: `GodwitError`: 66 when there is no such file, 77 when it may not be read, 78 with line
+  ///   and column when it is wrong.
+  public init(contentsOf path: String) throws {
+    try self.init(reading: YAMLReader(file: YAMLFile(contentsOf: path, what: "job manifest"), what: "job manifest"))
+  }
+
+  init(reading reader: YAMLReader) throws {
+    let root = reader.file.root
+    // A file of the other kind, or without its version, is told so before its keys are judged.
+    let found = try reader.entries(root, key: "job manifest")
+    try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit")
+    let top = try reader.entries(root, key: "", known: Self.keys(in: ""))
+
+    file = reader.file.path
+    let name = file.split(separator: "/").last.map(String.init) ?? file
+    job = name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? String(name[..<$0]) : nil } ?? name
+    if let node = top["job"]?.value {
+      job = try reader.text(node, key: "job", expected: "a name")
+      guard !job.contains(where: { $0.isNewline || $0 == "/" }) else {
+        throw reader.wrong("job", expected: "a name without slashes or line breaks", node)
+      }
+    }
+    locations = top.mapValues(\.location)
+    source = try reader.path(Self.required("source", top, reader).value, key: "source")
+    destination = try Self.destination(top, reader)
+    models = try reader.paths(Self.required("models", top, reader).value, key: "models", fragment: true)
+    try readModelKeys(top, reader)
+    try readRunKeys(top, reader)
+    try checkDestination(top, reader)
+  }
+
+  private typealias Entries = [String: YAMLReader.Entry]
+
+  private static func required(_ key: String, _ top: Entries, _ reader: YAMLReader) throws -> YAMLReader.Entry {
+    guard let entry = top[key] else {
+      throw reader.error(
+        "expected the key '\(key)', found none", at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
+        remedy: "add `\(key): PATH`")
+    }
+    return entry
+  }
+
+  private static func destination(_ top: Entries, _ reader: YAMLReader) throws -> Destination {
+    let inPlace = try top["in-place"].map { try reader.flag($0.value, key: "in-place") } ?? false
+    let keepOld = try top["keep-old"].map { try reader.flag($0.value, key: "keep-old") }
+    if inPlace, let entry = top["in-place"] {
+      if let other = top["destination"] {
+        throw reader.error(
+          "expected either 'destination' or 'in-place: true', found both", at: other.location,
+          remedy: "remove one of the two")
+      }
+      return .inPlace(keepOld: keepOld ?? true, location: entry.location)
+    }
+    if let entry = top["keep-old"] {
+      throw reader.error(
+        "expected 'in-place: true' beside 'keep-old', found none", at: entry.location,
+        remedy: "remove 'keep-old': the source of a job with a destination is never touched")
+    }
+    guard let entry = top["destination"] else {
+      throw reader.error(
+        "expected the key 'destination' or 'in-place: true', found neither",
+        at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
+        remedy: "add `destination: PATH`")
+    }
+    return .file(try reader.path(entry.value, key: "destination"))
+  }
+
+  private mutating func readModelKeys(_ top: Entries, _ reader: YAMLReader) throws {
+    destinationModel = try top["destination-model"].map {
+      try reader.located($0.value, key: $0.key, expected: "a model version name")
+    }
+    assumeSourceModel = try top["assume-source-model"].map {
+      try reader.located($0.value, key: $0.key, expected: "a model version name")
+    }
+    if let entry = top["mappings"] { mappings = try Self.mappings(entry.value, reader) }
+    if let entry = top["merge-models"] {
+      mergeModels = try reader.paths(entry.value, key: entry.key, fragment: true)
+    }
+    configuration = try top["configuration"].map { try reader.text($0.value, key: $0.key, expected: "a name") }
+    if let entry = top["version-order"] {
+      var seen: Set<String> = []
+      versionOrder = try reader.list(entry.value, key: entry.key).map { node in
+        let name = try reader.text(node, key: entry.key, expected: "a model version name")
+        guard seen.insert(name).inserted else {
+          throw reader.error(
+            "the version '\(name)' stands twice in 'version-order'", at: reader.file.textLocation(of: node),
+            remedy: "remove one of the two")
+        }
+        return name
+      }
+    }
+    if let entry = top["mapping-search"] { mappingSearch = try reader.paths(entry.value, key: entry.key) }
+  }
+
+  private mutating func readRunKeys(_ top: Entries, _ reader: YAMLReader) throws {
+    if let entry = top["chunks"] { chunks = try Self.chunks(entry.value, reader) }
+    if let entry = top["memory"] { memory = try Self.memory(entry.value, reader) }
+    if let entry = top["on-invalid"] { onInvalid = try Self.onInvalid(entry.value, reader) }
+    if let entry = top["append"] { append = try reader.flag(entry.value, key: entry.key) }
+    if let entry = top["destination-type"] { destinationType = try reader.choice(entry.value, key: entry.key) }
+    if let entry = top["history"] { history = try reader.choice(entry.value, key: entry.key) }
+    if let entry = top["cloudkit"] { cloudkit = try reader.choice(entry.value, key: entry.key) }
+    if let entry = top["unregistered-policies"] {
+      unregisteredPolicies = try reader.choice(entry.value, key: entry.key)
+    }
+    if let entry = top["stages"] {
+      stages = try reader.list(entry.value, key: entry.key).map { try Self.stage($0, reader) }
+    }
+  }
+
+  private static func mappings(_ node: Node, _ reader: YAMLReader) throws -> Mappings {
+    if case .scalar(let scalar) = node {
+      if scalar.string == "auto" { return .auto }
+      if scalar.string == "inferred" { return .inferred }
+    }
+    let paths = try reader.paths(node, key: "mappings")
+    if let word = paths.first(where: { $0.raw == "auto" || $0.raw == "inferred" }) {
+      throw reader.error(
+        "expected the path of a mapping model in the list 'mappings', found '\(word.raw)'", at: word.location,
+        remedy: "write `mappings: \(word.raw)` alone; a file of that name is `./\(word.raw)`")
+    }
+    return .files(paths)
+  }
+
+  private static func chunks(_ node: Node, _ reader: YAMLReader) throws -> Chunks {
+    var chunks = Chunks()
+    let entries = try reader.entries(node, key: "chunks", known: keys(in: "chunks"))
+    if let entry = entries["rows"] { chunks.rows = try reader.integer(entry.value, key: "rows", in: rowsInChunk) }
+    if let by = entries["by"] {
+      for entry in try reader.entries(by.value, key: "by", expected: "mapping names with lists of predicates") {
+        chunks.locations[entry.key] = entry.location
+        chunks.by[entry.key] = try reader.items(entry.value, key: entry.key, expected: "a predicate").map {
+          SourceText(
+            try reader.text($0, key: entry.key, expected: "a predicate"), location: reader.file.textLocation(of: $0))
+        }
+      }
+    }
+    return chunks
+  }
+
+  private static func memory(_ node: Node, _ reader: YAMLReader) throws -> ByteCount {
+    let expected = "a size such as 64 MiB"
+    guard let size = ByteCount(try reader.text(node, key: "memory", expected: expected)) else {
+      throw reader.wrong("memory", expected: expected, node)
+    }
+    guard memoryBudget.contains(size) else {
+      throw reader.wrong("memory", expected: size < memoryBudget.lowerBound ? "at least 16 MiB" : "at most 1 TiB", node)
+    }
+    return size
+  }
+
+  private static func onInvalid(_ node: Node, _ reader: YAMLReader) throws -> OnInvalid {
+    if case .scalar(let scalar) = node {
+      guard scalar.string == "fail" else {
+        throw reader.wrong("on-invalid", expected: "fail, or {quarantine: {max-rows: N}}", node)
+      }
+      return .fail
+    }
+    let outer = try reader.entries(
+      node, key: "on-invalid", known: keys(in: "on-invalid"), expected: "fail, or {quarantine: {max-rows: N}}")
+    guard let quarantine = outer["quarantine"] else {
+      throw reader.wrong("on-invalid", expected: "fail, or {quarantine: {max-rows: N}}", node)
+    }
+    let limits = try reader.entries(quarantine.value, key: "quarantine", known: keys(in: "quarantine"))
+    let rows = try limits["max-rows"].map { try reader.integer($0.value, key: $0.key, in: 0...Int.max) }
+    let percent = try limits["max-percent"].map { try reader.number($0.value, key: $0.key, in: 0...100) }
+    guard rows != nil || percent != nil else {
+      throw reader.error(
+        "expected 'max-rows' or 'max-percent' in 'quarantine', found neither", at: quarantine.location,
+        remedy: "say how many rows may be set aside")
+    }
+    return .quarantine(maxRows: rows, maxPercent: percent)
+  }
+
+  private static func stage(_ node: Node, _ reader: YAMLReader) throws -> Stage {
+    let entries = try reader.entries(node, key: "stages", known: keys(in: "stages"))
+    guard let step = entries["step"] else {
+      throw reader.error(
+        "expected the key 'step' in 'stages', found none", at: reader.file.location(of: node),
+        remedy: "name the version step: `step: NAME`")
+    }
+    return Stage(
+      step: try reader.located(step.value, key: "step", expected: "the name of a version step"),
+      before: try entries["before"].map { try reader.located($0.value, key: "before", expected: "the name of a hook") },
+      after: try entries["after"].map { try reader.located($0.value, key: "after", expected: "the name of a hook") })
+  }
+
+  private func checkDestination(_ top: Entries, _ reader: YAMLReader) throws {
+    switch destination {
+    case .inPlace:
+      if append, let entry = top["append"] {
+        throw reader.error(
+          "expected a 'destination' beside 'append: true', found 'in-place: true'", at: entry.location,
+          remedy: "remove 'append' or 'in-place'")
+      }
+    case .file(let path):
+      guard Self.sameFile(source.resolved, path.resolved) else { return }
+      throw reader.error(
+        "expected 'source' and 'destination' to be different files, found the same one", at: path.location,
+        remedy: "name another destination, or write `in-place: true` in its stead")
+    }
+  }
+
+  /// Whether two paths lead to one file, also through symbolic and hard links, also when it is yet to be made.
+  private static func sameFile(_ a: String, _ b: String) -> Bool {
+    var statusA = stat()
+    var statusB = stat()
+    if stat(a, &statusA) == 0, stat(b, &statusB) == 0 {
+      return statusA.st_dev == statusB.st_dev && statusA.st_ino == statusB.st_ino
+    }
+    return real(a) == real(b)
+  }
+
+  private static func real(_ path: String) -> String {
+    let url = URL(filePath: path).standardizedFileURL
+    return url.deletingLastPathComponent().resolvingSymlinksInPath().appending(path: url.lastPathComponent)
+      .resolvingSymlinksInPath().path
+  }
+}
+
+extension YAMLReader {
+  func path(_ node: Node, key: String, fragment: Bool = false) throws -> ManifestPath {
+    let text = try text(node, key: key, expected: "a path")
+    guard !text.contains(where: { $0.isNewline || $0 == "\0" }), !(fragment && text.hasPrefix("#")) else {
+      throw wrong(key, expected: "a path", node)
+    }
+    return ManifestPath(text, location: file.textLocation(of: node))
+  }
+
+  func paths(_ node: Node, key: String, fragment: Bool = false) throws -> [ManifestPath] {
+    try items(node, key: key, expected: "a path").map { try path($0, key: key, fragment: fragment) }
+  }
+}

@@ -1,0 +1,38 @@
+public import GodwitModel
+
+/// A value of a manifest, and where it stands.
+public struct Located<Value: Sendable>: Sendable {
+  public var value: Value
+  public var location: GodwitError.Location
+
+  public init(value: Value, location: GodwitError.Location) {
+    self.value = value
+    self.location = location
+  }
+}
+
+extension Located: Equatable where Value: Equatable {}
+
+/// A path as a manifest gives it.
+///
+/// A path that does not begin with `/` is relative to the manifest's folder. For models it may end
+/// in `#Version Name`, which is kept.
+public struct ManifestPath: Sendable, Hashable {
+  /// As written.
+  public var raw: String
+  /// With the manifest's folder in front when it is relative.
+  public var resolved: String
+  public var location: GodwitError.Location
+
+  public init(raw: String, resolved: String, location: GodwitError.Location) {
+    self.raw = raw
+    self.resolved = resolved
+    self.location = location
+  }
+
+  /// The path relative to the folder of the file the location names.
+  init(_ raw: String, location: GodwitError.Location) {
+    let folder = location.file.lastIndex(of: "/").map { location.file[...$0] } ?? ""
+    self.init(raw: raw, resolved: raw.hasPrefix("/") ? raw : folder + raw, location: location)
+  }
+}

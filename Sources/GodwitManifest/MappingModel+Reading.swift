@@ -1,0 +1,185 @@
+public import GodwitModel
+import Yams
+
+extension MappingModel {
+  /// Reads a mapping model in text, the reviewable form of `.xcmappingmodel`.
+  ///
+  /// Expressions and predicates are parsed; whether entities and properties exist is for the planner to say.
+  ///
+  /// - Throws: `GodwitError`: 66 when there is no such file, 77 when it may not be read, 78 with line
+  ///   and column when it is wrong.
+  public init(contentsOfYAML path: String) throws {
+    let file = try YAMLFile(contentsOf: path, what: "mapping file")
+    self = try MappingReader(reader: YAMLReader(file: file, what: "mapping file")).model()
+  }
+}
+
+/// Reads the parts of a mapping file.
+struct MappingReader {
+  /// The keys the reader knows, by the map they stand in; the empty name is the top level.
+  static let keys: [String: [String]] = [
+    "": ["godwit-mapping", "source-model", "destination-model", "entity-mappings"],
+    "entity-mappings": [
+      "name", "type", "source", "destination", "filter", "policy", "unique-by", "attributes", "relationships",
+      "user-info",
+    ],
+    "relationships": ["mapping", "key-path", "source-relationship"],
+  ]
+
+  let reader: YAMLReader
+
+  private typealias Entries = [String: YAMLReader.Entry]
+
+  private func keys(in map: String) -> [String] { Self.keys[map] ?? [] }
+
+  func model() throws -> MappingModel {
+    let root = reader.file.root
+    let found = try reader.entries(root, key: "mapping file")
+    try reader.checkVersion(found.first { $0.key == "godwit-mapping" }, key: "godwit-mapping")
+    let top = try reader.entries(root, key: "", known: keys(in: ""))
+    guard let list = top["entity-mappings"] else {
+      throw reader.error(
+        "expected the key 'entity-mappings', found none", at: reader.file.location(of: root),
+        remedy: "add `entity-mappings:` with a list of mappings")
+    }
+    var seen: Set<String> = []
+    let mappings = try reader.list(list.value, key: "entity-mappings").map { node in
+      let (mapping, nameLocation) = try entityMapping(node)
+      guard seen.insert(mapping.name).inserted else {
+        throw reader.error(
+          "two mappings of the file are named '\(mapping.name)'", at: nameLocation, remedy: "rename one of the two")
+      }
+      return mapping
+    }
+    return MappingModel(
+      sourceModelName: try name("source-model", top), destinationModelName: try name("destination-model", top),
+      entityMappings: mappings, file: reader.file.path)
+  }
+
+  private func name(_ key: String, _ entries: Entries) throws -> String? {
+    try entries[key].map { try reader.text($0.value, key: key, expected: "a name") }
+  }
+
+  private func entityMapping(_ node: Node) throws -> (EntityMapping, GodwitError.Location) {
+    let entries = try reader.entries(
+      node, key: "entity-mappings", known: keys(in: "entity-mappings"), expected: "a mapping with a name")
+    guard let nameEntry = entries["name"] else {
+      throw reader.error(
+        "expected the key 'name' in an entity mapping, found none", at: reader.file.location(of: node),
+        remedy: "add `name: SourceToDestination`")
+    }
+    let name = try reader.text(nameEntry.value, key: "name", expected: "a name")
+    var mapping = EntityMapping(
+      name: name, source: try self.name("source", entries), destination: try self.name("destination", entries))
+    mapping.location = reader.file.location(of: node)
+    if let entry = entries["type"] { mapping.kind = try reader.choice(entry.value, key: "type") }
+    mapping.filter = try entries["filter"].map { try predicate($0.value, key: "filter", what: "filter of mapping '\(name)'") }
+    mapping.policyName = try self.name("policy", entries)
+    if let entry = entries["unique-by"] {
+      mapping.uniqueBy = try reader.items(entry.value, key: "unique-by", expected: "an attribute name").map {
+        try reader.text($0, key: "unique-by", expected: "an attribute name")
+      }
+    }
+    if let entry = entries["attributes"] {
+      mapping.attributeMappings = try reader.entries(entry.value, key: "attributes").map {
+        AttributeMapping(
+          name: $0.key, value: try expression($0.value, key: $0.key, what: "attribute '\($0.key)' of mapping '\(name)'"),
+          location: $0.location)
+      }
+    }
+    if let entry = entries["relationships"] {
+      mapping.relationshipMappings = try reader.entries(entry.value, key: "relationships").map {
+        try relationship($0, mapping: name)
+      }
+    }
+    if let entry = entries["user-info"] {
+      for pair in try reader.entries(entry.value, key: "user-info") {
+        guard case .scalar(let scalar) = pair.value else { throw reader.wrong(pair.key, expected: "text", pair.value) }
+        mapping.userInfo[pair.key] = YAMLReader.isNull(scalar) ? "" : scalar.string
+      }
+    }
+    return (mapping, reader.file.textLocation(of: nameEntry.value))
+  }
+
+  private func relationship(_ entry: YAMLReader.Entry, mapping name: String) throws -> RelationshipMapping {
+    let what = "relationship '\(entry.key)' of mapping '\(name)'"
+    guard case .mapping = entry.value else {
+      guard case .scalar = entry.value else {
+        throw reader.wrong(
+          entry.key, expected: "{mapping: NAME, key-path: PATH}, {source-relationship: NAME} or an expression", entry.value)
+      }
+      let value = try expression(entry.value, key: entry.key, what: what)
+      return RelationshipMapping(
+        name: entry.key, value: .expression(value), location: entry.location, valueLocation: value.source.location)
+    }
+    let parts = try reader.entries(entry.value, key: entry.key, known: keys(in: "relationships"))
+    let value: RelationshipMapping.Value
+    let place: Node
+    if let source = parts["source-relationship"] {
+      if let other = parts["mapping"] ?? parts["key-path"] {
+        throw reader.error(
+          "expected 'source-relationship' alone in '\(entry.key)', found '\(other.key)' beside it", at: other.location,
+          remedy: "remove one of the two")
+      }
+      value = .sourceRelationship(try reader.text(source.value, key: source.key, expected: "a relationship name"))
+      place = source.value
+    } else if let mapping = parts["mapping"] {
+      let path = try parts["key-path"].map { try keyPath($0.value) } ?? []
+      value = .mapping(try reader.text(mapping.value, key: "mapping", expected: "the name of a mapping"), keyPath: path)
+      place = mapping.value
+    } else {
+      throw reader.error(
+        "expected the key 'mapping' or 'source-relationship' in '\(entry.key)', found neither", at: entry.location,
+        remedy: "write `\(entry.key): {mapping: NAME, key-path: PATH}`")
+    }
+    return RelationshipMapping(
+      name: entry.key, value: value, location: entry.location, valueLocation: reader.file.textLocation(of: place))
+  }
+
+  /// The segments of `$source.a.@count.b` or `a.b`; none for `$source` and for no text at all.
+  private func keyPath(_ node: Node) throws -> [String] {
+    guard case .scalar(let scalar) = node else { throw reader.wrong("key-path", expected: "a key path", node) }
+    if YAMLReader.isNull(scalar) || scalar.string.isEmpty || scalar.string == "$source" { return [] }
+    var segments = scalar.string.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    if segments.first == "$source" { segments.removeFirst() }
+    let sound = segments.allSatisfy { segment in
+      let name = segment.hasPrefix("@") ? segment.dropFirst() : segment[...]
+      guard let first = name.unicodeScalars.first else { return false }
+      return (first == "_" || first.properties.isXIDStart)
+        && name.unicodeScalars.allSatisfy { $0 == "_" || $0.properties.isXIDContinue }
+    }
+    guard sound else {
+      throw reader.error(
+        "expected a key path such as 'country.continent' for 'key-path', found \(YAMLReader.kind(of: node))",
+        at: reader.file.textLocation(of: node), remedy: "write property names with full stops between them")
+    }
+    return segments
+  }
+
+  private func source(_ node: Node, key: String, expected: String) throws -> SourceText {
+    if case .scalar(let scalar) = node, YAMLReader.isNull(scalar), !scalar.string.isEmpty {
+      return SourceText("nil", location: reader.file.location(of: node))
+    }
+    let text = try reader.text(node, key: key, expected: expected)
+    return SourceText(text, location: reader.file.textLocation(of: node))
+  }
+
+  private func expression(_ node: Node, key: String, what: String) throws -> ParsedExpression {
+    let source = try source(node, key: key, expected: "an expression")
+    do throws(ExpressionError) {
+      return ParsedExpression(try Expression(parsing: source.text), source: source)
+    } catch {
+      throw GodwitError(error, in: source, what: what)
+    }
+  }
+
+  private func predicate(_ node: Node, key: String, what: String) throws -> ParsedPredicate {
+    let source = SourceText(
+      try reader.text(node, key: key, expected: "a predicate"), location: reader.file.textLocation(of: node))
+    do throws(ExpressionError) {
+      return ParsedPredicate(try Predicate(parsing: source.text), source: source)
+    } catch {
+      throw GodwitError(error, in: source, what: what)
+    }
+  }
+}

@@ -1,0 +1,173 @@
+import GodwitModel
+import Yams
+
+/// Reads values of one kind out of nodes; every refusal names the key and the place.
+struct YAMLReader {
+  let file: YAMLFile
+  /// `job manifest` or `mapping file`.
+  let what: String
+
+  func error(_ message: String, at location: GodwitError.Location, remedy: String) -> GodwitError {
+    GodwitError(.configuration, "cannot read \(what): \(message)", location: location, remedy: remedy)
+  }
+
+  func wrong(_ key: String, expected: String, _ node: Node) -> GodwitError {
+    error(
+      "expected \(expected) for '\(key)', found \(Self.kind(of: node))", at: file.location(of: node),
+      remedy: "write \(expected) after '\(key):'")
+  }
+
+  static func kind(of node: Node) -> String {
+    switch node {
+    case .scalar(let scalar): isNull(scalar) ? "no value" : "'\(clipped(scalar.string))'"
+    case .mapping: "keys and values"
+    case .sequence: "a list"
+    case .alias: "an alias"
+    }
+  }
+
+  private static func clipped(_ text: String) -> String {
+    let line = String(text.prefix { !$0.isNewline }.prefix(60))
+    return line == text ? text : line + "…"
+  }
+
+  static func isNull(_ scalar: Node.Scalar) -> Bool {
+    scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+  }
+
+  /// One key of a map, with its value.
+  struct Entry {
+    var key: String
+    var location: GodwitError.Location
+    var value: Node
+  }
+
+  /// The entries of a map in file order; a key that stands twice is refused.
+  func entries(_ node: Node, key: String, expected: String = "keys and values") throws -> [Entry] {
+    guard case .mapping(let mapping) = node else { throw wrong(key, expected: expected, node) }
+    var seen: Set<String> = []
+    var entries: [Entry] = []
+    for (keyNode, value) in mapping {
+      guard case .scalar(let scalar) = keyNode else {
+        throw error(
+          "expected a name as key in '\(key)', found \(Self.kind(of: keyNode))", at: file.location(of: keyNode),
+          remedy: "write a plain name before the colon")
+      }
+      let location = file.textLocation(of: keyNode)
+      guard !scalar.string.isEmpty else {
+        throw error("expected a name as key in '\(key)', found none", at: location, remedy: "write a name before the colon")
+      }
+      guard scalar.string != "<<" || scalar.style != .plain else {
+        throw error("merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
+      }
+      guard seen.insert(scalar.string).inserted else {
+        throw error("the key '\(scalar.string)' stands there twice", at: location, remedy: "remove one of the two")
+      }
+      entries.append(Entry(key: scalar.string, location: location, value: value))
+    }
+    return entries
+  }
+
+  /// The entries of a map whose keys are all known.
+  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String: Entry] {
+    var result: [String: Entry] = [:]
+    for entry in try entries(node, key: key, expected: expected) {
+      guard known.contains(entry.key) else {
+        let place = key.isEmpty ? "" : " in '\(key)'"
+        throw error(
+          "unknown key '\(entry.key)'\(place)\(Spelling.suggestion(for: entry.key, among: known))", at: entry.location,
+          remedy: "use one of: \(known.joined(separator: ", "))")
+      }
+      result[entry.key] = entry
+    }
+    return result
+  }
+
+  /// A scalar as text; null is refused, and so is an empty text.
+  func text(_ node: Node, key: String, expected: String = "text") throws -> String {
+    guard case .scalar(let scalar) = node, !Self.isNull(scalar) else { throw wrong(key, expected: expected, node) }
+    guard scalar.string.contains(where: { !$0.isWhitespace }) else {
+      throw error(
+        "expected \(expected) for '\(key)', found an empty text", at: file.location(of: node),
+        remedy: "write \(expected) after '\(key):', or remove the key")
+    }
+    return scalar.string
+  }
+
+  func located(_ node: Node, key: String, expected: String = "text") throws -> Located<String> {
+    Located(value: try text(node, key: key, expected: expected), location: file.textLocation(of: node))
+  }
+
+  /// One text or a list of them.
+  func items(_ node: Node, key: String, expected: String) throws -> [Node] {
+    switch node {
+    case .scalar(let scalar) where !Self.isNull(scalar): return [node]
+    case .sequence(let sequence):
+      guard !sequence.isEmpty else {
+        throw error(
+          "expected \(expected) for '\(key)', found an empty list", at: file.location(of: node),
+          remedy: "name at least one, or remove the key")
+      }
+      return Array(sequence)
+    default: throw wrong(key, expected: "\(expected) or a list", node)
+    }
+  }
+
+  func list(_ node: Node, key: String) throws -> [Node] {
+    guard case .sequence(let sequence) = node else { throw wrong(key, expected: "a list", node) }
+    return Array(sequence)
+  }
+
+  func flag(_ node: Node, key: String) throws -> Bool {
+    if case .scalar(let scalar) = node, scalar.style == .plain {
+      switch scalar.string {
+      case "true", "True", "TRUE": return true
+      case "false", "False", "FALSE": return false
+      default: break
+      }
+    }
+    throw wrong(key, expected: "true or false", node)
+  }
+
+  func integer(_ node: Node, key: String, in range: ClosedRange<Int>) throws -> Int {
+    let expected = "a number from \(range.lowerBound) to \(range.upperBound)"
+    guard case .scalar(let scalar) = node, scalar.style == .plain,
+      let number = Int(scalar.string.replacing("_", with: "")), range.contains(number)
+    else { throw wrong(key, expected: expected, node) }
+    return number
+  }
+
+  func number(_ node: Node, key: String, in range: ClosedRange<Double>) throws -> Double {
+    guard case .scalar(let scalar) = node, scalar.style == .plain, let number = Double(scalar.string),
+      range.contains(number)
+    else { throw wrong(key, expected: "a number from \(range.lowerBound) to \(range.upperBound)", node) }
+    return number
+  }
+
+  func choice<Value: RawRepresentable & CaseIterable>(_ node: Node, key: String) throws -> Value
+  where Value.RawValue == String {
+    let names = Value.allCases.map(\.rawValue)
+    guard case .scalar(let scalar) = node, let value = Value(rawValue: scalar.string) else {
+      var complaint = wrong(key, expected: names.joined(separator: " or "), node)
+      if case .scalar(let scalar) = node {
+        complaint.message += Spelling.suggestion(for: scalar.string, among: names)
+      }
+      throw complaint
+    }
+    return value
+  }
+
+  /// Checks that the first key says which format this is: `godwit: 1`, `godwit-mapping: 1`.
+  func checkVersion(_ entry: Entry?, key: String) throws {
+    guard let entry else {
+      throw error(
+        "expected '\(key): 1', found no key '\(key)'", at: file.location(of: file.root),
+        remedy: "add `\(key): 1` as the first line")
+    }
+    guard case .scalar(let scalar) = entry.value, scalar.style == .plain, scalar.string == "1" else {
+      throw error(
+        "expected format version 1 for '\(key)', found \(Self.kind(of: entry.value))",
+        at: file.location(of: entry.value), remedy: "this Godwit reads version 1: write `\(key): 1`")
+    }
+  }
+}
