@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import TestSupport
 import Testing
 
 @testable import Godwit
