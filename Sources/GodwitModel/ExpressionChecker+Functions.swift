@@ -138,7 +138,8 @@ extension ExpressionChecker {
         guard case .aggregate(let elements) = argument.node else { continue }
         var inner: [ExpressionType] = []
         for element in elements { inner.append(try self.type(of: element, scope)) }
-        result = try common(result, try statistics(name, elements, inner, try scope.inner(argument.range)), argument.range)
+        result = try common(
+          result, try statistics(name, elements, inner, try scope.inner(argument.range)), argument.range)
       default: throw ExpressionError("'\(name)' needs numbers, found \(type.phrase)", range: argument.range)
       }
     }

@@ -52,7 +52,10 @@ public enum StringComparison {
   ///
   /// Characters are Unicode scalars. Time is at most the product of the lengths.
   public static func like(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool {
-    enum Part: Equatable { case any, one, scalar(Unicode.Scalar) }
+    enum Part: Equatable {
+      case any, one
+      case scalar(Unicode.Scalar)
+    }
     let text = Array(string(text, options).unicodeScalars)
     var parts: [Part] = []
     var isEscaped = false
