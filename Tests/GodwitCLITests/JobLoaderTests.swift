@@ -39,7 +39,7 @@ struct `Keys that this version does not do` {
     let folder = try TemporaryFolder()
     try write("godwit: 1\nsource: a\nin-place: true\nmodels: c\nmappings: m.mapping.yaml\n", in: folder)
     // `run` blocks signals for its whole process, so it has no place in this one.
-    for verb in ["plan", "status", "discard"] {
+    for verb in ["plan", "status", "verify", "discard"] {
       let session = CommandSession(output: .memory(), diagnostics: .memory())
       #expect(GodwitCommand.run(arguments: [verb, folder.file("job.yaml")], in: session) == 78)
       #expect(session.diagnostics.text.contains("'in-place' is not supported by this version"))
