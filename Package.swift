@@ -76,7 +76,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "GodwitTests",
-      dependencies: ["Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill", "TestSupport"],
+      dependencies: [
+        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill", "TestSupport",
+      ],
+      exclude: ["Mappings"],
       swiftSettings: strict),
     .testTarget(
       name: "GodwitManifestTests",
