@@ -65,8 +65,8 @@ extension Verification {
     let reached = try follow(part.assignment.path, from: key, in: mapping.sourceEntity)
     // A path of one segment can keep the source's order; of several, only when none is ordered.
     let isSourceOrdered = reached.contains { $0.place != nil || $0.inversePlace != nil }
-    let isLong = part.assignment.path.count > 1
-    let way = (part.end * 4) + (isSourceOrdered ? 1 : 0) + (isLong && isSourceOrdered ? 2 : 0)
+    let isMixed = part.assignment.path.count > 1 && isSourceOrdered || !mapping.uniqueBy.isEmpty
+    let way = part.end * 4 + (isMixed ? 2 : 0) + (isSourceOrdered ? 1 : 0)
     if isFirst { try clear(object, end: part.end, of: link) }
     for lookup in part.assignment.lookups {
       var targets: [Target] = []
@@ -160,13 +160,12 @@ extension Verification {
       try checkTargets(side, table: table, column: column, entityColumn: entityColumn)
       if let orderColumn {
         let owner = link.ends.count == 2 ? link.ends[1 - end] : side
-        try compareOrder(
-          owner, ownersFirst: end == 1, sql: (table, column, "Z_PK", orderColumn), end: 1 - end)
+        try compareOrder(owner, sql: (table, column, "Z_PK", orderColumn), end: 1 - end)
       }
     case .join(let join, let subject, let object, let order):
       if end == 0 { try compareJoin(link, side: side, join: join, subject: subject, object: object) }
       if let order {
-        try compareOrder(side, ownersFirst: end == 0, sql: (join.name, subject, object, order), end: end)
+        try compareOrder(side, sql: (join.name, subject, object, order), end: end)
       }
     case .inverse, .none: break
     }
@@ -266,7 +265,7 @@ extension Verification {
   ///
   /// - Parameter end: The end whose objects own the order: 0 for the places `pa`.
   private func compareOrder(
-    _ owner: VerifiedLink.End, ownersFirst: Bool, sql: (table: String, owner: String, member: String, order: String),
+    _ owner: VerifiedLink.End, sql: (table: String, owner: String, member: String, order: String),
     end: Int
   ) throws {
     let names = [sql.owner, sql.order, sql.member].map(StoreSchema.identifier)

@@ -53,6 +53,8 @@ extension Verification {
       } catch let error as ExpressionError {
         found.append(
           (attribute.name, "its value cannot be computed from p\(object.key) of the source: \(error.message)"))
+      } catch let error as GodwitError where error.code == .dataWrong {
+        found.append((attribute.name, error.message))
       }
     }
     return found

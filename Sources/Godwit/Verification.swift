@@ -83,10 +83,17 @@ final class Verification {
   // MARK: Findings
 
   func find(
-    _ kind: VerificationReport.Finding.Kind, _ entity: String? = nil, key: Int64? = nil, property: String? = nil,
+    _ kind: VerificationReport.Finding.Kind, _ entity: String, key: Int64? = nil, property: String? = nil,
     _ message: String
   ) {
     report.add(.init(kind, entity: entity, key: key, property: property, message: message))
+  }
+
+  /// A finding that concerns no entity of the destination.
+  func find(
+    _ kind: VerificationReport.Finding.Kind, key: Int64? = nil, property: String? = nil, _ message: String
+  ) {
+    report.add(.init(kind, key: key, property: property, message: message))
   }
 
   // MARK: Statements

@@ -1,5 +1,5 @@
 import Foundation
-public import GodwitModel
+import GodwitModel
 import GodwitStore
 
 /// Proves a finished destination against its source, object by object, without the code that made it.

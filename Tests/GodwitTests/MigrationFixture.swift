@@ -2,6 +2,7 @@ import Foundation
 import GodwitModel
 import GodwitStore
 import TestSupport
+import Testing
 
 @testable import Godwit
 
@@ -47,8 +48,16 @@ final class MigrationFixture {
     }
   }
 
+  /// Runs the job, and proves the result with the code that did not make it.
   @discardableResult
-  func run() throws -> MigrationSummary { try MigrationManager(job).run() }
+  func run() throws -> MigrationSummary {
+    let summary = try MigrationManager(job).run()
+    if summary.outcome == .finished {
+      let report = try Verifier(job: job).run()
+      #expect(report.isClean, "\(report)")
+    }
+    return summary
+  }
 
   /// Rows of the destination as text, columns joined by `|`.
   func rows(_ sql: String) throws -> [String] {

@@ -1,0 +1,298 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// A school before: pupils in classes, with teachers, clubs and lockers.
+private func before() -> [EntityDescription] {
+  [
+    .make("Class", ["name": .string], [.toMany("pupils", "Pupil", inverse: "class", ordered: true)]),
+    .make("Club", ["name": .string], [.toMany("members", "Pupil", inverse: "clubs")]),
+    .make("Locker", ["number": .integer32], [.toOne("pupil", "Pupil", inverse: "locker")]),
+    .make(
+      "Pupil", ["name": .string, "age": .integer16, "house": .string, "born": .date],
+      [
+        .toOne("class", "Class", inverse: "pupils"), .toMany("clubs", "Club", inverse: "members", ordered: true),
+        .toOne("locker", "Locker", inverse: "pupil"),
+      ]),
+    .make("Guest", ["name": .string]),
+    .make("Visit", ["day": .date]),
+  ]
+}
+
+/// After: pupils of two kinds and guests in one table, houses as objects of their own.
+private func after() throws -> [EntityDescription] {
+  var name = AttributeDescription(name: "name", type: .string, isOptional: false)
+  name.maximumLength = 40
+  var born = AttributeDescription(name: "born", type: .date)
+  born.minimumValue = .date(-5_000_000)
+  var person = EntityDescription(name: "Person", isAbstract: true, attributes: [name, born])
+  person.fetchIndexes = [
+    FetchIndexDescription(
+      name: "byName",
+      elements: [.init(propertyName: "name", expressionText: nil, isRTree: false, isAscending: true)])
+  ]
+  var house = EntityDescription.make("House", ["name": .string], [.toMany("pupils", "Junior", inverse: "house")])
+  house.uniquenessConstraints = [["name"]]
+  var months = AttributeDescription(name: "months", type: .integer32)
+  months.maximumValue = .integer(300)
+  var level = AttributeDescription(name: "level", type: .string)
+  level.defaultValue = .init("new")
+  level.regularExpression = "[a-z]+"
+  var pupil = EntityDescription(name: "Junior", superentityName: "Person", attributes: [months, level])
+  pupil.relationships = [
+    .toOne("class", "Class", inverse: "pupils"), .toMany("clubs", "Club", inverse: "members", ordered: true),
+    .toOne("house", "House", inverse: "pupils"), .toOne("locker", "Locker", inverse: "pupil"),
+  ]
+  return [
+    .make("Class", ["name": .string], [.toMany("pupils", "Junior", inverse: "class", ordered: true)]),
+    .make("Club", ["name": .string], [.toMany("members", "Junior", inverse: "clubs")]),
+    house, pupil, person,
+    .make("Locker", ["number": .integer32], [.toOne("pupil", "Person", inverse: nil)]),
+    .make("Senior", parent: "Junior", ["credits": .double]),
+    .make("Visitor", parent: "Person", ["greeting": .string]),
+  ].map { entity in
+    guard entity.name == "Locker" else { return entity }
+    var locker = entity
+    locker.relationships = [.toOne("pupil", "Junior", inverse: "locker")]
+    return locker
+  }
+}
+
+private func school() throws -> MigrationFixture {
+  let fixture = try MigrationFixture(before(), to: after())
+  try fixture.build { store in
+    for key in Int64(1)...3 {
+      try store.insert("Class", key: key, attributes: ["name": .init("class \(key)")], relationships: [:])
+      try store.insert("Club", key: key * 7, attributes: ["name": .init("club \(key)")], relationships: [:])
+    }
+    for key in Int64(1)...12 {
+      try store.insert(
+        "Pupil", key: key * 2,
+        attributes: [
+          "name": .init("pupil \(key)"), "age": key == 11 ? .null : .integer(key + 5),
+          "house": key == 4 ? .null : .init("house \(key % 3)"), "born": .date(Double(key) * 100.5),
+        ],
+        relationships: [
+          "class": [key % 3 + 1], "clubs": key % 2 == 0 ? [14, 7] : key % 3 == 0 ? [21] : [],
+          "locker": key < 6 ? [key] : [],
+        ])
+    }
+    for key in Int64(1)...6 { try store.insert("Locker", key: key, attributes: ["number": .integer(key)], relationships: [:]) }
+    for key in Int64(3)...8 { try store.insert("Guest", key: key, attributes: ["name": .init("guest \(key)")], relationships: [:]) }
+    for key in Int64(1)...5 { try store.insert("Visit", key: key, attributes: [:], relationships: [:]) }
+  }
+  let pupil = ["name": "$source.name", "born": "$source.born", "months": "$source.age * 12"]
+  let links: [String: RelationshipMapping.Value] = [
+    "class": .sourceRelationship("class"), "clubs": .sourceRelationship("clubs"),
+    "house": .mapping("PupilToHouse", keyPath: []), "locker": .mapping("LockerToLocker", keyPath: ["locker"]),
+  ]
+  fixture.mappings = [
+    try .make("Class", "Class", kind: .copy), try .make("Club", "Club", attributes: ["name": "$source.name"]),
+    try .make("Locker", "Locker", kind: .copy),
+    try .make("Pupil", "Junior", filter: "age < 12", attributes: pupil, relationships: links),
+    try .make("Pupil", "Senior", filter: "age >= 12", attributes: pupil.merging(["credits": "$source.age / 4.0"]) { a, _ in a }, relationships: links),
+    try .make("Pupil", "House", filter: "house != nil", uniqueBy: ["name"], attributes: ["name": "$source.house"]),
+    try .make("Guest", "Visitor", attributes: ["name": "uppercase($source.name)", "greeting": "\"hello\""]),
+  ]
+  return fixture
+}
+
+@Suite struct VerifierTests {
+  @Test func `a migrated store is clean, and the report counts what was looked at`() throws {
+    let fixture = try school()
+    try MigrationManager(fixture.job).run()
+    var shares: [Double] = []
+    let report = try Verifier(job: fixture.job).run { shares.append($0) }
+    #expect(report.isClean, "\(report)")
+    func count(_ name: String) -> Int64? { report.checks.first { $0.name == name }?.count }
+    #expect(count("objects of Junior") == 6 && count("objects of Senior") == 5 && count("objects of Visitor") == 6)
+    #expect(count("objects of House") == 3)
+    #expect(count("source objects of Pupil that mappings take") == 12)
+    #expect(count("source objects of Guest that no filter lets through") == 0)
+    #expect(count("source objects dropped with entity Visit") == 5)
+    #expect(count("links of Class.pupils") ?? count("links of Junior.class") == 11)
+    #expect(count("places in Class.pupils") == 11)
+    #expect(shares.first == 0 && shares.last == 1 && shares == shares.sorted())
+    #expect(report.checks.allSatisfy { !$0.name.hasPrefix("not proved") }, "\(report)")
+    let copy = try JSONDecoder().decode(VerificationReport.self, from: JSONEncoder().encode(report))
+    #expect(copy.checks == report.checks)
+  }
+
+  struct Damage: Sendable, CustomTestStringConvertible {
+    var name: String
+    var sql: [String]
+    var kind: VerificationReport.Finding.Kind
+    var entity: String?
+    var key: Int64?
+    var property: String?
+    /// A word of the message.
+    var word = ""
+    var testDescription: String { name }
+  }
+
+  static let damages: [Damage] = [
+    .init(name: "a changed value", sql: ["UPDATE ZPERSON SET ZNAME = 'secret' WHERE Z_PK = 6"], kind: .value, entity: "Junior", key: 6, property: "name"),
+    .init(name: "a computed value off by one", sql: ["UPDATE ZPERSON SET ZMONTHS = ZMONTHS + 1 WHERE Z_PK = 4"], kind: .value, entity: "Junior", key: 4, property: "months"),
+    .init(name: "a default lost", sql: ["UPDATE ZPERSON SET ZLEVEL = NULL WHERE Z_PK = 24"], kind: .value, entity: "Senior", key: 24, property: "level"),
+    .init(name: "a date as text", sql: ["UPDATE ZPERSON SET ZBORN = 'x' WHERE Z_PK = 2"], kind: .value, entity: "Junior", key: 2, property: "born"),
+    .init(name: "a value of another entity's column", sql: ["UPDATE ZPERSON SET ZGREETING = 'x' WHERE Z_PK = 2"], kind: .value, entity: "Junior", key: 2, word: "ZGREETING"),
+    .init(name: "a lost object", sql: ["DELETE FROM ZCLUB WHERE Z_PK = 21"], kind: .missingObject, entity: "Club", key: 21),
+    .init(name: "the last object lost", sql: ["DELETE FROM ZPERSON WHERE Z_PK = (SELECT MAX(Z_PK) FROM ZPERSON)"], kind: .missingObject, entity: "Visitor", key: 30),
+    .init(name: "the first of a moved group lost", sql: ["DELETE FROM ZPERSON WHERE ZNAME = 'GUEST 3'"], kind: .missingObject, entity: "Visitor", key: 25),
+    .init(name: "an extra object", sql: ["INSERT INTO ZCLASS (Z_PK, Z_ENT, Z_OPT) VALUES (0, 1, 1)"], kind: .extraObject, entity: "Class", key: 0),
+    .init(name: "swapped keys", sql: ["UPDATE ZPERSON SET ZCLASS = 1 WHERE Z_PK = 4"], kind: .extraLink, entity: "Junior", key: 4, property: "class"),
+    .init(name: "a lost to-one", sql: ["UPDATE ZPERSON SET ZHOUSE = NULL WHERE Z_PK = 10"], kind: .missingLink, entity: "Junior", key: 10, property: "house"),
+    .init(name: "a dangling key", sql: ["UPDATE ZPERSON SET ZCLASS = 99 WHERE Z_PK = 4"], kind: .danglingLink, entity: "Junior", key: 4, property: "class"),
+    .init(name: "one side of a one-to-one", sql: ["UPDATE ZLOCKER SET ZPUPIL = NULL WHERE Z_PK = 3"], kind: .missingLink, entity: "Locker", key: 3, property: "pupil"),
+    .init(name: "a wrong entity column", sql: ["UPDATE ZLOCKER SET Z4_PUPIL = 1 WHERE Z_PK = 3"], kind: .danglingLink, entity: "Locker", key: 3, property: "pupil", word: "Z_ENT"),
+    .init(name: "a wrong Z_ENT", sql: ["UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Senior') WHERE Z_PK = 4"], kind: .entity, entity: "Junior", key: 4),
+    .init(name: "an abstract Z_ENT", sql: ["UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person') WHERE Z_PK = 4"], kind: .entity, entity: "Person", key: 4, word: "abstract"),
+    .init(name: "an unknown Z_ENT", sql: ["UPDATE ZPERSON SET Z_ENT = 99 WHERE Z_PK = 4"], kind: .entity, entity: "Person", key: 4),
+    .init(name: "Z_OPT changed", sql: ["UPDATE ZCLASS SET Z_OPT = 2 WHERE Z_PK = 2"], kind: .entity, entity: "Class", key: 2, word: "Z_OPT"),
+    .init(name: "a counter too small", sql: ["UPDATE Z_PRIMARYKEY SET Z_MAX = 5 WHERE Z_NAME = 'Person'"], kind: .counter, entity: "Person"),
+    .init(name: "an entity number moved", sql: ["UPDATE Z_PRIMARYKEY SET Z_NAME = 'Other' WHERE Z_NAME = 'Locker'"], kind: .counter, entity: "Locker"),
+    .init(name: "a lost join row", sql: ["DELETE FROM $join WHERE rowid = (SELECT MIN(rowid) FROM $join)"], kind: .missingLink, entity: "Club", property: "members"),
+    .init(name: "an extra join row", sql: ["INSERT INTO $join ($club, $pupil, $order) VALUES (21, 4, 9000)"], kind: .extraLink, entity: "Club", key: 21, property: "members"),
+    .init(name: "a join row that leads nowhere", sql: ["INSERT INTO $join ($club, $pupil, $order) VALUES (21, 400, 9000)"], kind: .danglingLink, property: "members"),
+    .init(name: "join order turned round", sql: ["UPDATE $join SET $order = 90000 - $order WHERE $pupil = 4"], kind: .order, entity: "Junior", key: 4, property: "clubs"),
+    .init(name: "places turned round", sql: ["UPDATE ZPERSON SET Z_FOK_CLASS = 90000 - Z_FOK_CLASS WHERE ZCLASS = 2"], kind: .order, entity: "Class", key: 2, property: "pupils"),
+    .init(name: "two objects in one place", sql: ["UPDATE ZPERSON SET Z_FOK_CLASS = 2048 WHERE ZCLASS = 2"], kind: .order, entity: "Class", key: 2, property: "pupils", word: "after"),
+    .init(name: "a missing index", sql: ["DROP INDEX Z_Person_byName"], kind: .schema, word: "Z_Person_byName"),
+    .init(name: "an extra column", sql: ["ALTER TABLE ZCLUB ADD COLUMN ZMORE INTEGER"], kind: .schema, word: "ZCLUB"),
+    .init(name: "a table left behind", sql: ["CREATE TABLE godwit_chunk (id INTEGER)"], kind: .schema, word: "godwit_chunk"),
+    .init(name: "another identifier", sql: ["UPDATE Z_METADATA SET Z_UUID = 'X'"], kind: .metadata, property: "Z_UUID"),
+    .init(name: "keys off by one", sql: ["UPDATE ZCLUB SET Z_PK = 22 WHERE Z_PK = 21"], kind: .missingObject, entity: "Club", key: 21),
+    .init(name: "a moved group off by one", sql: ["UPDATE ZPERSON SET Z_PK = Z_PK + 1000 WHERE Z_PK > 24", "UPDATE ZPERSON SET Z_PK = Z_PK - 999 WHERE Z_PK > 1000"], kind: .counter, entity: "Person"),
+    .init(name: "a limit broken", sql: ["UPDATE ZPERSON SET ZMONTHS = 301 WHERE Z_PK = 4"], kind: .invalid, entity: "Junior", key: 4, property: "months"),
+    .init(name: "a pattern broken", sql: ["UPDATE ZPERSON SET ZLEVEL = 'NEW' WHERE Z_PK = 4"], kind: .invalid, entity: "Junior", key: 4, property: "level"),
+    .init(name: "a required value lost", sql: ["UPDATE ZPERSON SET ZNAME = NULL WHERE Z_PK = 4"], kind: .invalid, entity: "Junior", key: 4, property: "name"),
+    .init(name: "a duplicate under a constraint", sql: ["DROP INDEX Z_House_UNIQUE_name", "UPDATE ZHOUSE SET ZNAME = 'house 1'"], kind: .invalid, entity: "House", property: "name"),
+  ]
+
+  @Test(arguments: damages) func `damage is found where it is`(damage: Damage) throws {
+    let fixture = try school()
+    try MigrationManager(fixture.job).run()
+    guard
+      case .join(let join, let club, let pupil, _) = StoreSchema(model: fixture.destination).storage(of: "members", in: "Club"),
+      case .join(_, _, _, let order?) = StoreSchema(model: fixture.destination).storage(of: "clubs", in: "Junior")
+    else {
+      Issue.record("no join table")
+      return
+    }
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    for sql in damage.sql {
+      try connection.execute(
+        sql.replacing("$join", with: join.name).replacing("$club", with: club).replacing("$pupil", with: pupil)
+          .replacing("$order", with: order))
+      if !sql.hasPrefix("DROP"), !sql.hasPrefix("CREATE"), !sql.hasPrefix("ALTER") { #expect(connection.changes > 0) }
+    }
+    try connection.close()
+    let report = try Verifier(job: fixture.job).run()
+    #expect(
+      report.findings.contains {
+        $0.kind == damage.kind && (damage.entity == nil || $0.entity == damage.entity)
+          && (damage.key == nil || $0.key == damage.key) && (damage.property == nil || $0.property == damage.property)
+          && $0.message.contains(damage.word)
+      }, "\(report)")
+    #expect(report.totalFindings <= 8, "one damage makes a storm: \(report)")
+    #expect(!"\(report)".contains("secret"))
+  }
+
+  @Test func `changed metadata is found key by key`() throws {
+    let fixture = try school()
+    try MigrationManager(fixture.job).run()
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    var metadata = try StoreMetadata(reading: connection, schema: "main", path: "")
+    var hashes = metadata.versionHashes
+    hashes["Club"] = Array(repeating: 7, count: 32)
+    metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
+    metadata.values[StoreMetadata.Key.digest] = .string("x")
+    metadata.values[MigrationManager.jobsKey] = nil
+    metadata.values["Theirs"] = .string("x")
+    try metadata.write(to: connection)
+    try connection.close()
+    let report = try Verifier(job: fixture.job).run()
+    #expect(report.findings.map { $0.entity ?? $0.property ?? "" } == ["Club", StoreMetadata.Key.digest, "Theirs", MigrationManager.jobsKey])
+    #expect(report.findings.allSatisfy { $0.kind == .metadata })
+  }
+
+  @Test func `application keys and counters of the source must be kept`() throws {
+    let fixture = try school()
+    var metadata = StoreMetadata(model: fixture.source)
+    metadata.values["Mine"] = .integer(5)
+    let connection = try StoreConnection(path: fixture.sourcePath)
+    try metadata.write(to: connection)
+    try connection.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = 500 WHERE Z_NAME = 'Pupil'")
+    try connection.close()
+    try MigrationManager(fixture.job).run()
+    #expect(try Verifier(job: fixture.job).run().isClean)
+    let made = try StoreConnection(path: fixture.destinationPath)
+    var changed = try StoreMetadata(reading: made, schema: "main", path: "")
+    changed.values["Mine"] = nil
+    try changed.write(to: made)
+    try made.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = 400 WHERE Z_NAME = 'Person'")
+    try made.close()
+    let report = try Verifier(job: fixture.job).run()
+    #expect(report.findings.map(\.kind) == [.metadata, .counter])
+    #expect(report.findings.first?.property == "Mine")
+  }
+
+  @Test func `only the first findings are kept, all are counted`() throws {
+    let entities: [EntityDescription] = [.make("Item", ["size": .integer32])]
+    let fixture = try MigrationFixture(entities, to: entities)
+    try fixture.build { store in
+      for key in Int64(1)...250 { try store.insert("Item", key: key, attributes: ["size": .integer(key)]) }
+    }
+    fixture.mappings = [try .make("Item", "Item", kind: .copy)]
+    try MigrationManager(fixture.job).run()
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    try connection.execute("UPDATE ZITEM SET ZSIZE = ZSIZE + 1")
+    try connection.close()
+    let report = try Verifier(job: fixture.job).run()
+    #expect(report.totalFindings == 250 && report.findings.count == VerificationReport.findingLimit)
+    #expect("\(report)".contains("and 150 more"))
+  }
+
+  @Test func `a value of now is left out and counted, everything beside it is proved`() throws {
+    let fixture = try MigrationFixture(
+      [.make("Item", ["size": .integer32])], to: [.make("Item", ["size": .integer32, "at": .date])])
+    try fixture.build { store in try store.insert("Item", attributes: ["size": .integer(1)]) }
+    fixture.mappings = [try .make("Item", "Item", attributes: ["size": "$source.size", "at": "now()"])]
+    try MigrationManager(fixture.job).run()
+    let report = try Verifier(job: fixture.job).run()
+    #expect(report.isClean)
+    #expect(report.checks.contains { $0.name == "not proved: attributes of mapping 'ItemToItem'" && $0.count == 1 })
+  }
+
+  @Test func `without a finished destination there is nothing to verify`() throws {
+    let fixture = try school()
+    let missing = try #require(throws: GodwitError.self) { _ = try Verifier(job: fixture.job).run() }
+    #expect(missing.code == .missingInput)
+    try fixture.run()
+    try FileManager.default.createDirectory(atPath: fixture.destinationPath + ".godwit", withIntermediateDirectories: true)
+    let unfinished = try #require(throws: GodwitError.self) { _ = try Verifier(job: fixture.job).run() }
+    #expect(unfinished.code == .missingInput && unfinished.message.contains("unfinished"))
+  }
+
+  @Test func `neither store changes and nothing appears beside them`() throws {
+    let fixture = try school()
+    try MigrationManager(fixture.job).run()
+    func state() throws -> [String: Data] {
+      var state: [String: Data] = [:]
+      for path in [fixture.sourcePath, fixture.destinationPath] {
+        let folder = (path as NSString).deletingLastPathComponent
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+          state[folder + "/" + name] = FileManager.default.contents(atPath: folder + "/" + name)
+        }
+      }
+      return state
+    }
+    let earlier = try state()
+    #expect(try Verifier(job: fixture.job).run().isClean)
+    #expect(try state() == earlier)
+  }
+}
