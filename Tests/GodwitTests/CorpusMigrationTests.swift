@@ -40,7 +40,8 @@ struct CorpusMigrationTests {
     var first: StoreDump?
     for size in chunkSizes {
       let job = try MigrationJob(
-        copying: store, into: folder, from: source, to: destination, mappings: mappings, chunkRows: size, run: "\(size)")
+        copying: store, into: folder, from: source, to: destination, mappings: mappings, chunkRows: size, run: "\(size)"
+      )
       let finished = try FinishedMigration(running: job)
       let dump = try StoreDump(job.destinationPath)
       if let first {
