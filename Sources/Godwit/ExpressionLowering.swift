@@ -169,12 +169,16 @@ struct ExpressionLowering {
       ReadingSite(
         entityName: row.entityName, propertyName: attribute.name, expected: attribute.type.phrase, cause: text,
         action: "evaluate"))
-    return Self.checked(sql, classes: attribute.type.storageClasses, site: site, key: "\(row.alias).Z_PK")
+    // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
+    let value = attribute.type == .decimal ? "nullif(\(sql), 'NaN')" : sql
+    return Self.checked(value, type: attribute.type, site: site, key: "\(row.alias).Z_PK")
   }
 
-  static func checked(_ sql: String, classes: [String], site: Int, key: String) -> String {
-    let allowed = (classes + ["null"]).map { "'\($0)'" }.joined(separator: ",")
-    return "(CASE WHEN typeof(\(sql)) IN (\(allowed)) THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
+  static func checked(_ sql: String, type: AttributeType, site: Int, key: String) -> String {
+    let allowed = (type.storageClasses + ["null"]).map { "'\($0)'" }.joined(separator: ",")
+    let exception = type == .decimal ? " OR \(sql) = 'NaN'" : ""
+    return
+      "(CASE WHEN typeof(\(sql)) IN (\(allowed))\(exception) THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
   }
 
   private func arithmetic(

@@ -83,9 +83,13 @@ public struct MigrationManager: Sendable {
   private func openLedger() throws -> Ledger? {
     let path = WorkFolder.path(forDestination: job.destinationPath) + "/store.sqlite"
     guard FileManager.default.fileExists(atPath: path) else { return nil }
-    // Attached read-only, so that looking never writes: a running or killed job keeps its journal.
-    let connection = try StoreConnection(path: nil)
-    try connection.attachSource(try StoreFiles(path: path))
+    // Looking never writes. A run may be at work; one that was killed may have left a journal, which is
+    // rolled back in a copy.
+    var connection = try StoreConnection(path: nil)
+    do { try connection.attachShared(path: path) } catch {
+      connection = try StoreConnection(path: nil)
+      try connection.attachSource(try StoreFiles(path: path))
+    }
     guard try connection.integer("SELECT COUNT(*) FROM source.sqlite_master WHERE name = 'godwit_ledger'") == 1 else {
       return nil
     }
@@ -263,6 +267,8 @@ public struct MigrationManager: Sendable {
     try connection.execute("PRAGMA synchronous = NORMAL")
     try connection.execute("PRAGMA secure_delete = OFF")
     try connection.execute("PRAGMA temp_store = FILE")
+    // `status` may be reading the ledger when a chunk commits.
+    try connection.execute("PRAGMA busy_timeout = 30000")
   }
 
   private func writeEntityNumbers(_ schema: StoreSchema, _ connection: StoreConnection) throws {

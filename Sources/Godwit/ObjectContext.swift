@@ -119,31 +119,11 @@ struct StoredObject: EvaluatedObject {
   }
 
   private func value(of stored: SQLValue, as attribute: AttributeDescription) throws -> AttributeValue {
-    func wrong(_ found: String) -> GodwitError {
-      GodwitError(
+    do { return try AttributeValue(decoding: stored, as: attribute) } catch {
+      throw GodwitError(
         .dataWrong,
-        "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(found)",
+        "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(stored.kind)",
         remedy: "repair the source and run the same command")
-    }
-    switch (stored, attribute.type) {
-    case (.null, _): return .null
-    case (.integer(let number), .boolean): return .boolean(number != 0)
-    case (.integer(let number), .integer16), (.integer(let number), .integer32), (.integer(let number), .integer64):
-      return .integer(number)
-    case (.integer(let number), .date): return .date(Double(number))
-    case (.integer(let number), .double), (.integer(let number), .float), (.integer(let number), .decimal):
-      return .double(Double(number))
-    case (.real(let number), .date): return .date(number)
-    case (.real(let number), .double), (.real(let number), .float), (.real(let number), .decimal): return .double(number)
-    case (.text(let bytes), .string): return .string(Text(utf8: bytes))
-    case (.text(let bytes), .uri): return .uri(Text(utf8: bytes))
-    case (.blob(let bytes), .uuid):
-      guard bytes.count == 16 else { throw wrong("bytes of another length") }
-      return .uuid(bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
-    case (.blob(let bytes), .binary), (.blob(let bytes), .transformable): return .data(bytes)
-    case (.text, _): throw wrong("text")
-    case (.blob, _): throw wrong("bytes")
-    case (.integer, _), (.real, _): throw wrong("a number")
     }
   }
 }

@@ -66,7 +66,7 @@ extension StepProgram {
       }
       let builder = StatementBuilder()
       func literal(_ value: AttributeValue) -> String? {
-        switch SQLValue(storing: value, in: attribute) {
+        switch try? SQLValue(encoding: value, as: attribute) {
         case .integer(let number): return builder.bind(.integer(number))
         case .real(let number): return number.isFinite ? "\(number)" : nil
         default: return nil

@@ -82,7 +82,7 @@ struct StepProgram {
         guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
           throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
         }
-        return value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+        return try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
       }
       columns += ", godwit_identity(\(values.joined(separator: ", ")))"
     }
@@ -108,7 +108,7 @@ struct StepProgram {
       guard let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name) else { continue }
       if source == .modelDefault, attribute.defaultValue.isNull { continue }
       columns.append(column)
-      values.append(value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
+      values.append(try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
     }
     for column in try foreignKeys(of: mapping, association: association) {
       columns.append(column.name)
@@ -142,10 +142,10 @@ struct StepProgram {
   private func value(
     of attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
     in mapping: ResolvedEntityMapping, builder: StatementBuilder, reasons: inout [String]
-  ) -> String {
+  ) throws -> String {
     switch source {
     case .modelDefault:
-      return builder.bind(SQLValue(storing: attribute.defaultValue, in: attribute))
+      return builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))
     case .copy(let name):
       guard let column = sourceSchema.column(of: name, in: mapping.source.name) else { return "NULL" }
       let sql = "s.\(quoted(column))"
@@ -153,7 +153,7 @@ struct StepProgram {
         ReadingSite(
           entityName: mapping.source.name, propertyName: name, expected: attribute.type.phrase, cause: nil,
           action: "evaluate"))
-      let plain = ExpressionLowering.checked(sql, classes: attribute.type.storageClasses, site: site, key: "s.Z_PK")
+      let plain = ExpressionLowering.checked(sql, type: attribute.type, site: site, key: "s.Z_PK")
       guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return plain }
       return
         "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
@@ -282,26 +282,5 @@ struct StepProgram {
       }
     }
     return chain
-  }
-}
-
-extension SQLValue {
-  /// A value as the column of an attribute stores it.
-  init(storing value: AttributeValue, in attribute: AttributeDescription) {
-    switch value {
-    case .null: self = .null
-    case .boolean(let flag): self = .integer(flag ? 1 : 0)
-    case .integer(let number):
-      self = attribute.type == .double || attribute.type == .float ? .real(Double(number)) : .integer(number)
-    case .double(let number): self = .real(number)
-    case .decimal(let number):
-      let double = NSDecimalNumber(decimal: number).doubleValue
-      self = Int64(exactly: double).map { .integer($0) } ?? .real(double)
-    case .date(let seconds): self = .real(seconds)
-    case .string(let text), .uri(let text): self = .text(text.utf8)
-    case .data(let bytes):
-      self = .blob(attribute.allowsExternalBinaryDataStorage && attribute.type == .binary ? [1] + bytes : bytes)
-    case .uuid(let uuid): self = withUnsafeBytes(of: uuid.uuid) { .blob(Array($0)) }
-    }
   }
 }

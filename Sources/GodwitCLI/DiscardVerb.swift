@@ -10,7 +10,7 @@ struct DiscardVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     // Models and mappings are not read: a job whose mapping is broken can be discarded too.
-    let destination = try job.loader(in: session).destinationPath()
+    let destination = try job.loader(in: session).destination()
     let isRemoved = try MigrationManager.discard(destination: destination)
     session.output.write(
       isRemoved

@@ -17,19 +17,10 @@ struct JobLoader {
     self.logger = logger
   }
 
-  /// Where the new store goes, without a look at source, models or mappings.
-  func destinationPath() throws -> String {
-    switch manifest.destination {
-    case .file(let path): path.resolved
-    case .inPlace: throw unsupported("in-place", try: "give a 'destination'")
-    }
-  }
-
   /// The job, with all that it names read and checked as far as can be without reading rows.
   func job() throws -> MigrationJob {
     try refuseUnsupported()
-    let destination = try destinationPath()
-    try refuseSameFile(manifest.source.resolved, destination)
+    let destination = try destination()
     let versions = try ModelVersions(manifest.models)
     logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
     let metadata = try StoreMetadata(readingStoreAt: manifest.source.resolved)
@@ -38,7 +29,7 @@ struct JobLoader {
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
     return MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
-      destinationModel: target, mappingModels: try mappings(), chunkRows: manifest.chunkRows,
+      destinationModel: target, mappingModels: try mappings(), chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(), memory: manifest.memory)
   }
 
@@ -51,7 +42,7 @@ struct JobLoader {
       guard !hasHashes else {
         throw GodwitError(
           .configuration,
-          "cannot assume the source model '\(assumed.text)': the store '\(path)' says which model it has",
+          "cannot assume the source model '\(assumed.value)': the store '\(path)' says which model it has",
           location: assumed.location, remedy: "remove 'assume-source-model'")
       }
       return try versions.model(named: assumed, key: "assume-source-model")
@@ -86,7 +77,7 @@ struct JobLoader {
 
   private func chunkPredicates() throws -> [String: [ParsedPredicate]] {
     var all: [String: [ParsedPredicate]] = [:]
-    for (name, texts) in manifest.chunksBy {
+    for (name, texts) in manifest.chunks.by {
       all[name] = try texts.map { text in
         do throws(ExpressionError) {
           return ParsedPredicate(try Predicate(parsing: text.text), source: text)
@@ -94,22 +85,5 @@ struct JobLoader {
       }
     }
     return all
-  }
-
-  // MARK: Source and destination
-
-  private func refuseSameFile(_ source: String, _ destination: String) throws {
-    func real(_ path: String) -> String { URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL.path }
-    func number(_ path: String) -> [Int]? {
-      guard let facts = try? FileManager.default.attributesOfItem(atPath: real(path)),
-        let file = facts[.systemFileNumber] as? Int, let volume = facts[.systemNumber] as? Int
-      else { return nil }
-      return [volume, file]
-    }
-    let numbers = number(source)
-    guard real(source) == real(destination) || (numbers != nil && numbers == number(destination)) else { return }
-    throw GodwitError(
-      .configuration, "cannot migrate '\(source)': source and destination are the same file",
-      remedy: "name another destination", safe: "nothing was written")
   }
 }

@@ -47,21 +47,22 @@ struct ModelVersions {
   // MARK: By name
 
   /// - Throws: 78 when the name is unknown, or belongs to several models that differ.
-  func model(named name: SourceText, key: String) throws -> ManagedObjectModel {
-    let found = models.filter { $0.model.name == name.text }
+  func model(named name: Located<String>, key: String) throws -> ManagedObjectModel {
+    let found = models.filter { $0.model.name == name.value }
     guard let first = found.first else {
       let names = models.map(\.model.name)
       throw GodwitError(
         .configuration,
-        "cannot use \(key) '\(name.text)': no model has this name" + Spelling.suggestion(for: name.text, among: names),
+        "cannot use \(key) '\(name.value)': no model has this name"
+          + Spelling.suggestion(for: name.value, among: names),
         location: name.location, cause: "the models are " + names.map { "'\($0)'" }.joined(separator: ", "),
         remedy: "correct '\(key)', or list the model under 'models'")
     }
     if let other = found.first(where: { $0.model != first.model }) {
       throw GodwitError(
         .configuration,
-        "cannot use \(key) '\(name.text)': '\(first.bundle)' and '\(other.bundle)' both have a version of this name",
-        location: name.location, remedy: "list one of them as 'PATH#\(name.text)'")
+        "cannot use \(key) '\(name.value)': '\(first.bundle)' and '\(other.bundle)' both have a version of this name",
+        location: name.location, remedy: "list one of them as 'PATH#\(name.value)'")
     }
     return first.model
   }

@@ -41,6 +41,17 @@ extension StoreConnection {
     }
   }
 
+  /// Attaches a store of our own that another process may be writing: read-only, with SQLite's ordinary
+  /// locks, waiting up to five seconds for a commit to end.
+  ///
+  /// - Throws: SQLite's errors as `StoreConnection` maps them; `.permission` when a killed writer left a
+  ///   journal that must be rolled back first.
+  public func attachShared(path given: String) throws {
+    try execute("PRAGMA busy_timeout = 5000")
+    let path = URL(filePath: given).standardizedFileURL.path
+    try attach(StoreFiles.uri(path: path, query: "mode=ro"))
+  }
+
   /// Detaches the source.
   public func detachSource() throws { try execute("DETACH \(Self.sourceSchema)") }
 

@@ -128,7 +128,13 @@ import GodwitStore
           ])
       ])
     try? FileManager.default.removeItem(atPath: file + ".out")
-    let summary = try MigrationManager(job).run()
+    var stage = ""
+    let start = Date()
+    let summary = try MigrationManager(job).run { progress in
+      guard progress.stage != stage else { return }
+      stage = progress.stage
+      print("  \(String(format: "%.2f", Date().timeIntervalSince(start))) s \(stage) \(progress.name)")
+    }
     print("\(summary.objects) objects, \(summary.seconds) s in the run")
   }
 

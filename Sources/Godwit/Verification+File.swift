@@ -1,0 +1,166 @@
+import GodwitModel
+import GodwitStore
+
+extension Verification {
+  /// What can be checked without looking at objects.
+  ///
+  /// - Returns: Whether the tables are there, so that their rows can be compared.
+  func checkFile() throws -> Bool {
+    try checkIntegrity()
+    try checkMetadata()
+    let isReadable = try checkSchema()
+    if isReadable { try checkNumbers() }
+    return isReadable
+  }
+
+  private func checkIntegrity() throws {
+    var lines: Int64 = 0
+    try destination.query("PRAGMA \(Self.attached).integrity_check") { row in
+      let text = row.string(0) ?? ""
+      if text != "ok" {
+        lines += 1
+        // SQLite's words name pages, rows and indexes, never values.
+        find(.file, text)
+      }
+      return lines < 100
+    }
+    report.count("files with SQLite's full check", 1)
+  }
+
+  // MARK: Schema
+
+  private struct Item: Hashable {
+    var type: String
+    var name: String
+  }
+
+  private func checkSchema() throws -> Bool {
+    var expected: [Item: String] = [:]
+    for table in destinationSchema.tables { expected[Item(type: "table", name: table.name)] = table.createStatement }
+    for join in destinationSchema.joinTables { expected[Item(type: "table", name: join.name)] = join.createStatement }
+    for index in destinationSchema.indexes { expected[Item(type: "index", name: index.name)] = index.sql }
+    for statement in destinationSchema.createStatements {
+      for name in ["Z_PRIMARYKEY", "Z_METADATA"] where statement.hasPrefix("CREATE TABLE \(name) ") {
+        expected[Item(type: "table", name: name)] = statement
+      }
+    }
+    var found: [Item: String] = [:]
+    try destination.query(
+      "SELECT type, name, sql FROM \(Self.attached).sqlite_master WHERE sql IS NOT NULL ORDER BY type, name"
+    ) { row in
+      found[Item(type: row.string(0) ?? "", name: row.string(1) ?? "")] = row.string(2)
+      return true
+    }
+    report.count("tables and indexes", Int64(expected.count))
+    var isReadable = true
+    for (item, sql) in expected.sorted(by: { ($0.key.type, $0.key.name) < ($1.key.type, $1.key.name) }) {
+      guard let present = found[item] else {
+        find(.schema, "\(item.type) '\(item.name)' is missing")
+        if item.type == "table" { isReadable = false }
+        continue
+      }
+      if present != sql {
+        find(.schema, "\(item.type) '\(item.name)' differs: expected '\(sql)', found '\(present)'")
+        if item.type == "table" { isReadable = false }
+      }
+    }
+    for item in found.keys.sorted(by: { ($0.type, $0.name) < ($1.type, $1.name) }) where expected[item] == nil {
+      // Core Data makes this one itself when it opens the store.
+      if item.name == "Z_MODELCACHE" { continue }
+      let what = item.name.hasPrefix("godwit_") ? "was left behind by the migration" : "is not of the model"
+      find(.schema, "\(item.type) '\(item.name)' \(what)")
+    }
+    return isReadable
+  }
+
+  // MARK: Metadata
+
+  private func checkMetadata() throws {
+    let made: StoreMetadata
+    do { made = try StoreMetadata(reading: destination, path: job.destinationPath) } catch let error as GodwitError {
+      return find(.metadata, error.message)
+    }
+    let before = try StoreMetadata(reading: source, path: job.sourcePath)
+    let model = job.destinationModel
+    let hashes = model.versionHashes.mapValues(\.bytes)
+    for name in Set(hashes.keys).union(made.versionHashes.keys).sorted() {
+      switch (hashes[name], made.versionHashes[name]) {
+      case (.some, nil): find(.metadata, name, "its version hash is missing")
+      case (nil, .some): find(.metadata, name, "it has a version hash, but the model has no such entity")
+      case (let expected, let found) where expected != found:
+        find(.metadata, name, "its version hash is not the model's")
+      default: break
+      }
+    }
+    report.count("version hashes", Int64(hashes.count))
+    func compare<T: Equatable>(_ key: String, _ found: T, _ expected: T) {
+      report.count("metadata keys", 1)
+      if found != expected { find(.metadata, property: key, "it is not what the model and the source say") }
+    }
+    compare(StoreMetadata.Key.digest, made.digest, model.versionHashesDigest)
+    compare(StoreMetadata.Key.checksum, made.checksum, model.versionChecksum)
+    compare(StoreMetadata.Key.versionIdentifiers, made.versionIdentifiers, model.versionIdentifiers)
+    compare(StoreMetadata.Key.hashesVersion, made.hashesVersion, 3)
+    compare(StoreMetadata.Key.storeType, made.values[StoreMetadata.Key.storeType]?.string, "SQLite")
+    compare("Z_UUID", made.uuid, before.uuid)
+    let jobs = MigrationManager.jobsKey
+    for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key }) where key != jobs {
+      compare(key, made.values[key], value)
+    }
+    for key in made.applicationValues.keys.sorted() where key != jobs && before.applicationValues[key] == nil {
+      find(.metadata, property: key, "the source has no such key")
+    }
+    let earlier = before.values[jobs]?.array?.count ?? 0
+    let named = made.values[jobs]?.array?.compactMap(\.string) ?? []
+    if named.count <= earlier { find(.metadata, property: jobs, "it does not name the job that made the store") }
+    report.count("metadata keys", 1)
+  }
+
+  // MARK: Z_PRIMARYKEY
+
+  private func checkNumbers() throws {
+    var rows: [Int64: [SQLValue]] = [:]
+    for row in try destination.rows("SELECT Z_ENT, Z_NAME, Z_SUPER FROM \(Self.attached).Z_PRIMARYKEY ORDER BY Z_ENT") {
+      if case .integer(let number) = row[0] { rows[number] = row }
+    }
+    for (name, number) in destinationSchema.entityNumbers.sorted(by: { $0.value < $1.value }) {
+      let parent = destinationSchema.model.entity(name)?.superentityName.flatMap(destinationSchema.number) ?? 0
+      guard let row = rows.removeValue(forKey: Int64(number)) else {
+        find(.counter, name, "Z_PRIMARYKEY has no row with number \(number)")
+        continue
+      }
+      if row[1] != .text(name) || row[2] != .int(parent) {
+        find(.counter, name, "row \(number) of Z_PRIMARYKEY does not name the entity and its parent")
+      }
+    }
+    for number in rows.keys.sorted() { find(.counter, "row \(number) of Z_PRIMARYKEY belongs to no entity of the model") }
+    report.count("entity numbers", Int64(destinationSchema.entityNumbers.count))
+  }
+
+  /// `Z_MAX` is at least every key, and where keys were kept at least the source's counter.
+  func checkCounters() throws {
+    for table in destinationSchema.tables {
+      let root = table.rootEntityName
+      guard let number = destinationSchema.number(of: root) else { continue }
+      let counter = try destination.integer(
+        "SELECT Z_MAX FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT = ?1", [.int(number)])
+      guard let counter else {
+        find(.counter, root, "Z_MAX is not set")
+        continue
+      }
+      let highest = try destination.integer("SELECT MAX(Z_PK) FROM \(self.table(table.name))") ?? 0
+      if counter < highest {
+        find(.counter, root, key: highest, "Z_MAX is \(counter), less than the highest key")
+      }
+      report.count("key counters", 1)
+      guard let kept = keyGroups[root]?.first else { continue }
+      let before =
+        try source.integer(
+          "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept.sourceRoot, in: sourceSchema)))")
+        ?? 0
+      if counter < before {
+        find(.counter, root, "Z_MAX is \(counter), less than the source's \(before), whose keys were kept")
+      }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// One comparison under way: both stores open for reading, and temporary tables for what is too large
+/// to keep.
+///
+/// 1. `checkFile`: SQLite's check, tables, metadata, counters.
+/// 2. `associate`: which source objects each mapping takes, and the destination key of each.
+/// 3. `compareObjects`: rows one by one, both directions, with values and rules.
+/// 4. `compareRelationships`: assignments replayed, keys, join rows and order compared.
+/// 5. `checkRules`: counts of relationships, uniqueness.
+final class Verification {
+  /// A relationship between the two stores' tables is named like this in both.
+  static let attached = StoreConnection.sourceSchema
+
+  let job: MigrationJob
+  let source: StoreConnection
+  let destination: StoreConnection
+  /// Holds nothing but temporary tables, in a file that SQLite removes.
+  let scratch: StoreConnection
+  let sourceSchema: StoreSchema
+  let destinationSchema: StoreSchema
+  let mappings: [VerifiedMapping]
+  let objects: ObjectContext
+  var statements: [String: SQLStatement] = [:]
+  /// The mappings of each destination root that share one shift of keys; the first keeps them.
+  var keyGroups: [String: [KeyGroup]] = [:]
+  var layouts: [String: VerifiedLayout] = [:]
+  var patterns: [String: NSRegularExpression] = [:]
+  /// Destination entity by `Z_ENT`.
+  let names: [Int64: String]
+  var now = 0.0
+  var report = VerificationReport()
+
+  struct KeyGroup {
+    /// The root entity whose table the source objects are in.
+    var sourceRoot: String
+    var members: [Int]
+  }
+
+  private var done = 0.0
+  private var advance: (Double) -> Void = { _ in }
+
+  init(_ job: MigrationJob) throws {
+    self.job = job
+    mappings = try VerifiedMapping.all(of: job)
+    let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
+    source = try .openStore(readingAt: job.sourcePath, cache: cache)
+    destination = try .openStore(readingAt: job.destinationPath, cache: cache)
+    scratch = try StoreConnection(path: nil, cache: .mebibytes(1))
+    for connection in [source, destination, scratch] { try connection.execute("PRAGMA temp_store = FILE") }
+    sourceSchema = try StoreSchema(model: job.sourceModel, probing: source)
+    destinationSchema = StoreSchema(model: job.destinationModel)
+    names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
+    objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
+    try scratch.execute("CREATE TEMP TABLE probe (x)")
+    try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
+  }
+
+  func run(now: Double, progress: @escaping (Double) -> Void) throws {
+    self.now = now
+    advance = progress
+    defer { advance = { _ in } }
+    progress(0)
+    // Nothing of it outlives the connection: one transaction saves a journal for each statement.
+    try scratch.execute("BEGIN")
+    let isReadable = try checkFile()
+    progress(0.1)
+    // Without the tables there is nothing to compare; the findings say so.
+    guard isReadable else { return progress(1) }
+    try associate()
+    progress(0.3)
+    try compareObjects()
+    progress(0.6)
+    try compareRelationships()
+    progress(0.95)
+    try checkRules()
+    statements = [:]
+    progress(1)
+  }
+
+  // MARK: Findings
+
+  func find(
+    _ kind: VerificationReport.Finding.Kind, _ entity: String? = nil, key: Int64? = nil, property: String? = nil,
+    _ message: String
+  ) {
+    report.add(.init(kind, entity: entity, key: key, property: property, message: message))
+  }
+
+  // MARK: Statements
+
+  /// A statement kept for many runs. Not for one that is still stepped when it is asked for again.
+  func cached(_ sql: String, on connection: StoreConnection) throws -> SQLStatement {
+    let key = "\(ObjectIdentifier(connection).hashValue) \(sql)"
+    if let known = statements[key] { return known }
+    let statement = try connection.prepare(sql)
+    statements[key] = statement
+    return statement
+  }
+
+  /// The first row of a kept statement; nil when it has none.
+  func row(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> [SQLValue]? {
+    let statement = try cached(sql, on: connection)
+    try statement.bind(arguments)
+    guard try statement.step() else { return nil }
+    let row = (0..<statement.row.count).map { statement.row.value($0) }
+    try statement.bind([])
+    return row
+  }
+
+  func integer(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> Int64? {
+    if case .integer(let value)? = try row(sql, arguments, on: connection)?.first { value } else { nil }
+  }
+
+  /// A table of either store, by its name there.
+  func table(_ name: String) -> String { "\(Self.attached).\(StoreSchema.identifier(name))" }
+
+  func destinationTable(_ entity: String) throws -> StoreSchema.EntityTable {
+    guard let table = destinationSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(entity)'")
+    }
+    return table
+  }
+
+  func sourceTable(_ entity: String) throws -> StoreSchema.EntityTable {
+    guard let table = sourceSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(entity)'")
+    }
+    return table
+  }
+
+  /// The numbers of an entity and its subentities, for `Z_ENT IN (…)`.
+  func numbers(_ entity: String, in schema: StoreSchema) -> String {
+    schema.model.family(of: entity).compactMap { schema.number(of: $0.name) }.map(String.init).joined(separator: ", ")
+  }
+}

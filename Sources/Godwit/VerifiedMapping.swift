@@ -1,0 +1,169 @@
+import GodwitModel
+
+/// An entity mapping as the verifier reads it, with names looked up and nothing decided.
+struct VerifiedMapping {
+  enum Value {
+    /// The stored value of a source attribute.
+    case stored(AttributeDescription)
+    case expression(Expression)
+    /// The attribute's default.
+    case standard
+    /// Not to be known from the mapping.
+    case unknown
+  }
+
+  struct Assignment {
+    var relationship: RelationshipDescription
+    /// Relationship names from the source object; empty: the object itself.
+    var path: [String]
+    /// Indices of the mappings whose objects it leads to.
+    var lookups: [Int]
+  }
+
+  var index: Int
+  var name: String
+  var sourceEntity: String
+  var destinationEntity: String
+  var filter: Predicate?
+  var uniqueBy: [AttributeDescription]
+  var values: [String: Value]
+  var assignments: [Assignment]
+  /// Relationships that some expression sets which cannot be read.
+  var unread: Int
+
+  /// The mappings that make objects, in mapping order.
+  static func all(of job: MigrationJob) throws -> [VerifiedMapping] {
+    let makers = job.mappingModels.flatMap(\.entityMappings).filter { $0.kind != .add && $0.kind != .remove }
+    return try makers.indices.map { try VerifiedMapping(at: $0, among: makers, job: job) }
+  }
+
+  private init(at index: Int, among makers: [EntityMapping], job: MigrationJob) throws {
+    let mapping = makers[index]
+    let (from, to) = (job.sourceModel, job.destinationModel)
+    guard let source = mapping.sourceEntityName, from.entity(source) != nil,
+      let destination = mapping.destinationEntityName, to.entity(destination) != nil
+    else {
+      throw GodwitError(
+        .configuration, "mapping '\(mapping.name)': expected entities of the two models, found others",
+        location: mapping.location, remedy: "correct the mapping file and run the job")
+    }
+    self.index = index
+    name = mapping.name
+    sourceEntity = source
+    destinationEntity = destination
+    filter = mapping.filter?.predicate
+    uniqueBy = mapping.uniqueBy.compactMap { to.attribute($0, of: destination) }
+    values = [:]
+    for attribute in to.attributes(of: destination) where !attribute.isTransient {
+      values[attribute.name] = Self.value(of: attribute, in: mapping, source: source, model: from)
+    }
+    assignments = []
+    unread = 0
+    for relationship in to.relationships(of: destination) where !relationship.isTransient {
+      let entry =
+        mapping.relationshipMappings.first { $0.name == relationship.name }?.value
+        ?? (mapping.kind == .copy && from.relationship(relationship.name, of: source)?.isTransient == false
+          ? .sourceRelationship(relationship.name) : nil)
+      guard let entry else { continue }
+      var wanted: (name: String?, path: [String])
+      switch entry {
+      case .mapping(let name, let path): wanted = (name, path)
+      case .sourceRelationship(let name): wanted = (nil, [name])
+      case .expression(let parsed):
+        if case .constant(.null) = parsed.expression.node { continue }
+        guard let read = Self.lookUp(parsed.expression) else {
+          unread += 1
+          continue
+        }
+        wanted = read
+      }
+      wanted.path.removeAll { $0.hasPrefix("@") }
+      var reached = source
+      for segment in wanted.path {
+        guard let next = from.relationship(segment, of: reached) else {
+          throw GodwitError(
+            .configuration, "mapping '\(mapping.name)': '\(reached)' has no relationship '\(segment)'",
+            location: mapping.location, remedy: "correct the mapping file and run the job")
+        }
+        reached = next.destinationEntityName
+      }
+      let lookups = makers.indices.filter { other in
+        guard let taken = makers[other].sourceEntityName, let made = makers[other].destinationEntityName,
+          wanted.name == nil || wanted.name == makers[other].name
+        else { return false }
+        return (wanted.path.isEmpty ? taken == reached : from.isKind(taken, of: reached))
+          && to.isKind(made, of: relationship.destinationEntityName)
+      }
+      assignments.append(Assignment(relationship: relationship, path: wanted.path, lookups: lookups))
+    }
+  }
+
+  private static func value(
+    of attribute: AttributeDescription, in mapping: EntityMapping, source: String, model: ManagedObjectModel
+  ) -> Value {
+    if attribute.isDerived || mapping.policyName != nil { return .unknown }
+    if let entry = mapping.attributeMappings.first(where: { $0.name == attribute.name }) {
+      let expression = entry.value.expression
+      if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
+        segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient
+      {
+        return .stored(same)
+      }
+      return expression.callsNow ? .unknown : .expression(expression)
+    }
+    if mapping.kind == .copy, let same = model.attribute(attribute.name, of: source), !same.isTransient {
+      return .stored(same)
+    }
+    return .standard
+  }
+
+  /// Reads `FUNCTION($manager, "destinationInstancesFor…", "name", $source.path)`.
+  private static func lookUp(_ expression: Expression) -> (name: String?, path: [String])? {
+    guard case .call(let operand, let selector, let arguments) = expression.node,
+      case .variable("manager") = operand.node, arguments.count == 2,
+      case .constant(.string(let name)) = arguments[0].node
+    else { return nil }
+    let path: [String]
+    switch arguments[1].node {
+    case .variable("source"): path = []
+    case .keyPath(let base?, let segments):
+      guard case .variable("source") = base.node else { return nil }
+      path = segments
+    default: return nil
+    }
+    switch selector {
+    case "destinationInstancesForEntityMappingNamed:sourceInstances:": return (name.string, path)
+    case "destinationInstancesForSourceRelationshipNamed:sourceInstances:": return (nil, path)
+    default: return nil
+    }
+  }
+}
+
+extension Expression {
+  /// Whether its value depends on the time of the run.
+  var callsNow: Bool {
+    switch node {
+    case .constant, .evaluatedObject, .variable: false
+    case .keyPath(let base, _): base?.callsNow ?? false
+    case .arithmetic(_, let left, let right): left.callsNow || right.callsNow
+    case .negation(let operand), .cast(let operand, _): operand.callsNow
+    case .aggregate(let members): members.contains(where: \.callsNow)
+    case .function(let name, let arguments):
+      name.lowercased().hasPrefix("now") || arguments.contains(where: \.callsNow)
+    case .call(let operand, _, let arguments): operand.callsNow || arguments.contains(where: \.callsNow)
+    case .ternary(let condition, let yes, let no): condition.callsNow || yes.callsNow || no.callsNow
+    case .subquery(let collection, _, let condition): collection.callsNow || condition.callsNow
+    }
+  }
+}
+
+extension Predicate {
+  fileprivate var callsNow: Bool {
+    switch node {
+    case .constant: false
+    case .comparison(let comparison): comparison.left.callsNow || comparison.right.callsNow
+    case .and(let parts), .or(let parts): parts.contains(where: \.callsNow)
+    case .not(let part): part.callsNow
+    }
+  }
+}

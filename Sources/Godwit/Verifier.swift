@@ -1,0 +1,61 @@
+import Foundation
+public import GodwitModel
+import GodwitStore
+
+/// Proves a finished destination against its source, object by object, without the code that made it.
+///
+/// The executor lowers a mapping to SQL; the verifier evaluates the same expressions in Swift, works the
+/// keys out from what the destination holds, and replays relationship assignments one at a time. It
+/// needs time and temporary disk space in proportion to the store, and memory in proportion to nothing
+/// but the largest to-many of one object. It writes to neither store.
+///
+/// What is not proved:
+/// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
+///   evaluated with the destination's time of modification;
+/// - what a custom policy did;
+/// - relationships set by an expression other than the manager's two look-ups;
+/// - the order of an object's related objects when several assignments gave them, or a path of several
+///   segments that are ordered, or several sources of a `unique-by` object.
+///
+/// Each of these is counted in the report.
+public struct Verifier: Sendable {
+  public let job: MigrationJob
+
+  public init(job: MigrationJob) { self.job = job }
+
+  /// Compares the whole destination with the whole source.
+  ///
+  /// - Parameter progress: Called with the share that is done, 0 to 1, never less than before.
+  /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a
+  ///   store cannot be read at all; `.stopped` (75) when a store changed meanwhile.
+  public func run(progress: (Double) -> Void = { _ in }) throws -> VerificationReport {
+    let unfinished = job.destinationPath + ".godwit"
+    guard !FileManager.default.fileExists(atPath: unfinished) else {
+      throw GodwitError(
+        .missingInput, "cannot verify '\(job.destinationPath)': the job is unfinished, '\(unfinished)' exists",
+        remedy: "run the job to its end with `godwit run`, then verify")
+    }
+    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+      throw GodwitError(
+        .missingInput, "cannot verify '\(job.destinationPath)': no such file", remedy: "run the job with `godwit run` first")
+    }
+    let sourceFiles = try StoreFiles(path: job.sourcePath)
+    let destinationFiles = try StoreFiles(path: job.destinationPath)
+    let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
+    let verification = try Verification(job)
+    try withoutActuallyEscaping(progress) { escaping in
+      try verification.run(now: Self.time(of: stamps.1), progress: escaping)
+    }
+    guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
+      throw GodwitError(
+        .stopped, "cannot verify '\(job.destinationPath)': a store changed meanwhile",
+        remedy: "stop what writes to it and run the same command")
+    }
+    return verification.report
+  }
+
+  /// Seconds since 2001.
+  private static func time(of stamp: StoreFiles.Stamp) -> Double {
+    Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
+  }
+}

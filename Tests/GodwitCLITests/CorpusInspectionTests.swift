@@ -1,0 +1,25 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+struct `Inspecting real files` {
+  @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+  func `every store, model and mapping of the corpus is told apart`() throws {
+    let folder = try #require(Corpus.folder)
+    let files = try #require(FileManager.default.enumerator(atPath: folder.path))
+    var kinds: [FileInspection.Kind: Int] = [:]
+    for case let name as String in files {
+      guard ["sqlite", "xcdatamodeld", "cdm", "mom"].contains(where: { name.hasSuffix("." + $0) }) else { continue }
+      guard let inspection = try? FileInspection(of: folder.path + "/" + name, models: []) else { continue }
+      kinds[inspection.kind, default: 0] += 1
+      #expect(!inspection.description.isEmpty)
+      if name.hasSuffix(".sqlite") { #expect(inspection.kind == .store) }
+      if name.hasSuffix(".xcdatamodeld") { #expect(inspection.kind == .model) }
+    }
+    #expect((kinds[.store] ?? 0) >= 20)
+    #expect((kinds[.model] ?? 0) >= 20)
+    #expect((kinds[.otherXcodeFile] ?? 0) >= 5)
+  }
+}

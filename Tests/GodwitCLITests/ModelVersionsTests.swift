@@ -1,0 +1,125 @@
+import Foundation
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+private func model(_ name: String, attributes: [String], more: [String] = []) throws -> ManagedObjectModel {
+  var entities = [
+    EntityDescription(name: "Note", attributes: attributes.map { AttributeDescription(name: $0, type: .string) })
+  ]
+  entities += more.map { EntityDescription(name: $0) }
+  return try ManagedObjectModel(name: name, entities: entities)
+}
+
+/// Writes a bundle of models; without a current version unless one is named.
+private func bundle(
+  _ name: String, in folder: TemporaryFolder, _ models: [ManagedObjectModel], current: String? = nil
+) throws -> String {
+  let path = folder.file(name + ".xcdatamodeld")
+  for model in models {
+    let version = path + "/\(model.name).xcdatamodel"
+    try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+    try Data(model.xcodeContents.utf8).write(to: URL(filePath: version + "/contents"))
+  }
+  if let current {
+    let marker = try PropertyListSerialization.data(
+      fromPropertyList: ["_XCCurrentVersionName": current + ".xcdatamodel"], format: .xml, options: 0)
+    try marker.write(to: URL(filePath: path + "/.xccurrentversion"))
+  }
+  return path
+}
+
+private func error(_ body: () throws -> Void) -> GodwitError? {
+  do {
+    try body()
+    return nil
+  } catch { return error as? GodwitError }
+}
+
+struct `Finding the models of a job` {
+  @Test func `the source model is the one with the store's hashes`() throws {
+    let folder = try TemporaryFolder()
+    let models = [try model("N 1", attributes: ["a"]), try model("N 2", attributes: ["a", "b"])]
+    let versions = try ModelVersions(references: [try bundle("N", in: folder, models)])
+    for model in models {
+      #expect(try versions.model(fitting: StoreMetadata(model: model), path: "s").name == model.name)
+    }
+  }
+
+  @Test func `where none fits, the nearest and the first entity that differs are named`() throws {
+    let folder = try TemporaryFolder()
+    let path = try bundle(
+      "N", in: folder,
+      [try model("N 1", attributes: ["a"], more: ["Tag", "User"]), try model("N 2", attributes: ["x"], more: ["Tag"])])
+    let versions = try ModelVersions(references: [path])
+    let store = StoreMetadata(model: try model("?", attributes: ["b"], more: ["Tag", "User"]))
+    let problem = try #require(error { _ = try versions.model(fitting: store, path: "s.sqlite") })
+    #expect(problem.code == .noPath)
+    #expect(problem.message == "no model fits the store 's.sqlite'")
+    #expect(problem.cause == "the nearest is 'N 1', which 2 of 3 entities fit; entity 'Note' differs")
+    let larger = StoreMetadata(model: try model("?", attributes: ["a"], more: ["Card", "Tag", "User"]))
+    let other = try #require(error { _ = try versions.model(fitting: larger, path: "s") })
+    #expect(other.cause?.hasSuffix("the store has the entity 'Card', the model has not") == true)
+  }
+
+  @Test func `an unknown name is 78 with the nearest name and its place`() throws {
+    let folder = try TemporaryFolder()
+    let path = try bundle("N", in: folder, [try model("Notes 1", attributes: ["a"])])
+    let versions = try ModelVersions(references: [path])
+    let place = GodwitError.Location(file: "job.yaml", line: 3, column: 20)
+    let name = Located(value: "Note 1", location: place)
+    let problem = try #require(error { _ = try versions.model(named: name, key: "destination-model") })
+    #expect(problem.code == .configuration)
+    #expect(problem.location == place)
+    #expect(problem.message.contains("did you mean 'Notes 1'?"))
+  }
+
+  @Test func `a name that two different models bear is 78`() throws {
+    let folder = try TemporaryFolder()
+    let first = try bundle("A", in: folder, [try model("N", attributes: ["a"])])
+    let second = try bundle("B", in: folder, [try model("N", attributes: ["b"])])
+    let twice = try ModelVersions(references: [first, second])
+    let problem = try #require(
+      error {
+        _ = try twice.model(
+          named: Located(value: "N", location: .init(file: "job.yaml", line: 1, column: 1)), key: "destination-model")
+      })
+    #expect(problem.code == .configuration)
+    let same = try ModelVersions(references: [first, first])
+    #expect(
+      try same.model(
+        named: Located(value: "N", location: .init(file: "job.yaml", line: 1, column: 1)), key: "destination-model"
+      ).name == "N")
+  }
+
+  @Test func `the destination is the current version, when that is clear`() throws {
+    let folder = try TemporaryFolder()
+    let models = [try model("N 1", attributes: ["a"]), try model("N 2", attributes: ["b"])]
+    let clear = try bundle("A", in: folder, models, current: "N 1")
+    let unclear = try bundle("B", in: folder, models)
+    #expect(try ModelVersions(references: [clear]).currentModel().name == "N 1")
+    #expect(try ModelVersions(references: [clear + "#N 2"]).currentModel().name == "N 2")
+    for references in [[unclear], [clear, unclear]] {
+      let versions = try ModelVersions(references: references)
+      #expect(error { _ = try versions.currentModel() }?.code == .configuration)
+    }
+  }
+
+  @Test func `an old version that cannot be read is no hindrance`() throws {
+    let folder = try TemporaryFolder()
+    let current = try model("N 2", attributes: ["b"])
+    let path = try bundle("N", in: folder, [current], current: "N 2")
+    try FileManager.default.createDirectory(atPath: path + "/N 1.xcdatamodel", withIntermediateDirectories: true)
+    try Data().write(to: URL(filePath: path + "/N 1.xcdatamodel/elements"))
+    let versions = try ModelVersions(references: [path])
+    #expect(try versions.model(fitting: StoreMetadata(model: current), path: "s").name == "N 2")
+    let other = StoreMetadata(model: try model("?", attributes: ["c"]))
+    let problem = try #require(error { _ = try versions.model(fitting: other, path: "s") })
+    #expect(problem.cause?.contains("not considered: cannot read model") == true)
+  }
+}
