@@ -166,7 +166,8 @@ extension Verification {
 
   private func overlap(_ a: Int, _ b: Int) throws -> Bool {
     guard mappings[a].sourceEntity == mappings[b].sourceEntity else { return false }
-    return try scratch.value("SELECT 1 FROM \(image(a)) AS a CROSS JOIN \(image(b)) AS b ON b.source = a.source LIMIT 1")
+    return try scratch.value(
+      "SELECT 1 FROM \(image(a)) AS a CROSS JOIN \(image(b)) AS b ON b.source = a.source LIMIT 1")
       != nil
   }
 

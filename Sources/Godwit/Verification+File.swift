@@ -133,7 +133,9 @@ extension Verification {
         find(.counter, name, "row \(number) of Z_PRIMARYKEY does not name the entity and its parent")
       }
     }
-    for number in rows.keys.sorted() { find(.counter, "row \(number) of Z_PRIMARYKEY belongs to no entity of the model") }
+    for number in rows.keys.sorted() {
+      find(.counter, "row \(number) of Z_PRIMARYKEY belongs to no entity of the model")
+    }
     report.count("entity numbers", Int64(destinationSchema.entityNumbers.count))
   }
 
@@ -156,7 +158,8 @@ extension Verification {
       guard let kept = keyGroups[root]?.first else { continue }
       let before =
         try source.integer(
-          "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept.sourceRoot, in: sourceSchema)))")
+          "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept.sourceRoot, in: sourceSchema)))"
+        )
         ?? 0
       if counter < before {
         find(.counter, root, "Z_MAX is \(counter), less than the source's \(before), whose keys were kept")

@@ -104,11 +104,17 @@ extension Verification {
 
   private func broken(_ attribute: AttributeDescription, _ value: SQLValue) throws -> String? {
     if value == .null { return attribute.isOptional ? nil : "it is required and nil" }
-    guard Self.isStorable(value, as: attribute.type) else { return "it is \(value.kind), which no \(attribute.type.xcodeName) is" }
+    guard Self.isStorable(value, as: attribute.type) else {
+      return "it is \(value.kind), which no \(attribute.type.xcodeName) is"
+    }
     switch value {
     case .integer, .real:
-      if let low = attribute.minimumValue, Self.compare(value, low) == .orderedAscending { return "it is below the minimum" }
-      if let high = attribute.maximumValue, Self.compare(value, high) == .orderedDescending { return "it is above the maximum" }
+      if let low = attribute.minimumValue, Self.compare(value, low) == .orderedAscending {
+        return "it is below the minimum"
+      }
+      if let high = attribute.maximumValue, Self.compare(value, high) == .orderedDescending {
+        return "it is above the maximum"
+      }
       return nil
     case .text(let bytes) where attribute.type == .string:
       let text = String(decoding: bytes, as: UTF8.self)
@@ -128,7 +134,8 @@ extension Verification {
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
       type.integerRange?.contains(number) ?? true
     case (.boolean, .integer(let number)): number == 0 || number == 1
-    case (.decimal, .integer), (.decimal, .real), (.double, .integer), (.double, .real), (.float, .integer), (.float, .real),
+    case (.decimal, .integer), (.decimal, .real), (.double, .integer), (.double, .real), (.float, .integer),
+      (.float, .real),
       (.date, .integer), (.date, .real):
       true
     case (.decimal, .text(let bytes)): bytes.elementsEqual("NaN".utf8)

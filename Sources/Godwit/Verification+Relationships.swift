@@ -36,7 +36,8 @@ extension Verification {
     // a is the object at the first end, b the one it leads to. pa orders the b of one a; pb the a of one b.
     // way says how the places came about: only places of one way compare.
     try scratch.execute(
-      "CREATE TABLE temp.edge (a INTEGER, b INTEGER, pa INTEGER, pb INTEGER, way INTEGER, PRIMARY KEY (a, b)) WITHOUT ROWID")
+      "CREATE TABLE temp.edge (a INTEGER, b INTEGER, pa INTEGER, pb INTEGER, way INTEGER, PRIMARY KEY (a, b)) WITHOUT ROWID"
+    )
     try scratch.execute("CREATE INDEX temp.edge_b ON edge (b, a)")
     statements = statements.filter { !$0.key.contains("temp.edge") }
     for mapping in mappings {
@@ -51,7 +52,9 @@ extension Verification {
         "SELECT source, winner, destination FROM \(image(mapping.index)) WHERE destination IS NOT NULL ORDER BY winner, source"
       ) { row in
         let (key, winner, object) = (row.int64(0), row.int64(1), row.int64(2))
-        for part in parts { try assign(part, of: link, mapping: mapping, source: key, isFirst: key == winner, object: object) }
+        for part in parts {
+          try assign(part, of: link, mapping: mapping, source: key, isFirst: key == winner, object: object)
+        }
         return true
       }
     }
@@ -179,7 +182,8 @@ extension Verification {
     var hasExpected = try expected.step()
     var hasActual = try actual.step()
     func report(_ kind: VerificationReport.Finding.Kind, _ row: SQLRow, _ what: String) {
-      find(kind, side.entity, key: row.int64(0), property: side.relationship.name, "the link to p\(row.int64(1)) \(what)")
+      find(
+        kind, side.entity, key: row.int64(0), property: side.relationship.name, "the link to p\(row.int64(1)) \(what)")
     }
     while hasExpected || hasActual {
       let (e, a) = (expected.row, actual.row)
@@ -256,7 +260,8 @@ extension Verification {
       find(
         .danglingLink, side.entity, key: row.int64(0), property: side.relationship.name,
         isDangling
-          ? "it leads to p\(row.int64(1)), which is no \(wanted)" : "column \(entityColumn ?? "") is not the object's Z_ENT")
+          ? "it leads to p\(row.int64(1)), which is no \(wanted)"
+          : "column \(entityColumn ?? "") is not the object's Z_ENT")
       return true
     }
   }
@@ -269,7 +274,10 @@ extension Verification {
     end: Int
   ) throws {
     let names = [sql.owner, sql.order, sql.member].map(StoreSchema.identifier)
-    let place = end == 0 ? "SELECT pa, way FROM temp.edge WHERE a = ?1 AND b = ?2" : "SELECT pb, way FROM temp.edge WHERE b = ?1 AND a = ?2"
+    let place =
+      end == 0
+      ? "SELECT pa, way FROM temp.edge WHERE a = ?1 AND b = ?2"
+      : "SELECT pb, way FROM temp.edge WHERE b = ?1 AND a = ?2"
     var last: (owner: Int64, order: Int64, place: Int64, way: Int64, member: Int64)?
     var unproved: Int64 = 0
     var places: Int64 = 0

@@ -19,7 +19,8 @@ extension Verification {
     switch destinationSchema.storage(of: relationship.name, in: entity) {
     case .foreignKey(let table, let column, _, _):
       guard !relationship.isOptional else { return }
-      counts = "SELECT Z_PK AS owner, 1 AS number FROM \(self.table(table)) WHERE \(StoreSchema.identifier(column)) IS NOT NULL"
+      counts =
+        "SELECT Z_PK AS owner, 1 AS number FROM \(self.table(table)) WHERE \(StoreSchema.identifier(column)) IS NOT NULL"
     case .inverse(let table, let column, _, _): counts = grouped(table, column)
     case .join(let join, let subject, _, _): counts = grouped(join.name, subject)
     case .none: return

@@ -74,7 +74,9 @@ extension Verification {
       let evaluator = ExpressionEvaluator(bindings: ["source": .object(object)], now: now, role: .value)
       guard case .value(let value) = try evaluator.evaluate(expression, with: object) else {
         throw GodwitError(
-          .dataWrong, "cannot verify '\(attribute.name)' for \(object.entityName) p\(object.key): expected one value, found objects")
+          .dataWrong,
+          "cannot verify '\(attribute.name)' for \(object.entityName) p\(object.key): expected one value, found objects"
+        )
       }
       return Self.fitted(Self.stored(value), attribute.type)
     }

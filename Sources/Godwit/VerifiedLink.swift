@@ -18,7 +18,8 @@ struct VerifiedLink {
     var seen: Set<String> = []
     for entity in model.entities {
       for relationship in entity.relationships.sorted(by: { Text($0.name) < Text($1.name) }) {
-        guard !relationship.isTransient, model.declaringEntity(of: relationship.name, in: entity.name)?.name == entity.name
+        guard !relationship.isTransient,
+          model.declaringEntity(of: relationship.name, in: entity.name)?.name == entity.name
         else { continue }
         let end = End(entity: entity.name, relationship: relationship)
         guard !seen.contains(end.name) else { continue }

@@ -37,7 +37,8 @@ public struct Verifier: Sendable {
     }
     guard FileManager.default.fileExists(atPath: job.destinationPath) else {
       throw GodwitError(
-        .missingInput, "cannot verify '\(job.destinationPath)': no such file", remedy: "run the job with `godwit run` first")
+        .missingInput, "cannot verify '\(job.destinationPath)': no such file",
+        remedy: "run the job with `godwit run` first")
     }
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)

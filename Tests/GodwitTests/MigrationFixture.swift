@@ -90,7 +90,8 @@ extension EntityMapping {
   /// A mapping as a manifest would write it.
   static func make(
     _ source: String, _ destination: String, name: String? = nil, kind: Kind = .transform, filter: String? = nil,
-    uniqueBy: [String] = [], attributes: [String: String] = [:], relationships: [String: RelationshipMapping.Value] = [:]
+    uniqueBy: [String] = [], attributes: [String: String] = [:],
+    relationships: [String: RelationshipMapping.Value] = [:]
   ) throws -> EntityMapping {
     var mapping = EntityMapping(
       name: name ?? "\(source)To\(destination)", kind: kind, source: source, destination: destination)

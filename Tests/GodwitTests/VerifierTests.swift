@@ -81,8 +81,12 @@ private func school() throws -> MigrationFixture {
           "locker": key < 6 ? [key] : [],
         ])
     }
-    for key in Int64(1)...6 { try store.insert("Locker", key: key, attributes: ["number": .integer(key)], relationships: [:]) }
-    for key in Int64(3)...8 { try store.insert("Guest", key: key, attributes: ["name": .init("guest \(key)")], relationships: [:]) }
+    for key in Int64(1)...6 {
+      try store.insert("Locker", key: key, attributes: ["number": .integer(key)], relationships: [:])
+    }
+    for key in Int64(3)...8 {
+      try store.insert("Guest", key: key, attributes: ["name": .init("guest \(key)")], relationships: [:])
+    }
     for key in Int64(1)...5 { try store.insert("Visit", key: key, attributes: [:], relationships: [:]) }
   }
   let pupil = ["name": "$source.name", "born": "$source.born", "months": "$source.age * 12"]
@@ -94,7 +98,9 @@ private func school() throws -> MigrationFixture {
     try .make("Class", "Class", kind: .copy), try .make("Club", "Club", attributes: ["name": "$source.name"]),
     try .make("Locker", "Locker", kind: .copy),
     try .make("Pupil", "Junior", filter: "age < 12", attributes: pupil, relationships: links),
-    try .make("Pupil", "Senior", filter: "age >= 12", attributes: pupil.merging(["credits": "$source.age / 4.0"]) { a, _ in a }, relationships: links),
+    try .make(
+      "Pupil", "Senior", filter: "age >= 12", attributes: pupil.merging(["credits": "$source.age / 4.0"]) { a, _ in a },
+      relationships: links),
     try .make("Pupil", "House", filter: "house != nil", uniqueBy: ["name"], attributes: ["name": "$source.house"]),
     try .make("Guest", "Visitor", attributes: ["name": "uppercase($source.name)", "greeting": "\"hello\""]),
   ]
@@ -111,10 +117,12 @@ private func school() throws -> MigrationFixture {
     func count(_ name: String) -> Int64? { report.checks.first { $0.name == name }?.count }
     #expect(count("objects of Junior") == 6 && count("objects of Senior") == 5 && count("objects of Visitor") == 6)
     #expect(count("objects of House") == 3)
-    #expect(count("source objects of Pupil that mappings take") == 12)
+    #expect(
+      count("source objects of Pupil that mappings take") == 12
+        && count("source objects of Club that no filter lets through") == 0)
     #expect(count("source objects of Guest that no filter lets through") == 0)
     #expect(count("source objects dropped with entity Visit") == 5)
-    #expect(count("links of Class.pupils") ?? count("links of Junior.class") == 11)
+    #expect(count("links of Junior.class") == 11 && count("links of Junior.house") == 10)
     #expect(count("places in Class.pupils") == 11)
     #expect(shares.first == 0 && shares.last == 1 && shares == shares.sorted())
     #expect(report.checks.allSatisfy { !$0.name.hasPrefix("not proved") }, "\(report)")
@@ -135,50 +143,123 @@ private func school() throws -> MigrationFixture {
   }
 
   static let damages: [Damage] = [
-    .init(name: "a changed value", sql: ["UPDATE ZPERSON SET ZNAME = 'secret' WHERE Z_PK = 6"], kind: .value, entity: "Junior", key: 6, property: "name"),
-    .init(name: "a computed value off by one", sql: ["UPDATE ZPERSON SET ZMONTHS = ZMONTHS + 1 WHERE Z_PK = 4"], kind: .value, entity: "Junior", key: 4, property: "months"),
-    .init(name: "a default lost", sql: ["UPDATE ZPERSON SET ZLEVEL = NULL WHERE Z_PK = 24"], kind: .value, entity: "Senior", key: 24, property: "level"),
-    .init(name: "a date as text", sql: ["UPDATE ZPERSON SET ZBORN = 'x' WHERE Z_PK = 2"], kind: .value, entity: "Junior", key: 2, property: "born"),
-    .init(name: "a value of another entity's column", sql: ["UPDATE ZPERSON SET ZGREETING = 'x' WHERE Z_PK = 2"], kind: .value, entity: "Junior", key: 2, word: "ZGREETING"),
-    .init(name: "a lost object", sql: ["DELETE FROM ZCLUB WHERE Z_PK = 21"], kind: .missingObject, entity: "Club", key: 21),
-    .init(name: "the last object lost", sql: ["DELETE FROM ZPERSON WHERE Z_PK = (SELECT MAX(Z_PK) FROM ZPERSON)"], kind: .missingObject, entity: "Visitor", key: 30),
-    .init(name: "the first of a moved group lost", sql: ["DELETE FROM ZPERSON WHERE ZNAME = 'GUEST 3'"], kind: .missingObject, entity: "Visitor", key: 25),
-    .init(name: "an extra object", sql: ["INSERT INTO ZCLASS (Z_PK, Z_ENT, Z_OPT) VALUES (0, 1, 1)"], kind: .extraObject, entity: "Class", key: 0),
-    .init(name: "swapped keys", sql: ["UPDATE ZPERSON SET ZCLASS = 1 WHERE Z_PK = 4"], kind: .extraLink, entity: "Junior", key: 4, property: "class"),
-    .init(name: "a lost to-one", sql: ["UPDATE ZPERSON SET ZHOUSE = NULL WHERE Z_PK = 10"], kind: .missingLink, entity: "Junior", key: 10, property: "house"),
-    .init(name: "a dangling key", sql: ["UPDATE ZPERSON SET ZCLASS = 99 WHERE Z_PK = 4"], kind: .danglingLink, entity: "Junior", key: 4, property: "class"),
-    .init(name: "one side of a one-to-one", sql: ["UPDATE ZLOCKER SET ZPUPIL = NULL WHERE Z_PK = 3"], kind: .missingLink, entity: "Locker", key: 3, property: "pupil"),
-    .init(name: "a wrong entity column", sql: ["UPDATE ZLOCKER SET Z4_PUPIL = 1 WHERE Z_PK = 3"], kind: .danglingLink, entity: "Locker", key: 3, property: "pupil", word: "Z_ENT"),
-    .init(name: "a wrong Z_ENT", sql: ["UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Senior') WHERE Z_PK = 4"], kind: .entity, entity: "Junior", key: 4),
-    .init(name: "an abstract Z_ENT", sql: ["UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person') WHERE Z_PK = 4"], kind: .entity, entity: "Person", key: 4, word: "abstract"),
-    .init(name: "an unknown Z_ENT", sql: ["UPDATE ZPERSON SET Z_ENT = 99 WHERE Z_PK = 4"], kind: .entity, entity: "Person", key: 4),
-    .init(name: "Z_OPT changed", sql: ["UPDATE ZCLASS SET Z_OPT = 2 WHERE Z_PK = 2"], kind: .entity, entity: "Class", key: 2, word: "Z_OPT"),
-    .init(name: "a counter too small", sql: ["UPDATE Z_PRIMARYKEY SET Z_MAX = 5 WHERE Z_NAME = 'Person'"], kind: .counter, entity: "Person"),
-    .init(name: "an entity number moved", sql: ["UPDATE Z_PRIMARYKEY SET Z_NAME = 'Other' WHERE Z_NAME = 'Locker'"], kind: .counter, entity: "Locker"),
-    .init(name: "a lost join row", sql: ["DELETE FROM $join WHERE rowid = (SELECT MIN(rowid) FROM $join)"], kind: .missingLink, entity: "Club", property: "members"),
-    .init(name: "an extra join row", sql: ["INSERT INTO $join ($club, $pupil, $order) VALUES (21, 4, 9000)"], kind: .extraLink, entity: "Club", key: 21, property: "members"),
-    .init(name: "a join row that leads nowhere", sql: ["INSERT INTO $join ($club, $pupil, $order) VALUES (21, 400, 9000)"], kind: .danglingLink, property: "members"),
-    .init(name: "join order turned round", sql: ["UPDATE $join SET $order = 90000 - $order WHERE $pupil = 4"], kind: .order, entity: "Junior", key: 4, property: "clubs"),
-    .init(name: "places turned round", sql: ["UPDATE ZPERSON SET Z_FOK_CLASS = 90000 - Z_FOK_CLASS WHERE ZCLASS = 2"], kind: .order, entity: "Class", key: 2, property: "pupils"),
-    .init(name: "two objects in one place", sql: ["UPDATE ZPERSON SET Z_FOK_CLASS = 2048 WHERE ZCLASS = 2"], kind: .order, entity: "Class", key: 2, property: "pupils", word: "after"),
+    .init(
+      name: "a changed value", sql: ["UPDATE ZPERSON SET ZNAME = 'secret' WHERE Z_PK = 6"], kind: .value,
+      entity: "Junior", key: 6, property: "name"),
+    .init(
+      name: "a computed value off by one", sql: ["UPDATE ZPERSON SET ZMONTHS = ZMONTHS + 1 WHERE Z_PK = 4"],
+      kind: .value, entity: "Junior", key: 4, property: "months"),
+    .init(
+      name: "a default lost", sql: ["UPDATE ZPERSON SET ZLEVEL = NULL WHERE Z_PK = 24"], kind: .value, entity: "Senior",
+      key: 24, property: "level"),
+    .init(
+      name: "a date as text", sql: ["UPDATE ZPERSON SET ZBORN = 'x' WHERE Z_PK = 2"], kind: .value, entity: "Junior",
+      key: 2, property: "born"),
+    .init(
+      name: "a value of another entity's column", sql: ["UPDATE ZPERSON SET ZGREETING = 'x' WHERE Z_PK = 2"],
+      kind: .value, entity: "Junior", key: 2, word: "ZGREETING"),
+    .init(
+      name: "a lost object", sql: ["DELETE FROM ZCLUB WHERE Z_PK = 21"], kind: .missingObject, entity: "Club", key: 21),
+    .init(
+      name: "the last object lost", sql: ["DELETE FROM ZPERSON WHERE Z_PK = (SELECT MAX(Z_PK) FROM ZPERSON)"],
+      kind: .missingObject, entity: "Visitor", key: 32),
+    .init(
+      name: "the first of a moved group lost", sql: ["DELETE FROM ZPERSON WHERE ZNAME = 'GUEST 3'"],
+      kind: .missingObject, entity: "Visitor", key: 27),
+    .init(
+      name: "an extra object", sql: ["INSERT INTO ZCLASS (Z_PK, Z_ENT, Z_OPT) VALUES (0, 1, 1)"], kind: .extraObject,
+      entity: "Class", key: 0),
+    .init(
+      name: "swapped keys", sql: ["UPDATE ZPERSON SET ZCLASS = 1 WHERE Z_PK = 4"], kind: .extraLink, entity: "Junior",
+      key: 4, property: "class"),
+    .init(
+      name: "a lost to-one", sql: ["UPDATE ZPERSON SET ZHOUSE = NULL WHERE Z_PK = 10"], kind: .missingLink,
+      entity: "Junior", key: 10, property: "house"),
+    .init(
+      name: "a dangling key", sql: ["UPDATE ZPERSON SET ZCLASS = 99 WHERE Z_PK = 4"], kind: .danglingLink,
+      entity: "Junior", key: 4, property: "class"),
+    .init(
+      name: "one side of a one-to-one", sql: ["UPDATE ZLOCKER SET ZPUPIL = NULL WHERE Z_PK = 3"], kind: .missingLink,
+      entity: "Locker", key: 3, property: "pupil"),
+    .init(
+      name: "a wrong entity column", sql: ["UPDATE ZLOCKER SET $entity = 1 WHERE Z_PK = 3"], kind: .danglingLink,
+      entity: "Locker", key: 3, property: "pupil", word: "Z_ENT"),
+    .init(
+      name: "a wrong Z_ENT",
+      sql: ["UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Senior') WHERE Z_PK = 4"],
+      kind: .entity, entity: "Junior", key: 4),
+    .init(
+      name: "an abstract Z_ENT",
+      sql: ["UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person') WHERE Z_PK = 4"],
+      kind: .entity, entity: "Person", key: 4, word: "abstract"),
+    .init(
+      name: "an unknown Z_ENT", sql: ["UPDATE ZPERSON SET Z_ENT = 99 WHERE Z_PK = 4"], kind: .entity, entity: "Person",
+      key: 4),
+    .init(
+      name: "Z_OPT changed", sql: ["UPDATE ZCLASS SET Z_OPT = 2 WHERE Z_PK = 2"], kind: .entity, entity: "Class",
+      key: 2, word: "Z_OPT"),
+    .init(
+      name: "a counter too small", sql: ["UPDATE Z_PRIMARYKEY SET Z_MAX = 5 WHERE Z_NAME = 'Person'"], kind: .counter,
+      entity: "Person"),
+    .init(
+      name: "an entity number moved", sql: ["UPDATE Z_PRIMARYKEY SET Z_NAME = 'Other' WHERE Z_NAME = 'Locker'"],
+      kind: .counter, entity: "Locker"),
+    .init(
+      name: "a lost join row", sql: ["DELETE FROM $join WHERE rowid = (SELECT MIN(rowid) FROM $join)"],
+      kind: .missingLink, entity: "Club", property: "members"),
+    .init(
+      name: "an extra join row", sql: ["INSERT INTO $join ($club, $pupil, $order) VALUES (21, 4, 9000)"],
+      kind: .extraLink, entity: "Club", key: 21, property: "members"),
+    .init(
+      name: "a join row that leads nowhere", sql: ["INSERT INTO $join ($club, $pupil, $order) VALUES (21, 400, 9000)"],
+      kind: .danglingLink, property: "members"),
+    .init(
+      name: "join order turned round", sql: ["UPDATE $join SET $order = 90000 - $order WHERE $pupil = 4"], kind: .order,
+      entity: "Junior", key: 4, property: "clubs"),
+    .init(
+      name: "places turned round", sql: ["UPDATE ZPERSON SET Z_FOK_CLASS = 90000 - Z_FOK_CLASS WHERE ZCLASS = 2"],
+      kind: .order, entity: "Class", key: 2, property: "pupils"),
+    .init(
+      name: "two objects in one place", sql: ["UPDATE ZPERSON SET Z_FOK_CLASS = 2048 WHERE ZCLASS = 2"], kind: .order,
+      entity: "Class", key: 2, property: "pupils", word: "after"),
     .init(name: "a missing index", sql: ["DROP INDEX Z_Person_byName"], kind: .schema, word: "Z_Person_byName"),
     .init(name: "an extra column", sql: ["ALTER TABLE ZCLUB ADD COLUMN ZMORE INTEGER"], kind: .schema, word: "ZCLUB"),
-    .init(name: "a table left behind", sql: ["CREATE TABLE godwit_chunk (id INTEGER)"], kind: .schema, word: "godwit_chunk"),
+    .init(
+      name: "a table left behind", sql: ["CREATE TABLE godwit_chunk (id INTEGER)"], kind: .schema, word: "godwit_chunk"),
     .init(name: "another identifier", sql: ["UPDATE Z_METADATA SET Z_UUID = 'X'"], kind: .metadata, property: "Z_UUID"),
-    .init(name: "keys off by one", sql: ["UPDATE ZCLUB SET Z_PK = 22 WHERE Z_PK = 21"], kind: .missingObject, entity: "Club", key: 21),
-    .init(name: "a moved group off by one", sql: ["UPDATE ZPERSON SET Z_PK = Z_PK + 1000 WHERE Z_PK > 24", "UPDATE ZPERSON SET Z_PK = Z_PK - 999 WHERE Z_PK > 1000"], kind: .counter, entity: "Person"),
-    .init(name: "a limit broken", sql: ["UPDATE ZPERSON SET ZMONTHS = 301 WHERE Z_PK = 4"], kind: .invalid, entity: "Junior", key: 4, property: "months"),
-    .init(name: "a pattern broken", sql: ["UPDATE ZPERSON SET ZLEVEL = 'NEW' WHERE Z_PK = 4"], kind: .invalid, entity: "Junior", key: 4, property: "level"),
-    .init(name: "a required value lost", sql: ["UPDATE ZPERSON SET ZNAME = NULL WHERE Z_PK = 4"], kind: .invalid, entity: "Junior", key: 4, property: "name"),
-    .init(name: "a duplicate under a constraint", sql: ["DROP INDEX Z_House_UNIQUE_name", "UPDATE ZHOUSE SET ZNAME = 'house 1'"], kind: .invalid, entity: "House", property: "name"),
+    .init(
+      name: "keys off by one", sql: ["UPDATE ZCLUB SET Z_PK = 22 WHERE Z_PK = 21"], kind: .missingObject,
+      entity: "Club", key: 21),
+    .init(
+      name: "a moved group off by one",
+      sql: [
+        "UPDATE ZPERSON SET Z_PK = Z_PK + 1000 WHERE Z_PK > 24",
+        "UPDATE ZPERSON SET Z_PK = Z_PK - 999 WHERE Z_PK > 1000",
+      ], kind: .counter, entity: "Person"),
+    .init(
+      name: "a limit broken", sql: ["UPDATE ZPERSON SET ZMONTHS = 301 WHERE Z_PK = 4"], kind: .invalid,
+      entity: "Junior", key: 4, property: "months"),
+    .init(
+      name: "a pattern broken", sql: ["UPDATE ZPERSON SET ZLEVEL = 'NEW' WHERE Z_PK = 4"], kind: .invalid,
+      entity: "Junior", key: 4, property: "level"),
+    .init(
+      name: "a required value lost", sql: ["UPDATE ZPERSON SET ZNAME = NULL WHERE Z_PK = 4"], kind: .invalid,
+      entity: "Junior", key: 4, property: "name"),
+    .init(
+      name: "a duplicate under a constraint",
+      sql: ["DROP INDEX Z_House_UNIQUE_name", "UPDATE ZHOUSE SET ZNAME = 'house 1'"], kind: .invalid, entity: "House",
+      property: "name"),
   ]
 
   @Test(arguments: damages) func `damage is found where it is`(damage: Damage) throws {
     let fixture = try school()
     try MigrationManager(fixture.job).run()
     guard
-      case .join(let join, let club, let pupil, _) = StoreSchema(model: fixture.destination).storage(of: "members", in: "Club"),
-      case .join(_, _, _, let order?) = StoreSchema(model: fixture.destination).storage(of: "clubs", in: "Junior")
+      case .join(let join, let club, let pupil, _) = StoreSchema(model: fixture.destination).storage(
+        of: "members", in: "Club"),
+      case .join(_, _, _, let order?) = StoreSchema(model: fixture.destination).storage(of: "clubs", in: "Junior"),
+      case .foreignKey(_, _, let entity?, _) = StoreSchema(model: fixture.destination).storage(
+        of: "pupil", in: "Locker")
     else {
       Issue.record("no join table")
       return
@@ -187,7 +268,7 @@ private func school() throws -> MigrationFixture {
     for sql in damage.sql {
       try connection.execute(
         sql.replacing("$join", with: join.name).replacing("$club", with: club).replacing("$pupil", with: pupil)
-          .replacing("$order", with: order))
+          .replacing("$order", with: order).replacing("$entity", with: entity))
       if !sql.hasPrefix("DROP"), !sql.hasPrefix("CREATE"), !sql.hasPrefix("ALTER") { #expect(connection.changes > 0) }
     }
     try connection.close()
@@ -196,7 +277,7 @@ private func school() throws -> MigrationFixture {
       report.findings.contains {
         $0.kind == damage.kind && (damage.entity == nil || $0.entity == damage.entity)
           && (damage.key == nil || $0.key == damage.key) && (damage.property == nil || $0.property == damage.property)
-          && $0.message.contains(damage.word)
+          && (damage.word.isEmpty || $0.message.contains(damage.word))
       }, "\(report)")
     #expect(report.totalFindings <= 8, "one damage makes a storm: \(report)")
     #expect(!"\(report)".contains("secret"))
@@ -216,7 +297,10 @@ private func school() throws -> MigrationFixture {
     try metadata.write(to: connection)
     try connection.close()
     let report = try Verifier(job: fixture.job).run()
-    #expect(report.findings.map { $0.entity ?? $0.property ?? "" } == ["Club", StoreMetadata.Key.digest, "Theirs", MigrationManager.jobsKey])
+    #expect(
+      report.findings.map { $0.entity ?? $0.property ?? "" } == [
+        "Club", StoreMetadata.Key.digest, "Theirs", MigrationManager.jobsKey,
+      ])
     #expect(report.findings.allSatisfy { $0.kind == .metadata })
   }
 
@@ -228,6 +312,7 @@ private func school() throws -> MigrationFixture {
     try metadata.write(to: connection)
     try connection.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = 500 WHERE Z_NAME = 'Pupil'")
     try connection.close()
+    fixture.mappings.removeLast()
     try MigrationManager(fixture.job).run()
     #expect(try Verifier(job: fixture.job).run().isClean)
     let made = try StoreConnection(path: fixture.destinationPath)
@@ -273,7 +358,8 @@ private func school() throws -> MigrationFixture {
     let missing = try #require(throws: GodwitError.self) { _ = try Verifier(job: fixture.job).run() }
     #expect(missing.code == .missingInput)
     try fixture.run()
-    try FileManager.default.createDirectory(atPath: fixture.destinationPath + ".godwit", withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      atPath: fixture.destinationPath + ".godwit", withIntermediateDirectories: true)
     let unfinished = try #require(throws: GodwitError.self) { _ = try Verifier(job: fixture.job).run() }
     #expect(unfinished.code == .missingInput && unfinished.message.contains("unfinished"))
   }
