@@ -146,6 +146,7 @@ private enum Hop {
     var job = try job(from: version, to: folder.file("out/people.sqlite"))
     let finished = try FinishedMigration(running: job)
     try Hop.check(version, finished)
+    try finished.expectVerified()
     let dump = try StoreDump(job.destinationPath)
     #expect(dump.lines.contains { $0.contains("PeoplizerEdition") })
     job.chunkPredicates = [:]
