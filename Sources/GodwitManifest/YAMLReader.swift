@@ -55,10 +55,12 @@ struct YAMLReader {
       }
       let location = file.textLocation(of: keyNode)
       guard !scalar.string.isEmpty else {
-        throw error("expected a name as key in '\(key)', found none", at: location, remedy: "write a name before the colon")
+        throw error(
+          "expected a name as key in '\(key)', found none", at: location, remedy: "write a name before the colon")
       }
       guard scalar.string != "<<" || scalar.style != .plain else {
-        throw error("merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
+        throw error(
+          "merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
       }
       guard seen.insert(scalar.string).inserted else {
         throw error("the key '\(scalar.string)' stands there twice", at: location, remedy: "remove one of the two")
@@ -69,7 +71,9 @@ struct YAMLReader {
   }
 
   /// The entries of a map whose keys are all known.
-  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String: Entry] {
+  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String:
+    Entry]
+  {
     var result: [String: Entry] = [:]
     for entry in try entries(node, key: key, expected: expected) {
       guard known.contains(entry.key) else {

@@ -32,7 +32,8 @@ private final class CrashJob {
     let source = try Self.model("People", Self.sourceEntities)
     try write("People.xcdatamodeld/People.xcdatamodel/contents", source.xcodeContents)
     try write(
-      "People.xcdatamodeld/People 2.xcdatamodel/contents", try Self.model("People 2", Self.destinationEntities).xcodeContents)
+      "People.xcdatamodeld/People 2.xcdatamodel/contents",
+      try Self.model("People 2", Self.destinationEntities).xcodeContents)
     if let other {
       try FileManager.default.copyItem(atPath: other.folder.file("people.sqlite"), toPath: folder.file("people.sqlite"))
       return
@@ -47,7 +48,9 @@ private final class CrashJob {
       if key % 4 == 0 { links["spouse"] = [key - 1] }
       try store.insert(
         "Person", key: key,
-        attributes: ["name": .init("person \(key)"), "company": .init("company \(key % 7)"), "age": .integer(key % 90)],
+        attributes: [
+          "name": .init("person \(key)"), "company": .init("company \(key % 7)"), "age": .integer(key % 90),
+        ],
         relationships: links)
     }
     try store.finish()
@@ -67,7 +70,9 @@ private final class CrashJob {
     pairs.map { AttributeDescription(name: $0.0, type: $0.1) }
   }
 
-  private static func link(_ name: String, _ entity: String, _ inverse: String, many: Bool = false, ordered: Bool = false)
+  private static func link(
+    _ name: String, _ entity: String, _ inverse: String, many: Bool = false, ordered: Bool = false
+  )
     -> RelationshipDescription
   {
     var link = RelationshipDescription(name: name, destinationEntityName: entity, inverseName: inverse, isToMany: many)
@@ -97,7 +102,8 @@ private final class CrashJob {
       name: "Company", attributes: attributes([("name", .string)]),
       relationships: [link("staff", "Person", "company", many: true)]),
     EntityDescription(
-      name: "Person", attributes: attributes([("name", .string), ("age", .integer16)]).map {
+      name: "Person",
+      attributes: attributes([("name", .string), ("age", .integer16)]).map {
         var required = $0
         required.isOptional = false
         return required
@@ -177,7 +183,8 @@ private final class CrashJob {
   }
 
   @Test func `a run killed at random moments again and again ends in the same store`() throws {
-    let seed = ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
+    let seed =
+      ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
     var state = seed
     func random() -> Double {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
