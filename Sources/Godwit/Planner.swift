@@ -82,8 +82,6 @@ struct Planner {
       mappings: mappings.map { _ in
         .init(rows: 0, minimumKey: 0, maximumKey: 0, keys: .offset(0), chunkRows: Self.maximumChunkRows)
       }, entities: [], overlaps: [], highestKeys: [:], now: now, sourceBytes: sourceBytes)
-    let removed = Set(
-      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
     for root in resolved.sourceModel.rootEntities {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
@@ -98,9 +96,6 @@ struct Planner {
       for entity in family {
         let served = mappings.filter { $0.source.name == entity.name }
         known += try count(entity, in: table.name, served: served, facts: &facts)
-        if let index = facts.entities.firstIndex(where: { $0.name == entity.name }), removed.contains(entity.name) {
-          facts.entities[index].isMapped = true
-        }
       }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
