@@ -51,7 +51,7 @@ struct `The verb list` {
   }
 
   @Test func `every verb that prints data can print JSON`() {
-    for verb in [PlanVerb.self, StatusVerb.self, InspectVerb.self] as [any ParsableCommand.Type]
+    for verb in [PlanVerb.self, StatusVerb.self, VerifyVerb.self, InspectVerb.self] as [any ParsableCommand.Type]
       + ModelVerb.configuration.subcommands
     {
       #expect(RootCommand.helpMessage(for: verb).contains("--format"))
@@ -95,7 +95,7 @@ struct `Exit status and streams` {
     #expect(result.diagnostics.hasPrefix("godwit: unknown verb 'rnu' (did you mean 'run'?)\n"))
   }
 
-  @Test(arguments: ["run", "plan", "status", "discard"])
+  @Test(arguments: ["run", "plan", "status", "verify", "discard"])
   func `a missing manifest is 66`(verb: String) throws {
     let folder = try TemporaryFolder()
     let result = try BuiltCommand.run(verb, folder.file("job.yaml"))
