@@ -3,7 +3,7 @@ import Foundation
 extension BadInput {
   static let usage: [BadInput] = [
     .init("unknown verb", ["rnu", "job.yaml"], 64, ["unknown verb 'rnu'", "'run'"]) { _ in },
-    .init("missing argument", ["run"], 64, ["job.yaml"]) { _ in },
+    .init("missing argument", ["run"], 64, ["<JOB.yaml>"]) { _ in },
     .init("two manifests", ["run", "job.yaml", "job.yaml"], 64, ["job.yaml"]) { _ in },
     .init("time box without unit", ["run", "job.yaml", "--max-duration", "10"], 64, ["--max-duration", "10"]) { _ in },
     .init("time box in words", ["run", "job.yaml", "--max-duration", "soon"], 64, ["--max-duration", "soon"]) { _ in },
@@ -19,7 +19,7 @@ extension BadInput {
     .init("unknown key in a map", 78, ["job.yaml:8:3: ", "'row'", "did you mean 'rows'?"]) {
       try $0.edit("job.yaml", "  rows: 100", "  row: 100")
     },
-    .init("key that stands twice", 78, ["job.yaml:10:1: ", "'memory'", "twice"]) {
+    .init("key that stands twice", 78, ["job.yaml:9:1: ", "'memory'", "twice"]) {
       try $0.append("job.yaml", "memory: 64 MiB\n")
     },
     .init("tab indentation", 78, ["job.yaml:8:1: ", "tab"]) {
@@ -29,7 +29,7 @@ extension BadInput {
       try $0.edit("job.yaml", "godwit: 1", "godwit: 2")
     },
     .init("missing version", 78, ["job.yaml:1:", "'godwit'"]) { try $0.edit("job.yaml", "godwit: 1\n", "") },
-    .init("missing source", 78, ["job.yaml:1:1: ", "'source'"]) {
+    .init("no source named", 78, ["job.yaml:1:1: ", "'source'"]) {
       try $0.edit("job.yaml", "source: library.sqlite\n", "")
     },
     .init("memory under the minimum", 78, ["job.yaml:9:9: ", "16 MiB"]) {
@@ -52,7 +52,9 @@ extension BadInput {
     .init("unknown anchor", 78, ["job.yaml:9:"]) { try $0.edit("job.yaml", "memory: 32 MiB", "memory: *none") },
     .init("empty manifest", 78, ["job.yaml:1:1: ", "empty"]) { try $0.write("job.yaml", "") },
     .init("manifest of comments", 78, ["job.yaml:1:1: "]) { try $0.write("job.yaml", "# later\n") },
-    .init("manifest is a mapping file", ["run", "library.mapping.yaml"], 78, ["library.mapping.yaml:1:1: ", "'godwit: 1'"]) {
+    .init(
+      "manifest is a mapping file", ["run", "library.mapping.yaml"], 78, ["library.mapping.yaml:1:1: ", "'godwit: 1'"]
+    ) {
       _ in
     },
     .init("manifest is a folder", 66, ["'job.yaml'", "a directory"]) {
@@ -123,7 +125,7 @@ extension BadInput {
     .init("folder at the destination", 73, ["out/library.sqlite'", "it exists"]) {
       try $0.makeFolder("out/library.sqlite")
     },
-    .init("dangling link at the destination", 73, ["out/library.sqlite"]) {
+    .init("dangling link at the destination", 73, ["out/library.sqlite'", "it exists"]) {
       try $0.makeFolder("out")
       try FileManager.default.createSymbolicLink(atPath: $0.file("out/library.sqlite"), withDestinationPath: "nowhere")
     },

@@ -8,7 +8,7 @@ extension BadInput {
 
   static let models: [BadInput] = [
     .init("no model fits", 69, ["library.sqlite'", "nearest is 'Library'", "'Book' differs"]) {
-      try $0.edit(first, "name=\"pages\" attributeType=\"Integer 32\"", "name=\"pages\" attributeType=\"Integer 64\"")
+      try $0.edit(first, "Integer 32", "Integer 64")
       try $0.remove("Library.xcdatamodeld/Library 2.xcdatamodel")
       try $0.edit("job.yaml", "destination-model: Library 2", "destination-model: Library")
       try $0.remove("Library.xcdatamodeld/.xccurrentversion")
@@ -27,8 +27,8 @@ extension BadInput {
     .init("model cut in the middle", 66, ["Library 2.xcdatamodel/contents:"]) { try $0.cut(second) { $0 / 2 } },
     .init("model of another document", 66, ["Library 2.xcdatamodel/contents:1:"]) { try $0.write(second, "<html/>") },
     .init("empty model", 66, ["Library 2.xcdatamodel/contents"]) { try $0.write(second, "") },
-    .init("model with an unknown type", 66, ["Library 2.xcdatamodel/contents:4:", "'Integer 33'"]) {
-      try $0.edit(second, "name=\"born\" attributeType=\"Integer 16\"", "name=\"born\" attributeType=\"Integer 33\"")
+    .init("model with an unknown type", 66, ["Library 2.xcdatamodel/contents:5:", "'Integer 33'"]) {
+      try $0.edit(second, "Integer 16", "Integer 33")
     },
     .init("model with an unknown parent", 66, ["Library 2.xcdatamodel/contents", "'Nobody'"]) {
       try $0.edit(second, "<entity name=\"Book\"", "<entity name=\"Book\" parentEntity=\"Nobody\"")
@@ -44,7 +44,7 @@ extension BadInput {
     .init("unknown destination model", 78, ["job.yaml:5:20: ", "'Libary 2'", "did you mean 'Library 2'?"]) {
       try $0.edit("job.yaml", "destination-model: Library 2", "destination-model: Libary 2")
     },
-    .init("assumed model of a store that knows its own", 78, ["job.yaml:10:23: ", "assume"]) {
+    .init("assumed model of a store that knows its own", 78, ["job.yaml:10:22: ", "assume"]) {
       try $0.append("job.yaml", "assume-source-model: Library\n")
     },
     .init("hashes of a missing model", ["model", "hash", "No.xcdatamodeld"], 66, ["'No.xcdatamodeld'"]) { _ in },
@@ -52,7 +52,8 @@ extension BadInput {
       try $0.writeNoise(second)
     },
     .init("hashes of a file that is no model", ["model", "hash", "library.sqlite"], 66, ["'library.sqlite'"]) { _ in },
-    .init("hashes of an unknown version", ["model", "hash", bundle + "#Libary"], 66, ["did you mean 'Library'?"]) { _ in },
+    .init("hashes of an unknown version", ["model", "hash", bundle + "#Libary"], 66, ["did you mean 'Library'?"]) { _ in
+    },
     .init("garbage model, inspected", ["inspect", bundle], 66, ["Library 2.xcdatamodel/contents:1:"]) {
       try $0.writeNoise(second)
     },
@@ -101,10 +102,12 @@ extension BadInput {
     .init("unknown mapping name", 78, ["library.mapping.yaml:18:26: ", "'AuthorToAutor'", "'AuthorToAuthor'?"]) {
       try $0.edit(mapping, "{ mapping: AuthorToAuthor", "{ mapping: AuthorToAutor")
     },
-    .init("filter that does not parse", 78, ["library.mapping.yaml:12:22: ", "\n          pages >= OR", "^"]) {
+    .init("filter that does not parse", 78, ["library.mapping.yaml:12:22: ", "  cause   pages >= OR", "^"]) {
       try $0.edit(mapping, "pages >= 0 OR pages == nil", "pages >= OR pages == nil")
     },
-    .init("filter of an unknown property", 78, ["library.mapping.yaml:12:13: ", "'pagse'", "did you mean 'pages'?", "^"]) {
+    .init(
+      "filter of an unknown property", 78, ["library.mapping.yaml:12:13: ", "'pagse'", "did you mean 'pages'?", "^"]
+    ) {
       try $0.edit(mapping, "pages >= 0 OR pages == nil", "pagse >= 0")
     },
     .init("empty filter", 78, ["library.mapping.yaml:12:", "'filter'"]) {
@@ -133,7 +136,7 @@ extension BadInput {
     .init("policy that nobody registered", 78, ["library.mapping.yaml:12:13: ", "'FlagByPrefix'"]) {
       try $0.edit(mapping, "    filter: pages >= 0 OR pages == nil", "    policy: FlagByPrefix")
     },
-    .init("unique-by of an unknown attribute", 78, ["library.mapping.yaml:12:17: ", "'isnb'", "did you mean 'isbn'?"]) {
+    .init("unique-by of an unknown attribute", 78, ["library.mapping.yaml:12:16: ", "'isnb'", "did you mean 'isbn'?"]) {
       try $0.edit(mapping, "    filter: pages >= 0 OR pages == nil", "    unique-by: [isnb]")
     },
     .init("chunks of an unknown mapping", 78, ["job.yaml:8:9: ", "'BookToBok'", "did you mean 'BookToBook'?"]) {
@@ -155,6 +158,8 @@ extension BadInput {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: Map.xcmappingmodel")
       try $0.makeFolder("Map.xcmappingmodel")
     },
-    .init("unreadable mapping", 77, ["library.mapping.yaml'", "permission"], user: .nobody) { try $0.setMode(mapping, 0) },
+    .init("unreadable mapping", 77, ["library.mapping.yaml'", "permission"], user: .nobody) {
+      try $0.setMode(mapping, 0)
+    },
   ]
 }

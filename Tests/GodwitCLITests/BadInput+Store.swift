@@ -21,7 +21,9 @@ extension BadInput {
     .init("store cut at half", 65, ["library.sqlite'", "truncated"]) { try $0.cut("library.sqlite") { $0 / 2 } },
     .init("store cut by one page", 65, ["library.sqlite'", "truncated"]) { try $0.cut("library.sqlite") { $0 - 4096 } },
     .init("store cut by one byte", 65, ["library.sqlite'", "truncated"]) { try $0.cut("library.sqlite") { $0 - 1 } },
-    .init("store cut inside the header", 65, ["library.sqlite'", "SQLite"]) { try $0.cut("library.sqlite") { _ in 60 } },
+    .init("store cut inside the header", 65, ["library.sqlite'", "SQLite"]) {
+      try $0.cut("library.sqlite") { _ in 60 }
+    },
     .init("store cut inside the first page", 65, ["library.sqlite'"]) { try $0.cut("library.sqlite") { _ in 2000 } },
     .init("store cut at half, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite'", "truncated"]) {
       try $0.cut("library.sqlite") { $0 / 2 }
@@ -40,17 +42,22 @@ extension BadInput {
       bytes.replaceSubrange(100..<4096, with: Data(repeating: 0x5A, count: 3996))
       try $0.write("library.sqlite", bytes)
     },
-    .init("page of noise inside an entity table", 65, ["SQLite", "corrupt"]) {
+    .init("page of noise inside an entity table", 65, ["'library.sqlite'", "malformed", "ZBOOK"]) {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
-    .init("page of noise inside an entity table, inspected", ["inspect", "library.sqlite"], 65, ["corrupt"]) {
+    .init(
+      "page of noise inside an entity table, inspected", ["inspect", "library.sqlite"], 65,
+      ["'library.sqlite'", "malformed"]
+    ) {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
     .init("SQLite file of somebody else", 65, ["library.sqlite'", "'Z_METADATA'"]) {
       try $0.remove("library.sqlite")
       try $0.sql("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")
     },
-    .init("SQLite file of somebody else, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite'", "'Z_METADATA'"]) {
+    .init(
+      "SQLite file of somebody else, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite'", "'Z_METADATA'"]
+    ) {
       try $0.remove("library.sqlite")
       try $0.sql("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")
     },
@@ -88,7 +95,7 @@ extension BadInput {
       try $0.sql("DROP TABLE Z_PRIMARYKEY")
     },
     .init("primary keys of nobody", 65, ["'Author'", "Z_PRIMARYKEY"]) { try $0.sql("DELETE FROM Z_PRIMARYKEY") },
-    .init("primary keys without names", 65, ["Z_PRIMARYKEY"]) {
+    .init("primary keys without names", 65, ["library.sqlite'", "'Z_NAME'", "'Z_PRIMARYKEY'"]) {
       try $0.sql("ALTER TABLE Z_PRIMARYKEY DROP COLUMN Z_NAME")
     },
     .init("entity table missing", 65, ["'ZBOOK'", "'Book'"]) { try $0.sql("DROP TABLE ZBOOK") },
@@ -104,16 +111,22 @@ extension BadInput {
   ]
 
   static let rows: [BadInput] = [
+    .init("text where a filter needs an integer", 65, ["'pages'", "Book p7", "planning", "text", "'pages >= 0"]) {
+      try $0.sql("UPDATE ZBOOK SET ZPAGES = 'Sesame seven' WHERE Z_PK = 7")
+    },
     .init("text in an integer column", 65, ["'pages'", "Book p7", "BookToBook", "text"], leavesWork: true) {
+      try dropFilter($0)
       try $0.sql("UPDATE ZBOOK SET ZPAGES = 'Sesame seven' WHERE Z_PK = 7")
     },
     .init("bytes in a text column", 65, ["'title'", "Book p7", "BookToBook", "bytes"], leavesWork: true) {
       try $0.sql("UPDATE ZBOOK SET ZTITLE = x'536573616D65' WHERE Z_PK = 7")
     },
     .init("fraction in an integer column", 65, ["'pages'", "Book p7", "BookToBook"], leavesWork: true) {
+      try dropFilter($0)
       try $0.sql("UPDATE ZBOOK SET ZPAGES = 7.25 WHERE Z_PK = 7")
     },
     .init("integer out of range", 65, ["'pages'", "Book p7", "BookToBook"], leavesWork: true) {
+      try dropFilter($0)
       try $0.sql("UPDATE ZBOOK SET ZPAGES = 9223372036854775807 WHERE Z_PK = 7")
     },
     .init("no value for a required attribute", 65, ["validation", "'title'", "Book p7"], leavesWork: true) {
@@ -135,6 +148,10 @@ extension BadInput {
       try $0.sql("UPDATE ZBOOK SET Z_ENT = 'Sesame' WHERE Z_PK = 7")
     },
   ]
+
+  private static func dropFilter(_ job: BreakableJob) throws {
+    try job.edit("library.mapping.yaml", "    filter: pages >= 0 OR pages == nil\n", "")
+  }
 
   private static func indexNames(of table: String, in job: BreakableJob) throws -> [String] {
     let connection = try StoreConnection.openStore(readingAt: job.file("library.sqlite"))

@@ -84,7 +84,8 @@ struct BreakableJob: Sendable {
     try Data(mapping.utf8).write(to: URL(filePath: folder.file("library.mapping.yaml")))
     let store = try StoreBuilder(path: folder.file("library.sqlite"), model: models[0])
     for key in Int64(1)...3 {
-      try store.insert("Author", key: key, attributes: ["name": value("\(secret) author \(key)"), "born": .integer(1900)])
+      try store.insert(
+        "Author", key: key, attributes: ["name": value("\(secret) author \(key)"), "born": .integer(1900)])
     }
     for key in 1...books {
       // Long titles, so that the table has leaf pages of its own.
@@ -107,7 +108,9 @@ struct BreakableJob: Sendable {
     ]
     let author = EntityDescription(
       name: "Author",
-      attributes: [AttributeDescription(name: "name", type: .string), AttributeDescription(name: "born", type: .integer16)],
+      attributes: [
+        AttributeDescription(name: "name", type: .string), AttributeDescription(name: "born", type: .integer16),
+      ],
       relationships: [
         RelationshipDescription(name: "books", destinationEntityName: "Book", inverseName: "author", isToMany: true)
       ])
