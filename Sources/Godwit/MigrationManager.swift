@@ -42,7 +42,7 @@ public struct MigrationManager: Sendable {
       let done = try ledger.done()
       return MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
     }
-    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+    guard isDestinationTaken else {
       return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
     }
     let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
@@ -54,7 +54,7 @@ public struct MigrationManager: Sendable {
   ///
   /// - Throws: `.cannotCreate` (73) when something else stands at the destination.
   public func isFinished() throws -> Bool {
-    guard FileManager.default.fileExists(atPath: job.destinationPath),
+    guard isDestinationTaken,
       !WorkFolder.exists(forDestination: job.destinationPath)
     else { return false }
     _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
@@ -78,6 +78,11 @@ public struct MigrationManager: Sendable {
     let folder = try WorkFolder(forDestination: destination)
     try folder.remove()
     return true
+  }
+
+  /// Whether anything stands there, a symbolic link to nothing included.
+  private var isDestinationTaken: Bool {
+    (try? FileManager.default.attributesOfItem(atPath: job.destinationPath)) != nil
   }
 
   private func openLedger() throws -> Ledger? {
@@ -115,7 +120,7 @@ public struct MigrationManager: Sendable {
     let start = Date()
     let source = try OpenSource(job, attach: false)
     let quick = quickIdentity
-    if FileManager.default.fileExists(atPath: job.destinationPath) {
+    if isDestinationTaken {
       guard !WorkFolder.exists(forDestination: job.destinationPath) else {
         throw GodwitError(
           .cannotCreate, "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",

@@ -86,7 +86,9 @@ struct Planner {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
       let numbers = family.compactMap { sourceSchema.number(of: $0.name) }
-      let highest = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
+      let highest = try reading(table.name) {
+        try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
+      }
       let counter =
         try connection.integer(
           "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))")
@@ -95,7 +97,7 @@ struct Planner {
       var known: Int64 = 0
       for entity in family {
         let served = mappings.filter { $0.source.name == entity.name }
-        known += try count(entity, in: table.name, served: served, facts: &facts)
+        known += try reading(table.name) { try count(entity, in: table.name, served: served, facts: &facts) }
       }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
@@ -104,6 +106,14 @@ struct Planner {
     try assignKeys(&facts)
     for index in mappings.indices { facts.mappings[index].chunkRows = try chunkRows(mappings[index]) }
     return facts
+  }
+
+  /// Names the table in errors that have no place, such as those of a damaged page.
+  private func reading<T>(_ table: String, _ body: () throws -> T) throws -> T {
+    do { return try body() } catch var error as GodwitError {
+      error.site = error.site ?? "planning, reading table \(table)"
+      throw error
+    }
   }
 
   private func refuseUnknownEntities(in table: String, numbers: [Int]) throws {

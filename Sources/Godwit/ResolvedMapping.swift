@@ -28,7 +28,7 @@ public struct ResolvedMapping: Sendable {
         {
           throw GodwitError(
             .configuration, "mapping '\(mapping.name)' is listed twice, for different entities",
-            location: mapping.location, remedy: "give each mapping a name of its own")
+            location: mapping.locations["name"] ?? mapping.location, remedy: "give each mapping a name of its own")
         }
         all.append(mapping)
       }
@@ -42,7 +42,7 @@ public struct ResolvedMapping: Sendable {
     throw GodwitError(
       .configuration,
       "cannot use mapping file\(model.file.map { " '\($0)'" } ?? ""): its \(key) is '\(named)', the job's is '\(actual)'",
-      remedy: "list the mapping file for this step, or correct its \(key)")
+      location: model.locations[key], remedy: "list the mapping file for this step, or correct its \(key)")
   }
 }
 
@@ -120,24 +120,27 @@ private struct MappingResolver {
     switch mapping.kind {
     case .add:
       guard mapping.sourceEntityName == nil else {
-        throw error("an 'add' mapping has no source, found '\(mapping.sourceEntityName ?? "")'", in: mapping)
+        throw error("an 'add' mapping has no source, found '\(mapping.sourceEntityName ?? "")'", in: mapping, at: mapping.locations["source"])
       }
       _ = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
     case .remove:
       guard mapping.destinationEntityName == nil else {
-        throw error("a 'remove' mapping has no destination, found '\(mapping.destinationEntityName ?? "")'", in: mapping)
+        throw error(
+          "a 'remove' mapping has no destination, found '\(mapping.destinationEntityName ?? "")'", in: mapping,
+          at: mapping.locations["destination"])
       }
       _ = try entity(mapping.sourceEntityName, "source", of: source, in: mapping)
     case .copy, .transform, .custom:
       _ = try entity(mapping.sourceEntityName, "source", of: source, in: mapping)
       let made = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
       guard !made.isAbstract else {
-        throw error("cannot make objects of '\(made.name)': the entity is abstract", in: mapping)
+        throw error(
+          "cannot make objects of '\(made.name)': the entity is abstract", in: mapping, at: mapping.locations["destination"])
       }
     }
     if let policy = mapping.policyName {
       throw error(
-        "no policy '\(policy)' is registered", in: mapping,
+        "no policy '\(policy)' is registered", in: mapping, at: mapping.locations["policy"],
         try: "say what the policy does in expressions; this version of Godwit runs no policies")
     }
   }
@@ -149,7 +152,7 @@ private struct MappingResolver {
     guard let entity = model.entity(name) else {
       throw error(
         "\(key) entity '\(name)' is not in model '\(model.name)'"
-          + Spelling.suggestion(for: name, among: model.entityNames), in: mapping)
+          + Spelling.suggestion(for: name, among: model.entityNames), in: mapping, at: mapping.locations[key])
     }
     return entity
   }
@@ -210,7 +213,7 @@ private struct MappingResolver {
       guard known.contains(where: { $0.name == name && !$0.isTransient && !$0.isDerived }) else {
         throw error(
           "unique-by names '\(name)', which is no stored attribute of '\(to.name)'"
-            + Spelling.suggestion(for: name, among: known.map(\.name)), in: mapping)
+            + Spelling.suggestion(for: name, among: known.map(\.name)), in: mapping, at: mapping.locations["unique-by"])
       }
     }
     return try known.filter { !$0.isTransient && !$0.isDerived }.map { attribute in

@@ -51,9 +51,11 @@ struct MappingReader {
       }
       return mapping
     }
-    return MappingModel(
+    var model = MappingModel(
       sourceModelName: try name("source-model", top), destinationModelName: try name("destination-model", top),
       entityMappings: mappings, file: reader.file.path)
+    model.locations = top.mapValues { reader.file.textLocation(of: $0.value) }
+    return model
   }
 
   private func name(_ key: String, _ entries: Entries) throws -> String? {
@@ -72,6 +74,7 @@ struct MappingReader {
     var mapping = EntityMapping(
       name: name, source: try self.name("source", entries), destination: try self.name("destination", entries))
     mapping.location = reader.file.location(of: node)
+    mapping.locations = entries.mapValues { reader.file.textLocation(of: $0.value) }
     if let entry = entries["type"] { mapping.kind = try reader.choice(entry.value, key: "type") }
     mapping.filter = try entries["filter"].map {
       try predicate($0.value, key: "filter", what: "filter of mapping '\(name)'")
