@@ -34,7 +34,7 @@ struct MappingReader {
 
   func model() throws -> MappingModel {
     let root = reader.file.root
-    let found = try reader.entries(root, key: "mapping file")
+    let found = try reader.entries(root, key: "")
     try reader.checkVersion(found.first { $0.key == "godwit-mapping" }, key: "godwit-mapping")
     let top = try reader.entries(root, key: "", known: keys(in: ""))
     guard let list = top["entity-mappings"] else {

@@ -12,7 +12,12 @@ struct YAMLReader {
   }
 
   func wrong(_ key: String, expected: String, _ node: Node) -> GodwitError {
-    error(
+    guard !key.isEmpty else {
+      return error(
+        "expected \(expected), found \(Self.kind(of: node))", at: file.location(of: node),
+        remedy: "write `key: value` lines")
+    }
+    return error(
       "expected \(expected) for '\(key)', found \(Self.kind(of: node))", at: file.location(of: node),
       remedy: "write \(expected) after '\(key):'")
   }
@@ -30,6 +35,8 @@ struct YAMLReader {
     let line = String(text.prefix { !$0.isNewline }.prefix(60))
     return line == text ? text : line + "…"
   }
+
+  private static func place(_ key: String) -> String { key.isEmpty ? "" : " in '\(key)'" }
 
   static func isNull(_ scalar: Node.Scalar) -> Bool {
     scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(scalar.string)
@@ -50,12 +57,12 @@ struct YAMLReader {
     for (keyNode, value) in mapping {
       guard case .scalar(let scalar) = keyNode else {
         throw error(
-          "expected a name as key in '\(key)', found \(Self.kind(of: keyNode))", at: file.location(of: keyNode),
+          "expected a name as key\(Self.place(key)), found \(Self.kind(of: keyNode))", at: file.location(of: keyNode),
           remedy: "write a plain name before the colon")
       }
       let location = file.textLocation(of: keyNode)
       guard !scalar.string.isEmpty else {
-        throw error("expected a name as key in '\(key)', found none", at: location, remedy: "write a name before the colon")
+        throw error("expected a name as key\(Self.place(key)), found none", at: location, remedy: "write a name before the colon")
       }
       guard scalar.string != "<<" || scalar.style != .plain else {
         throw error("merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
@@ -73,9 +80,8 @@ struct YAMLReader {
     var result: [String: Entry] = [:]
     for entry in try entries(node, key: key, expected: expected) {
       guard known.contains(entry.key) else {
-        let place = key.isEmpty ? "" : " in '\(key)'"
         throw error(
-          "unknown key '\(entry.key)'\(place)\(Spelling.suggestion(for: entry.key, among: known))", at: entry.location,
+          "unknown key '\(entry.key)'\(Self.place(key))\(Spelling.suggestion(for: entry.key, among: known))", at: entry.location,
           remedy: "use one of: \(known.joined(separator: ", "))")
       }
       result[entry.key] = entry
