@@ -58,7 +58,8 @@ extension JobManifest {
   private static func required(_ key: String, _ top: Entries, _ reader: YAMLReader) throws -> YAMLReader.Entry {
     guard let entry = top[key] else {
       throw reader.error(
-        "expected the key '\(key)', found none", at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
+        "expected the key '\(key)', found none",
+        at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
         remedy: "add `\(key): PATH`")
     }
     return entry

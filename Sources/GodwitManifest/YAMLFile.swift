@@ -74,7 +74,8 @@ struct YAMLFile {
     }
   }
 
-  /// Where the node's text begins: after the quote of a quoted scalar, at the first line of a block scalar.
+  /// Where the node's text begins: after the quote of a quoted scalar, at the first line of a block scalar
+  /// (an empty first line is part of the text).
   func textLocation(of node: Node) -> GodwitError.Location {
     guard case .scalar(let scalar) = node, scalar.mark != nil else { return location(of: node) }
     let start = pastProperties(location(of: node))
@@ -85,10 +86,21 @@ struct YAMLFile {
       var number = start.line + 1
       while number <= lines.count, lines[number].allSatisfy({ $0 == 0x20 }) { number += 1 }
       guard number <= lines.count else { return start }
-      return .init(file: path, line: number, column: lines[number].prefix { $0 == 0x20 }.count + 1)
+      return .init(file: path, line: start.line + 1, column: lines[number].prefix { $0 == 0x20 }.count + 1)
     default:
       return start
     }
+  }
+
+  /// Where a complaint about a part of the node's text points in the file. `place` counts lines and
+  /// columns in the text from its beginning: a block is indented, a folded text has other lines.
+  func location(_ place: GodwitError.Location, inTextOf node: Node) -> GodwitError.Location {
+    let start = textLocation(of: node)
+    var place = place
+    if case .scalar(let scalar) = node, scalar.style == .literal, place.line > start.line {
+      place.column += start.column - 1
+    }
+    return place.column <= lines[place.line].count + 1 ? place : start
   }
 
   /// The place after an anchor and a tag, which the parser counts as part of the scalar.
@@ -130,7 +142,14 @@ struct YAMLFile {
     case .scanner(let context, let problem, let at, _), .parser(let context, let problem, let at, _),
       .composer(let context, let problem, let at, _):
       mark = (at.line, at.column)
+      // What is not closed is found at the end of the text; where it opens is where to look.
+      if let context, lines.isEnd(line: at.line) || problem.contains("expected ':'") {
+        mark = (context.mark.line, context.mark.column)
+      }
       text = [context?.text, problem].compactMap(\.self).joined(separator: ", ")
+      if let start = context?.mark, lines.byte(line: start.line, column: start.column) == UInt8(ascii: "&") {
+        text = text.replacing("a tag", with: "an anchor")
+      }
       if problem.contains("another document") {
         text = "expected one document, found another"
         remedy = "write one file for each document"

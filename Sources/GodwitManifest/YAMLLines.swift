@@ -41,8 +41,13 @@ final class YAMLLines {
     number >= 1 && number <= lines.count ? lines[number - 1] : []
   }
 
-  /// The place of the parser's line and column.
+  /// Whether nothing but the end of the text stands on the line.
+  func isEnd(line number: Int) -> Bool { number >= lines.count && self[number].isEmpty }
+
+  /// The place of the parser's line and column; the end of the text for a line after it.
   func location(line number: Int, column: Int) -> GodwitError.Location {
+    let column = number > lines.count ? Int.max : column
+    let number = min(max(number, 1), lines.count)
     let line = self[number]
     if last.line != number || last.column > column { last = (number, 1, 0) }
     while last.column < column, last.offset < line.count {
@@ -50,7 +55,7 @@ final class YAMLLines {
       while last.offset < line.count, line[line.startIndex + last.offset] & 0xC0 == 0x80 { last.offset += 1 }
       last.column += 1
     }
-    return .init(file: path, line: max(number, 1), column: last.offset + 1)
+    return .init(file: path, line: number, column: last.offset + 1)
   }
 
   /// The byte at the parser's line and column; nil at the end of a line.

@@ -62,10 +62,12 @@ struct YAMLReader {
       }
       let location = file.textLocation(of: keyNode)
       guard !scalar.string.isEmpty else {
-        throw error("expected a name as key\(Self.place(key)), found none", at: location, remedy: "write a name before the colon")
+        throw error(
+          "expected a name as key\(Self.place(key)), found none", at: location, remedy: "write a name before the colon")
       }
       guard scalar.string != "<<" || scalar.style != .plain else {
-        throw error("merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
+        throw error(
+          "merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
       }
       guard seen.insert(scalar.string).inserted else {
         throw error("the key '\(scalar.string)' stands there twice", at: location, remedy: "remove one of the two")
@@ -76,12 +78,15 @@ struct YAMLReader {
   }
 
   /// The entries of a map whose keys are all known.
-  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String: Entry] {
+  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String:
+    Entry]
+  {
     var result: [String: Entry] = [:]
     for entry in try entries(node, key: key, expected: expected) {
       guard known.contains(entry.key) else {
         throw error(
-          "unknown key '\(entry.key)'\(Self.place(key))\(Spelling.suggestion(for: entry.key, among: known))", at: entry.location,
+          "unknown key '\(entry.key)'\(Self.place(key))\(Spelling.suggestion(for: entry.key, among: known))",
+          at: entry.location,
           remedy: "use one of: \(known.joined(separator: ", "))")
       }
       result[entry.key] = entry
@@ -136,9 +141,12 @@ struct YAMLReader {
   }
 
   func integer(_ node: Node, key: String, in range: ClosedRange<Int>) throws -> Int {
-    let expected = "a number from \(range.lowerBound) to \(range.upperBound)"
+    let expected =
+      range.upperBound == .max
+      ? "a whole number of at least \(range.lowerBound)"
+      : "a whole number from \(range.lowerBound) to \(range.upperBound)"
     guard case .scalar(let scalar) = node, scalar.style == .plain,
-      let number = Int(scalar.string.replacing("_", with: "")), range.contains(number)
+      let number = Int(scalar.string), range.contains(number)
     else { throw wrong(key, expected: expected, node) }
     return number
   }

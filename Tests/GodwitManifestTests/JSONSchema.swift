@@ -9,7 +9,8 @@ struct JSONSchema {
   private let root: [String: Any]
 
   init(named name: String) throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/GodwitManifest/Schemas")
+    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+      path: "../../Sources/GodwitManifest/Schemas")
     let data = try Data(contentsOf: folder.appending(path: name).standardizedFileURL)
     root = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
   }
@@ -41,7 +42,9 @@ struct JSONSchema {
       let properties = map["properties"] as? [String: Any] ?? [:]
       for (key, value) in properties {
         let part = value as? [String: Any] ?? [:]
-        if part["description"] == nil, !(map["required"] != nil && map["type"] == nil) { found.append("\(path).\(key)") }
+        if part["description"] == nil, !(map["required"] != nil && map["type"] == nil) {
+          found.append("\(path).\(key)")
+        }
         found += walk(value, "\(path).\(key)")
       }
       for (key, value) in map where key != "properties" { found += walk(value, path) }
@@ -107,9 +110,13 @@ struct JSONSchema {
         guard Self.isType(value, "string"), let text = value.string, let pattern = rule as? String else { break }
         if text.range(of: pattern, options: .regularExpression) == nil { add("does not match \(pattern)") }
       case "minimum":
-        if Self.isType(value, "number"), let n = value.float, n < (rule as? NSNumber)?.doubleValue ?? 0 { add("too small") }
+        if Self.isType(value, "number"), let n = value.float, n < (rule as? NSNumber)?.doubleValue ?? 0 {
+          add("too small")
+        }
       case "maximum":
-        if Self.isType(value, "number"), let n = value.float, n > (rule as? NSNumber)?.doubleValue ?? 0 { add("too large") }
+        if Self.isType(value, "number"), let n = value.float, n > (rule as? NSNumber)?.doubleValue ?? 0 {
+          add("too large")
+        }
       default: add("the checker does not know the word \(word)")
       }
     }
@@ -124,7 +131,8 @@ struct JSONSchema {
       let isNull = isPlain && ["", "~", "null"].contains(scalar.string)
       let isFlag = isPlain && ["true", "false"].contains(scalar.string)
       let isInteger = isPlain && Int(scalar.string) != nil
-      let isNumber = isPlain && scalar.string.first.map { $0.isNumber || $0 == "-" } == true && Double(scalar.string) != nil
+      let isNumber =
+        isPlain && scalar.string.first.map { $0.isNumber || $0 == "-" } == true && Double(scalar.string) != nil
       switch type {
       case "null": return isNull
       case "boolean": return isFlag
