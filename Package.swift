@@ -1,11 +1,12 @@
 // swift-tools-version:6.2
 import PackageDescription
 
-let strict: [SwiftSetting] = [
+var strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("MemberImportVisibility"),
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
+if Context.environment["CI"] != nil { strict.append(.treatAllWarnings(as: .error)) }
 
 let package = Package(
   name: "godwit",

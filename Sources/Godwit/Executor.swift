@@ -253,7 +253,8 @@ final class Executor {
     var patterns: [String] = []
     let rules = program.validationRules(of: entity, patterns: &patterns)
     functions.patterns = try patterns.map { pattern in
-      do { return try NSRegularExpression(pattern: pattern) } catch {
+      // Anchored at both ends, so that a shorter alternative does not hide the whole match.
+      do { return try NSRegularExpression(pattern: "\\A(?:\(pattern))\\z") } catch {
         throw GodwitError(
           .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
           remedy: "correct the expression in the destination model")

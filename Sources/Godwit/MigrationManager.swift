@@ -50,6 +50,25 @@ public struct MigrationManager: Sendable {
     return MigrationStatus(state: isOurs ? .finished : .foreign, job: job.name, chunks: [], done: [])
   }
 
+  /// Whether the destination is the finished store of this very job. Writes nothing.
+  ///
+  /// - Throws: `.cannotCreate` (73) when something else stands at the destination.
+  public func isFinished() throws -> Bool {
+    guard FileManager.default.fileExists(atPath: job.destinationPath),
+      !WorkFolder.exists(forDestination: job.destinationPath)
+    else { return false }
+    _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
+    return true
+  }
+
+  /// All digests but the source's, which costs a reading of the whole store.
+  private var quickIdentity: Ledger.Identity {
+    Ledger.Identity(
+      source: "", sourceModel: Digest.hex(job.sourceModel.xcodeContents),
+      destinationModel: Digest.hex(job.destinationModel.xcodeContents), mappings: Digest.hex(job.mappingText),
+      manifest: manifestDigest)
+  }
+
   /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.
   ///
   /// - Returns: false when there is nothing to remove.
@@ -91,10 +110,7 @@ public struct MigrationManager: Sendable {
   ) throws -> MigrationSummary {
     let start = Date()
     let source = try OpenSource(job, attach: false)
-    let quick = Ledger.Identity(
-      source: "", sourceModel: Digest.hex(job.sourceModel.xcodeContents),
-      destinationModel: Digest.hex(job.destinationModel.xcodeContents), mappings: Digest.hex(job.mappingText),
-      manifest: manifestDigest)
+    let quick = quickIdentity
     if FileManager.default.fileExists(atPath: job.destinationPath) {
       guard !WorkFolder.exists(forDestination: job.destinationPath) else {
         throw GodwitError(

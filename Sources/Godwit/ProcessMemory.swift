@@ -10,7 +10,7 @@ enum ProcessMemory {
   private static func field(_ name: String) -> Int64 {
     guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return 0 }
     for line in status.split(separator: "\n") where line.hasPrefix(name) {
-      let kib = line.dropFirst(name.count).split(separator: " ").first.flatMap { Int64($0) } ?? 0
+      let kib = line.dropFirst(name.count).split(whereSeparator: \.isWhitespace).first.flatMap { Int64($0) } ?? 0
       return kib * 1024
     }
     return 0

@@ -21,7 +21,7 @@ final class SQLFunctions {
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
   var readers: [Int: SpillReader] = [:]
-  /// Compiled patterns of the validation rules in force.
+  /// Compiled patterns of the validation rules in force, anchored at both ends.
   var patterns: [NSRegularExpression] = []
 
   init(connection: StoreConnection, sourceSchema: StoreSchema, now: Double) throws {
@@ -197,8 +197,7 @@ final class SQLFunctions {
       guard arguments.kind(1) == .text, functions.patterns.indices.contains(number) else { return .value(.null) }
       let text = String(decoding: arguments.bytes(1), as: UTF8.self)
       let all = NSRange(text.startIndex..., in: text)
-      let match = functions.patterns[number].firstMatch(in: text, options: [.anchored], range: all)
-      return .value(.integer(match?.range == all ? 1 : 0))
+      return .value(.integer(functions.patterns[number].firstMatch(in: text, range: all) == nil ? 0 : 1))
     }
   }
 

@@ -1,1 +1,5 @@
-@main struct Main { static func main() { print("x") } }
+import GodwitCLI
+
+@main struct Main {
+  static func main() { GodwitCommand.main() }
+}

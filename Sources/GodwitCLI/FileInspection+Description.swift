@@ -1,0 +1,69 @@
+import GodwitModel
+import GodwitStore
+
+extension FileInspection: CustomStringConvertible {
+  var description: String {
+    var lines = ["\(path): \(kind.rawValue)"]
+    if let detail { lines.append("  \(detail)") }
+    if let store { lines += Self.lines(store) }
+    if let fittingModel { lines.append("  model        '\(fittingModel)' fits") }
+    if let model {
+      lines.append(
+        "  versions     " + model.versions.map { $0 == model.current ? "\($0) (current)" : $0 }.joined(separator: ", "))
+      if let version = model.version {
+        lines.append("  entities of '\(version)'")
+        lines += model.entities.map { "    \($0)" }
+      }
+    }
+    if let mapping {
+      if let name = mapping.sourceModel { lines.append("  from         \(name)") }
+      if let name = mapping.destinationModel { lines.append("  to           \(name)") }
+      for entity in mapping.entityMappings {
+        lines.append("    \(entity.name): \(entity.kind) \(entity.source ?? "-") to \(entity.destination ?? "-")")
+      }
+    }
+    if let job {
+      lines += ["  job          \(job.job)", "  source       \(job.source)"]
+      lines.append("  destination  \(job.destination ?? "in place")")
+      lines.append("  models       \(job.models.joined(separator: ", "))")
+    }
+    if let spill {
+      lines.append("  pairs        \(spill.pairs) in \(spill.frames) frames, \(ByteCount(bytes: spill.bytes))")
+    }
+    if let work {
+      lines.append("  store        \(work.hasStore ? "under construction" : "none yet")")
+      lines.append("  spill files  \(work.spillFiles.count)")
+      lines.append("  size         \(ByteCount(bytes: work.bytes))")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func lines(_ store: StoreSummary) -> [String] {
+    var lines = [
+      "  size         \(ByteCount(bytes: store.fileBytes))"
+        + (store.walBytes.map { ", -wal \(ByteCount(bytes: $0))" } ?? "")
+        + (store.hasHotJournal ? ", hot -journal" : ""),
+      "  journal      \(store.journalMode), pages of \(store.pageSizeBytes) bytes",
+      "  uuid         \(store.uuid)",
+      "  framework    \(store.frameworkVersion.map { "\($0)" } ?? "unknown")",
+      "  identifiers  " + store.versionIdentifiers.map { "'\($0)'" }.joined(separator: ", "),
+    ]
+    if !store.applicationKeys.isEmpty {
+      lines.append("  own keys     " + store.applicationKeys.joined(separator: ", "))
+    }
+    if !store.historyTables.isEmpty { lines.append("  history      " + store.historyTables.joined(separator: ", ")) }
+    if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count) tables") }
+    if store.hasModelCache { lines.append("  model cache  yes") }
+    lines.append("  entities")
+    for entity in store.entities {
+      lines.append(
+        "    \(entity.number) \(entity.name ?? "(no name)"): " + (entity.rows.map { "\($0) rows" } ?? "table not found")
+      )
+    }
+    for stray in store.strayRows {
+      lines.append(
+        "    \(stray.rows) rows of unknown entity \(stray.number.map { "\($0)" } ?? "NULL") in \(stray.table)")
+    }
+    return lines
+  }
+}

@@ -1,0 +1,194 @@
+import Foundation
+import GodwitManifest
+import GodwitModel
+import GodwitSpill
+import GodwitStore
+import GodwitXcode
+
+/// What a file is, and what is in it.
+struct FileInspection: Encodable {
+  enum Kind: String, Encodable {
+    case store = "Core Data store"
+    case model = "model"
+    case otherXcodeFile = "file of Xcode"
+    case mappingModel = "mapping model"
+    case manifest = "job manifest"
+    case workFolder = "work folder of an unfinished job"
+    case spillFile = "spill file"
+  }
+
+  let path: String
+  let kind: Kind
+  /// One line more on the kind.
+  var detail: String?
+  var store: StoreSummary?
+  /// The version that fits the store, of the models given.
+  var fittingModel: String?
+  var model: ModelContent?
+  var mapping: MappingContent?
+  var job: JobContent?
+  var spill: SpillContent?
+  var work: WorkContent?
+
+  struct ModelContent: Encodable {
+    let versions: [String]
+    let current: String?
+    /// Of the version shown: the one asked for, else the current one.
+    let version: String?
+    let entities: [String]
+  }
+
+  struct MappingContent: Encodable {
+    struct Entity: Encodable {
+      let name, kind: String
+      let source, destination: String?
+    }
+    let sourceModel, destinationModel: String?
+    let entityMappings: [Entity]
+  }
+
+  struct JobContent: Encodable {
+    let job, source: String
+    let destination: String?
+    let models: [String]
+  }
+
+  struct SpillContent: Encodable {
+    let pairs: Int64
+    let frames: Int
+    let bytes: Int64
+  }
+
+  struct WorkContent: Encodable {
+    let hasStore: Bool
+    let spillFiles: [String]
+    let bytes: Int64
+  }
+
+  /// - Throws: 66 when there is nothing at the path or it cannot be read, 65 when it is none of the kinds.
+  init(of text: String, models: [String]) throws {
+    let manager = FileManager.default
+    let reference = ModelReference(parsing: text)
+    path = reference.path
+    var isFolder: ObjCBool = false
+    guard manager.fileExists(atPath: path, isDirectory: &isFolder) else {
+      throw GodwitError(.missingInput, "cannot read '\(path)': no such file", remedy: "check the path")
+    }
+    switch XcodeFileKind.identify(path) {
+    case .model?, .modelBundle?:
+      kind = .model
+      model = try Self.model(reference)
+      return
+    case let other?:
+      kind = .otherXcodeFile
+      detail = "\(other.rawValue); its content is not read by this version"
+      return
+    case nil: break
+    }
+    if isFolder.boolValue {
+      guard path.hasSuffix(".godwit") || path.hasSuffix(".godwit/") else { throw Self.unknown(path, "a folder") }
+      kind = .workFolder
+      work = try Self.work(path)
+      return
+    }
+    let head = try Self.head(of: path)
+    if head.starts(with: Array("SQLite format 3\0".utf8)) {
+      kind = .store
+      store = try StoreSummary(readingStoreAt: path)
+      guard !models.isEmpty else { return }
+      let metadata = try StoreMetadata(readingStoreAt: path)
+      fittingModel = try ModelVersions(references: models).model(fitting: metadata, path: path).name
+    } else if head.starts(with: [0x04, 0x22, 0x4D, 0x18]) {
+      kind = .spillFile
+      spill = try Self.spill(path)
+    } else if ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()) {
+      if Self.isMapping(path) {
+        kind = .mappingModel
+        mapping = Self.mapping(try MappingModel(contentsOfYAML: path))
+      } else {
+        kind = .manifest
+        job = Self.job(try JobManifest(contentsOf: path))
+      }
+    } else {
+      throw Self.unknown(path, head.isEmpty ? "an empty file" : "a file of another kind")
+    }
+  }
+
+  private static func unknown(_ path: String, _ found: String) -> GodwitError {
+    GodwitError(
+      .dataWrong,
+      "cannot inspect '\(path)': expected a store, model, mapping, manifest, work folder or spill file, found \(found)",
+      remedy: "a model ends in .xcdatamodel or .xcdatamodeld, a mapping or manifest in .yaml")
+  }
+
+  private static func head(of path: String) throws -> [UInt8] {
+    guard let file = FileHandle(forReadingAtPath: path) else {
+      let isDenied = !FileManager.default.isReadableFile(atPath: path)
+      throw GodwitError(
+        isDenied ? .permission : .missingInput, "cannot read '\(path)'", remedy: "check its permissions")
+    }
+    defer { try? file.close() }
+    do { return Array(try file.read(upToCount: 16) ?? Data()) } catch {
+      throw GodwitError(.inputOutput, "cannot read '\(path)'", cause: error.localizedDescription)
+    }
+  }
+
+  /// Whether a top-level key of mapping files stands in the text; what is neither is read as a manifest.
+  private static func isMapping(_ path: String) -> Bool {
+    guard let data = FileManager.default.contents(atPath: path) else { return false }
+    return String(decoding: data, as: UTF8.self).split(separator: "\n").contains { line in
+      line.hasPrefix("godwit-mapping") || line.hasPrefix("entity-mappings")
+    }
+  }
+
+  // MARK: Contents
+
+  private static func model(_ reference: ModelReference) throws -> ModelContent {
+    let bundle = try ModelBundle(contentsOf: reference.path)
+    let version = reference.version ?? bundle.currentVersion
+    let model = try version.map { try bundle.model(named: $0) }
+    return ModelContent(
+      versions: bundle.versions, current: bundle.currentVersion, version: version, entities: model?.entityNames ?? [])
+  }
+
+  private static func mapping(_ mapping: MappingModel) -> MappingContent {
+    MappingContent(
+      sourceModel: mapping.sourceModelName, destinationModel: mapping.destinationModelName,
+      entityMappings: mapping.entityMappings.map {
+        .init(
+          name: $0.name, kind: $0.kind.rawValue, source: $0.sourceEntityName, destination: $0.destinationEntityName)
+      })
+  }
+
+  private static func job(_ manifest: JobManifest) -> JobContent {
+    var destination: String?
+    if case .file(let path) = manifest.destination { destination = path.raw }
+    return JobContent(
+      job: manifest.job, source: manifest.source.raw, destination: destination, models: manifest.models.map(\.raw))
+  }
+
+  private static func spill(_ path: String) throws -> SpillContent {
+    do throws(SpillError) {
+      let reader = try SpillReader(path: path)
+      let content = SpillContent(pairs: reader.pairCount, frames: reader.frameCount, bytes: reader.mark.length)
+      try reader.close()
+      return content
+    } catch {
+      throw GodwitError(.dataWrong, "cannot read spill file '\(path)'", cause: error.message, remedy: error.remedy)
+    }
+  }
+
+  private static func work(_ path: String) throws -> WorkContent {
+    let manager = FileManager.default
+    let names: [String]
+    do { names = try manager.contentsOfDirectory(atPath: path).sorted() } catch {
+      throw GodwitError(.permission, "cannot read folder '\(path)'", remedy: "check its permissions")
+    }
+    let bytes = names.reduce(Int64(0)) { sum, name in
+      let facts = try? manager.attributesOfItem(atPath: path + "/" + name)
+      return sum + ((facts?[.size] as? NSNumber)?.int64Value ?? 0)
+    }
+    return WorkContent(
+      hasStore: names.contains("store.sqlite"), spillFiles: names.filter { $0.hasSuffix(".lz4") }, bytes: bytes)
+  }
+}

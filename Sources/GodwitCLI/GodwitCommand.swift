@@ -1,0 +1,89 @@
+import ArgumentParser
+import Foundation
+import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The whole command line, so that an executable of yours is the command with little of its own.
+///
+/// ```swift
+/// import GodwitCLI
+///
+/// @main struct Migrate {
+///   static func main() { GodwitCommand.main() }
+/// }
+/// ```
+public enum GodwitCommand {
+  public static let version = "0.1.0"
+
+  /// The verbs, in the order of the help.
+  public static var verbs: [String] { RootCommand.verbs.map { $0.configuration.commandName ?? "" } }
+
+  /// Runs one command and ends the process with its exit status.
+  ///
+  /// Ignores SIGPIPE for the whole process: a reader that goes away never ends a migration.
+  public static func main(arguments: [String] = Array(CommandLine.arguments.dropFirst())) -> Never {
+    signal(SIGPIPE, SIG_IGN)
+    let session = CommandSession(output: .standardOutput, diagnostics: .standardError)
+    let status = run(arguments: arguments, in: session)
+    exit(status)
+  }
+
+  /// Runs one command: parses, carries out, prints errors.
+  ///
+  /// - Returns: the exit status of the contract's table.
+  static func run(arguments: [String], in session: CommandSession) -> Int32 {
+    do {
+      try refuseUnknownVerb(arguments)
+      var command = try RootCommand.parseAsRoot(arguments)
+      guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
+      let status = try verb.run(in: session)
+      return try session.checked(status)
+    } catch { return report(error, in: session) }
+  }
+
+  /// ArgumentParser would call it an unexpected argument, and not say which verb was meant.
+  private static func refuseUnknownVerb(_ arguments: [String]) throws {
+    guard let first = arguments.first, !first.hasPrefix("-"), !(verbs + ["help"]).contains(first) else { return }
+    throw GodwitError(
+      .usage, "unknown verb '\(first)'" + Spelling.suggestion(for: first, among: verbs),
+      remedy: "see `godwit --help` for the verbs")
+  }
+
+  /// A group without a verb is wrong usage; `help` answers with its text as an error.
+  private static func runGroup(_ command: inout any ParsableCommand, in session: CommandSession) throws -> Int32 {
+    let type = type(of: command)
+    guard !type.configuration.subcommands.isEmpty else {
+      try command.run()
+      return 0
+    }
+    session.diagnostics.write("godwit: expected a verb, found none\n" + RootCommand.helpMessage(for: type) + "\n")
+    return GodwitError.Code.usage.rawValue
+  }
+
+  /// Prints an error where it belongs and gives its exit status.
+  static func report(_ error: any Error, in session: CommandSession) -> Int32 {
+    if let error = error as? GodwitError {
+      session.diagnostics.write("godwit: \(error)\n")
+      return error.code.rawValue
+    }
+    let code = RootCommand.exitCode(for: error)
+    let text = RootCommand.fullMessage(for: error)
+    if code == .success {
+      session.output.write(text + "\n")
+      return (try? session.checked(0)) ?? GodwitError.Code.inputOutput.rawValue
+    }
+    if code == .validationFailure {
+      let lead = "Error: "
+      session.diagnostics.write("godwit: " + (text.hasPrefix(lead) ? String(text.dropFirst(lead.count)) : text) + "\n")
+      return GodwitError.Code.usage.rawValue
+    }
+    let bug = GodwitError(.internalBug, "unexpected failure: \(error)", remedy: "report it with the command line")
+    session.diagnostics.write("godwit: \(bug)\n")
+    return bug.code.rawValue
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Godwit
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import Logging
+
+/// Turns a manifest into a job: finds the models, reads the mappings, refuses what this version does not do.
+struct JobLoader {
+  let manifest: JobManifest
+  let logger: Logger
+
+  /// Reads the manifest only.
+  init(manifestPath: String, logger: Logger) throws {
+    manifest = try JobManifest(contentsOf: manifestPath)
+    self.logger = logger
+  }
+
+  /// Where the new store goes, without a look at source, models or mappings.
+  func destinationPath() throws -> String {
+    switch manifest.destination {
+    case .file(let path): path.resolved
+    case .inPlace: throw unsupported("in-place", try: "give a 'destination'")
+    }
+  }
+
+  /// The job, with all that it names read and checked as far as can be without reading rows.
+  func job() throws -> MigrationJob {
+    try refuseUnsupported()
+    let destination = try destinationPath()
+    try refuseSameFile(manifest.source.resolved, destination)
+    let versions = try ModelVersions(manifest.models)
+    logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
+    let metadata = try StoreMetadata(readingStoreAt: manifest.source.resolved)
+    let source = try sourceModel(among: versions, metadata: metadata)
+    let target = try destinationModel(among: versions)
+    logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    return MigrationJob(
+      name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
+      destinationModel: target, mappingModels: try mappings(), chunkRows: manifest.chunkRows,
+      chunkPredicates: try chunkPredicates(), memory: manifest.memory)
+  }
+
+  // MARK: Models
+
+  private func sourceModel(among versions: ModelVersions, metadata: StoreMetadata) throws -> ManagedObjectModel {
+    let path = manifest.source.resolved
+    let hasHashes = !metadata.versionHashes.isEmpty
+    if let assumed = manifest.assumeSourceModel {
+      guard !hasHashes else {
+        throw GodwitError(
+          .configuration,
+          "cannot assume the source model '\(assumed.text)': the store '\(path)' says which model it has",
+          location: assumed.location, remedy: "remove 'assume-source-model'")
+      }
+      return try versions.model(named: assumed, key: "assume-source-model")
+    }
+    guard hasHashes else {
+      throw GodwitError(
+        .noPath, "no model fits the store '\(path)': it says nothing of its model",
+        remedy: "name the model version with 'assume-source-model'")
+    }
+    return try versions.model(fitting: metadata, path: path)
+  }
+
+  private func destinationModel(among versions: ModelVersions) throws -> ManagedObjectModel {
+    guard let name = manifest.destinationModel else { return try versions.currentModel() }
+    return try versions.model(named: name, key: "destination-model")
+  }
+
+  // MARK: Mappings
+
+  private func mappings() throws -> [MappingModel] {
+    guard case .files(let paths) = manifest.mappings else { return [] }
+    return try paths.map { path in
+      if let kind = XcodeFileKind.identify(path.resolved) {
+        throw GodwitError(
+          .configuration, "cannot use mapping '\(path.raw)': a \(kind.rawValue) is not supported by this version",
+          location: path.location, remedy: "write the mapping model as a .mapping.yaml file")
+      }
+      logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
+      return try MappingModel(contentsOfYAML: path.resolved)
+    }
+  }
+
+  private func chunkPredicates() throws -> [String: [ParsedPredicate]] {
+    var all: [String: [ParsedPredicate]] = [:]
+    for (name, texts) in manifest.chunksBy {
+      all[name] = try texts.map { text in
+        do throws(ExpressionError) {
+          return ParsedPredicate(try Predicate(parsing: text.text), source: text)
+        } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
+      }
+    }
+    return all
+  }
+
+  // MARK: Source and destination
+
+  private func refuseSameFile(_ source: String, _ destination: String) throws {
+    func real(_ path: String) -> String { URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL.path }
+    func number(_ path: String) -> [Int]? {
+      guard let facts = try? FileManager.default.attributesOfItem(atPath: real(path)),
+        let file = facts[.systemFileNumber] as? Int, let volume = facts[.systemNumber] as? Int
+      else { return nil }
+      return [volume, file]
+    }
+    let numbers = number(source)
+    guard real(source) == real(destination) || (numbers != nil && numbers == number(destination)) else { return }
+    throw GodwitError(
+      .configuration, "cannot migrate '\(source)': source and destination are the same file",
+      remedy: "name another destination", safe: "nothing was written")
+  }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import GodwitModel
+
+/// The facts of an entity that a comparison tells, as label and text.
+struct EntityFacts {
+  private let facts: [(label: String, text: String)]
+
+  init(_ entity: EntityDescription) {
+    facts = [
+      ("parent", entity.superentityName ?? "none"),
+      ("abstract", Fact.yes(entity.isAbstract)),
+      ("class", entity.managedObjectClassName ?? "none"),
+      ("hash modifier", entity.versionHashModifier ?? "none"),
+      ("uniqueness", Fact.lists(entity.uniquenessConstraints)),
+      ("fetch indexes", Fact.lists([entity.fetchIndexes.map(\.name)])),
+      ("compound indexes", Fact.lists(entity.compoundIndexes)),
+      ("fetched properties", Fact.lists([entity.fetchedProperties.map(\.name)])),
+    ]
+  }
+
+  func changes(to other: EntityFacts) -> [String] { Fact.changes(facts, other.facts) }
+}
+
+/// The facts of an attribute or relationship that a comparison tells.
+struct PropertyFacts {
+  let name: String
+  let renamingIdentifier: String?
+  /// `String`, or `to-many Person`.
+  let kind: String
+  private let facts: [(label: String, text: String)]
+
+  static func all(of entity: EntityDescription) -> [PropertyFacts] {
+    entity.attributes.map(PropertyFacts.init) + entity.relationships.map(PropertyFacts.init)
+  }
+
+  private init(_ attribute: AttributeDescription) {
+    name = attribute.name
+    renamingIdentifier = attribute.renamingIdentifier
+    kind = attribute.compositeName ?? attribute.type.xcodeName
+    facts = [
+      ("type", kind),
+      ("optional", Fact.yes(attribute.isOptional)),
+      ("transient", Fact.yes(attribute.isTransient)),
+      ("default", Fact.value(attribute.defaultValue)),
+      ("minimum", attribute.minimumValue.map(Fact.value) ?? attribute.minimumLength.map { "\($0)" } ?? "none"),
+      ("maximum", attribute.maximumValue.map(Fact.value) ?? attribute.maximumLength.map { "\($0)" } ?? "none"),
+      ("regular expression", attribute.regularExpression ?? "none"),
+      ("derivation", attribute.derivationExpression ?? "none"),
+      ("external storage", Fact.yes(attribute.allowsExternalBinaryDataStorage)),
+      ("kept in history", Fact.yes(attribute.preservesValueInHistoryOnDeletion)),
+      ("value transformer", attribute.valueTransformerName ?? "none"),
+      ("indexed", Fact.yes(attribute.isIndexed)),
+      ("hash modifier", attribute.versionHashModifier ?? "none"),
+    ]
+  }
+
+  private init(_ relationship: RelationshipDescription) {
+    name = relationship.name
+    renamingIdentifier = relationship.renamingIdentifier
+    kind = "\(relationship.isToMany ? "to-many" : "to-one") \(relationship.destinationEntityName)"
+    facts = [
+      ("type", kind),
+      ("optional", Fact.yes(relationship.isOptional)),
+      ("transient", Fact.yes(relationship.isTransient)),
+      ("ordered", Fact.yes(relationship.isOrdered)),
+      ("inverse", relationship.inverseName ?? "none"),
+      ("minimum count", "\(relationship.minCount)"),
+      ("maximum count", "\(relationship.maxCount)"),
+      ("delete rule", relationship.deleteRule.rawValue),
+      ("hash modifier", relationship.versionHashModifier ?? "none"),
+    ]
+  }
+
+  func changes(to other: PropertyFacts) -> [String] { Fact.changes(facts, other.facts) }
+}
+
+private enum Fact {
+  /// `label old to new` for each label of both whose texts differ; a label of one side only does not count.
+  static func changes(_ old: [(label: String, text: String)], _ new: [(label: String, text: String)]) -> [String] {
+    new.compactMap { fact in
+      guard let was = old.first(where: { $0.label == fact.label }), was.text != fact.text else { return nil }
+      return "\(fact.label) \(was.text) to \(fact.text)"
+    }
+  }
+
+  static func yes(_ flag: Bool) -> String { flag ? "yes" : "no" }
+
+  static func lists(_ lists: [[String]]) -> String {
+    let texts = lists.filter { !$0.isEmpty }.map { $0.joined(separator: ", ") }
+    return texts.isEmpty ? "none" : texts.joined(separator: " | ")
+  }
+
+  static func value(_ value: AttributeValue) -> String {
+    switch value {
+    case .null: "none"
+    case .boolean(let flag): yes(flag)
+    case .integer(let number): "\(number)"
+    case .decimal(let number): "\(number)"
+    case .double(let number), .date(let number): "\(number)"
+    case .string(let text), .uri(let text): "'\(text)'"
+    case .data(let bytes): "\(bytes.count) bytes"
+    case .uuid(let uuid): uuid.uuidString
+    }
+  }
+}

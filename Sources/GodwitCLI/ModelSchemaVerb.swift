@@ -1,0 +1,29 @@
+import ArgumentParser
+import GodwitModel
+import GodwitStore
+
+struct ModelSchemaVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "schema", abstract: "Print the SQL schema that Core Data would make.")
+
+  @Argument(help: ModelVerb.help) var model: String
+  @OptionGroup var format: FormatOptions
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let model = try ModelVerb.read(model)
+    let schema = StoreSchema(model: model)
+    switch format.format {
+    case .json:
+      try session.print(
+        json: Record(model: model.name, tables: schema.createStatements, indexes: schema.indexStatements))
+    case .text: session.output.write(schema.schemaSQL)
+    }
+    return 0
+  }
+
+  private struct Record: Encodable {
+    let model: String
+    /// SQL statements.
+    let tables, indexes: [String]
+  }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Godwit
+import GodwitModel
+
+struct PlanVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "plan",
+    abstract: "Show steps, passes, chunks, lanes and why, rows, bytes, disk needed; write nothing.")
+
+  @OptionGroup var job: JobOptions
+  @OptionGroup var format: FormatOptions
+
+  @Flag(name: .customLong("detailed-exitcode"), help: "Exit with 2 when a migration is needed, 0 when it is done.")
+  var detailedExitCode = false
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let migration = try job.loader(in: session).job()
+    let manager = MigrationManager(migration)
+    let isFinished = try manager.isFinished()
+    let plan = isFinished ? nil : try manager.plan()
+    switch format.format {
+    case .json: try session.print(json: PlanRecord(migration, plan: plan))
+    case .text:
+      session.output.write(
+        plan.map { "\($0)\n" }
+          ?? "job \(migration.name): already finished, nothing to do ('\(migration.destinationPath)')\n")
+    }
+    return detailedExitCode && !isFinished ? 2 : 0
+  }
+}
+
+/// A plan as JSON.
+private struct PlanRecord: Encodable {
+  let job, source, destination: String
+  let isMigrationNeeded: Bool
+  var steps: [MigrationPlan.Step]?
+  var stages: [MigrationPlan.StageCount]?
+  var chunks: Int?
+  var totalRows, diskBytes, sourceBytes: Int64?
+
+  init(_ migration: MigrationJob, plan: MigrationPlan?) {
+    job = migration.name
+    source = migration.sourcePath
+    destination = migration.destinationPath
+    isMigrationNeeded = plan != nil
+    guard let plan else { return }
+    steps = plan.steps
+    stages = plan.stages
+    chunks = plan.chunks.count
+    totalRows = plan.totalRows
+    diskBytes = plan.diskBytes
+    sourceBytes = plan.sourceBytes
+  }
+}

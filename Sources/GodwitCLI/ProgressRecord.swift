@@ -1,0 +1,73 @@
+import Godwit
+import GodwitModel
+
+/// The first JSON line of a run.
+struct VersionRecord: Encodable {
+  let type = "version"
+  let version: String
+}
+
+/// A JSON line between the first and the last.
+struct ProgressRecord: Encodable {
+  let type = "progress"
+  let percent: Double
+  let step, steps, pass, passes: Int
+  let name, stage: String
+  let chunk, chunks: Int
+  let rows, totalRows: Int64
+  let rowsPerSecond: Double
+  let secondsLeft: Double?
+  let residentBytes: Int64
+
+  init(_ progress: MigrationProgress) {
+    percent = progress.percent
+    (step, steps, pass, passes) = (progress.step, progress.steps, progress.pass, progress.passes)
+    (name, stage) = (progress.name, progress.stage)
+    (chunk, chunks) = (progress.chunk, progress.chunks)
+    (rows, totalRows) = (progress.rows, progress.totalRows)
+    rowsPerSecond = progress.rowsPerSecond
+    secondsLeft = progress.secondsLeft
+    residentBytes = progress.residentBytes
+  }
+}
+
+/// The last JSON line of a run.
+struct SummaryRecord: Encodable {
+  let type = "summary"
+  let outcome: String
+  let reason: String?
+  let job, destination: String
+  let objects, several, displaced: Int64
+  let dropped: [MigrationPlan.Dropped]
+  let seconds: Double
+  let peakBytes, budgetBytes: Int64
+  let wasResumed: Bool
+
+  init(_ summary: MigrationSummary, job: MigrationJob) {
+    outcome = summary.outcome.rawValue
+    reason = summary.reason
+    self.job = job.name
+    destination = job.destinationPath
+    (objects, several, displaced) = (summary.objects, summary.several, summary.displaced)
+    dropped = summary.dropped
+    seconds = summary.seconds
+    peakBytes = summary.peakBytes
+    budgetBytes = job.memory.bytes
+    wasResumed = summary.wasResumed
+  }
+}
+
+/// The last JSON line of a run that failed.
+struct FailureRecord: Encodable {
+  let type = "summary"
+  let outcome = "failed"
+  let status: Int32
+  let message: String
+  let site, cause, remedy, safe: String?
+
+  init(_ error: GodwitError) {
+    status = error.code.rawValue
+    message = error.message
+    (site, cause, remedy, safe) = (error.site, error.cause, error.remedy, error.safe)
+  }
+}

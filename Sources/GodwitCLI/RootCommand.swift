@@ -1,0 +1,19 @@
+import ArgumentParser
+
+/// The command itself. `verbs` is the one list of verbs; the help is made from it.
+struct RootCommand: ParsableCommand {
+  static let verbs: [any ParsableCommand.Type] = [
+    RunVerb.self, PlanVerb.self, StatusVerb.self, DiscardVerb.self, InspectVerb.self, ModelVerb.self,
+  ]
+
+  static let configuration = CommandConfiguration(
+    commandName: "godwit",
+    abstract: "Migrates Core Data stores: planned before, stopped any time, proved after.",
+    discussion: """
+      Exit status: 0 done; 2 a migration is needed; 4 findings; 64 usage; 65 wrong data; 66 missing file; 69 no model \
+      fits; 70 a bug; 73 cannot create; 74 I/O failed; 75 stopped at a checkpoint; 77 permission; 78 wrong manifest or \
+      mapping; 130, 143 stopped by a signal after a checkpoint. After 74, 75, 130 and 143 the same command resumes.
+      """,
+    version: "godwit \(GodwitCommand.version)",
+    subcommands: verbs)
+}

@@ -1,0 +1,38 @@
+import Godwit
+import GodwitModel
+
+/// What a run did, as text.
+enum RunSummary {
+  static func text(_ summary: MigrationSummary, job: MigrationJob) -> String {
+    switch summary.outcome {
+    case .alreadyFinished: return "job '\(job.name)' is already finished: '\(job.destinationPath)'"
+    case .finished, .stopped: break
+    }
+    var lines: [String] = []
+    if summary.outcome == .finished {
+      lines.append("finished job '\(job.name)'\(summary.wasResumed ? ", resumed" : ""): '\(job.destinationPath)'")
+    } else {
+      lines.append(
+        "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "asked to"); the same command resumes")
+    }
+    lines.append("  objects    \(summary.objects)")
+    for dropped in summary.dropped {
+      lines.append("  dropped    \(dropped.rows) of \(dropped.entity) (\(dropped.reason))")
+    }
+    if summary.several > 0 {
+      lines.append("  several    \(summary.several) to-one relationships found several objects and took the first")
+    }
+    if summary.displaced > 0 {
+      lines.append("  displaced  \(summary.displaced) relationship assignments by a later one")
+    }
+    lines.append("  time       \(seconds(summary.seconds)) s")
+    lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) at most, budget \(job.memory)")
+    return lines.joined(separator: "\n")
+  }
+
+  private static func seconds(_ value: Double) -> String {
+    guard value >= 0, value < 1e15 else { return "0.0" }
+    let tenths = Int64(value * 10)
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+}

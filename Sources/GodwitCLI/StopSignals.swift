@@ -1,0 +1,91 @@
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// SIGINT, SIGTERM and SIGUSR1 while a run lasts, taken by a thread of their own.
+///
+/// 1. `init` blocks the signals, before any other thread starts, so that all inherit the mask.
+/// 2. `watch` starts the thread. The first SIGINT or SIGTERM calls `stop`, and `interrupt` when the
+///    run still goes on 1.5 s later; the second ends the process at once.
+/// 3. `dieIfStopped` ends the process by the signal that stopped it, so that its parent sees which.
+final class StopSignals: Sendable {
+  private let received = Mutex<Int32?>(nil)
+  private let isOver = Mutex(false)
+
+  init() {
+    var mask = Self.mask
+    pthread_sigmask(SIG_BLOCK, &mask, nil)
+  }
+
+  private static var mask: sigset_t {
+    var mask = sigset_t()
+    sigemptyset(&mask)
+    for number in [SIGINT, SIGTERM, SIGUSR1] { sigaddset(&mask, number) }
+    return mask
+  }
+
+  static func name(of number: Int32) -> String {
+    switch number {
+    case SIGINT: "SIGINT"
+    case SIGTERM: "SIGTERM"
+    default: "signal \(number)"
+    }
+  }
+
+  /// The signal that asked for a stop, if one did.
+  var stopSignal: Int32? { received.withLock { $0 } }
+
+  /// The run is over: nothing is interrupted any more.
+  func finish() { isOver.withLock { $0 = true } }
+
+  func watch(
+    stop: @escaping @Sendable (String) -> Void, interrupt: @escaping @Sendable () -> Void,
+    report: @escaping @Sendable () -> Void
+  ) {
+    let thread = Thread { [self] in
+      while true {
+        switch next() {
+        case SIGUSR1: report()
+        case let number? where stopSignal != nil: Self.die(by: number)
+        case let number?:
+          received.withLock { $0 = number }
+          stop(Self.name(of: number))
+        case nil: isOver.withLock { if !$0 { interrupt() } }
+        }
+      }
+    }
+    thread.stackSize = 256 << 10
+    thread.start()
+  }
+
+  /// The next signal; nil when a run that was asked to stop still goes on after a while.
+  private func next() -> Int32? {
+    var mask = Self.mask
+    while true {
+      var wait = timespec(tv_sec: 1, tv_nsec: 500_000_000)
+      let number = stopSignal == nil ? sigwaitinfo(&mask, nil) : sigtimedwait(&mask, nil, &wait)
+      if number > 0 { return number }
+      if errno == EAGAIN { return nil }
+    }
+  }
+
+  func dieIfStopped() {
+    if let number = stopSignal { Self.die(by: number) }
+  }
+
+  private static func die(by number: Int32) {
+    signal(number, SIG_DFL)
+    var mask = sigset_t()
+    sigemptyset(&mask)
+    sigaddset(&mask, number)
+    pthread_sigmask(SIG_UNBLOCK, &mask, nil)
+    // To this thread, which takes it before the call returns.
+    raise(number)
+    _exit(128 &+ number)
+  }
+}

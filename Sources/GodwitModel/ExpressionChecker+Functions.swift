@@ -1,0 +1,205 @@
+extension ExpressionChecker {
+  // MARK: Arithmetic
+
+  /// Whether it is a number; false for nil.
+  func isNumber(_ type: ExpressionType, _ operand: Expression) throws(ExpressionError) -> Bool {
+    switch type {
+    case .null: return false
+    case .value(let type) where type.expressionClass == .number || type.expressionClass == .any: return true
+    default: throw ExpressionError("expected a number, found \(type.phrase)", range: operand.range)
+    }
+  }
+
+  func wider(_ a: ExpressionType, _ b: ExpressionType) -> ExpressionType {
+    guard case .value(let x) = a, case .value(let y) = b else { return .null }
+    return .value(x.isWhole && y.isWhole ? .integer64 : .double)
+  }
+
+  func arithmetic(
+    _ op: Expression.ArithmeticOperator, _ left: Expression, _ a: ExpressionType, _ right: Expression,
+    _ b: ExpressionType, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    switch (a, op, b) {
+    case (.value(.date), .subtract, .value(.date)): return .value(.double)
+    case (.value(.date), .add, _), (.value(.date), .subtract, _):
+      return try isNumber(b, right) ? .value(.date) : .null
+    case (_, .add, .value(.date)): return try isNumber(a, left) ? .value(.date) : .null
+    default:
+      let (isLeft, isRight) = (try isNumber(a, left), try isNumber(b, right))
+      guard isLeft, isRight else { return .null }
+      return op == .power ? .value(.double) : wider(a, b)
+    }
+  }
+
+  /// The type of both branches of a TERNARY.
+  func common(
+    _ a: ExpressionType, _ b: ExpressionType, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    switch (a, b) {
+    case (.null, _): return b
+    case (_, .null): return a
+    case _ where a == b: return a
+    case (.value(let x), .value(let y)):
+      if x == .undefined || y == .undefined { return .value(.undefined) }
+      if x.expressionClass == .number, y.expressionClass == .number { return wider(a, b) }
+      if x.expressionClass == y.expressionClass { return .value(.string) }
+    case (.object(let x), .object(let y)):
+      if let shared = ancestor(x, y) { return .object(entity: shared) }
+    case (.objects(let x, let xOrdered), .objects(let y, let yOrdered)):
+      if let shared = ancestor(x, y) { return .objects(entity: shared, ordered: xOrdered && yOrdered) }
+    default: break
+    }
+    throw ExpressionError("the branches of TERNARY differ: \(a.phrase) and \(b.phrase)", range: range)
+  }
+
+  /// The nearest entity that both are.
+  func ancestor(_ a: String, _ b: String) -> String? {
+    model.lineage(of: a).first { model.isKind(b, of: $0.name) }?.name
+  }
+
+  // MARK: Functions
+
+  func function(
+    _ name: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    if BuiltInFunction.isUnsupported(name) {
+      throw ExpressionError("the function '\(name)' is not supported", range: range)
+    }
+    guard let function = BuiltInFunction.named(name) else {
+      let hint = Spelling.suggestion(for: name, among: BuiltInFunction.all.map(\.name))
+      throw ExpressionError("unknown function '\(name)'\(hint)", range: range)
+    }
+    guard function.count.map({ $0 == arguments.count }) ?? !arguments.isEmpty else {
+      throw ExpressionError(
+        "'\(name)' takes \(function.count.map { "\($0)" } ?? "one or more") argument(s), found \(arguments.count)",
+        range: range)
+    }
+    var types: [ExpressionType] = []
+    for argument in arguments { types.append(try type(of: argument, scope)) }
+    return try result(function.name, arguments, types, range, scope)
+  }
+
+  private func result(
+    _ name: String, _ arguments: [Expression], _ types: [ExpressionType], _ range: Range<Int>, _ scope: Scope
+  ) throws(ExpressionError) -> ExpressionType {
+    switch name {
+    case "now": return .value(.date)
+    case "count:":
+      if let first = types.first, first != .null, !first.isCollection {
+        throw ExpressionError("'count:' needs a collection, found \(first.phrase)", range: range)
+      }
+      return .value(.integer64)
+    case "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:":
+      return try statistics(name, arguments, types, scope)
+    case "uppercase:", "lowercase:", "length:":
+      for (argument, type) in zip(arguments, types) {
+        switch type {
+        case .null: continue
+        case .value(let type) where type.expressionClass == .string || type.expressionClass == .any: continue
+        default: throw ExpressionError("'\(name)' needs a string, found \(type.phrase)", range: argument.range)
+        }
+      }
+      return .value(name == "length:" ? .integer64 : .string)
+    case "castObject:toType:":
+      guard let last = arguments.last, case .constant(.string(let type)) = last.node, let first = types.first else {
+        throw ExpressionError("'\(name)' needs the name of a type in quotes", range: range)
+      }
+      return try cast(first, type.string, arguments.first?.range ?? range, last.range)
+    default: break
+    }
+    let operators: [String: Expression.ArithmeticOperator] = [
+      "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
+      "raise:toPower:": .power,
+    ]
+    if let op = operators[name], types.count == 2 {
+      return try arithmetic(op, arguments[0], types[0], arguments[1], types[1], range)
+    }
+    for (argument, type) in zip(arguments, types) { _ = try isNumber(type, argument) }
+    guard !types.contains(.null), let first = types.first, let last = types.last else { return .null }
+    switch name {
+    case "abs:", "ceiling:", "floor:", "trunc:", "modulus:by:": return wider(first, last)
+    case _ where name.hasPrefix("bitwise") || name.hasSuffix("shift:by:") || name == "onesComplement:":
+      return .value(.integer64)
+    default: return .value(.double)
+    }
+  }
+
+  /// A statistic over collections and single values.
+  private func statistics(
+    _ name: String, _ arguments: [Expression], _ types: [ExpressionType], _ scope: Scope
+  ) throws(ExpressionError) -> ExpressionType {
+    var result = ExpressionType.null
+    for (argument, type) in zip(arguments, types) {
+      switch type {
+      case .null: continue
+      case .value(let type), .values(let type):
+        result = try common(result, try statistic(name, type, argument.range), argument.range)
+      case .list:
+        guard case .aggregate(let elements) = argument.node else { continue }
+        var inner: [ExpressionType] = []
+        for element in elements { inner.append(try self.type(of: element, scope)) }
+        result = try common(
+          result, try statistics(name, elements, inner, try scope.inner(argument.range)), argument.range)
+      default: throw ExpressionError("'\(name)' needs numbers, found \(type.phrase)", range: argument.range)
+      }
+    }
+    if result == .null, name == "sum:" { return .value(.integer64) }
+    return result
+  }
+
+  func cast(
+    _ type: ExpressionType, _ name: String, _ operand: Range<Int>, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    guard let target = BuiltInFunction.castType(name) else {
+      throw ExpressionError(
+        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: ["NSNumber", "NSString", "NSDate"]),
+        range: range)
+    }
+    switch type {
+    case .null: return .null
+    case .value(let source):
+      switch (source.expressionClass, target) {
+      case (.any, _), (.number, _), (.date, .double), (.date, .date), (.string, .double), (.string, .string):
+        return .value(target)
+      default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
+      }
+    default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
+    }
+  }
+
+  // MARK: Calls
+
+  private static let selectors = [
+    "destinationInstancesForEntityMappingNamed:sourceInstances:",
+    "destinationInstancesForSourceRelationshipNamed:sourceInstances:",
+  ]
+
+  func call(
+    _ operand: Expression, _ selector: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    switch try type(of: operand, scope) {
+    case .policy:
+      throw ExpressionError("no policy is registered that could answer '\(selector)'", range: range)
+    case .manager:
+      guard Self.selectors.contains(selector) else {
+        let hint = Spelling.suggestion(for: selector, among: Self.selectors)
+        throw ExpressionError("$manager does not answer '\(selector)'\(hint)", range: range)
+      }
+      guard arguments.count == 2 else {
+        throw ExpressionError("'\(selector)' takes 2 arguments, found \(arguments.count)", range: range)
+      }
+      guard case .constant(.string) = arguments[0].node else {
+        throw ExpressionError("'\(selector)' needs a name in quotes", range: arguments[0].range)
+      }
+      let instances = try type(of: arguments[1], scope)
+      switch instances {
+      case .null, .object, .objects, .list: return .destinationInstances
+      default:
+        throw ExpressionError(
+          "'\(selector)' needs source objects, found \(instances.phrase)", range: arguments[1].range)
+      }
+    case let found:
+      throw ExpressionError("FUNCTION calls $manager or $entityPolicy, found \(found.phrase)", range: operand.range)
+    }
+  }
+}

@@ -1,0 +1,257 @@
+/// Finds what can never work in an expression: unknown names, wrong types, wrong arguments.
+///
+/// Every complaint has the range of the part concerned. Whether a value is nil, or a number out of
+/// range, shows only at run time.
+public struct ExpressionChecker {
+  let model: ManagedObjectModel
+  let entityName: String
+  let role: ExpressionRole
+
+  /// - Parameter entityName: the entity of the source objects.
+  public init(model: ManagedObjectModel, entityName: String, role: ExpressionRole) {
+    self.model = model
+    self.entityName = entityName
+    self.role = role
+  }
+
+  /// What the expression yields.
+  public func type(of expression: Expression) throws(ExpressionError) -> ExpressionType {
+    try type(of: expression, Scope())
+  }
+
+  public func check(_ predicate: Predicate) throws(ExpressionError) {
+    try check(predicate, Scope())
+  }
+
+  /// Checks that the expression can yield a value of the attribute; nil passes.
+  public func check(
+    _ expression: Expression, assignableTo attribute: AttributeDescription
+  ) throws(ExpressionError) {
+    let found = try type(of: expression)
+    func misfit(_ what: String) -> ExpressionError {
+      ExpressionError(
+        "attribute '\(attribute.name)' is \(attribute.type.xcodeName), found \(what)", range: expression.range)
+    }
+    switch found {
+    case .null: return
+    case .value(let type):
+      let (a, b) = (type.expressionClass, attribute.type.expressionClass)
+      guard a == b || a == .any || b == .any else { throw misfit(found.phrase) }
+    default: throw misfit(found.phrase)
+    }
+    guard case .constant(let value) = expression.node, let number = value.number else { return }
+    if let range = attribute.type.integerRange {
+      guard let whole = number.whole, range.contains(whole) else {
+        throw misfit("a number that it cannot hold")
+      }
+    }
+  }
+
+  /// SUBQUERY variables in scope, and how deep in the tree.
+  struct Scope {
+    var variables: [String: ExpressionType] = [:]
+    var depth = 0
+
+    func inner(_ range: Range<Int>) throws(ExpressionError) -> Scope {
+      guard depth < ExpressionEvaluator.maximumDepth else {
+        throw ExpressionError("the expression is nested too deeply", range: range)
+      }
+      var scope = self
+      scope.depth += 1
+      return scope
+    }
+  }
+
+  func type(of expression: Expression, _ outer: Scope) throws(ExpressionError) -> ExpressionType {
+    let scope = try outer.inner(expression.range)
+    let range = expression.range
+    switch expression.node {
+    case .constant(let value): return value.attributeType.map { .value($0) } ?? .null
+    case .evaluatedObject:
+      guard role == .filter else {
+        throw ExpressionError("SELF has no meaning in a value expression: write $source", range: range)
+      }
+      return .object(entity: entityName)
+    case .variable(let name): return try variable(name, scope, range)
+    case .keyPath(let base, let segments): return try keyPath(base, segments, scope, range)
+    case .arithmetic(let op, let left, let right):
+      return try arithmetic(op, left, try type(of: left, scope), right, try type(of: right, scope), range)
+    case .negation(let operand):
+      let found = try type(of: operand, scope)
+      guard try isNumber(found, operand) else { return .null }
+      return wider(found, found)
+    case .aggregate(let elements):
+      for element in elements { _ = try type(of: element, scope) }
+      return .list
+    case .function(let name, let arguments):
+      return try function(name, arguments, scope, range)
+    case .call(let operand, let selector, let arguments):
+      return try call(operand, selector, arguments, scope, range)
+    case .ternary(let condition, let then, let otherwise):
+      try check(condition, scope)
+      return try common(try type(of: then, scope), try type(of: otherwise, scope), range)
+    case .subquery(let collection, let variable, let predicate):
+      let found = try type(of: collection, scope)
+      guard case .objects(let entity, _) = found else {
+        throw ExpressionError(
+          "SUBQUERY needs a collection of objects, found \(found.phrase)", range: collection.range)
+      }
+      var inner = scope
+      inner.variables[variable] = .object(entity: entity)
+      try check(predicate, inner)
+      return found
+    case .cast(let operand, let name): return try cast(try type(of: operand, scope), name, operand.range, range)
+    }
+  }
+
+  // MARK: Names
+
+  private static let variables = [
+    "source", "manager", "entityPolicy", "destination", "entityMapping", "propertyMapping",
+  ]
+
+  private func variable(
+    _ name: String, _ scope: Scope, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    if let found = scope.variables[name] { return found }
+    guard role == .value else {
+      throw ExpressionError(
+        Self.variables.contains(name)
+          ? "a filter has no '$\(name)': its names start at the source object"
+          : "unknown variable '$\(name)'" + Spelling.suggestion(for: name, among: scope.variables.keys),
+        range: range)
+    }
+    switch name {
+    case "source": return .object(entity: entityName)
+    case "manager": return .manager
+    case "entityPolicy": return .policy
+    case "destination", "entityMapping", "propertyMapping": return .other
+    default:
+      let known = Self.variables + scope.variables.keys
+      let hint = Spelling.nearest(to: name, among: known).map { " (did you mean '$\($0)'?)" } ?? ""
+      throw ExpressionError("unknown variable '$\(name)'\(hint)", range: range)
+    }
+  }
+
+  private func keyPath(
+    _ base: Expression?, _ segments: [String], _ scope: Scope, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    let path = segments.joined(separator: ".")
+    if base == nil, role == .value {
+      throw ExpressionError("'\(path)' names no object: write '$source.\(path)'", range: range)
+    }
+    if role == .filter, case .variable("source")? = base?.node, scope.variables["source"] == nil {
+      throw ExpressionError("a filter has no '$source': write '\(path)'", range: range)
+    }
+    var start = ExpressionType.object(entity: entityName)
+    if let base { start = try type(of: base, scope) }
+    return try follow(segments, from: start, range)
+  }
+
+  /// The range of a segment, counted back from the end of the key path.
+  private func range(of index: Int, in segments: [String], _ range: Range<Int>) -> Range<Int> {
+    let after = segments[(index + 1)...].reduce(0) { $0 + $1.utf8.count + 1 }
+    let end = range.upperBound - after
+    let start = end - segments[index].utf8.count
+    return !range.isEmpty && start >= range.lowerBound ? start..<end : range
+  }
+
+  private func follow(
+    _ segments: [String], from start: ExpressionType, _ whole: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    var current = start
+    var index = 0
+    while index < segments.count {
+      let segment = segments[index]
+      let place = range(of: index, in: segments, whole)
+      if segment.hasPrefix("@") {
+        var end = index + 1
+        var selected = current
+        while end < segments.count, !segments[end].hasPrefix("@") {
+          selected = try step(segments[end], from: selected, range(of: end, in: segments, whole))
+          end += 1
+        }
+        current = try collect(segment, current, selected, hasArgument: end > index + 1, place)
+        index = end
+        continue
+      }
+      current = try step(segment, from: current, place)
+      index += 1
+    }
+    return current
+  }
+
+  private func step(
+    _ segment: String, from current: ExpressionType, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    switch current {
+    case .object(let entity): return try property(segment, of: entity, many: nil, range)
+    case .objects(let entity, let ordered): return try property(segment, of: entity, many: ordered, range)
+    case .other: return .other
+    default: throw ExpressionError("'\(segment)' is read from \(current.phrase), which has no properties", range: range)
+    }
+  }
+
+  private func property(
+    _ name: String, of entity: String, many: Bool?, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    if let attribute = model.attribute(name, of: entity) {
+      guard !attribute.isTransient else { throw transient(name, entity, range) }
+      return many == nil ? .value(attribute.type) : .values(attribute.type)
+    }
+    if let relationship = model.relationship(name, of: entity) {
+      guard !relationship.isTransient else { throw transient(name, entity, range) }
+      let destination = relationship.destinationEntityName
+      if relationship.isToMany {
+        return .objects(entity: destination, ordered: relationship.isOrdered && many ?? true)
+      }
+      return many.map { .objects(entity: destination, ordered: $0) } ?? .object(entity: destination)
+    }
+    let owner = model.family(of: entity).dropFirst().first { model.propertyNames(of: $0.name).contains(name) }
+    if let owner {
+      throw ExpressionError("'\(entity)' has no property '\(name)': its subentity '\(owner.name)' has", range: range)
+    }
+    let hint = Spelling.suggestion(for: name, among: model.propertyNames(of: entity))
+    throw ExpressionError("'\(entity)' has no property '\(name)'\(hint)", range: range)
+  }
+
+  private func transient(_ name: String, _ entity: String, _ range: Range<Int>) -> ExpressionError {
+    ExpressionError("'\(name)' of '\(entity)' is transient: no store holds its value", range: range)
+  }
+
+  private static let operators = [
+    "@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@unionOfArrays", "@unionOfSets",
+    "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets",
+  ]
+
+  private func collect(
+    _ name: String, _ collection: ExpressionType, _ selected: ExpressionType, hasArgument: Bool, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    guard Self.operators.contains(name) else {
+      let hint = Spelling.suggestion(for: name, among: Self.operators)
+      throw ExpressionError("unknown collection operator '\(name)'\(hint)", range: range)
+    }
+    guard collection.isCollection else {
+      throw ExpressionError("'\(name)' needs a collection, found \(collection.phrase)", range: range)
+    }
+    if name == "@count" { return .value(.integer64) }
+    if name.contains("nion") { return selected }
+    guard case .values(let type) = selected else {
+      throw ExpressionError("'\(name)' needs an attribute, found \(selected.phrase)", range: range)
+    }
+    return try statistic(name, type, range)
+  }
+
+  /// The result of a sum, an average, a minimum or a maximum.
+  func statistic(
+    _ name: String, _ type: AttributeType, _ range: Range<Int>
+  ) throws(ExpressionError) -> ExpressionType {
+    let isOrder = name.hasPrefix("@m") || name == "min:" || name == "max:"
+    let allowed: Set<AttributeType.ExpressionClass> = isOrder ? [.number, .date, .string, .any] : [.number, .any]
+    guard allowed.contains(type.expressionClass) else {
+      throw ExpressionError("'\(name)' needs numbers, found values of type \(type.xcodeName)", range: range)
+    }
+    if isOrder || name == "mode:" { return .value(type) }
+    return name.hasPrefix("@sum") || name == "sum:" ? .value(type.isWhole ? .integer64 : .double) : .value(.double)
+  }
+}

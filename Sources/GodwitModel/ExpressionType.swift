@@ -1,0 +1,105 @@
+/// Where an expression stands, which decides the names it may use and what nil means.
+public enum ExpressionRole: Sendable, Hashable {
+  /// A condition on source objects: bare key paths start at the object, a comparison with nil is unknown.
+  case filter
+  /// A value of a mapping: `$source` is the object, nil equals nil.
+  case value
+}
+
+/// What an expression yields, as far as the model tells.
+public enum ExpressionType: Sendable, Hashable {
+  case null
+  case value(AttributeType)
+  case object(entity: String)
+  case objects(entity: String, ordered: Bool)
+  /// Several values of one type: an attribute read through a to-many relationship.
+  case values(AttributeType)
+  /// `{a, b}`.
+  case list
+  /// `$manager`.
+  case manager
+  /// `$entityPolicy`.
+  case policy
+  /// What the manager's look-ups return.
+  case destinationInstances
+  /// `$destination`, `$entityMapping`, `$propertyMapping` and what they lead to.
+  case other
+
+  var isCollection: Bool {
+    switch self {
+    case .objects, .values, .list: true
+    default: false
+    }
+  }
+
+  /// The type as messages name it.
+  var phrase: String {
+    switch self {
+    case .null: "nil"
+    case .value(let type): type.expressionClass.phrase
+    case .object(let entity): "an object of '\(entity)'"
+    case .objects(let entity, _): "a collection of '\(entity)' objects"
+    case .values: "a collection of values"
+    case .list: "a list"
+    case .manager: "the migration manager"
+    case .policy: "the entity policy"
+    case .destinationInstances: "destination objects"
+    case .other: "an unknown object"
+    }
+  }
+}
+
+extension AttributeType {
+  /// Types whose values compare with each other.
+  enum ExpressionClass: Hashable {
+    case number, string, date, data, uuid, transformable, objectID, composite, any
+
+    var phrase: String {
+      switch self {
+      case .number: "a number"
+      case .string: "a string"
+      case .date: "a date"
+      case .data: "data"
+      case .uuid: "a UUID"
+      case .transformable: "a transformable value"
+      case .objectID: "an object ID"
+      case .composite: "a composite value"
+      case .any: "a value"
+      }
+    }
+  }
+
+  var expressionClass: ExpressionClass {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: .number
+    case .string, .uri: .string
+    case .date: .date
+    case .binary: .data
+    case .uuid: .uuid
+    case .transformable: .transformable
+    case .objectID: .objectID
+    case .composite: .composite
+    case .undefined: .any
+    }
+  }
+
+  /// Whether arithmetic on it stays in integers; booleans count as 0 and 1.
+  var isWhole: Bool { isInteger || self == .boolean }
+}
+
+extension AttributeValue {
+  var attributeType: AttributeType? {
+    switch self {
+    case .null: nil
+    case .boolean: .boolean
+    case .integer: .integer64
+    case .decimal: .decimal
+    case .double: .double
+    case .string: .string
+    case .date: .date
+    case .data: .binary
+    case .uuid: .uuid
+    case .uri: .uri
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import Foundation
+
+/// Comparisons of strings as predicates make them, by byte unless options say otherwise.
+///
+/// `[c]` compares lower case forms, `[d]` drops combining marks after canonical decomposition; the
+/// locale never counts, so `[l]` and `[n]` change nothing. Invalid UTF-8 reads as U+FFFD where an
+/// option, `LIKE` or `MATCHES` needs characters.
+public enum StringComparison {
+  public typealias Options = Predicate.Comparison.Options
+
+  public static func equal(_ a: [UInt8], _ b: [UInt8], _ options: Options = []) -> Bool {
+    folded(a, options) == folded(b, options)
+  }
+
+  public static func less(_ a: [UInt8], _ b: [UInt8], _ options: Options = []) -> Bool {
+    folded(a, options).lexicographicallyPrecedes(folded(b, options))
+  }
+
+  public static func beginsWith(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
+    folded(text, options).starts(with: folded(part, options))
+  }
+
+  public static func endsWith(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
+    let (text, part) = (folded(text, options), folded(part, options))
+    return text.count >= part.count && text.suffix(part.count).elementsEqual(part)
+  }
+
+  /// Whether `part` stands somewhere in `text`, in linear time.
+  public static func contains(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
+    let (text, part) = (folded(text, options), folded(part, options))
+    guard !part.isEmpty else { return true }
+    guard text.count >= part.count else { return false }
+    // Knuth, Morris, Pratt: the length of the longest proper border of each prefix.
+    var borders = [0]
+    borders.reserveCapacity(part.count)
+    var length = 0
+    for byte in part.dropFirst() {
+      while length > 0, part[length] != byte { length = borders[length - 1] }
+      if part[length] == byte { length += 1 }
+      borders.append(length)
+    }
+    var matched = 0
+    for byte in text {
+      while matched > 0, part[matched] != byte { matched = borders[matched - 1] }
+      if part[matched] == byte { matched += 1 }
+      if matched == part.count { return true }
+    }
+    return false
+  }
+
+  /// Whether the whole of `text` fits a pattern of `*` (any characters), `?` (one) and `\` (the next as it is).
+  ///
+  /// Characters are Unicode scalars. Time is at most the product of the lengths.
+  public static func like(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool {
+    enum Part: Equatable {
+      case any, one
+      case scalar(Unicode.Scalar)
+    }
+    let text = Array(string(text, options).unicodeScalars)
+    var parts: [Part] = []
+    var isEscaped = false
+    for scalar in string(pattern, options).unicodeScalars {
+      switch scalar {
+      case _ where isEscaped:
+        parts.append(.scalar(scalar))
+        isEscaped = false
+      case "\\": isEscaped = true
+      case "*": if parts.last != .any { parts.append(.any) }
+      case "?": parts.append(.one)
+      default: parts.append(.scalar(scalar))
+      }
+    }
+    if isEscaped { parts.append(.scalar("\\")) }
+    var (position, part) = (0, 0)
+    var retry: (position: Int, part: Int)?
+    while position < text.count {
+      if part < parts.count {
+        let current = parts[part]
+        if current == .any {
+          retry = (position, part)
+          part += 1
+          continue
+        }
+        if current == .one || current == .scalar(text[position]) {
+          position += 1
+          part += 1
+          continue
+        }
+      }
+      guard let last = retry else { return false }
+      retry = (last.position + 1, last.part)
+      (position, part) = (last.position + 1, last.part + 1)
+    }
+    return parts[part...].allSatisfy { $0 == .any }
+  }
+
+  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is none.
+  public static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
+    let marks = options.intersection(.diacriticInsensitive)
+    guard
+      let compiled = Patterns.shared.compiled(
+        string(pattern, marks), ignoresCase: options.contains(.caseInsensitive))
+    else { return nil }
+    let text = string(text, marks)
+    let all = NSRange(text.startIndex..., in: text)
+    return compiled.firstMatch(in: text, options: [.anchored], range: all)?.range == all
+  }
+
+  /// Whether the pattern is an ICU regular expression.
+  public static func isPattern(_ pattern: [UInt8]) -> Bool {
+    Patterns.shared.compiled(String(decoding: pattern, as: UTF8.self), ignoresCase: false) != nil
+  }
+
+  private static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
+    guard !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return bytes }
+    return Array(string(bytes, options).utf8)
+  }
+
+  private static func string(_ bytes: [UInt8], _ options: Options) -> String {
+    var text = String(decoding: bytes, as: UTF8.self)
+    if options.contains(.caseInsensitive) { text = text.lowercased() }
+    if options.contains(.diacriticInsensitive) {
+      var kept = String.UnicodeScalarView()
+      for scalar in text.decomposedStringWithCanonicalMapping.unicodeScalars
+      where scalar.properties.generalCategory != .nonspacingMark {
+        kept.append(scalar)
+      }
+      text = String(kept)
+    }
+    return text
+  }
+}
+
+/// The regular expressions compiled last. Compiling one costs more than most matches.
+private final class Patterns: @unchecked Sendable {
+  static let shared = Patterns()
+
+  private struct Key: Hashable {
+    var pattern: Text
+    var ignoresCase: Bool
+  }
+
+  private let lock = NSLock()
+  private var known: [Key: NSRegularExpression?] = [:]
+
+  func compiled(_ pattern: String, ignoresCase: Bool) -> NSRegularExpression? {
+    let key = Key(pattern: Text(pattern), ignoresCase: ignoresCase)
+    lock.lock()
+    defer { lock.unlock() }
+    if let found = known[key] { return found }
+    if known.count >= 64 { known.removeAll() }
+    let options: NSRegularExpression.Options = ignoresCase ? [.caseInsensitive] : []
+    var result = try? NSRegularExpression(pattern: pattern, options: options)
+    // The end is part of the pattern, so that `a|ab` fits `ab`. A pattern that runs on to its end
+    // (`\Q`, a comment) cannot be wrapped and stays as it is.
+    if result != nil,
+      let whole = try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z", options: options)
+    {
+      result = whole
+    }
+    known[key] = .some(result)
+    return result
+  }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import GodwitModel
+import Synchronization
+import Testing
+
+@testable import Godwit
+@testable import GodwitCLI
+
+private func progress(
+  _ percent: Double, rows: Int64 = 1_250_000, secondsLeft: Double? = 21, residentBytes: Int64 = 58 << 20
+) -> MigrationProgress {
+  MigrationProgress(
+    percent: percent, step: 1, steps: 1, pass: 2, passes: 3, name: "PersonToAdult", stage: "create", chunk: 40,
+    chunks: 320, rows: rows, totalRows: 10_000_000, rowsPerSecond: 412_000, secondsLeft: secondsLeft,
+    residentBytes: residentBytes)
+}
+
+/// A clock that stands still until it is moved.
+private final class HandClock: Sendable {
+  private let time = Mutex(Date(timeIntervalSinceReferenceDate: 0))
+  var now: Date { time.withLock { $0 } }
+  func advance(_ seconds: Double) { time.withLock { $0 += seconds } }
+}
+
+private func emptyModel() throws -> ManagedObjectModel { try ManagedObjectModel(name: "M", entities: []) }
+
+private func job() throws -> MigrationJob {
+  MigrationJob(
+    name: "j", sourcePath: "a", destinationPath: "b", sourceModel: try emptyModel(), destinationModel: try emptyModel(),
+    mappingModels: [])
+}
+
+struct `Progress lines` {
+  @Test func `a line is spelt as the contract spells it`() {
+    #expect(
+      ProgressLine.plain(progress(12.5))
+        == "12.5% step 1/1 pass 2/3 PersonToAdult create chunk 40/320 rows 1250000/10000000 412000 rows/s eta 00:00:21 rss 58 MiB"
+    )
+  }
+
+  @Test(arguments: [
+    (0, "0.0%"), (99.99, "99.9%"), (100, "100.0%"), (100.4, "100.0%"), (-1, "0.0%"), (.nan, "0.0%"), (7.25, "7.2%"),
+  ])
+  func `the percent is cut, never rounded up`(value: Double, text: String) {
+    #expect(ProgressLine.percent(value) == text)
+  }
+
+  @Test(
+    arguments: [
+      (nil, "--:--:--"), (0, "00:00:00"), (0.2, "00:00:01"), (3661, "01:01:01"), (360_000, "100:00:00"),
+      (.infinity, "--:--:--"), (.nan, "--:--:--"), (1e300, "--:--:--"),
+    ] as [(Double?, String)])
+  func `the time left is hours, minutes and seconds, or dashes`(seconds: Double?, text: String) {
+    #expect(ProgressLine.eta(seconds) == text)
+  }
+
+  @Test(arguments: [1, 10, 40, 80, 200])
+  func `a bar fits the terminal`(columns: Int) {
+    let bar = ProgressLine.bar(progress(50), columns: columns)
+    #expect(bar.count < max(2, columns))
+    #expect(columns < 80 || bar.contains("50.0%"))
+  }
+}
+
+struct `Printing progress` {
+  @Test func `at most one line per whole percent or per ten seconds`() {
+    let stream = TextStream.memory()
+    let clock = HandClock()
+    let printer = ProgressPrinter(mode: .plain, stream: stream, clock: { clock.now })
+    for tenth in 0..<1000 {
+      printer.update(progress(Double(tenth) / 10))
+      clock.advance(0.01)
+    }
+    let lines = stream.text.split(separator: "\n")
+    #expect(lines.count == 100)
+    clock.advance(9)
+    printer.update(progress(99.95))
+    #expect(stream.text.split(separator: "\n").count == 100)
+    clock.advance(1)
+    printer.update(progress(99.96))
+    #expect(stream.text.split(separator: "\n").count == 101)
+  }
+
+  @Test func `the percent never goes backwards`() {
+    let stream = TextStream.memory()
+    let clock = HandClock()
+    let printer = ProgressPrinter(mode: .plain, stream: stream, clock: { clock.now })
+    for value in [10, 50, 20, .nan, 60.0] {
+      printer.update(progress(value))
+      clock.advance(20)
+    }
+    let percents = stream.text.split(separator: "\n").compactMap { Double($0.prefix { $0 != "%" }) }
+    #expect(percents == [10, 50, 50, 50, 60])
+  }
+
+  @Test func `the last line of a finished run starts with a hundred percent`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .plain, stream: stream)
+    printer.update(progress(0))
+    printer.update(progress(100))
+    try printer.end(MigrationSummary(outcome: .finished), job: try job())
+    let lines = stream.text.split(separator: "\n")
+    #expect(lines.last?.hasPrefix("100.0% ") == true)
+    #expect(lines.count { $0.hasPrefix("100.0%") } == 1)
+  }
+
+  @Test func `a job that is already finished says so`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .plain, stream: stream)
+    try printer.end(MigrationSummary(outcome: .alreadyFinished), job: try job())
+    #expect(stream.text == "100.0% job 'j' is already finished: 'b'\n")
+  }
+
+  @Test func `JSON lines start with the version and end with the summary`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .json, stream: stream)
+    try printer.begin()
+    printer.update(progress(5))
+    printer.update(progress(100))
+    try printer.end(MigrationSummary(outcome: .finished), job: try job())
+    let types = try stream.text.split(separator: "\n").map { line in
+      try (JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])?["type"] as? String
+    }
+    #expect(types == ["version", "progress", "progress", "summary"])
+  }
+
+  @Test func `a failed run ends its JSON lines with a summary too`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .json, stream: stream)
+    try printer.begin()
+    try printer.end(failedWith: GodwitError(.dataWrong, "cannot"))
+    #expect(stream.text.split(separator: "\n").last?.contains(#""status":65,"type":"summary""#) == true)
+  }
+
+  @Test func `no mode prints when nothing is to be printed`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .none, stream: stream)
+    try printer.begin()
+    printer.update(progress(5))
+    printer.update(progress(100))
+    try printer.end(MigrationSummary(outcome: .finished), job: try job())
+    #expect(stream.text.isEmpty)
+  }
+
+  @Test func `a line asked for comes at once`() {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .none, stream: stream)
+    printer.printNow()
+    printer.update(progress(5))
+    printer.printNow()
+    #expect(stream.text.split(separator: "\n").map { $0.prefix { $0 != "%" } } == ["0.0", "5.0"])
+  }
+}

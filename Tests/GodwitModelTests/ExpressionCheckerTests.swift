@@ -1,0 +1,143 @@
+import GodwitModel
+import Testing
+
+struct ExpressionCheckerTests {
+  private func checker(_ role: ExpressionRole) throws -> ExpressionChecker {
+    ExpressionChecker(model: try ExpressionFixture.model(), entityName: "Person", role: role)
+  }
+
+  @Test(arguments: [
+    "name == 'x'", "age > 3.5", "isMember == 1", "manager == nil", "manager == SELF", "born > now() - 5",
+    "ANY pets.name BEGINSWITH 'R'", "pets.name CONTAINS 'Rex'", "name IN {'a', nil}", "age BETWEEN {1, 2}",
+    "SUBQUERY(pets, $p, $p.weight > 4).@count > 0", "name MATCHES '[a-z]+'", "manager IN reports", "tag != nil",
+    "pets.@avg.weight > 2", "'a' IN name", "tag == tag", "photo == photo", "TRUEPREDICATE",
+  ])
+  func `a sound filter passes`(text: String) throws {
+    try checker(.filter).check(Predicate(parsing: text))
+  }
+
+  @Test(
+    arguments: [
+      ("nmae == 'x'", "'Person' has no property 'nmae' (did you mean 'name'?)", 0..<4),
+      ("manager.nmae.x == 1", "'Person' has no property 'nmae' (did you mean 'name'?)", 8..<12),
+      ("name.x == 1", "'x' is read from a string, which has no properties", 5..<6),
+      ("$source.name == 'x'", "a filter has no '$source': write 'name'", 0..<12),
+      ("badge == 'x'", "'Person' has no property 'badge': its subentity 'Employee' has", 0..<5),
+      ("note == 'x'", "'note' of 'Person' is transient: no store holds its value", 0..<4),
+      ("name < 3", "cannot compare a string with a number", 0..<8),
+      ("manager == 3", "cannot compare an object of 'Person' with a number", 0..<12),
+      ("born > 3", "cannot compare a date with a number", 0..<8),
+      ("age BETWEEN 3", "BETWEEN needs a list of two values, found a number", 12..<13),
+      ("age BETWEEN {1, 2, 3}", "BETWEEN needs a list of two values, found a list", 12..<21),
+      ("age IN 3", "IN needs a list, a collection or a string, found a number", 7..<8),
+      ("age LIKE 'x'", "LIKE needs strings, found a number", 0..<3),
+      ("name MATCHES '('", "the right side of MATCHES is no regular expression", 13..<16),
+      (
+        "pets == 3",
+        "expected one value, found a collection of 'Pet' objects (compare it with ANY, ALL, IN or CONTAINS)",
+        0..<4
+      ),
+      ("pets.@cuont > 1", "unknown collection operator '@cuont' (did you mean '@count'?)", 5..<11),
+      ("pets.@sum.name > 1", "'@sum' needs numbers, found values of type String", 5..<9),
+      ("name.@count > 1", "'@count' needs a collection, found a string", 5..<11),
+      ("ANY name == 'x'", "ANY needs a collection, found a string", 4..<8),
+      ("manager < manager", "an object of 'Person' has no order", 0..<7),
+      ("name + 1 == 2", "expected a number, found a string", 0..<4),
+      ("uppercase(age) == 'x'", "'uppercase:' needs a string, found a number", 10..<13),
+      ("SUBQUERY(name, $x, $x == 1).@count == 1", "SUBQUERY needs a collection of objects, found a string", 9..<13),
+    ] as [(String, String, Range<Int>)])
+  func `an unsound filter is refused at the part concerned`(
+    text: String, message: String, range: Range<Int>
+  ) throws {
+    let predicate = try Predicate(parsing: text)
+    let checker = try checker(.filter)
+    let error = #expect(throws: ExpressionError.self) { try checker.check(predicate) }
+    #expect(error?.message == message)
+    #expect(error?.range == range)
+  }
+
+  @Test(
+    arguments: [
+      ("$source.name", .value(.string)), ("$source.pets", .objects(entity: "Pet", ordered: false)),
+      ("$source.pets.weight", .values(.integer32)), ("$source.manager", .object(entity: "Person")),
+      ("$source.age + 1", .value(.integer64)), ("$source.age / 2.0", .value(.double)),
+      ("$source.salary + 1", .value(.double)), ("$source.born + 1", .value(.date)),
+      ("$source.born - $source.born", .value(.double)), ("nil", .null), ("$manager", .manager), ("{1, 2}", .list),
+      ("TERNARY($source.age > 1, nil, 'x')", .value(.string)), ("CAST($source.age, 'NSString')", .value(.string)),
+      ("$source.pets.@distinctUnionOfObjects.name", .values(.string)), ("now()", .value(.date)),
+      ("SUBQUERY($source.pets, $p, $p.weight > 1)", .objects(entity: "Pet", ordered: false)),
+      (
+        "FUNCTION($manager, 'destinationInstancesForEntityMappingNamed:sourceInstances:', 'M', $source.pets)",
+        .destinationInstances
+      ),
+    ] as [(String, ExpressionType)])
+  func `a value has the type that the model gives`(text: String, expected: ExpressionType) throws {
+    #expect(try checker(.value).type(of: Expression(parsing: text)) == expected)
+  }
+
+  @Test(
+    arguments: [
+      ("name", "'name' names no object: write '$source.name'", 0..<4),
+      ("SELF", "SELF has no meaning in a value expression: write $source", 0..<4),
+      ("$sorce.name", "unknown variable '$sorce' (did you mean '$source'?)", 0..<6),
+      ("FUNCTION($manager, 'foo:', 1)", "$manager does not answer 'foo:'", 0..<29),
+      ("FUNCTION($entityPolicy, 'foo')", "no policy is registered that could answer 'foo'", 0..<30),
+      ("TERNARY($source.age > 1, 1, 'x')", "the branches of TERNARY differ: a number and a string", 0..<32),
+      ("CAST($source.born, 'NSString')", "cannot cast a date to 'NSString'", 5..<17),
+    ] as [(String, String, Range<Int>)])
+  func `an unsound value is refused at the part concerned`(text: String, message: String, range: Range<Int>) throws {
+    let expression = try Expression(parsing: text)
+    let checker = try checker(.value)
+    let error = #expect(throws: ExpressionError.self) { try checker.type(of: expression) }
+    #expect(error?.message == message)
+    #expect(error?.range == range)
+  }
+
+  @Test func `functions built in code are checked by name and count`() throws {
+    let checker = try checker(.value)
+    let one = Expression(.constant(.integer(1)))
+    for (name, arguments, message) in [
+      ("upercase:", [one], "unknown function 'upercase:' (did you mean 'uppercase:'?)"),
+      ("random", [], "the function 'random' is not supported"),
+      ("canonical:", [one], "the function 'canonical:' is not supported"),
+      ("abs:", [one, one], "'abs:' takes 1 argument(s), found 2"),
+    ] {
+      let error = #expect(throws: ExpressionError.self) {
+        try checker.type(of: Expression(.function(name: name, arguments: arguments)))
+      }
+      #expect(error?.message == message)
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("1", .boolean, true), ("1.0", .integer16, true), ("1.5", .integer16, false), ("70000", .integer16, false),
+      ("$source.height", .integer16, true), ("$source.age", .decimal, true), ("'x'", .integer16, false),
+      ("1", .string, false), ("$source.born", .double, false), ("1", .date, false), ("$source.born + 1", .date, true),
+      ("$source.photo", .string, false), ("$source.name", .binary, false), ("$source.tag", .uuid, true),
+      ("nil", .uuid, true), ("$source.manager", .string, false), ("$source.pets", .string, false),
+      ("$source.pets.name", .string, false), ("{1}", .integer16, false), ("$manager", .string, false),
+      ("$destination", .string, false),
+      (
+        "FUNCTION($manager, 'destinationInstancesForEntityMappingNamed:sourceInstances:', 'M', $source.pets)", .string,
+        false
+      ),
+    ] as [(String, AttributeType, Bool)])
+  func `a type that never fits is refused`(text: String, type: AttributeType, fits: Bool) throws {
+    let checker = try checker(.value)
+    let expression = try Expression(parsing: text)
+    let attribute = AttributeDescription(name: "target", type: type)
+    if fits {
+      try checker.check(expression, assignableTo: attribute)
+    } else {
+      #expect(throws: ExpressionError.self) { try checker.check(expression, assignableTo: attribute) }
+    }
+  }
+
+  @Test func `a tree that is too deep is refused`() throws {
+    var deep = Expression(.constant(.integer(1)))
+    for _ in 0..<600 { deep = Expression(.negation(deep)) }
+    let checker = try checker(.value)
+    #expect(throws: ExpressionError.self) { try checker.type(of: deep) }
+  }
+}

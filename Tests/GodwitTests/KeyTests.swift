@@ -1,0 +1,99 @@
+import GodwitModel
+import GodwitStore
+import Testing
+
+@testable import Godwit
+
+private func animals() -> [EntityDescription] {
+  [
+    .make("Cat", ["name": .string], [.toOne("friend", "Dog", inverse: "friends")]),
+    .make("Dog", ["name": .string], [.toMany("friends", "Cat", inverse: "friend")]),
+  ]
+}
+
+private func pets() -> [EntityDescription] {
+  [
+    .make("Pet", isAbstract: true, ["name": .string], [
+      .toOne("leader", "Pet", inverse: "followers"), .toMany("followers", "Pet", inverse: "leader"),
+    ]),
+    .make("PetCat", parent: "Pet"), .make("PetDog", parent: "Pet"),
+  ]
+}
+
+private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
+  let fixture = try MigrationFixture(animals(), to: pets())
+  try fixture.build { store in
+    for key in dogs { try store.insert("Dog", key: key, attributes: ["name": .init("dog \(key)")], relationships: [:]) }
+    for key in cats {
+      try store.insert(
+        "Cat", key: key, attributes: ["name": .init("cat \(key)")], relationships: dogs.first.map { ["friend": [$0]] } ?? [:])
+    }
+  }
+  fixture.mappings = [
+    try .make("Cat", "PetCat", attributes: ["name": "$source.name"], relationships: ["leader": .sourceRelationship("friend")]),
+    try .make("Dog", "PetDog", attributes: ["name": "$source.name"]),
+  ]
+  return fixture
+}
+
+@Suite struct KeyTests {
+  @Test func `a second source table moves above the first, and links find it there`() throws {
+    let fixture = try fixture(cats: [2, 5, 9], dogs: [1, 5])
+    try fixture.run()
+    // PetCat is entity 2, PetDog 3, and the leader's entity is beside its key.
+    #expect(
+      try fixture.rows("SELECT Z_PK, Z_ENT, ZNAME, ZLEADER, Z1_LEADER FROM source.ZPET ORDER BY Z_PK") == [
+        "2|2|cat 2|10|3", "5|2|cat 5|10|3", "9|2|cat 9|10|3", "10|3|dog 1|nil|nil", "14|3|dog 5|nil|nil",
+      ])
+    #expect(try fixture.rows("SELECT Z_NAME, Z_MAX FROM source.Z_PRIMARYKEY ORDER BY Z_ENT") == ["Pet|14", "PetCat|0", "PetDog|0"])
+  }
+
+  @Test func `negative and huge keys are kept`() throws {
+    let fixture = try fixture(cats: [.min, -5, 0, 7, .max - 1], dogs: [])
+    try fixture.run()
+    #expect(
+      try fixture.rows("SELECT Z_PK FROM source.ZPET ORDER BY Z_PK") == ["\(Int64.min)", "-5", "0", "7", "\(Int64.max - 1)"])
+  }
+
+  @Test func `keys that an offset would overflow are numbered densely`() throws {
+    let fixture = try fixture(cats: [1, 2], dogs: [.max - 3, .max - 1])
+    try fixture.run()
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZNAME, ZLEADER FROM source.ZPET ORDER BY Z_PK") == [
+        "1|cat 1|3", "2|cat 2|3", "3|dog \(Int64.max - 3)|nil", "4|dog \(Int64.max - 1)|nil",
+      ])
+  }
+
+  @Test func `keys below those in use are taken when there is no room above`() throws {
+    let fixture = try fixture(cats: [1, .max - 1], dogs: [.max - 7, .max - 5])
+    try fixture.run()
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZLEADER FROM source.ZPET ORDER BY Z_PK") == [
+        "-1|nil", "0|nil", "1|-1", "\(Int64.max - 1)|-1",
+      ])
+  }
+
+  @Test func `an object that two mappings take keeps its key in the first only`() throws {
+    let entities: [EntityDescription] = [.make("Item", ["size": .integer32])]
+    let fixture = try MigrationFixture(entities, to: entities)
+    try fixture.build { store in
+      for key in Int64(1)...4 { try store.insert("Item", key: key, attributes: ["size": .integer(key)], relationships: [:]) }
+    }
+    fixture.mappings = [
+      try .make("Item", "Item", name: "All", attributes: ["size": "$source.size"]),
+      try .make("Item", "Item", name: "Big", filter: "#size > 2", attributes: ["size": "$source.size * 100"]),
+    ]
+    try fixture.run()
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZSIZE FROM source.ZITEM ORDER BY Z_PK") == [
+        "1|1", "2|2", "3|3", "4|4", "7|300", "8|400",
+      ])
+  }
+
+  @Test func `a key is not given out again when its object was deleted before`() throws {
+    let fixture = try fixture(cats: [1, 2], dogs: [])
+    try fixture.alter("UPDATE Z_PRIMARYKEY SET Z_MAX = 77 WHERE Z_NAME = 'Cat'")
+    try fixture.run()
+    #expect(try fixture.rows("SELECT Z_MAX FROM source.Z_PRIMARYKEY WHERE Z_NAME = 'Pet'") == ["77"])
+  }
+}

@@ -1,0 +1,102 @@
+import GodwitModel
+import GodwitStore
+import Testing
+
+@testable import Godwit
+
+private let source: [EntityDescription] = [
+  .make("Adult", ["name": .string, "company": .string, "rank": .integer32])
+]
+
+private let destination: [EntityDescription] = [
+  .make("Company", ["name": .string, "business": .string, "rank": .integer32], [.toMany("staff", "Worker", inverse: "company")]),
+  .make("Worker", ["name": .string], [.toOne("company", "Company", inverse: "staff")]),
+]
+
+private func fixture(_ companies: [String?]) throws -> MigrationFixture {
+  let fixture = try MigrationFixture(source, to: destination)
+  try fixture.build { store in
+    for (index, company) in companies.enumerated() {
+      try store.insert(
+        "Adult", key: Int64(index + 1),
+        attributes: [
+          "name": .init("adult \(index + 1)"), "company": company.map { .init($0) } ?? .null, "rank": .integer(Int64(index)),
+        ], relationships: [:])
+    }
+  }
+  fixture.mappings = [
+    try .make("Adult", "Worker", attributes: ["name": "$source.name"], relationships: ["company": .mapping("AdultToCompany", keyPath: [])]),
+    try .make(
+      "Adult", "Company", uniqueBy: ["name"],
+      attributes: [
+        "name": "$source.company", "rank": "$source.rank",
+        "business": "TERNARY($source.company == \"Apple\", \"makes phones\", \"makes stuff\")",
+      ]),
+  ]
+  return fixture
+}
+
+@Suite struct UniqueByTests {
+  private let companies: [String?] = ["Orange", "Apple", nil, "Orange", "apple", nil, "Apple", "e\u{301}", "é"]
+
+  @Test(arguments: [1, 2, 100]) func `one object per distinct value, that of the lowest key, and every source finds it`(
+    rows: Int
+  ) throws {
+    let fixture = try fixture(companies)
+    fixture.chunkRows = rows
+    try fixture.run()
+    // Bytes decide: case differs, composed and decomposed differ, nil is a value like others.
+    #expect(
+      try fixture.rows("SELECT Z_PK, hex(ZNAME), ZRANK, ZBUSINESS FROM source.ZCOMPANY ORDER BY Z_PK") == [
+        "1|4F72616E6765|0|makes stuff", "2|4170706C65|1|makes phones", "3||2|makes stuff", "5|6170706C65|4|makes stuff",
+        "8|65CC81|7|makes stuff", "9|C3A9|8|makes stuff",
+      ])
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZCOMPANY FROM source.ZWORKER ORDER BY Z_PK") == [
+        "1|1", "2|2", "3|3", "4|1", "5|5", "6|3", "7|2", "8|8", "9|9",
+      ])
+  }
+
+  @Test func `chunks by predicate give what key ranges give`() throws {
+    let fixture = try fixture(companies)
+    fixture.chunkPredicates = [
+      "AdultToCompany": ["company BEGINSWITH 'a'", "NOT company BEGINSWITH 'a' OR company == nil"],
+      "AdultToWorker": ["rank > 4", "rank <= 4"],
+    ]
+    try fixture.run()
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZRANK FROM source.ZCOMPANY ORDER BY Z_PK") == ["1|0", "2|1", "3|2", "5|4", "8|7", "9|8"])
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZWORKER WHERE ZCOMPANY IS NOT NULL") == ["9"])
+  }
+
+  @Test(arguments: [["rank > 4"], ["rank > 4", "rank < 7", "rank <= 4"]])
+  func `predicates that leave objects out or take them twice are refused`(predicates: [String]) throws {
+    let fixture = try fixture(companies)
+    fixture.chunkPredicates = ["AdultToWorker": predicates]
+    let error = try #require(throws: GodwitError.self) { try fixture.run() }
+    #expect(error.code == .configuration)
+    #expect(error.message.contains(predicates.count == 1 ? "no predicate takes 5 of its 9" : "more than one predicate takes"))
+  }
+
+  @Test func `to-many links of the one object are the union`() throws {
+    let entities: [EntityDescription] = [
+      .make("Book", ["title": .string, "isbn": .string], [.toMany("shelves", "Shelf", inverse: "books")]),
+      .make("Shelf", ["name": .string], [.toMany("books", "Book", inverse: "shelves")]),
+    ]
+    let fixture = try MigrationFixture(entities, to: entities)
+    try fixture.build { store in
+      for key in Int64(1)...3 { try store.insert("Shelf", key: key, attributes: [:], relationships: [:]) }
+      for (key, isbn, shelf) in [(1, "a", 1), (2, "b", 2), (3, "a", 3), (4, "a", 1)] as [(Int64, String, Int64)] {
+        try store.insert("Book", key: key, attributes: ["isbn": .init(isbn)], relationships: ["shelves": [shelf]])
+      }
+    }
+    fixture.mappings = [
+      try .make("Shelf", "Shelf"),
+      try .make("Book", "Book", uniqueBy: ["isbn"], attributes: ["isbn": "$source.isbn"], relationships: ["shelves": .sourceRelationship("shelves")]),
+    ]
+    try fixture.run()
+    guard case .join(let join, let book, let shelf, _) = StoreSchema(model: fixture.destination).storage(of: "shelves", in: "Book")
+    else { return }
+    #expect(try fixture.rows("SELECT \(book), \(shelf) FROM source.\(join.name) ORDER BY 1, 2") == ["1|1", "1|3", "2|2"])
+  }
+}
