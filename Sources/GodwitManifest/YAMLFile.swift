@@ -50,11 +50,9 @@ struct YAMLFile {
     }
     let composed: Node?
     do {
-      if let disarmed = YAMLLimits.disarmed(bytes) {
-        try Self.checkLimits(Parser(yaml: disarmed, encoding: .utf8).singleRoot(), what: what, lines: lines)
-      }
-      composed = try Parser(yaml: text, encoding: .utf8).singleRoot()
-      if !text.utf8.contains(UInt8(ascii: "&")) { try Self.checkLimits(composed, what: what, lines: lines) }
+      let disarmed = YAMLLimits.disarmed(text)
+      if let disarmed { _ = try Self.compose(disarmed, isMeasured: true, what: what, lines: lines) }
+      composed = try Self.compose(text, isMeasured: disarmed == nil, what: what, lines: lines)
     } catch let error as YamlError {
       throw Self.complaint(error, what: what, lines: lines)
     }
@@ -119,12 +117,15 @@ struct YAMLFile {
     lines.location(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
   }
 
-  /// Refuses a tree that is too deep or, with its aliases followed, too large.
-  private static func checkLimits(_ root: Node?, what: String, lines: YAMLLines) throws {
-    guard let root else { return }
-    var limits = YAMLLimits(lines: lines)
-    let extent = limits.extent(of: root)
-    guard extent.depth > YAMLLimits.depthMax || extent.values > YAMLLimits.valuesMax else { return }
+  /// The tree of a text; nil when there is none. A measured one is refused when it is too deep or, with
+  /// its aliases followed, too large.
+  private static func compose(_ text: String, isMeasured: Bool, what: String, lines: YAMLLines) throws -> Node? {
+    let parser = try Parser(yaml: text, encoding: .utf8)
+    guard let root = try parser.singleRoot() else { return nil }
+    guard isMeasured else { return root }
+    var limits = YAMLLimits()
+    let extent = withExtendedLifetime(parser) { limits.extent(of: root) }
+    guard extent.depth > YAMLLimits.depthMax || extent.values > YAMLLimits.valuesMax else { return root }
     let found = extent.depth > YAMLLimits.depthMax ? "deeper nesting" : "more values"
     throw GodwitError(
       .configuration,
@@ -147,9 +148,6 @@ struct YAMLFile {
         mark = (context.mark.line, context.mark.column)
       }
       text = [context?.text, problem].compactMap(\.self).joined(separator: ", ")
-      if let start = context?.mark, lines.byte(line: start.line, column: start.column) == UInt8(ascii: "&") {
-        text = text.replacing("a tag", with: "an anchor")
-      }
       if problem.contains("another document") {
         text = "expected one document, found another"
         remedy = "write one file for each document"
@@ -158,7 +156,7 @@ struct YAMLFile {
       text = problem
     case .duplicatedKeysInMapping(let duplicates, let context):
       mark = (context.mark.line, context.mark.column)
-      text = "the key '\(duplicates.first ?? "")' stands there twice"
+      text = "the key '\(YAMLLimits.armed(duplicates.first ?? ""))' stands there twice"
       remedy = "remove one of the two"
     default:
       text = "the text is not well-formed"

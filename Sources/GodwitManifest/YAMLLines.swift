@@ -57,11 +57,4 @@ final class YAMLLines {
     }
     return .init(file: path, line: number, column: last.offset + 1)
   }
-
-  /// The byte at the parser's line and column; nil at the end of a line.
-  func byte(line number: Int, column: Int) -> UInt8? {
-    let line = self[number]
-    let index = line.startIndex + location(line: number, column: column).column - 1
-    return index < line.endIndex ? line[index] : nil
-  }
 }

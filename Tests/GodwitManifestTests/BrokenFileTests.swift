@@ -73,6 +73,8 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(required + "job: *none\n", 5, 6, "found undefined alias"),
     Broken(required + "job: [a\n", 5, 6, "cannot read job manifest"),
     Broken(required + "job: \"a\n", 5, 6, "cannot read job manifest"),
+    Broken(
+      "godwit: 1\nsource: &a k\nchunks: {by: {*a : p, *a : q}}\n", 3, 15, "the key '*a' stands there twice"),
     Broken(required + "? [a]\n: b\n", 5, 3, "expected a name as key, found a list"),
     Broken(required + "<<: {job: x}\n", 5, 1, "merge keys"),
     Broken("é: 1\ngodwit: 1\nmodels: { é: ü, x: 1 }\nsource: a\ndestination: b\n", 1, 1, "unknown key 'é'"),
@@ -167,6 +169,19 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     var chain = "a0: &a0 [x]\n"
     for level in 1...20000 { chain += "a\(level): &a\(level) [*a\(level - 1)]\n" }
     #expect(try #require(try complaint(of: required + chain)).message.contains("64 levels"))
+  }
+
+  /// Without a space after the name, an alias within brackets is the key of a pair. Read as text it once hid its
+  /// extent, and a file of a few lines kept the reader busy for ever.
+  @Test(arguments: ["*:v", "*:*", "'k':*", "[*, 1]:v"])
+  func `aliases that multiply within pairs are refused`(pair: String) throws {
+    var text = "a0: &a0 [x, x]\n"
+    for level in 1...40 {
+      let item = pair.replacing("*", with: "*a\(level - 1)")
+      text += "a\(level): &a\(level) [\(item), \(item)]\n"
+    }
+    let error = try #require(try complaint(of: required + text))
+    #expect(error.code == .configuration && error.message.contains("1000000 values"), "\(error)")
   }
 
   @Test(arguments: ["[", "{a: ", "- ", "? ", "[[{x: "]) func `deep nesting is refused`(piece: String) throws {
