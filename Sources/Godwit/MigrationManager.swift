@@ -125,8 +125,15 @@ public struct MigrationManager: Sendable {
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
-    return try run(in: folder, source: source, quick: quick, control: control, start: start,
-      maximumSeconds: maximumSeconds, progress: progress)
+    var isWorthKeeping = true
+    do {
+      return try run(in: folder, source: source, quick: quick, control: control, start: start,
+        maximumSeconds: maximumSeconds, isWorthKeeping: &isWorthKeeping, progress: progress)
+    } catch {
+      // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
+      if !isWorthKeeping { folder.undo() }
+      throw error
+    }
   }
 
   /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
@@ -169,10 +176,11 @@ public struct MigrationManager: Sendable {
 
   private func run(
     in folder: borrowing WorkFolder, source: OpenSource, quick: Ledger.Identity, control: MigrationControl, start: Date,
-    maximumSeconds: Double?, progress: (MigrationProgress) -> Void
+    maximumSeconds: Double?, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let manager = FileManager.default
     var made = !manager.fileExists(atPath: folder.storePath)
+    isWorthKeeping = !made
     var connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
     if !made, try !Ledger.exists(connection) {
       // Either all is done but the move, or the run died before its first commit.
@@ -185,6 +193,7 @@ public struct MigrationManager: Sendable {
         try folder.remove()
         return MigrationSummary(outcome: .finished, wasResumed: true)
       }
+      isWorthKeeping = false
       try connection.close()
       try manager.removeItem(atPath: folder.storePath)
       try? manager.removeItem(atPath: folder.storePath + "-journal")
@@ -211,6 +220,7 @@ public struct MigrationManager: Sendable {
         for sql in program.scratchStatements { try connection.execute(sql) }
         try ledger.create(identity: digest, facts: plan.facts, chunks: plan.chunks, stamp: stamp)
       }
+      isWorthKeeping = true
       try WorkFolder.sync(folder.path)
     } else {
       try compare(try ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files)

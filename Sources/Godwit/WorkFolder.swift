@@ -16,6 +16,8 @@ import GodwitModel
 struct WorkFolder: ~Copyable {
   let path: String
   private let descriptor: Int32
+  /// The folders that `init` made above the work folder, innermost first.
+  private let madeFolders: [String]
 
   static func path(forDestination destination: String) -> String { destination + ".godwit" }
 
@@ -30,8 +32,23 @@ struct WorkFolder: ~Copyable {
   ///   writable, `.stopped` (75) when another run holds the lock.
   init(forDestination destination: String) throws {
     let path = Self.path(forDestination: destination)
-    descriptor = try Self.lock(folder: path)
+    let missing = Self.missingFolders(above: path)
+    do { descriptor = try Self.lock(folder: path) } catch {
+      for folder in missing { rmdir(folder) }
+      throw error
+    }
+    madeFolders = missing
     self.path = path
+  }
+
+  private static func missingFolders(above path: String) -> [String] {
+    var missing: [String] = []
+    var folder = (path as NSString).deletingLastPathComponent
+    while !folder.isEmpty, folder != "/", !FileManager.default.fileExists(atPath: folder) {
+      missing.append(folder)
+      folder = (folder as NSString).deletingLastPathComponent
+    }
+    return missing
   }
 
   private static func lock(folder path: String) throws -> Int32 {
@@ -122,6 +139,12 @@ struct WorkFolder: ~Copyable {
     } catch {
       throw GodwitError(.inputOutput, "cannot remove '\(path)'", cause: "\(error.localizedDescription)")
     }
+  }
+
+  /// Deletes the folder, and the empty folders that were made for it; what cannot be deleted stays.
+  func undo() {
+    guard (try? remove()) != nil else { return }
+    for folder in madeFolders where rmdir(folder) != 0 { return }
   }
 
   static func sync(_ path: String) throws {
