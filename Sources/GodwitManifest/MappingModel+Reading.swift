@@ -34,7 +34,7 @@ struct MappingReader {
 
   func model() throws -> MappingModel {
     let root = reader.file.root
-    let found = try reader.entries(root, key: "mapping file")
+    let found = try reader.entries(root, key: "")
     try reader.checkVersion(found.first { $0.key == "godwit-mapping" }, key: "godwit-mapping")
     let top = try reader.entries(root, key: "", known: keys(in: ""))
     guard let list = top["entity-mappings"] else {
@@ -176,7 +176,7 @@ struct MappingReader {
     do throws(ExpressionError) {
       return ParsedExpression(try Expression(parsing: source.text), source: source)
     } catch {
-      throw GodwitError(error, in: source, what: what)
+      throw complaint(error, in: source, node, what: what)
     }
   }
 
@@ -186,7 +186,13 @@ struct MappingReader {
     do throws(ExpressionError) {
       return ParsedPredicate(try Predicate(parsing: source.text), source: source)
     } catch {
-      throw GodwitError(error, in: source, what: what)
+      throw complaint(error, in: source, node, what: what)
     }
+  }
+
+  private func complaint(_ error: ExpressionError, in source: SourceText, _ node: Node, what: String) -> GodwitError {
+    var complaint = GodwitError(error, in: source, what: what)
+    complaint.location = complaint.location.map { reader.file.location($0, inTextOf: node) }
+    return complaint
   }
 }
