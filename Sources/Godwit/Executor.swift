@@ -132,7 +132,12 @@ final class Executor {
     let isUnique = !program.mappings[index].mapping.uniqueBy.isEmpty
     let keys = program.facts.mappings[index].keys
     let table = StepProgram.uniqueTable(index)
-    var given = isUnique ? (try connection.integer("SELECT COUNT(*) FROM \(table)") ?? 0) : known?.pairs ?? 0
+    var given = known?.pairs ?? 0
+    if isUnique, case .dense(let first) = keys {
+      // Keys ascend with sources, so the last one says how many there are; counting would be quadratic.
+      let last = try connection.integer("SELECT destination FROM \(table) ORDER BY source DESC LIMIT 1")
+      given = last.map { $0 - first + 1 } ?? 0
+    }
     func newKey(_ source: Int64) -> Int64 {
       switch keys {
       case .offset(let offset): return source + offset

@@ -54,11 +54,15 @@ public struct MigrationManager: Sendable {
   ///
   /// - Throws: `.cannotCreate` (73) when something else stands at the destination.
   public func isFinished() throws -> Bool {
-    guard isDestinationTaken,
-      !WorkFolder.exists(forDestination: job.destinationPath)
-    else { return false }
-    _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
-    return true
+    guard isDestinationTaken else { return false }
+    do {
+      _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
+      return true
+    } catch let error as GodwitError where error.code == .cannotCreate {
+      // An unfinished run is planned from its ledger; `run` says what is in its way.
+      if WorkFolder.exists(forDestination: job.destinationPath) { return false }
+      throw error
+    }
   }
 
   /// All digests but the source's, which costs a reading of the whole store.
@@ -121,12 +125,18 @@ public struct MigrationManager: Sendable {
     let source = try OpenSource(job, attach: false)
     let quick = quickIdentity
     if isDestinationTaken {
-      guard !WorkFolder.exists(forDestination: job.destinationPath) else {
+      guard WorkFolder.exists(forDestination: job.destinationPath) else {
+        return try finished(source: source, quick: quick)
+      }
+      // A run that died between the link and the removal of its folder leaves both.
+      let folder = try WorkFolder(forDestination: job.destinationPath)
+      guard let summary = try? finished(source: source, quick: quick) else {
         throw GodwitError(
           .cannotCreate, "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
           remedy: "move the destination away, or `godwit discard` the job")
       }
-      return try finished(source: source, quick: quick)
+      try folder.remove()
+      return summary
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)

@@ -209,7 +209,10 @@ struct Planner {
           highest = max(facts.highestKeys[group.sourceRoot] ?? 0, maximum)
           continue
         }
-        let (shift, overflow) = minimum < 1 ? highest.subtractingReportingOverflow(minimum - 1) : (highest, false)
+        // Not `minimum - 1`: the lowest key there is has none below it.
+        let (below, tooLow) = minimum < 1 ? minimum.subtractingReportingOverflow(1) : (0, false)
+        let (shift, tooFar) = highest.subtractingReportingOverflow(below)
+        let overflow = tooLow || tooFar
         let (top, tooHigh) = maximum.addingReportingOverflow(shift)
         if !overflow, !tooHigh, top < .max {
           for member in group.members { facts.mappings[member].keys = .offset(shift) }
@@ -238,7 +241,7 @@ struct Planner {
 
   /// Rows per chunk: the job's figure, else so many that a chunk's data is a small part of the budget.
   private func chunkRows(_ mapping: ResolvedEntityMapping) throws -> Int64 {
-    if let rows = job.chunkRows { return Int64(rows) }
+    if let rows = job.chunkRows { return Int64(max(1, rows)) }
     guard let table = sourceSchema.table(of: mapping.source.name) else { return Self.maximumChunkRows }
     let lengths = sourceSchema.columns(of: mapping.source.name).dropFirst(3).map { "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)" }
     let sum = (["16"] + lengths).joined(separator: " + ")
@@ -429,10 +432,10 @@ struct Planner {
         }
         if offset > 0, facts.rows > 0 { bounds.insert(facts.minimumKey &+ offset) }
       case .dense(let first):
-        var start = first
-        while start < first + facts.rows {
-          bounds.insert(start)
-          start += facts.chunkRows
+        var given: Int64 = 0
+        while given < facts.rows {
+          bounds.insert(first + given)
+          given += min(facts.chunkRows, facts.rows - given)
         }
       }
     }

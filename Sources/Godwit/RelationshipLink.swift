@@ -148,6 +148,8 @@ extension RelationshipLink {
           (strategy, carriedEnd) = (.fromInverse, other)
         }
       } else if isMirrored(held, owned, mappings: mappings, model: resolved.sourceModel),
+        // From a to-many the holder takes the first object only, and the two sides say different things.
+        held.allSatisfy({ !mappings[$0.mapping].relationships[$0.part].path.contains { $0.relationship.isToMany } }),
         facts.areExclusive(Set(owned.map(\.mapping)).union(held.flatMap { lookups(of: $0, mappings) })),
         held.allSatisfy({ !isUnique($0.mapping) })
       {

@@ -225,7 +225,13 @@ extension StepProgram {
   func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
     let link = links[index]
     let table = Self.linkTable(index)
-    let edges = """
+    // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
+    let edges = link.isOwnInverse ? """
+      SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
+      WHERE side = 0 AND target >= subject AND subject BETWEEN ?1 AND ?2 \
+      UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
+      WHERE side = 0 AND target < subject AND target BETWEEN ?1 AND ?2
+      """ : """
       SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
       WHERE side = 0 AND target IS NOT NULL AND subject BETWEEN ?1 AND ?2 \
       UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \

@@ -68,8 +68,12 @@ struct WorkFolder: ~Copyable {
         .stopped, "cannot run: another process works on '\(path)'",
         remedy: "wait for it to end and run the same command")
     }
-    // The holder may have removed the folder between our open and our lock.
-    guard FileManager.default.fileExists(atPath: lock) else {
+    // The holder may have removed the folder between our open and our lock, and a third may have made it anew.
+    var held = stat()
+    var named = stat()
+    guard fstat(descriptor, &held) == 0, stat(lock, &named) == 0, held.st_ino == named.st_ino,
+      held.st_dev == named.st_dev
+    else {
       close(descriptor)
       throw GodwitError(
         .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
@@ -131,7 +135,9 @@ struct WorkFolder: ~Copyable {
   func remove() throws {
     do {
       let manager = FileManager.default
-      // The lock goes last: while it exists, a folder that is half gone is still ours to remove.
+      // The store goes first: without it what is left is begun anew, never resumed. The lock goes last: while it
+      // exists, a folder that is half gone is still ours to remove.
+      if manager.fileExists(atPath: storePath) { try manager.removeItem(atPath: storePath) }
       for name in try manager.contentsOfDirectory(atPath: path) where name != "lock" {
         try manager.removeItem(atPath: path + "/" + name)
       }
