@@ -28,6 +28,13 @@ extension BadInput {
     .init("store cut at half, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite'", "truncated"]) {
       try $0.cut("library.sqlite") { $0 / 2 }
     },
+    .init("source is a named pipe", 65, ["library.sqlite'", "a special file"]) {
+      try $0.remove("library.sqlite")
+      try $0.makePipe("library.sqlite")
+    },
+    .init("missing source, its state asked for", ["status", "job.yaml"], 66, ["library.sqlite'"]) {
+      try $0.remove("library.sqlite")
+    },
     .init("garbage, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite"]) {
       try $0.writeNoise("library.sqlite")
     },
@@ -37,12 +44,12 @@ extension BadInput {
       bytes.replaceSubrange(16..<100, with: Data(repeating: 0x5A, count: 84))
       try $0.write("library.sqlite", bytes)
     },
-    .init("schema page of noise", 65, ["library.sqlite'"]) {
+    .init("schema page of noise", 65, ["cannot use 'library.sqlite'", "malformed"]) {
       var bytes = try Data(contentsOf: URL(filePath: $0.file("library.sqlite")))
       bytes.replaceSubrange(100..<4096, with: Data(repeating: 0x5A, count: 3996))
       try $0.write("library.sqlite", bytes)
     },
-    .init("page of noise inside an entity table", 65, ["'library.sqlite'", "malformed", "ZBOOK"]) {
+    .init("page of noise inside an entity table", 65, ["cannot use 'library.sqlite'", "malformed", "ZBOOK"]) {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
     .init(
@@ -60,6 +67,9 @@ extension BadInput {
     ) {
       try $0.remove("library.sqlite")
       try $0.sql("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")
+    },
+    .init("damaged log beside the source", ["inspect", "library.sqlite-wal"], 65, ["library.sqlite-wal'"]) {
+      try $0.writeNoise("library.sqlite-wal")
     },
     .init("unreadable source", 77, ["library.sqlite'"], user: .nobody) { try $0.setMode("library.sqlite", 0) },
   ]
@@ -139,6 +149,11 @@ extension BadInput {
       try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
     },
     .init("row of an unknown entity, planned", ["plan", "job.yaml"], 65, ["row 7 of ZBOOK", "99"]) {
+      try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+    },
+    .init(
+      "row of an unknown entity, verified before it is migrated", ["verify", "job.yaml"], 66, ["out/library.sqlite'"]
+    ) {
       try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
     },
     .init("row of no entity", 65, ["row 7 of ZBOOK", "no number"]) {

@@ -44,6 +44,7 @@ struct `Bad input` {
     for fragment in input.fragments {
       #expect(result.diagnostics.contains(fragment), "expected '\(fragment)' in:\n\(result.diagnostics)")
     }
+    #expect(result.diagnostics.utf8.count < 4096, "a message nobody reads")
     for trace in ["Fatal error", "Crash", "Stack dump", "Backtrace", "unexpected failure"] {
       #expect(!result.diagnostics.contains(trace))
     }

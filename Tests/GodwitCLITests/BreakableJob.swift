@@ -151,6 +151,8 @@ struct BreakableJob: Sendable {
     try FileManager.default.createDirectory(atPath: file(name), withIntermediateDirectories: true)
   }
 
+  func makePipe(_ name: String) throws { try #require(mkfifo(file(name), 0o644) == 0) }
+
   /// Cuts the file at the number of bytes that `length` makes of its size.
   func cut(_ name: String, _ length: (Int) -> Int) throws {
     let bytes = try Data(contentsOf: URL(filePath: file(name)))
