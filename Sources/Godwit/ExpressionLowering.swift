@@ -95,12 +95,17 @@ struct ExpressionLowering {
     case .keyPath(let base, let segments): return try keyPath(base: base, segments)
     case .arithmetic(let op, let left, let right): return try arithmetic(op, left, right)
     case .negation(let operand):
-      return .value(sql: "(-\(try scalar(operand)))", type: nil)
+      guard case .value(let sql, let type) = try lower(operand) else { return .null }
+      return .value(sql: "(-\(sql))", type: type)
     case .aggregate(let elements): return .list(try elements.map(lower))
     case .ternary(let condition, let then, let otherwise):
       let sql =
         "(CASE WHEN \(try predicate(condition)) THEN \(try scalar(then)) ELSE \(try scalar(otherwise)) END)"
-      return .value(sql: sql, type: nil)
+      // A real may be stored as an integer: the type says whether a division of the result truncates.
+      let types = [try lower(then), try lower(otherwise)].compactMap { branch -> AttributeType? in
+        if case .value(_, let type) = branch { type } else { nil }
+      }
+      return .value(sql: sql, type: types.first { $0 == .decimal || $0.isReal } ?? types.first)
     case .function(let name, _): throw NotLowerable(reason: "function \(name) runs in Swift")
     case .call(_, let selector, _): throw NotLowerable(reason: "FUNCTION \(selector) runs in Swift")
     case .subquery: throw NotLowerable(reason: "SUBQUERY runs in Swift")
@@ -155,7 +160,10 @@ struct ExpressionLowering {
 
   private func aggregate(_ name: String, _ rest: [String], over chain: ObjectChain) throws -> Lowered {
     guard chain.isToMany else { throw NotLowerable(reason: "'\(name)' on a single object runs in Swift") }
-    if name == "@count", rest.isEmpty { return .value(sql: chain.scalar("COUNT(\(chain.key))"), type: .integer64) }
+    // Over a nil to-one the count has no value in memory, while COUNT would say 0.
+    if name == "@count", rest.isEmpty, chain.isDirect {
+      return .value(sql: chain.scalar("COUNT(\(chain.key))"), type: .integer64)
+    }
     throw NotLowerable(reason: "'\(name)' runs in Swift")
   }
 
@@ -305,6 +313,9 @@ struct ObjectChain {
   /// The order key among the objects of the last to-many, when it is ordered.
   private(set) var order: String?
   private(set) var isToMany = false
+  /// Whether the path is one hop.
+  var isDirect: Bool { hops == 1 }
+  private var hops = 0
   private var alias: String?
   private var tables: [String] = []
   private var conditions: [String] = []
@@ -343,6 +354,7 @@ struct ObjectChain {
     case .none: throw NotLowerable(reason: "relationship '\(name)' is not stored")
     }
     entityName = relationship.destinationEntityName
+    hops += 1
   }
 
   /// The row of the object reached, joined in when it is not there yet.

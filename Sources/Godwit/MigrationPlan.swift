@@ -49,7 +49,7 @@ public struct MigrationPlan: Sendable {
   public struct Dropped: Sendable, Codable, Hashable {
     public var entity: String
     public var rows: Int64
-    /// `no mapping`, or `filtered out`.
+    /// `no mapping`, `remove mapping`, or `filtered out`.
     public var reason: String
   }
 

@@ -8,10 +8,12 @@ extension Planner {
     let passPlans = try passes.enumerated().map { number, indices in
       MigrationPlan.Pass(number: number + 1, mappings: try indices.map { try describe($0, program: program, chunks: chunks) })
     }
-    var dropped: [MigrationPlan.Dropped] = []
-    for entity in facts.entities where entity.rows > entity.taken {
-      dropped.append(
-        .init(entity: entity.name, rows: entity.rows - entity.taken, reason: entity.isMapped ? "filtered out" : "no mapping"))
+    let removed = Set(
+      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
+    let dropped = facts.entities.filter { $0.rows > $0.taken }.map { entity in
+      MigrationPlan.Dropped(
+        entity: entity.name, rows: entity.rows - entity.taken,
+        reason: removed.contains(entity.name) ? "remove mapping" : entity.isMapped ? "filtered out" : "no mapping")
     }
     let step = MigrationPlan.Step(
       sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passPlans, dropped: dropped)

@@ -82,28 +82,26 @@ struct Planner {
       mappings: mappings.map { _ in
         .init(rows: 0, minimumKey: 0, maximumKey: 0, keys: .offset(0), chunkRows: Self.maximumChunkRows)
       }, entities: [], overlaps: [], highestKeys: [:], now: now, sourceBytes: sourceBytes)
-    let removed = Set(
-      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
     for root in resolved.sourceModel.rootEntities {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
       let numbers = family.compactMap { sourceSchema.number(of: $0.name) }
       let highest = try reading(table.name) {
-        try refuseUnknownEntities(in: table.name, numbers: numbers)
-        return try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
+        try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
       }
       let counter =
         try connection.integer(
           "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))")
         ?? 0
       facts.highestKeys[root.name] = max(highest, counter, 0)
+      var known: Int64 = 0
       for entity in family {
         let served = mappings.filter { $0.source.name == entity.name }
-        try count(entity, in: table.name, served: served, facts: &facts)
-        if let index = facts.entities.firstIndex(where: { $0.name == entity.name }), removed.contains(entity.name) {
-          facts.entities[index].isMapped = true
-        }
+        known += try reading(table.name) { try count(entity, in: table.name, served: served, facts: &facts) }
       }
+      // Counting alone is cheap: SQLite walks the smallest index.
+      let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
+      if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
     }
     try assignKeys(&facts)
     for index in mappings.indices { facts.mappings[index].chunkRows = try chunkRows(mappings[index]) }
@@ -132,9 +130,11 @@ struct Planner {
   }
 
   /// Counts one entity's rows, each mapping's share, and the shares that overlap.
+  ///
+  /// - Returns: the rows of the entity.
   private func count(
     _ entity: EntityDescription, in table: String, served: [ResolvedEntityMapping], facts: inout PlanFacts
-  ) throws {
+  ) throws -> Int64 {
     let builder = StatementBuilder()
     let association = AssociationLowering(
       mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
@@ -150,9 +150,10 @@ struct Planner {
     let inner = (["s.Z_PK AS pk"] + tests.enumerated().map { "\($1) AS m\($0)" }).joined(separator: ", ")
     // Only filters need the rows themselves; a count alone may use the entity index.
     let condition = served.contains { $0.filter != nil } ? "+s.Z_ENT" : "s.Z_ENT"
+    // LIMIT keeps SQLite from flattening the sub-select, which would evaluate each filter many times a row.
     let statement = ChunkStatement(
       sql:
-        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(inner) FROM source.\(quoted(table)) AS s WHERE \(condition) = \(number))",
+        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(inner) FROM source.\(quoted(table)) AS s WHERE \(condition) = \(number) LIMIT -1)",
       builder: builder)
     let row = try functions.running(statement, site: "planning, counting \(entity.name)") {
       try connection.rows(statement.sql, builder.arguments()).first ?? []
@@ -160,7 +161,7 @@ struct Planner {
     func integer(_ index: Int) -> Int64 {
       if index < row.count, case .integer(let value) = row[index] { value } else { 0 }
     }
-    guard integer(0) > 0 else { return }
+    guard integer(0) > 0 else { return 0 }
     for (position, mapping) in served.enumerated() {
       facts.mappings[mapping.index].rows = integer(1 + position * 3)
       facts.mappings[mapping.index].minimumKey = integer(2 + position * 3)
@@ -172,6 +173,7 @@ struct Planner {
     facts.entities.append(
       .init(
         name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count), isMapped: !served.isEmpty))
+    return integer(0)
   }
 
   // MARK: Keys
@@ -306,10 +308,12 @@ struct Planner {
     let order = passes.flatMap { $0 }
     var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
     for index in order {
-      let entity = mappings[index].source.name
-      ranges[index] = try keyRanges(
+      let (entity, rows) = (mappings[index].source.name, facts.mappings[index].chunkRows)
+      // Mappings of one entity are cut alike: the table is walked once for all of them.
+      let twin = order.first { ranges[$0] != nil && mappings[$0].source.name == entity && facts.mappings[$0].chunkRows == rows }
+      ranges[index] = try twin.flatMap { ranges[$0] } ?? keyRanges(
         table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
-        rows: facts.mappings[index].chunkRows)
+        total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
     }
     for index in order where program.isStored(index) {
       for (range, rows) in ranges[index] ?? [] {
@@ -329,17 +333,18 @@ struct Planner {
         }
       }
     }
-    for (linkIndex, link) in program.links.enumerated() {
+    for linkIndex in program.links.indices {
       for (part, job) in try program.relateJobs(linkIndex).enumerated() {
         for (range, rows) in try keyRanges(
-          table: job.driverTable, key: job.driverKey, entity: nil, rows: facts.mappings[job.mapping].chunkRows)
+          table: job.driverTable, key: job.driverKey, entity: nil,
+          total: try connection.integer("SELECT COUNT(*) FROM source.\(quoted(job.driverTable))") ?? 0,
+          rows: facts.mappings[job.mapping].chunkRows)
         {
           add(
             .relate, mappings[job.mapping].name, pass: passNumber(job.mapping), subject: linkIndex, part: part,
             range: range, rows: rows)
         }
       }
-      _ = link
     }
     for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
       add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
@@ -378,10 +383,13 @@ struct Planner {
   }
 
   /// Half-open key ranges of about `rows` rows each that together cover every key, from minus infinity.
-  func keyRanges(table: String, key: String, entity: Int?, rows: Int64) throws -> [(Chunk.KeyRange, Int64)] {
+  ///
+  /// - Parameter total: The rows there are.
+  private func keyRanges(
+    table: String, key: String, entity: Int?, total: Int64, rows: Int64
+  ) throws -> [(Chunk.KeyRange, Int64)] {
     let condition = entity.map { " AND +Z_ENT = \($0)" } ?? ""
     let name = quoted(table)
-    let total = try connection.integer("SELECT COUNT(*) FROM source.\(name) WHERE 1\(condition)") ?? 0
     guard total > 0 else { return [] }
     var ranges: [(Chunk.KeyRange, Int64)] = []
     var lower: Int64?
@@ -465,7 +473,7 @@ struct Planner {
       predicates.indices.map { "SUM(p\($0))" } + ["SUM((\(sum)) = 0)", "SUM((\(sum)) > 1)"]
     let statement = ChunkStatement(
       sql:
-        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(try association.table(mapping.index)) AS s WHERE \(association.takes(mapping.index, alias: "s").sql))",
+        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(try association.table(mapping.index)) AS s WHERE \(association.takes(mapping.index, alias: "s").sql) LIMIT -1)",
       builder: builder)
     let row = try functions.running(statement, site: "planning, counting the chunks of \(mapping.name)") {
       try connection.rows(statement.sql, builder.arguments()).first ?? []

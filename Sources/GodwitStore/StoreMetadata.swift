@@ -90,9 +90,12 @@ public struct StoreMetadata: Sendable, Hashable {
       throw wrong("the property list cannot be read: \(malformed.problem)")
     }
     guard let values = list.dictionary else { throw wrong("the property list is no dictionary") }
-    guard let hashes = values[Key.versionHashes]?.dictionary,
-      hashes.values.allSatisfy({ $0.data != nil })
-    else { throw wrong("key '\(Key.versionHashes)' is missing or holds no hashes") }
+    // A store without version information has no hashes at all; one with something else in their place is damaged.
+    if let hashes = values[Key.versionHashes] {
+      guard hashes.dictionary?.values.allSatisfy({ $0.data != nil }) == true else {
+        throw wrong("key '\(Key.versionHashes)' holds no hashes")
+      }
+    }
     uuid = String(decoding: identifier, as: UTF8.self)
     self.values = values
   }

@@ -70,9 +70,17 @@ import Testing
       (
         [
           (table, []),
-          ("INSERT INTO Z_METADATA VALUES (1, 'X', ?1)", [.blob(PropertyListValue.dictionary([:]).binaryPropertyList)]),
+          (
+            "INSERT INTO Z_METADATA VALUES (1, 'X', ?1)",
+            [
+              .blob(
+                PropertyListValue.dictionary(["NSStoreModelVersionHashes": .dictionary(["A": .integer(1)])])
+                  .binaryPropertyList
+              )
+            ]
+          ),
         ],
-        "key 'NSStoreModelVersionHashes' is missing or holds no hashes"
+        "key 'NSStoreModelVersionHashes' holds no hashes"
       ),
     ]
     for (statements, problem) in cases {
@@ -84,6 +92,17 @@ import Testing
         (error as? GodwitError)?.message == "cannot read the metadata of 'x': " + problem
       }
     }
+  }
+
+  @Test func `a store without version information has no hashes`() throws {
+    let connection = try StoreConnection(path: nil)
+    try connection.execute("CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)")
+    try connection.execute(
+      "INSERT INTO Z_METADATA VALUES (1, 'X', ?1)",
+      [.blob(PropertyListValue.dictionary(["app": .integer(1)]).binaryPropertyList)])
+    let metadata = try StoreMetadata(reading: connection, schema: "main", path: "x")
+    #expect(metadata.versionHashes.isEmpty)
+    #expect(metadata.applicationValues["app"] == .integer(1))
   }
 
   @Test func `a property list with any byte changed or cut off is read or refused`() throws {

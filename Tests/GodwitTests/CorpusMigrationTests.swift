@@ -110,6 +110,7 @@ struct CorpusMigrationTests {
           "SELECT Z_PK, Z_ENT, Z_OPT, ZPOST, ZCOLORID, ZHEX FROM made.ZCOLOR ORDER BY Z_PK",
           "SELECT Z_PK, Z_ENT, Z_OPT, ZPOST, ZCOLORID, ZHEX FROM source.ZCOLOR ORDER BY Z_PK") == 84)
       try finished.expectEqual("SELECT * FROM made.Z_PRIMARYKEY", "SELECT * FROM source.Z_PRIMARYKEY")
+      try finished.expectVerified()
     }
   }
 
@@ -141,6 +142,7 @@ struct CorpusMigrationTests {
       #expect(metadata.uuid == "374C5961-3E41-43E5-915C-383EA914074C")
       #expect(metadata.values["io.objc.Moody.CloudKitUserID"] == .string("_62a0ed0ad3b375fc9ec7fdf66dfd9c63"))
       #expect(metadata.versionIdentifiers == ["2"])
+      try finished.expectVerified()
     }
   }
 }

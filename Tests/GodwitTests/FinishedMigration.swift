@@ -28,6 +28,12 @@ final class FinishedMigration {
     try checkFinish()
   }
 
+  /// The verifier, which shares no code with the engine, has nothing to say either.
+  func expectVerified(sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report.findings.prefix(5).map(\.description))", sourceLocation: sourceLocation)
+  }
+
   /// The rows of a query, each value with its type, as `StoreDump` prints it.
   func rows(_ sql: String) throws -> [String] {
     try connection.rows(sql).map { $0.map(StoreDump.text).joined(separator: " | ") }

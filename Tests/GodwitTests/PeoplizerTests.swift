@@ -135,11 +135,18 @@ private enum Hop {
     #expect(files.sorted() == PeoplizerStores.versions.map { "people-\($0).sqlite" })
   }
 
+  @Test func `no job file is left out of these tests`() throws {
+    let files = try FileManager.default.contentsOfDirectory(atPath: PeoplizerStores.folder.path)
+    let jobs = (1...4).flatMap { ["v\($0)-to-v\($0 + 1).yaml", "V\($0)toV\($0 + 1).mapping.yaml"] }
+    #expect(files.filter { $0.hasSuffix(".yaml") }.sorted() == jobs.sorted())
+  }
+
   @Test(arguments: [1, 2, 3, 4]) func `each job gives what its mapping says, however it is cut`(version: Int) throws {
     let folder = try TemporaryFolder()
     var job = try job(from: version, to: folder.file("out/people.sqlite"))
     let finished = try FinishedMigration(running: job)
     try Hop.check(version, finished)
+    try finished.expectVerified()
     let dump = try StoreDump(job.destinationPath)
     #expect(dump.lines.contains { $0.contains("PeoplizerEdition") })
     job.chunkPredicates = [:]

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import TestSupport
@@ -281,6 +282,26 @@ private func school() throws -> MigrationFixture {
       }, "\(report)")
     #expect(report.totalFindings <= 8, "one damage makes a storm: \(report)")
     #expect(!"\(report)".contains("secret"))
+  }
+
+  @Test(arguments: 1...4) func `every job of the repository verifies clean`(version: Int) throws {
+    let folder = try TemporaryFolder()
+    var mapping = try MappingModel(contentsOfYAML: PeoplizerStores.file("V\(version)toV\(version + 1).mapping.yaml"))
+    let job = MigrationJob(
+      name: "peoplizer", sourcePath: PeoplizerStores.path(version: version),
+      destinationPath: folder.file("out.sqlite"), sourceModel: try PeoplizerStores.model(version: version),
+      destinationModel: try PeoplizerStores.model(version: version + 1), mappingModels: [mapping], chunkRows: 7)
+    try MigrationManager(job).run()
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    #expect(!"\(report)".contains("not proved"))
+    // The same store against another mapping: what that one says is found wanting.
+    for index in mapping.entityMappings.indices {
+      mapping.entityMappings[index].attributeMappings.removeAll { $0.name == "name" || $0.name == "street" }
+    }
+    var other = job
+    other.mappingModels = [mapping]
+    #expect(try !Verifier(job: other).run().isClean)
   }
 
   @Test func `changed metadata is found key by key`() throws {

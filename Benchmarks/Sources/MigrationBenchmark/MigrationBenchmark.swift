@@ -46,7 +46,8 @@ import GodwitStore
         EntityDescription(
           name: "Address", attributes: [attribute("street", .string)],
           relationships: [
-            RelationshipDescription(name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
+            RelationshipDescription(
+              name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
           ]),
         EntityDescription(
           name: "Person",
@@ -69,7 +70,8 @@ import GodwitStore
         EntityDescription(
           name: "Address", attributes: [attribute("street", .string)],
           relationships: [
-            RelationshipDescription(name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
+            RelationshipDescription(
+              name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
           ]),
         EntityDescription(
           name: "Person", isAbstract: true,
@@ -90,9 +92,11 @@ import GodwitStore
     try connection.execute("PRAGMA synchronous = OFF")
     try connection.transaction {
       try connection.execute(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(max(1, rows / 4))) INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT i, 1, 1, 'street ' || i FROM n")
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(max(1, rows / 4))) INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT i, 1, 1, 'street ' || i FROM n"
+      )
       try connection.execute(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows)) INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZAGE, ZADDRESS, ZBORN, ZFAHRENHEIT, ZNAME) SELECT i * 2, 2, 1, i % 90, (i * 7919) % \(max(1, rows / 4)) + 1, i * 1000, i % 110 + 0.5, 'person number ' || i FROM n")
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows)) INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZAGE, ZADDRESS, ZBORN, ZFAHRENHEIT, ZNAME) SELECT i * 2, 2, 1, i % 90, (i * 7919) % \(max(1, rows / 4)) + 1, i * 1000, i % 110 + 0.5, 'person number ' || i FROM n"
+      )
     }
     try EmptyStore.createIndexes(of: schema, on: connection)
     try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
@@ -143,12 +147,14 @@ import GodwitStore
     let schema = StoreSchema(model: try destination())
     try? FileManager.default.removeItem(atPath: file + ".sql")
     let connection = try EmptyStore.create(
-      at: file + ".sql", schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()), cache: .mebibytes(16))
+      at: file + ".sql", schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()),
+      cache: .mebibytes(16))
     try connection.execute("PRAGMA synchronous = NORMAL")
     try connection.attachSource(try StoreFiles(path: file), cache: .mebibytes(8))
     try connection.transaction {
       try connection.execute(
-        "INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT Z_PK, 1, 1, ZSTREET FROM source.ZADDRESS ORDER BY Z_PK")
+        "INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT Z_PK, 1, 1, ZSTREET FROM source.ZADDRESS ORDER BY Z_PK"
+      )
       for (entity, filter) in [(3, "ZAGE >= 18"), (4, "ZAGE < 18")] {
         try connection.execute(
           """

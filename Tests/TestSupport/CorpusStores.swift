@@ -1,12 +1,11 @@
-import Foundation
-import GodwitModel
+public import Foundation
+public import GodwitModel
 import GodwitStore
 import GodwitXcode
-import TestSupport
 
 /// Every store of the corpus, as paths.
-enum CorpusStores {
-  static let paths: [String] = {
+public enum CorpusStores {
+  public static let paths: [String] = {
     guard let folder = Corpus.folder, let walk = FileManager.default.enumerator(atPath: folder.path) else { return [] }
     var paths: [String] = []
     for case let name as String in walk
@@ -17,7 +16,9 @@ enum CorpusStores {
   }()
 
   /// Copies a store and what lies beside it into a fresh folder; returns the copy's path.
-  static func copy(_ path: String, into folder: TemporaryFolder, named name: String = "store.sqlite") throws -> String {
+  public static func copy(_ path: String, into folder: TemporaryFolder, named name: String = "store.sqlite") throws
+    -> String
+  {
     let copy = folder.file(name)
     for suffix in ["", "-wal", "-journal"] where FileManager.default.fileExists(atPath: path + suffix) {
       try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
@@ -27,7 +28,7 @@ enum CorpusStores {
 }
 
 /// All names and bytes of a folder.
-func contents(of folder: String) throws -> [String: Data] {
+public func contents(of folder: String) throws -> [String: Data] {
   var contents: [String: Data] = [:]
   for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
     contents[name] = try Data(contentsOf: URL(filePath: folder + "/" + name))
@@ -36,15 +37,15 @@ func contents(of folder: String) throws -> [String: Data] {
 }
 
 /// A corpus store with the model version it was written with.
-struct CorpusPair: Sendable {
-  var path: String
-  var model: ManagedObjectModel
+public struct CorpusPair: Sendable {
+  public var path: String
+  public var model: ManagedObjectModel
 
   /// The path below the corpus.
-  var name: String { Corpus.folder.map { String(path.dropFirst($0.path.count + 1)) } ?? path }
+  public var name: String { Corpus.folder.map { String(path.dropFirst($0.path.count + 1)) } ?? path }
 
   /// Every store whose version hashes are those of a model source in the same corpus folder.
-  static let all: [CorpusPair] = {
+  public static let all: [CorpusPair] = {
     guard let root = Corpus.folder?.path, let walk = FileManager.default.enumerator(atPath: root) else { return [] }
     var models: [String: [ManagedObjectModel]] = [:]
     for case let name as String in walk where name.hasSuffix(".xcdatamodeld") || name.hasSuffix(".xcdatamodel") {

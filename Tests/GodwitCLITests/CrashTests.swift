@@ -1,0 +1,243 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// A job folder that uses every stage: stored associations, every kind of link, order, indexes, validation.
+private final class CrashJob {
+  let folder: TemporaryFolder
+  var manifest: String { folder.file("job.yaml") }
+  var destination: String { folder.file("out/people.sqlite") }
+
+  init(people: Int64, rows: Int, copying other: CrashJob? = nil) throws {
+    folder = try TemporaryFolder("godwit-crash")
+    try write("mapping.yaml", Self.mapping)
+    try write(
+      "job.yaml",
+      """
+      godwit: 1
+      source: people.sqlite
+      destination: out/people.sqlite
+      models: People.xcdatamodeld
+      destination-model: People 2
+      mappings: mapping.yaml
+      chunks: {rows: \(rows)}
+      """)
+    let source = try Self.model("People", Self.sourceEntities)
+    try write("People.xcdatamodeld/People.xcdatamodel/contents", source.xcodeContents)
+    try write(
+      "People.xcdatamodeld/People 2.xcdatamodel/contents",
+      try Self.model("People 2", Self.destinationEntities).xcodeContents)
+    if let other {
+      try FileManager.default.copyItem(atPath: other.folder.file("people.sqlite"), toPath: folder.file("people.sqlite"))
+      return
+    }
+    let store = try StoreBuilder(path: folder.file("people.sqlite"), model: source)
+    for key in 1...max(1, people / 10) {
+      try store.insert("Address", key: key, attributes: ["street": .init("s\(key)")], relationships: [:])
+    }
+    for key in 1...people {
+      var links: [String: [Int64]] = ["address": [key % max(1, people / 10) + 1]]
+      if key > 1 { links["friends"] = [key / 2, key - 1] }
+      if key % 4 == 0 { links["spouse"] = [key - 1] }
+      try store.insert(
+        "Person", key: key,
+        attributes: [
+          "name": .init("person \(key)"), "company": .init("company \(key % 7)"), "age": .integer(key % 90),
+        ],
+        relationships: links)
+    }
+    try store.finish()
+  }
+
+  private func write(_ name: String, _ text: String) throws {
+    let url = URL(filePath: folder.file(name))
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try text.write(to: url, atomically: true, encoding: .utf8)
+  }
+
+  private static func model(_ name: String, _ entities: [EntityDescription]) throws -> ManagedObjectModel {
+    try ManagedObjectModel(name: name, entities: entities, versionIdentifiers: [""])
+  }
+
+  private static func attributes(_ pairs: [(String, AttributeType)]) -> [AttributeDescription] {
+    pairs.map { AttributeDescription(name: $0.0, type: $0.1) }
+  }
+
+  private static func link(
+    _ name: String, _ entity: String, _ inverse: String, many: Bool = false, ordered: Bool = false
+  )
+    -> RelationshipDescription
+  {
+    var link = RelationshipDescription(name: name, destinationEntityName: entity, inverseName: inverse, isToMany: many)
+    link.isOrdered = ordered
+    return link
+  }
+
+  private static let people = [
+    link("friends", "Person", "friendOf", many: true), link("friendOf", "Person", "friends", many: true),
+    link("spouse", "Person", "spouseOf"), link("spouseOf", "Person", "spouse"), link("address", "Address", "people"),
+  ]
+
+  private static let sourceEntities = [
+    EntityDescription(
+      name: "Address", attributes: attributes([("street", .string)]),
+      relationships: [link("people", "Person", "address", many: true)]),
+    EntityDescription(
+      name: "Person", attributes: attributes([("name", .string), ("company", .string), ("age", .integer16)]),
+      relationships: people),
+  ]
+
+  private static let destinationEntities = [
+    EntityDescription(
+      name: "Address", attributes: attributes([("street", .string)]),
+      relationships: [link("people", "Person", "address", many: true, ordered: true)]),
+    EntityDescription(
+      name: "Company", attributes: attributes([("name", .string)]),
+      relationships: [link("staff", "Person", "company", many: true)]),
+    EntityDescription(
+      name: "Person",
+      attributes: attributes([("name", .string), ("age", .integer16)]).map {
+        var required = $0
+        required.isOptional = false
+        return required
+      }, relationships: people + [link("company", "Company", "staff")]),
+  ]
+
+  private static let mapping = """
+    godwit-mapping: 1
+    entity-mappings:
+      - {name: AddressToAddress, type: copy, source: Address, destination: Address}
+      - name: PersonToPerson
+        type: copy
+        source: Person
+        destination: Person
+        attributes: {age: $source.age + 1}
+        relationships:
+          company: {mapping: PersonToCompany}
+      - name: PersonToCompany
+        source: Person
+        destination: Company
+        unique-by: name
+        attributes: {name: $source.company}
+    """
+
+  /// Starts a run and kills it with SIGKILL once it has written so many progress lines, or after a delay.
+  ///
+  /// - Returns: whether it ended by itself.
+  func runAndKill(afterLines limit: Int = .max, seconds: Double? = nil) throws -> Bool {
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
+    process.arguments = ["run", manifest, "--progress", "json"]
+    let pipe = Pipe()
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    if let seconds {
+      Thread.sleep(forTimeInterval: seconds)
+      kill(process.processIdentifier, SIGKILL)
+    }
+    var lines = 0
+    while true {
+      let data = pipe.fileHandleForReading.availableData
+      if data.isEmpty { break }
+      lines += data.count { $0 == 0x0A }
+      if lines >= limit { kill(process.processIdentifier, SIGKILL) }
+    }
+    process.waitUntilExit()
+    return process.terminationReason == .exit
+  }
+
+  func finish() throws -> StoreDump {
+    let result = try BuiltCommand.run("run", manifest, "--progress", "none")
+    try #require(result.status == 0, "\(result.diagnostics)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("out")) == ["people.sqlite"])
+    return try StoreDump(destination)
+  }
+}
+
+@Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct CrashTests {
+  @Test func `a run killed after any chunk resumes to the same store`() throws {
+    let whole = try CrashJob(people: 60, rows: 20)
+    let source = try Data(contentsOf: URL(filePath: whole.folder.file("people.sqlite")))
+    let expected = try whole.finish()
+    var kills = 0
+    for lines in 1... {
+      let job = try CrashJob(people: 60, rows: 20, copying: whole)
+      let ended = try job.runAndKill(afterLines: lines)
+      let found = try job.finish()
+      #expect(found == expected, "killed after \(lines) lines: \(found.firstDifference(from: expected) ?? "")")
+      #expect(try Data(contentsOf: URL(filePath: job.folder.file("people.sqlite"))) == source)
+      if ended { break }
+      kills += 1
+      try #require(lines < 200)
+    }
+    #expect(kills > 20)
+  }
+
+  @Test func `a run killed at random moments again and again ends in the same store`() throws {
+    let seed =
+      ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
+    var state = seed
+    func random() -> Double {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Double(state >> 40) / Double(1 << 24)
+    }
+    let whole = try CrashJob(people: 3000, rows: 100)
+    let expected = try whole.finish()
+    let job = try CrashJob(people: 3000, rows: 100, copying: whole)
+    var kills = 0
+    for _ in 0..<40 {
+      if try job.runAndKill(seconds: 0.02 + random() * 0.3) { break }
+      kills += 1
+    }
+    let found = try job.finish()
+    #expect(found == expected, "seed \(seed), \(kills) kills: \(found.firstDifference(from: expected) ?? "")")
+    #expect(kills > 0, "seed \(seed)")
+  }
+
+  @Test func `a signal ends the run at a checkpoint, by the same signal, and the next run resumes`() throws {
+    let whole = try CrashJob(people: 3000, rows: 50)
+    let expected = try whole.finish()
+    let job = try CrashJob(people: 3000, rows: 50, copying: whole)
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
+    process.arguments = ["run", job.manifest, "--progress", "json"]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    _ = pipe.fileHandleForReading.availableData
+    kill(process.processIdentifier, SIGTERM)
+    _ = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    #expect(process.terminationReason == .uncaughtSignal)
+    #expect(process.terminationStatus == SIGTERM)
+    #expect(FileManager.default.fileExists(atPath: job.destination + ".godwit/store.sqlite"))
+    #expect(try job.finish() == expected)
+  }
+
+  @Test func `memory stays under the budget and 32 MiB at any size`() throws {
+    let job = try CrashJob(people: 40_000, rows: 5000)
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
+    process.arguments = ["run", job.manifest, "--progress", "json"]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    let line = try #require(output.split(separator: "\n").last)
+    let summary = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    let peak = try #require(summary["peakBytes"] as? Int)
+    #expect(peak > 0)
+    #expect(peak < (64 + 32) << 20)
+  }
+}

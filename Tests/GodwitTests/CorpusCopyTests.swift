@@ -1,0 +1,92 @@
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Every store with a published model, copied object by object into an empty store of the same model.
+@Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+struct CorpusCopyTests {
+  /// Its one row of ZARTWORK has the entity number of Album, which lives in another table.
+  private static let damaged = "ArtsyPartner_2.0.sqlite"
+
+  private static let names = CorpusPair.all.map(\.name)
+
+  private func job(_ name: String, in folder: TemporaryFolder, chunkRows: Int) throws -> MigrationJob {
+    let pair = try #require(CorpusPair.all.first { $0.name == name })
+    let mappings = pair.model.entities.filter { !$0.isAbstract }.map {
+      EntityMapping(name: $0.name, kind: .copy, source: $0.name, destination: $0.name)
+    }
+    return try MigrationJob(
+      copying: pair.path, into: folder, from: pair.model, to: pair.model,
+      mappings: MappingModel(entityMappings: mappings), chunkRows: chunkRows, run: "\(chunkRows)")
+  }
+
+  @Test func `a row with the number of another table's entity stops the job`() throws {
+    let name = try #require(Self.names.first { $0.hasSuffix(Self.damaged) })
+    let folder = try TemporaryFolder()
+    let job = try job(name, in: folder, chunkRows: 10)
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error.code == .dataWrong)
+    #expect(error.message == "cannot read row 1 of ZARTWORK: expected one of the entity numbers 3, found 1")
+  }
+
+  @Test(arguments: names.filter { !$0.hasSuffix(damaged) })
+  func `a store copied by mappings alone is the same store`(name: String) throws {
+    let folder = try TemporaryFolder()
+    var first: StoreDump?
+    // Many chunks for every store, but not thousands.
+    let isLarge = name.contains("Example_")
+    for rows in [isLarge ? 200 : 5, 1000] {
+      let job = try job(name, in: folder, chunkRows: rows)
+      let finished = try FinishedMigration(running: job)
+      #expect(finished.summary.dropped.isEmpty && finished.summary.displaced == 0)
+      try compare(finished, schema: StoreSchema(model: job.sourceModel))
+      if first == nil, !isLarge { try finished.expectVerified() }
+      let dump = try StoreDump(job.destinationPath)
+      #expect(dump.firstDifference(from: first ?? dump) == nil)
+      first = dump
+    }
+  }
+
+  private func compare(_ finished: FinishedMigration, schema: StoreSchema) throws {
+    for table in schema.tables {
+      var columns: [String] = []
+      for column in table.columns {
+        let name = StoreSchema.identifier(column.name)
+        switch column.role {
+        case .optimisticLock: break
+        case .orderKey(let entity, let relationship):
+          // Keys are given anew; what they say is the place among the objects of one owner.
+          guard case .foreignKey(_, let key, _, _) = schema.storage(of: relationship, in: entity) else { break }
+          columns.append(place(of: name, among: [key], by: "Z_PK"))
+        default: columns.append(name)
+        }
+      }
+      try compare(finished, table.name, columns, order: "Z_PK")
+    }
+    for join in schema.joinTables {
+      let ends = [join.ownerColumn, join.destinationColumn].map(StoreSchema.identifier)
+      var columns = ends
+      if let order = join.ownerOrderColumn {
+        columns.append(place(of: StoreSchema.identifier(order), among: [ends[0]], by: ends[1]))
+      }
+      if let order = join.destinationOrderColumn {
+        columns.append(place(of: StoreSchema.identifier(order), among: [ends[1]], by: ends[0]))
+      }
+      try compare(finished, join.name, columns, order: "1, 2")
+    }
+  }
+
+  private func place(of order: String, among owner: [String], by key: String) -> String {
+    "CASE WHEN \(owner[0]) IS NOT NULL THEN row_number() OVER (PARTITION BY \(owner[0]) ORDER BY \(order), \(key)) END"
+  }
+
+  private func compare(_ finished: FinishedMigration, _ table: String, _ columns: [String], order: String) throws {
+    let list = columns.joined(separator: ", ")
+    let name = StoreSchema.identifier(table)
+    try finished.expectEqual(
+      "SELECT \(list) FROM made.\(name) ORDER BY \(order)", "SELECT \(list) FROM source.\(name) ORDER BY \(order)")
+  }
+}
