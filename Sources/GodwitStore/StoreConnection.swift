@@ -145,7 +145,8 @@ public final class StoreConnection: @unchecked Sendable {
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
     // SQLite does not say which of the attached files is damaged.
     if let sourcePath, [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) {
-      let isMainEmpty = sqlite3_table_column_metadata(handle, "main", "Z_METADATA", nil, nil, nil, nil, nil, nil) != SQLITE_OK
+      let isMainEmpty =
+        sqlite3_table_column_metadata(handle, "main", "Z_METADATA", nil, nil, nil, nil, nil, nil) != SQLITE_OK
       let files = isMainEmpty ? "'\(sourcePath)'" : "'\(path)' with the source '\(sourcePath)'"
       error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
     }

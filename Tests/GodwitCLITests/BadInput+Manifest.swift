@@ -62,7 +62,9 @@ extension BadInput {
       try $0.makeFolder("job.yaml")
     },
     .init("manifest of random bytes", 78, ["job.yaml:1:"]) { try $0.writeNoise("job.yaml") },
-    .init("manifest is the store", ["run", "library.sqlite"], 78, ["library.sqlite:1:16: "]) { _ in },
+    .init("manifest is the store", ["run", "library.sqlite"], 78, ["library.sqlite:1:", "cannot read job manifest"]) {
+      _ in
+    },
     .init("missing manifest", ["run", "jab.yaml"], 66, ["'jab.yaml'"]) { _ in },
     .init("missing manifest to discard", ["discard", "jab.yaml"], 66, ["'jab.yaml'"]) { _ in },
     .init("broken manifest to show", ["status", "job.yaml"], 78, ["job.yaml:9:9: "]) {

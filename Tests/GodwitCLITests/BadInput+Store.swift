@@ -49,7 +49,8 @@ extension BadInput {
       bytes.replaceSubrange(100..<4096, with: Data(repeating: 0x5A, count: 3996))
       try $0.write("library.sqlite", bytes)
     },
-    .init("page of noise inside an entity table", 65, ["cannot use 'library.sqlite'", "malformed", "ZBOOK"]) {
+    .init("page of noise inside an entity table", 65, ["cannot use 'library.sqlite'", "malformed", "planning", "Book"])
+    {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
     .init(
@@ -91,7 +92,7 @@ extension BadInput {
     .init("huge property list", 65, ["library.sqlite'", "16 MiB"]) {
       try $0.sql("UPDATE Z_METADATA SET Z_PLIST = zeroblob(20000000)")
     },
-    .init("property list without hashes", 65, ["library.sqlite'", "NSStoreModelVersionHashes"]) {
+    .init("property list without hashes", 69, ["library.sqlite'", "'assume-source-model'"]) {
       try $0.sql(
         "UPDATE Z_METADATA SET Z_PLIST = ?1", [.blob(PropertyListValue.dictionary([:]).binaryPropertyList)])
     },
