@@ -4,9 +4,9 @@ import Yams
 
 /// A YAML file with what is needed to point at any part of it.
 ///
-/// One document, at most 16 MiB of UTF-8. Errors of the text itself are 78 and name line and column.
+/// One document, at most 2 MiB of UTF-8. Errors of the text itself are 78 and name line and column.
 struct YAMLFile {
-  static let bytesMax = 16 << 20
+  static let bytesMax = 2 << 20
 
   let path: String
   let root: Node
@@ -23,7 +23,7 @@ struct YAMLFile {
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
     guard bytes.count <= Self.bytesMax else {
       throw GodwitError(
-        .configuration, "cannot read \(what) '\(path)': expected at most 16 MiB, found \(bytes.count) bytes",
+        .configuration, "cannot read \(what) '\(path)': expected at most 2 MiB, found \(bytes.count) bytes",
         location: .init(file: path, line: 1, column: 1), remedy: "check that this is the file you mean")
     }
     lines = YAMLLines(of: bytes, path: path)

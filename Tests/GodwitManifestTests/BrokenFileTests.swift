@@ -153,10 +153,10 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     #expect(try complaint(of: [0xEF, 0xBB, 0xBF] + Array(required.utf8)) == nil)
   }
 
-  @Test func `a file of more than 16 MiB is 78`() throws {
-    let bytes = Array((required + "# ").utf8) + [UInt8](repeating: 0x20, count: 16 << 20)
+  @Test func `a file of more than 2 MiB is 78`() throws {
+    let bytes = Array((required + "# ").utf8) + [UInt8](repeating: 0x20, count: 2 << 20)
     let error = try #require(try complaint(of: bytes))
-    #expect(error.code == .configuration && error.message.contains("16 MiB"))
+    #expect(error.code == .configuration && error.message.contains("2 MiB"))
   }
 
   @Test func `aliases that multiply are refused, in values and in keys`() throws {

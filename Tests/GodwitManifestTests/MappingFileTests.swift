@@ -9,9 +9,11 @@ import Testing
 func placeless(_ model: MappingModel) -> MappingModel {
   var model = model
   model.file = nil
+  model.locations = [:]
   model.entityMappings = model.entityMappings.map { mapping in
     var mapping = mapping
     mapping.location = nil
+    mapping.locations = [:]
     mapping.filter?.source.location = nil
     mapping.attributeMappings = mapping.attributeMappings.map { attribute in
       var attribute = attribute
