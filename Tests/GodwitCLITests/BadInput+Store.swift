@@ -112,6 +112,9 @@ extension BadInput {
     .init("entity table missing", 65, ["'ZBOOK'", "'Book'"]) { try $0.sql("DROP TABLE ZBOOK") },
     .init("entity table missing, planned", ["plan", "job.yaml"], 65, ["'ZBOOK'"]) { try $0.sql("DROP TABLE ZBOOK") },
     .init("column missing", 65, ["'ZPAGES'", "'ZBOOK'"]) { try $0.sql("ALTER TABLE ZBOOK DROP COLUMN ZPAGES") },
+    .init("column missing by a change in the log", 65, ["'ZPAGES'", "'ZBOOK'"]) {
+      try $0.sqlInLog("ALTER TABLE ZBOOK DROP COLUMN ZPAGES")
+    },
     .init("key column of a relationship missing", 65, ["'ZAUTHOR'", "'ZBOOK'"]) {
       for name in try indexNames(of: "ZBOOK", in: $0) { try $0.sql("DROP INDEX \(name)") }
       try $0.sql("ALTER TABLE ZBOOK DROP COLUMN ZAUTHOR")
@@ -156,6 +159,9 @@ extension BadInput {
       "row of an unknown entity, verified before it is migrated", ["verify", "job.yaml"], 66, ["out/library.sqlite'"]
     ) {
       try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+    },
+    .init("row of an unknown entity in the log", 65, ["row 7 of ZBOOK", "99"]) {
+      try $0.sqlInLog("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
     },
     .init("row of no entity", 65, ["row 7 of ZBOOK", "no number"]) {
       try $0.sql("UPDATE ZBOOK SET Z_ENT = NULL WHERE Z_PK = 7")

@@ -177,6 +177,21 @@ struct BreakableJob: Sendable {
     try connection.close()
   }
 
+  /// Changes the source store as an app that is killed does: the change lies in the `-wal` only.
+  func sqlInLog(_ statement: String) throws {
+    let connection = try StoreConnection(path: file("library.sqlite"), create: true)
+    _ = try connection.value("PRAGMA journal_mode = WAL")
+    _ = try connection.value("PRAGMA wal_checkpoint(TRUNCATE)")
+    try connection.execute(statement)
+    var kept: [String: Data] = [:]
+    for name in ["library.sqlite", "library.sqlite-wal"] {
+      kept[name] = try Data(contentsOf: URL(filePath: file(name)))
+    }
+    try connection.close()
+    for (name, bytes) in kept { try write(name, bytes) }
+    try #require(kept["library.sqlite-wal"]?.isEmpty == false)
+  }
+
   /// Overwrites the page that holds a text.
   func spoilPage(with text: String, of name: String = "library.sqlite") throws {
     var bytes = try Data(contentsOf: URL(filePath: file(name)))
