@@ -61,16 +61,18 @@ struct ExpressionLowering {
   /// A value expression as SQL; falls back to Swift.
   static func value(
     _ expression: ParsedExpression, schema: StoreSchema, row: Row, builder: StatementBuilder
-  ) -> (sql: String, reason: String?) {
+  ) -> (sql: String, type: AttributeType?, reason: String?) {
     let lowering = ExpressionLowering(
       schema: schema, role: .value, row: row, builder: builder, text: expression.source.text)
     do {
-      return (try lowering.scalar(expression.expression), nil)
+      guard case .value(let sql, let type) = try lowering.lower(expression.expression) else {
+        return (try lowering.scalar(expression.expression), nil, nil)
+      }
+      return (sql, type, nil)
     } catch {
       let number = builder.evaluation(
-        .init(
-          work: .expression(expression.expression), entityName: row.entityName, text: expression.source.text))
-      return ("godwit_eval(\(number), \(row.alias).Z_PK)", (error as? NotLowerable)?.reason ?? "\(error)")
+        .init(work: .expression(expression.expression), entityName: row.entityName, text: expression.source.text))
+      return ("godwit_eval(\(number), \(row.alias).Z_PK)", nil, (error as? NotLowerable)?.reason ?? "\(error)")
     }
   }
 

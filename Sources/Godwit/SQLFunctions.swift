@@ -97,9 +97,8 @@ final class SQLFunctions {
     _ name: String, arguments: Int,
     _ body: @escaping (SQLFunctions, SQLFunctionArguments) throws -> SQLFunctionResult
   ) throws {
-    // The connection outlives its functions and they outlive their statements: no cycle is kept.
-    try connection.register(function: name, arguments: arguments) { [weak self] values in
-      guard let self else { return .failure("the connection is closed") }
+    // Whoever steps a statement with these functions does so through `running`, which holds `self`.
+    try connection.register(function: name, arguments: arguments) { [unowned self] values in
       do { return try body(self, values) } catch {
         thrown = error
         throw error
