@@ -108,9 +108,22 @@ struct WorkFolder: ~Copyable {
       case ENOSPC, EDQUOT, EIO: .inputOutput
       default: .cannotCreate
       }
-    let cause = code == 0 ? nil : String(cString: strerror(code))
+    let cause = obstacle(to: path) ?? (code == 0 ? nil : String(cString: strerror(code)))
     return GodwitError(
       kind, "cannot create '\(path)'", cause: cause, remedy: "check the destination's folder and run the same command")
+  }
+
+  /// The part of the path that is no folder and should be one.
+  private static func obstacle(to path: String) -> String? {
+    var part = path
+    while !part.isEmpty, part != "/" {
+      var isFolder: ObjCBool = false
+      if FileManager.default.fileExists(atPath: part, isDirectory: &isFolder) {
+        return isFolder.boolValue ? nil : "'\(part)' is a file"
+      }
+      part = (part as NSString).deletingLastPathComponent
+    }
+    return nil
   }
 
   /// Makes the finished store the destination: synced, moved without replacing anything, folder synced.

@@ -82,7 +82,8 @@ struct JobLoader {
     for (name, texts) in manifest.chunks.by.sorted(by: { $0.key < $1.key }) {
       guard known.contains(name) else {
         throw GodwitError(
-          .configuration, "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
+          .configuration,
+          "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
           location: manifest.chunks.locations[name], remedy: "correct the name, or remove it from 'chunks.by'")
       }
       all[name] = try texts.map { text in

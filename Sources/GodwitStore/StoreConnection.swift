@@ -139,19 +139,18 @@ public final class StoreConnection: @unchecked Sendable {
 
   func lastError(_ code: Int32, sql: String?) -> GodwitError {
     let code = sqlite3_extended_errcode(handle)
-    var error = Self.translate(code: code, message: String(cString: sqlite3_errmsg(handle)), path: path, sql: sql)
+    var message = String(cString: sqlite3_errmsg(handle))
+    // ATTACH would tell the URI, which the user never wrote.
+    if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
+    var error = Self.translate(code: code, message: message, path: path, sql: sql)
     // SQLite does not say which of the attached files is damaged.
     if let sourcePath, [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) {
+      let isMainEmpty =
+        sqlite3_table_column_metadata(handle, "main", "Z_METADATA", nil, nil, nil, nil, nil, nil) != SQLITE_OK
       let files = isMainEmpty ? "'\(sourcePath)'" : "'\(path)' with the source '\(sourcePath)'"
       error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
     }
     return error
-  }
-
-  private var isMainEmpty: Bool {
-    guard sqlite3_db_filename(handle, "main").map({ $0.pointee != 0 }) == true else { return true }
-    var status = stat()
-    return stat(path, &status) != 0 || status.st_size == 0
   }
 
   /// SQLite's result code as an error of ours:

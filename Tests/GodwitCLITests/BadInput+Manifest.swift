@@ -62,7 +62,9 @@ extension BadInput {
       try $0.makeFolder("job.yaml")
     },
     .init("manifest of random bytes", 78, ["job.yaml:1:"]) { try $0.writeNoise("job.yaml") },
-    .init("manifest is the store", ["run", "library.sqlite"], 78, ["library.sqlite:1:16: "]) { _ in },
+    .init("manifest is the store", ["run", "library.sqlite"], 78, ["library.sqlite:1:", "cannot read job manifest"]) {
+      _ in
+    },
     .init("missing manifest", ["run", "jab.yaml"], 66, ["'jab.yaml'"]) { _ in },
     .init("missing manifest to discard", ["discard", "jab.yaml"], 66, ["'jab.yaml'"]) { _ in },
     .init("broken manifest to show", ["status", "job.yaml"], 78, ["job.yaml:9:9: "]) {
@@ -91,6 +93,13 @@ extension BadInput {
     },
     .init("destination of another type", 78, ["job.yaml:10:1: ", "'destination-type'", "not supported"]) {
       try $0.append("job.yaml", "destination-type: xml\n")
+    },
+    .init("manifest is a named pipe", 66, ["'job.yaml'", "another kind of file"]) {
+      try $0.remove("job.yaml")
+      try $0.makePipe("job.yaml")
+    },
+    .init("source path of no bytes", 78, ["job.yaml:2:", "'source'"]) {
+      try $0.edit("job.yaml", "source: library.sqlite", "source: \"a\\0b\"")
     },
     .init("unreadable manifest", 77, ["'job.yaml'", "permission"], user: .nobody) { try $0.setMode("job.yaml", 0) },
   ]
@@ -129,12 +138,19 @@ extension BadInput {
       try $0.makeFolder("out")
       try FileManager.default.createSymbolicLink(atPath: $0.file("out/library.sqlite"), withDestinationPath: "nowhere")
     },
+    .init("garbage at the destination, verified", ["verify", "job.yaml"], 65, ["out/library.sqlite'"]) {
+      try $0.makeFolder("out")
+      try $0.writeNoise("out/library.sqlite")
+    },
+    .init("nothing at the destination, verified", ["verify", "job.yaml"], 66, ["out/library.sqlite'"]) { _ in },
     .init("log of another store at the destination", 73, ["out/library.sqlite-wal'"]) {
       try $0.makeFolder("out")
       try $0.write("out/library.sqlite-wal", "old")
     },
-    .init("file where the destination's folder goes", 73, ["out"]) { try $0.write("out", "hello") },
-    .init("file where the work folder goes", 73, ["out/library.sqlite.godwit"]) {
+    .init("file where the destination's folder goes", 73, ["out/library.sqlite.godwit'", "'out' is a file"]) {
+      try $0.write("out", "hello")
+    },
+    .init("file where the work folder goes", 73, ["'out/library.sqlite.godwit' is a file"]) {
       try $0.makeFolder("out")
       try $0.write("out/library.sqlite.godwit", "hello")
     },

@@ -28,6 +28,13 @@ extension BadInput {
     .init("store cut at half, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite'", "truncated"]) {
       try $0.cut("library.sqlite") { $0 / 2 }
     },
+    .init("source is a named pipe", 65, ["library.sqlite'", "a special file"]) {
+      try $0.remove("library.sqlite")
+      try $0.makePipe("library.sqlite")
+    },
+    .init("missing source, its state asked for", ["status", "job.yaml"], 66, ["library.sqlite'"]) {
+      try $0.remove("library.sqlite")
+    },
     .init("garbage, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite"]) {
       try $0.writeNoise("library.sqlite")
     },
@@ -37,12 +44,13 @@ extension BadInput {
       bytes.replaceSubrange(16..<100, with: Data(repeating: 0x5A, count: 84))
       try $0.write("library.sqlite", bytes)
     },
-    .init("schema page of noise", 65, ["library.sqlite'"]) {
+    .init("schema page of noise", 65, ["cannot use 'library.sqlite'", "malformed"]) {
       var bytes = try Data(contentsOf: URL(filePath: $0.file("library.sqlite")))
       bytes.replaceSubrange(100..<4096, with: Data(repeating: 0x5A, count: 3996))
       try $0.write("library.sqlite", bytes)
     },
-    .init("page of noise inside an entity table", 65, ["'library.sqlite'", "malformed", "ZBOOK"]) {
+    .init("page of noise inside an entity table", 65, ["cannot use 'library.sqlite'", "malformed", "planning", "Book"])
+    {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
     .init(
@@ -60,6 +68,9 @@ extension BadInput {
     ) {
       try $0.remove("library.sqlite")
       try $0.sql("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")
+    },
+    .init("damaged log beside the source", ["inspect", "library.sqlite-wal"], 65, ["library.sqlite-wal'"]) {
+      try $0.writeNoise("library.sqlite-wal")
     },
     .init("unreadable source", 77, ["library.sqlite'"], user: .nobody) { try $0.setMode("library.sqlite", 0) },
   ]
@@ -81,7 +92,7 @@ extension BadInput {
     .init("huge property list", 65, ["library.sqlite'", "16 MiB"]) {
       try $0.sql("UPDATE Z_METADATA SET Z_PLIST = zeroblob(20000000)")
     },
-    .init("property list without hashes", 65, ["library.sqlite'", "NSStoreModelVersionHashes"]) {
+    .init("property list without hashes", 69, ["library.sqlite'", "'assume-source-model'"]) {
       try $0.sql(
         "UPDATE Z_METADATA SET Z_PLIST = ?1", [.blob(PropertyListValue.dictionary([:]).binaryPropertyList)])
     },
@@ -101,6 +112,9 @@ extension BadInput {
     .init("entity table missing", 65, ["'ZBOOK'", "'Book'"]) { try $0.sql("DROP TABLE ZBOOK") },
     .init("entity table missing, planned", ["plan", "job.yaml"], 65, ["'ZBOOK'"]) { try $0.sql("DROP TABLE ZBOOK") },
     .init("column missing", 65, ["'ZPAGES'", "'ZBOOK'"]) { try $0.sql("ALTER TABLE ZBOOK DROP COLUMN ZPAGES") },
+    .init("column missing by a change in the log", 65, ["'ZPAGES'", "'ZBOOK'"]) {
+      try $0.sqlInLog("ALTER TABLE ZBOOK DROP COLUMN ZPAGES")
+    },
     .init("key column of a relationship missing", 65, ["'ZAUTHOR'", "'ZBOOK'"]) {
       for name in try indexNames(of: "ZBOOK", in: $0) { try $0.sql("DROP INDEX \(name)") }
       try $0.sql("ALTER TABLE ZBOOK DROP COLUMN ZAUTHOR")
@@ -140,6 +154,14 @@ extension BadInput {
     },
     .init("row of an unknown entity, planned", ["plan", "job.yaml"], 65, ["row 7 of ZBOOK", "99"]) {
       try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+    },
+    .init(
+      "row of an unknown entity, verified before it is migrated", ["verify", "job.yaml"], 66, ["out/library.sqlite'"]
+    ) {
+      try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+    },
+    .init("row of an unknown entity in the log", 65, ["row 7 of ZBOOK", "99"]) {
+      try $0.sqlInLog("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
     },
     .init("row of no entity", 65, ["row 7 of ZBOOK", "no number"]) {
       try $0.sql("UPDATE ZBOOK SET Z_ENT = NULL WHERE Z_PK = 7")

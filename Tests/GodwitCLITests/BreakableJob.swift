@@ -151,6 +151,8 @@ struct BreakableJob: Sendable {
     try FileManager.default.createDirectory(atPath: file(name), withIntermediateDirectories: true)
   }
 
+  func makePipe(_ name: String) throws { try #require(mkfifo(file(name), 0o644) == 0) }
+
   /// Cuts the file at the number of bytes that `length` makes of its size.
   func cut(_ name: String, _ length: (Int) -> Int) throws {
     let bytes = try Data(contentsOf: URL(filePath: file(name)))
@@ -173,6 +175,21 @@ struct BreakableJob: Sendable {
     let connection = try StoreConnection(path: file(store), create: true)
     try connection.execute(statement, arguments)
     try connection.close()
+  }
+
+  /// Changes the source store as an app that is killed does: the change lies in the `-wal` only.
+  func sqlInLog(_ statement: String) throws {
+    let connection = try StoreConnection(path: file("library.sqlite"), create: true)
+    _ = try connection.value("PRAGMA journal_mode = WAL")
+    _ = try connection.value("PRAGMA wal_checkpoint(TRUNCATE)")
+    try connection.execute(statement)
+    var kept: [String: Data] = [:]
+    for name in ["library.sqlite", "library.sqlite-wal"] {
+      kept[name] = try Data(contentsOf: URL(filePath: file(name)))
+    }
+    try connection.close()
+    for (name, bytes) in kept { try write(name, bytes) }
+    try #require(kept["library.sqlite-wal"]?.isEmpty == false)
   }
 
   /// Overwrites the page that holds a text.
