@@ -376,7 +376,8 @@ struct ObjectChain {
 
   /// ` FROM … WHERE …`, empty when no table is joined in.
   var from: String {
-    tables.isEmpty ? "" : " FROM \(tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))"
+    tables.isEmpty
+      ? "" : " FROM \(tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))"
   }
 
   var isEmpty: Bool { tables.isEmpty }

@@ -132,7 +132,8 @@ public struct MigrationManager: Sendable {
       let folder = try WorkFolder(forDestination: job.destinationPath)
       guard let summary = try? finished(source: source, quick: quick) else {
         throw GodwitError(
-          .cannotCreate, "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
+          .cannotCreate,
+          "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
           remedy: "move the destination away, or `godwit discard` the job")
       }
       try folder.remove()
@@ -142,7 +143,8 @@ public struct MigrationManager: Sendable {
     let folder = try WorkFolder(forDestination: job.destinationPath)
     var isWorthKeeping = true
     do {
-      return try run(in: folder, source: source, quick: quick, control: control, start: start,
+      return try run(
+        in: folder, source: source, quick: quick, control: control, start: start,
         maximumSeconds: maximumSeconds, isWorthKeeping: &isWorthKeeping, progress: progress)
     } catch {
       // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
@@ -254,7 +256,9 @@ public struct MigrationManager: Sendable {
       try executor.run { chunk in
         progress(meter.finish(chunk))
         if let reason = control.reason { stopped = reason }
-        if let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds { stopped = stopped ?? "time box reached" }
+        if let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds {
+          stopped = stopped ?? "time box reached"
+        }
         return stopped == nil
       }
     } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
@@ -338,7 +342,8 @@ public struct MigrationManager: Sendable {
       return false
     }
     guard problem == "ok" else {
-      throw GodwitError(.inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
+      throw GodwitError(
+        .inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
         remedy: "check the disk, `godwit discard` the job and run again")
     }
     let model = job.destinationModel

@@ -40,7 +40,8 @@ struct Planner {
         throw GodwitError(
           .configuration,
           "cannot make '\(mapping.destination.name)': its attribute '\(attribute.name)' is derived, which this version does not compute",
-          location: mapping.mapping.location, remedy: "leave the entity out of the mapping, or wait for a version that does")
+          location: mapping.mapping.location,
+          remedy: "leave the entity out of the mapping, or wait for a version that does")
       }
       for (attribute, source) in mapping.attributes {
         guard case .copy(let name) = source, attribute.type == .binary,
@@ -51,7 +52,8 @@ struct Planner {
           throw GodwitError(
             .configuration,
             "cannot copy '\(mapping.source.name).\(name)': the external storage flag differs between the models",
-            location: mapping.mapping.location, remedy: "keep the flag as it was; this version does not re-encode values")
+            location: mapping.mapping.location,
+            remedy: "keep the flag as it was; this version does not re-encode values")
         }
         try refuseExternalFiles(name, of: mapping)
       }
@@ -91,7 +93,8 @@ struct Planner {
       }
       let counter =
         try connection.integer(
-          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))")
+          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))"
+        )
         ?? 0
       facts.highestKeys[root.name] = max(highest, counter, 0)
       var known: Int64 = 0
@@ -172,7 +175,8 @@ struct Planner {
     }
     facts.entities.append(
       .init(
-        name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count), isMapped: !served.isEmpty))
+        name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count),
+        isMapped: !served.isEmpty))
     return integer(0)
   }
 
@@ -228,7 +232,8 @@ struct Planner {
               let (start, noRoomBelow) = lowest.subtractingReportingOverflow(rows)
               guard !noRoomBelow, start > .min else {
                 throw GodwitError(
-                  .dataWrong, "cannot number the objects of '\(root.name)': no room is left above or below the keys in use")
+                  .dataWrong,
+                  "cannot number the objects of '\(root.name)': no room is left above or below the keys in use")
               }
               facts.mappings[member].keys = .dense(first: start)
               lowest = start
@@ -243,7 +248,9 @@ struct Planner {
   private func chunkRows(_ mapping: ResolvedEntityMapping) throws -> Int64 {
     if let rows = job.chunkRows { return Int64(max(1, rows)) }
     guard let table = sourceSchema.table(of: mapping.source.name) else { return Self.maximumChunkRows }
-    let lengths = sourceSchema.columns(of: mapping.source.name).dropFirst(3).map { "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)" }
+    let lengths = sourceSchema.columns(of: mapping.source.name).dropFirst(3).map {
+      "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)"
+    }
     let sum = (["16"] + lengths).joined(separator: " + ")
     let width =
       try connection.integer(
@@ -313,10 +320,14 @@ struct Planner {
     for index in order {
       let (entity, rows) = (mappings[index].source.name, facts.mappings[index].chunkRows)
       // Mappings of one entity are cut alike: the table is walked once for all of them.
-      let twin = order.first { ranges[$0] != nil && mappings[$0].source.name == entity && facts.mappings[$0].chunkRows == rows }
-      ranges[index] = try twin.flatMap { ranges[$0] } ?? keyRanges(
-        table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
-        total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
+      let twin = order.first {
+        ranges[$0] != nil && mappings[$0].source.name == entity && facts.mappings[$0].chunkRows == rows
+      }
+      ranges[index] =
+        try twin.flatMap { ranges[$0] }
+        ?? keyRanges(
+          table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
+          total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
     }
     for index in order where program.isStored(index) {
       for (range, rows) in ranges[index] ?? [] {
@@ -353,7 +364,8 @@ struct Planner {
       add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
       for (range, rows) in destinationRanges(of: link.first.entityName, program: program, ranges: ranges) {
         add(
-          .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1, range: range,
+          .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1,
+          range: range,
           rows: rows)
       }
     }
@@ -426,7 +438,7 @@ struct Planner {
       switch facts.keys {
       case .offset(let offset):
         for (range, _) in ranges[maker.index] ?? [] {
-          if let lower = range.lower, case let (sum, overflow) = lower.addingReportingOverflow(offset), !overflow {
+          if let lower = range.lower, case (let sum, let overflow) = lower.addingReportingOverflow(offset), !overflow {
             bounds.insert(sum)
           }
         }

@@ -120,7 +120,9 @@ private struct MappingResolver {
     switch mapping.kind {
     case .add:
       guard mapping.sourceEntityName == nil else {
-        throw error("an 'add' mapping has no source, found '\(mapping.sourceEntityName ?? "")'", in: mapping, at: mapping.locations["source"])
+        throw error(
+          "an 'add' mapping has no source, found '\(mapping.sourceEntityName ?? "")'", in: mapping,
+          at: mapping.locations["source"])
       }
       _ = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
     case .remove:
@@ -135,7 +137,8 @@ private struct MappingResolver {
       let made = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
       guard !made.isAbstract else {
         throw error(
-          "cannot make objects of '\(made.name)': the entity is abstract", in: mapping, at: mapping.locations["destination"])
+          "cannot make objects of '\(made.name)': the entity is abstract", in: mapping,
+          at: mapping.locations["destination"])
       }
     }
     if let policy = mapping.policyName {
@@ -148,7 +151,9 @@ private struct MappingResolver {
   private func entity(
     _ name: String?, _ key: String, of model: ManagedObjectModel, in mapping: EntityMapping
   ) throws -> EntityDescription {
-    guard let name else { throw error("'\(key)' is missing for a mapping of type '\(mapping.kind.rawValue)'", in: mapping) }
+    guard let name else {
+      throw error("'\(key)' is missing for a mapping of type '\(mapping.kind.rawValue)'", in: mapping)
+    }
     guard let entity = model.entity(name) else {
       throw error(
         "\(key) entity '\(name)' is not in model '\(model.name)'"
@@ -198,7 +203,8 @@ private struct MappingResolver {
       }
       guard !attribute.isDerived else {
         throw error(
-          "'\(entry.name)' is derived: its value is computed from '\(attribute.derivationExpression ?? "")'", in: mapping,
+          "'\(entry.name)' is derived: its value is computed from '\(attribute.derivationExpression ?? "")'",
+          in: mapping,
           at: entry.location, try: "leave the attribute out of the mapping")
       }
       guard attribute.type != .composite else {
@@ -235,7 +241,8 @@ private struct MappingResolver {
           try checker.check(expression, assignableTo: attribute)
         } catch {
           throw self.error(
-            "cannot copy attribute '\(attribute.name)': \(same.type.xcodeName) to \(attribute.type.xcodeName)", in: mapping,
+            "cannot copy attribute '\(attribute.name)': \(same.type.xcodeName) to \(attribute.type.xcodeName)",
+            in: mapping,
             try: "map the attribute with an expression that converts it")
         }
         return (attribute, .expression(ParsedExpression(expression, source: text)))
@@ -336,9 +343,12 @@ private struct MappingResolver {
               range: arguments[0].range))
         }
         let path = try resolvePath(keyPath, from: from, in: mapping, at: parsed.source.location)
-        return try lookUp(along: path, for: relationship, in: mapping, at: parsed.source.location, text: parsed.source.text)
+        return try lookUp(
+          along: path, for: relationship, in: mapping, at: parsed.source.location, text: parsed.source.text)
       default:
-        throw fail(ExpressionError("the manager has no function '\(selector)' that a relationship can use", range: operand.range))
+        throw fail(
+          ExpressionError("the manager has no function '\(selector)' that a relationship can use", range: operand.range)
+        )
       }
     default: throw fail(unsupported)
     }
@@ -423,7 +433,8 @@ private struct MappingResolver {
         throw error("'\(entity)' has no relationship '\(segment)'\(hint)", in: mapping, at: location)
       }
       guard !relationship.isTransient else {
-        throw error("relationship '\(entity).\(segment)' is transient: the store does not hold it", in: mapping, at: location)
+        throw error(
+          "relationship '\(entity).\(segment)' is transient: the store does not hold it", in: mapping, at: location)
       }
       path.append(.init(entityName: entity, relationship: relationship))
       entity = relationship.destinationEntityName

@@ -7,7 +7,8 @@ import Testing
 /// What a mapping means where two readers could differ: one test a rule.
 @Suite struct MeaningTests {
   private static let shapes: [EntityDescription] = [
-    .make("Shape", ["name": .string, "size": .integer32]), .make("Circle", parent: "Shape"), .make("Square", parent: "Shape"),
+    .make("Shape", ["name": .string, "size": .integer32]), .make("Circle", parent: "Shape"),
+    .make("Square", parent: "Shape"),
   ]
 
   private func shapes(_ rows: [(String, Int64, Int64?)]) throws -> MigrationFixture {
@@ -15,7 +16,8 @@ import Testing
     try fixture.build { store in
       for (entity, key, size) in rows {
         try store.insert(
-          entity, key: key, attributes: ["name": .init("\(entity) \(key)"), "size": size.map { .integer($0) } ?? .null],
+          entity, key: key,
+          attributes: ["name": .init("\(entity) \(key)"), "size": size.map { .integer($0) } ?? .null],
           relationships: [:])
       }
     }
@@ -26,7 +28,8 @@ import Testing
     let fixture = try shapes([("Shape", 1, 1), ("Circle", 2, 2), ("Square", 3, 3)])
     fixture.mappings = [try .make("Shape", "Shape", kind: .copy), try .make("Circle", "Square", kind: .copy)]
     let summary = try fixture.run()
-    #expect(try fixture.rows("SELECT Z_PK, Z_ENT, ZNAME FROM source.ZSHAPE ORDER BY Z_PK") == ["1|1|Shape 1", "2|3|Circle 2"])
+    #expect(
+      try fixture.rows("SELECT Z_PK, Z_ENT, ZNAME FROM source.ZSHAPE ORDER BY Z_PK") == ["1|1|Shape 1", "2|3|Circle 2"])
     #expect(summary.dropped == [.init(entity: "Square", rows: 1, reason: "no mapping")])
   }
 
@@ -35,7 +38,8 @@ import Testing
     ("NOT #size == nil", ["1", "2", "3"]), ("#size != 1", ["2", "3"]), ("NOT (#size > 1 OR #size == nil)", ["1"]),
     ("#size IN {1, 3}", ["1", "3"]), ("NOT #size IN {1, 3}", ["2"]), ("#size BETWEEN {2, 3}", ["2", "3"]),
     ("TRUEPREDICATE", ["1", "2", "3", "4"]), ("name BEGINSWITH 'Sh'", ["1", "2", "3", "4"]),
-    ("name ENDSWITH '3' OR name CONTAINS 'e 2'", ["2", "3"]), ("name LIKE '*1'", ["1"]), ("name ==[c] 'SHAPE 2'", ["2"]),
+    ("name ENDSWITH '3' OR name CONTAINS 'e 2'", ["2", "3"]), ("name LIKE '*1'", ["1"]),
+    ("name ==[c] 'SHAPE 2'", ["2"]),
   ]) func `in a filter a comparison with nil is unknown, also under NOT`(filter: String, keys: [String]) throws {
     let fixture = try shapes([("Shape", 1, 1), ("Shape", 2, 2), ("Shape", 3, 3), ("Shape", 4, nil)])
     fixture.mappings = [try .make("Shape", "Shape", kind: .copy, filter: filter)]
@@ -48,7 +52,8 @@ import Testing
   @Test func `remove mappings drop their objects, add mappings make none`() throws {
     let fixture = try shapes([("Shape", 1, 1), ("Circle", 2, 2)])
     fixture.mappings = [
-      try .make("Shape", "Shape", kind: .copy), EntityMapping(name: "NoCircle", kind: .remove, source: "Circle", destination: nil),
+      try .make("Shape", "Shape", kind: .copy),
+      EntityMapping(name: "NoCircle", kind: .remove, source: "Circle", destination: nil),
       EntityMapping(name: "Square", kind: .add, source: nil, destination: "Square"),
     ]
     let summary = try fixture.run()
@@ -77,15 +82,21 @@ import Testing
 
   /// Countries on continents; moods in countries.
   private static let world: [EntityDescription] = [
-    .make("Continent", ["name": .string], [
-      .toMany("countries", "Country", inverse: "continent"), .toMany("moods", "Mood", inverse: "continent"),
-    ]),
-    .make("Country", ["name": .string], [
-      .toOne("continent", "Continent", inverse: "countries"), .toMany("moods", "Mood", inverse: "country"),
-    ]),
-    .make("Mood", ["name": .string], [
-      .toOne("country", "Country", inverse: "moods"), .toOne("continent", "Continent", inverse: "moods"),
-    ]),
+    .make(
+      "Continent", ["name": .string],
+      [
+        .toMany("countries", "Country", inverse: "continent"), .toMany("moods", "Mood", inverse: "continent"),
+      ]),
+    .make(
+      "Country", ["name": .string],
+      [
+        .toOne("continent", "Continent", inverse: "countries"), .toMany("moods", "Mood", inverse: "country"),
+      ]),
+    .make(
+      "Mood", ["name": .string],
+      [
+        .toOne("country", "Country", inverse: "moods"), .toOne("continent", "Continent", inverse: "moods"),
+      ]),
   ]
 
   private func world() throws -> MigrationFixture {
@@ -93,9 +104,12 @@ import Testing
     try fixture.build { store in
       for key in Int64(1)...2 { try store.insert("Continent", key: key, attributes: [:], relationships: [:]) }
       for key in Int64(1)...4 {
-        try store.insert("Country", key: key, attributes: [:], relationships: key == 4 ? [:] : ["continent": [(key + 1) / 2]])
+        try store.insert(
+          "Country", key: key, attributes: [:], relationships: key == 4 ? [:] : ["continent": [(key + 1) / 2]])
       }
-      for key in Int64(1)...6 { try store.insert("Mood", key: key, attributes: [:], relationships: ["country": [(key + 1) / 2 + key / 6]]) }
+      for key in Int64(1)...6 {
+        try store.insert("Mood", key: key, attributes: [:], relationships: ["country": [(key + 1) / 2 + key / 6]])
+      }
     }
     return fixture
   }
@@ -104,10 +118,15 @@ import Testing
     let fixture = try world()
     fixture.mappings = [
       try .make("Continent", "Continent"), try .make("Country", "Country"),
-      try .make("Mood", "Mood", relationships: ["continent": .mapping("ContinentToContinent", keyPath: ["country", "continent"])]),
+      try .make(
+        "Mood", "Mood",
+        relationships: ["continent": .mapping("ContinentToContinent", keyPath: ["country", "continent"])]),
     ]
     try fixture.run()
-    #expect(try fixture.rows("SELECT Z_PK, ZCONTINENT FROM source.ZMOOD ORDER BY Z_PK") == ["1|1", "2|1", "3|1", "4|1", "5|2", "6|nil"])
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZCONTINENT FROM source.ZMOOD ORDER BY Z_PK") == [
+        "1|1", "2|1", "3|1", "4|1", "5|2", "6|nil",
+      ])
   }
 
   @Test func `a key path may gather through to-many relationships`() throws {
@@ -119,7 +138,10 @@ import Testing
       try .make("Country", "Country"), try .make("Mood", "Mood"),
     ]
     try fixture.run()
-    #expect(try fixture.rows("SELECT Z_PK, ZCONTINENT FROM source.ZMOOD ORDER BY Z_PK") == ["1|1", "2|1", "3|1", "4|1", "5|2", "6|nil"])
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZCONTINENT FROM source.ZMOOD ORDER BY Z_PK") == [
+        "1|1", "2|1", "3|1", "4|1", "5|2", "6|nil",
+      ])
   }
 
   @Test func `a to-one that finds several takes the first in mapping order, then by key, and counts`() throws {
@@ -127,10 +149,13 @@ import Testing
     fixture.mappings = [
       try .make("Continent", "Continent"), try .make("Mood", "Mood"),
       // Each country takes its continent from its moods' countries: the same one, found once a mood.
-      try .make("Country", "Country", relationships: ["continent": .mapping("ContinentToContinent", keyPath: ["moods", "country", "continent"])]),
+      try .make(
+        "Country", "Country",
+        relationships: ["continent": .mapping("ContinentToContinent", keyPath: ["moods", "country", "continent"])]),
     ]
     let summary = try fixture.run()
-    #expect(try fixture.rows("SELECT Z_PK, ZCONTINENT FROM source.ZCOUNTRY ORDER BY Z_PK") == ["1|1", "2|1", "3|2", "4|nil"])
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZCONTINENT FROM source.ZCOUNTRY ORDER BY Z_PK") == ["1|1", "2|1", "3|2", "4|nil"])
     // The same continent found twice is one object.
     #expect(summary.several == 0)
   }
@@ -160,7 +185,8 @@ import Testing
     try fixture.build { store in
       for key in Int64(1)...2 {
         try store.insert("Owner", key: key, attributes: [:], relationships: [:])
-        try store.insert("Beast", key: key, attributes: ["kind": .init(key == 1 ? "cat" : "dog")], relationships: ["owner": [key]])
+        try store.insert(
+          "Beast", key: key, attributes: ["kind": .init(key == 1 ? "cat" : "dog")], relationships: ["owner": [key]])
       }
     }
     try fixture.alter("UPDATE ZOWNER SET ZPET = Z_PK")
@@ -190,7 +216,8 @@ import Testing
 
   @Test func `a one-to-one follows the last assignment at both ends`() throws {
     let entities: [EntityDescription] = [
-      .make("Key", [:], [.toOne("lock", "Lock", inverse: "key")]), .make("Lock", [:], [.toOne("key", "Key", inverse: "lock")]),
+      .make("Key", [:], [.toOne("lock", "Lock", inverse: "key")]),
+      .make("Lock", [:], [.toOne("key", "Key", inverse: "lock")]),
     ]
     let fixture = try MigrationFixture(entities, to: entities)
     try fixture.build { store in
