@@ -6,7 +6,7 @@ import GodwitStore
 /// Time and memory of one migration beside the same work as hand-written SQL.
 ///
 ///     MigrationBenchmark make FILE ROWS      a source store of people at addresses
-///     MigrationBenchmark migrate FILE        through Godwit, to FILE.out
+///     MigrationBenchmark migrate FILE [MIB]  through Godwit, to FILE.out, with a budget (64 MiB)
 ///     MigrationBenchmark sql FILE            hand-written SQL: the floor
 ///
 /// Each runs in a process of its own, so that peak memory is its own.
@@ -14,14 +14,14 @@ import GodwitStore
   static func main() throws {
     let arguments = CommandLine.arguments.dropFirst()
     guard arguments.count >= 2, let verb = arguments.first else {
-      print("usage: MigrationBenchmark make FILE ROWS | migrate FILE | sql FILE")
+      print("usage: MigrationBenchmark make FILE ROWS | migrate FILE [MIB] | sql FILE")
       exit(64)
     }
     let file = arguments[arguments.startIndex + 1]
     let start = Date()
     switch verb {
     case "make": try make(file, rows: arguments.last.flatMap { Int64($0) } ?? 1_000_000)
-    case "migrate": try migrate(file)
+    case "migrate": try migrate(file, memory: arguments.dropFirst(2).first.flatMap { Int64($0) } ?? 64)
     case "sql": try floor(file)
     default: exit(64)
     }
@@ -103,7 +103,7 @@ import GodwitStore
     try connection.close()
   }
 
-  static func migrate(_ file: String) throws {
+  static func migrate(_ file: String, memory: Int64) throws {
     func expression(_ text: String) throws -> ParsedExpression {
       ParsedExpression(try Expression(parsing: text), source: SourceText(text))
     }
@@ -130,7 +130,7 @@ import GodwitStore
           entityMappings: [
             address, try person("Adult", filter: "age >= 18"), try person("Child", filter: "age < 18"),
           ])
-      ])
+      ], memory: .mebibytes(memory))
     try? FileManager.default.removeItem(atPath: file + ".out")
     var stage = ""
     let start = Date()
