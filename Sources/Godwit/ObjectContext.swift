@@ -124,7 +124,7 @@ struct StoredObject: EvaluatedObject {
       throw GodwitError(
         .dataWrong,
         "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(stored.kind)",
-        remedy: "repair the source and run the same command")
+        remedy: "repair the source, then `godwit discard` the job and run again")
     }
   }
 }

@@ -81,7 +81,7 @@ final class SQLFunctions {
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
       site: site, cause: place.cause.map { "expression '\($0)'" },
       remedy:
-        "repair the source and run the same command, or change the mapping, `godwit discard` the job and run again")
+        "repair the source or change the mapping, then `godwit discard` the job and run again")
   }
 
   private static func phrase(_ storage: String) -> String {

@@ -223,6 +223,32 @@ private final class CrashJob {
     #expect(try job.finish() == expected)
   }
 
+  @Test func `of two runs at once one works and the other exits 75 at once`() throws {
+    let job = try CrashJob(people: 3000, rows: 50)
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
+    process.arguments = ["run", job.manifest, "--progress", "json"]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    // The first line comes before the folder is made: wait for one that a chunk made.
+    var text = ""
+    while !text.contains("progress"), process.isRunning {
+      text += String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
+    }
+    kill(process.processIdentifier, SIGSTOP)
+    let second = try BuiltCommand.run("run", job.manifest, "--progress", "none")
+    let status = try BuiltCommand.run("status", job.manifest)
+    kill(process.processIdentifier, SIGCONT)
+    _ = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    #expect(second.status == 75)
+    #expect(second.diagnostics.contains("another process works on"))
+    #expect(status.status == 0 || status.status == 75, "\(status.diagnostics)")
+    #expect(process.terminationStatus == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: job.folder.file("out")) == ["people.sqlite"])
+  }
+
   @Test func `memory stays under the budget and 32 MiB at any size`() throws {
     let job = try CrashJob(people: 40_000, rows: 5000)
     let process = Process()
