@@ -191,7 +191,7 @@ struct CompiledModelReader {
       entities.append(entity)
     }
     let parents = try lineages(of: entities)
-    entities = Self.withoutInherited(entities, lineages: parents)
+    entities = Self.withoutInherited(entities, lineages: parents).map(Self.withoutMirroredIndexes)
     for index in entities.indices {
       for place in entities[index].relationships.indices {
         let relationship = entities[index].relationships[place]
@@ -327,6 +327,18 @@ struct CompiledModelReader {
       entity.fetchedProperties.removeAll { own in ancestors.lazy.compactMap { fetched[$0]?[own.name] }.first == own }
       return entity
     }
+  }
+
+  /// Takes away the old forms of fetch indexes, which the archive repeats: a compound index for one
+  /// over several properties, the flag of the attribute for one over a single property.
+  private static func withoutMirroredIndexes(_ entity: EntityDescription) -> EntityDescription {
+    var entity = entity
+    let indexed = Set(entity.fetchIndexes.map { $0.elements.compactMap(\.propertyName) })
+    entity.compoundIndexes.removeAll { indexed.contains($0) }
+    for place in entity.attributes.indices where indexed.contains([entity.attributes[place].name]) {
+      entity.attributes[place].isIndexed = false
+    }
+    return entity
   }
 
   // MARK: Fetch indexes and requests
