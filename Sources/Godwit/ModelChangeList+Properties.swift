@@ -135,13 +135,19 @@ extension ModelChangeList {
         entity, now.name, "derivation \(was.derivationExpression ?? "none") to \(now.derivationExpression ?? "none")",
         was.derivationExpression.map { "says derivation \($0)" } ?? "says no derivation")
     }
-    let isInHash = !(was.isDerived && now.isDerived)
+    // Of derived and composite attributes the hash knows neither name nor flags.
+    let isInHash = !(was.isDerived && now.isDerived || was.type == .composite && now.type == .composite)
     let (oldType, newType) = (PropertyFacts(was).kind, PropertyFacts(now).kind)
     if oldType != newType {
       let rows = try counts?.rows(of: family(before), with: was.name, isNull: false)
       add(
         entity, now.name, "type \(oldType) to \(newType)" + Self.counted(rows, "has a value", "have a value"),
         "says type \(oldType)", now.isDerived ? .inferable : .mapping, rows: rows, isPartOfHash: isInHash)
+    }
+    if let name = now.compositeName, name == was.compositeName,
+      pairing.old.composites[name] != pairing.new.composites[name]
+    {
+      add(entity, now.name, "elements of composite type \(name)", "says other elements of \(name)", .mapping)
     }
     if was.isOptional != now.isOptional { try addOptionality(was, now, before, after, isInHash) }
     let flags: [(String, Bool, Bool)] = [

@@ -66,10 +66,10 @@ struct ModelChangeList {
 
   private mutating func addRemoved(_ entity: EntityDescription) throws {
     let rows = try entity.isAbstract ? nil : counts?.rows(of: [entity.name])
-    let isMerge = pairing.new.entities.contains { $0.name == entity.name }
+    let isNameTaken = pairing.new.entities.contains { $0.name == entity.name }
     add(
       entity.name, nil, "removed" + Self.counted(rows, "is dropped", "are dropped"),
-      isMerge ? "has another entity '\(entity.name)'" : "has the entity '\(entity.name)'", rows: rows)
+      isNameTaken ? "has another entity '\(entity.name)'" : "has the entity '\(entity.name)'", rows: rows)
   }
 
   private mutating func addEntityChanges(_ before: EntityDescription, _ after: EntityDescription) throws {
@@ -144,16 +144,12 @@ struct ModelChangeList {
   private mutating func addInheritance(_ before: EntityDescription, _ after: EntityDescription) throws {
     guard before.superentityName.map({ pairing.newName(of: $0) ?? $0 }) != after.superentityName else { return }
     let own = Set(ModelPairing.Property.all(of: before).map(\.name))
-    let inherited =
-      pairing.old.attributes(of: before.name).map(ModelPairing.Property.attribute)
-      + pairing.old.relationships(of: before.name).map(ModelPairing.Property.relationship)
+    let inherited = ModelPairing.Property.all(of: before.name, in: pairing.old)
     for property in inherited where !own.contains(property.name) {
       try addRemoved(property, before, after, change: "no longer inherited")
     }
     let ownNew = Set(ModelPairing.Property.all(of: after).map(\.name))
-    let inheritedNew =
-      pairing.new.attributes(of: after.name).map(ModelPairing.Property.attribute)
-      + pairing.new.relationships(of: after.name).map(ModelPairing.Property.relationship)
+    let inheritedNew = ModelPairing.Property.all(of: after.name, in: pairing.new)
     for property in inheritedNew where !ownNew.contains(property.name) {
       guard pairing.oldProperty(of: property, in: before.name) == nil else { continue }
       try addAdded(property, before, after, change: "inherited")

@@ -2,8 +2,8 @@ import GodwitModel
 
 /// Which entities and properties of two models belong together: by name, or by a renaming identifier.
 ///
-/// A renaming identifier that names an entity or property of the earlier model makes a rename of what
-/// would be one removed and one added.
+/// A renaming identifier that names an entity or property of the other model, or is the same in both, makes a
+/// rename of what would be one removed and one added.
 struct ModelPairing {
   enum Property {
     case attribute(AttributeDescription)
@@ -32,6 +32,11 @@ struct ModelPairing {
 
     static func all(of entity: EntityDescription) -> [Property] {
       entity.attributes.map(Property.attribute) + entity.relationships.map(Property.relationship)
+    }
+
+    /// With inherited ones.
+    static func all(of entity: String, in model: ManagedObjectModel) -> [Property] {
+      model.attributes(of: entity).map(Property.attribute) + model.relationships(of: entity).map(Property.relationship)
     }
   }
 
@@ -74,20 +79,21 @@ struct ModelPairing {
 
   /// A property of an entity of the earlier model that becomes the property of the later one, declared wherever.
   func oldProperty(of property: Property, in oldEntity: String) -> Property? {
-    let names = [property.renamingIdentifier, property.name].compactMap(\.self)
-    for name in names {
-      if let attribute = old.attribute(name, of: oldEntity) { return .attribute(attribute) }
-      if let relationship = old.relationship(name, of: oldEntity) { return .relationship(relationship) }
-    }
-    return nil
+    Self.counterpart(of: property, among: Property.all(of: oldEntity, in: old))
   }
 
   /// The property of an entity of the later model that an earlier property becomes, declared wherever.
   func newProperty(of property: Property, in newEntity: String) -> Property? {
-    let all =
-      new.attributes(of: newEntity).map(Property.attribute)
-      + new.relationships(of: newEntity).map(Property.relationship)
-    return all.first { $0.renamingIdentifier == property.name } ?? all.first { $0.name == property.name }
+    Self.counterpart(of: property, among: Property.all(of: newEntity, in: new))
+  }
+
+  private static func counterpart(of property: Property, among all: [Property]) -> Property? {
+    if let identifier = property.renamingIdentifier,
+      let found = all.first(where: { $0.name == identifier }) ?? all.first(where: { $0.renamingIdentifier == identifier })
+    {
+      return found
+    }
+    return all.first { $0.name == property.name } ?? all.first { $0.renamingIdentifier == property.name }
   }
 
   /// Old and new names that belong together; nil where a side has none.
@@ -111,7 +117,9 @@ struct ModelPairing {
         rest.append(name)
       }
     }
-    for name in rest { pairs.append((take { $0.name == name }, name)) }
+    let same = rest.map { name in (take { $0.name == name }, name) }
+    // The way back: what the earlier model calls a rename of the later one's name.
+    pairs += same.map { oldName, name in (oldName ?? take { $0.identifier == name }, name) }
     return pairs + left.map { ($0.name, nil) }
   }
 }
