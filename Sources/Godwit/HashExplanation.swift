@@ -22,7 +22,8 @@ struct HashExplanation {
       return "entity \(name): it differs by its parent '\(above.name)' alone"
     }
     for (place, entity) in line.enumerated() {
-      for variant in place == 0 ? Self.variants(of: entity) : [] where fits([variant.entity] + line.dropFirst(), parent) {
+      for variant in place == 0 ? Self.variants(of: entity) : [] where fits([variant.entity] + line.dropFirst(), parent)
+      {
         return "entity \(entity.name): the store's model says \(variant.says)"
       }
       for variant in Self.propertyVariants(of: entity) {
@@ -146,7 +147,7 @@ struct HashExplanation {
     }
     if relationship.isToMany { add("says to-one") { $0.maxCount = 1 } } else { add("says to-many") { $0.maxCount = 0 } }
     // A model built in code may say -1 for no limit where a file says 0.
-    if relationship.isToMany { 
+    if relationship.isToMany {
       for maximum in [0, -1] where relationship.maxCount != maximum {
         add("says maximum count \(maximum)") { $0.maxCount = maximum }
       }

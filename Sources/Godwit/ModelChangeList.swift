@@ -84,7 +84,8 @@ struct ModelChangeList {
     }
     if before.isAbstract != after.isAbstract {
       let rows = try after.isAbstract ? counts?.rows(of: [before.name]) : nil
-      let text = after.isAbstract ? "abstract no to yes" + Self.counted(rows, "is of it", "are of it") : "abstract yes to no"
+      let text =
+        after.isAbstract ? "abstract no to yes" + Self.counted(rows, "is of it", "are of it") : "abstract yes to no"
       add(
         name, nil, text, before.isAbstract ? "says abstract" : "says not abstract",
         after.isAbstract ? Self.effort(against: rows) : .inferable, rows: rows)

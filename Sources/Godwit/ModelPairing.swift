@@ -89,7 +89,8 @@ struct ModelPairing {
 
   private static func counterpart(of property: Property, among all: [Property]) -> Property? {
     if let identifier = property.renamingIdentifier,
-      let found = all.first(where: { $0.name == identifier }) ?? all.first(where: { $0.renamingIdentifier == identifier })
+      let found = all.first(where: { $0.name == identifier })
+        ?? all.first(where: { $0.renamingIdentifier == identifier })
     {
       return found
     }

@@ -88,7 +88,8 @@ final class StoreCounts {
       guard let links = Self.links(storage) else { return nil }
       return try count(
         entities,
-        where: "Z_PK \(isEmpty ? "NOT " : "")IN (SELECT \(links.key) FROM \(links.table) WHERE \(links.key) IS NOT NULL)")
+        where:
+          "Z_PK \(isEmpty ? "NOT " : "")IN (SELECT \(links.key) FROM \(links.table) WHERE \(links.key) IS NOT NULL)")
     }
   }
 

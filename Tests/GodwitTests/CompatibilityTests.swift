@@ -126,7 +126,9 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
     DifferenceCase("attribute added", ["Note.color: attribute added (String, optional)"]) {
       $0.change("Note") { $0.attributes.append(AttributeDescription(name: "color", type: .string)) }
     },
-    DifferenceCase("attribute added with default", ["Note.size: attribute added (Integer 32), 10 rows take the default"]) {
+    DifferenceCase(
+      "attribute added with default", ["Note.size: attribute added (Integer 32), 10 rows take the default"]
+    ) {
       $0.change("Note") {
         var size = AttributeDescription(name: "size", type: .integer32, isOptional: false)
         size.defaultValue = .integer(1)
@@ -135,7 +137,8 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
     },
     DifferenceCase(
       "required attribute added",
-      ["Note.size: attribute added (Integer 32, required, no default), 10 rows would be null: needs a mapping"], .mapping
+      ["Note.size: attribute added (Integer 32, required, no default), 10 rows would be null: needs a mapping"],
+      .mapping
     ) {
       $0.change("Note") {
         $0.attributes.append(AttributeDescription(name: "size", type: .integer32, isOptional: false))
@@ -213,7 +216,9 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
         $0.maxCount = 0
       }
     },
-    DifferenceCase("to-many to to-one", ["Note.tags: to-many to to-one, 2 rows lead to several: needs a mapping"], .mapping) {
+    DifferenceCase(
+      "to-many to to-one", ["Note.tags: to-many to to-one, 2 rows lead to several: needs a mapping"], .mapping
+    ) {
       $0.relationship("Note", "tags") {
         $0.isToMany = false
         $0.maxCount = 1
@@ -273,10 +278,12 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
     DifferenceCase("made abstract", ["entity Item: abstract no to yes, 1 row is of it: needs a mapping"], .mapping) {
       $0.change("Item") { $0.isAbstract = true }
     },
-    DifferenceCase("uniqueness", ["entity Note: uniqueness of (title) added, 3 duplicates: needs a mapping"], .mapping) {
+    DifferenceCase("uniqueness", ["entity Note: uniqueness of (title) added, 3 duplicates: needs a mapping"], .mapping)
+    {
       $0.change("Note") { $0.uniquenessConstraints = [["title"]] }
     },
-    DifferenceCase("uniqueness without duplicates", ["entity Note: uniqueness of (stars, folder) added, 0 duplicates"]) {
+    DifferenceCase("uniqueness without duplicates", ["entity Note: uniqueness of (stars, folder) added, 0 duplicates"])
+    {
       $0.change("Note") { $0.uniquenessConstraints = [["stars", "folder"]] }
     },
     DifferenceCase(
