@@ -110,7 +110,13 @@ extension ModelChangeList {
     _ was: AttributeDescription, _ now: AttributeDescription, _ before: EntityDescription, _ after: EntityDescription
   ) throws {
     let entity = after.name
-    if was.name != now.name { add(entity, now.name, "renamed from \(was.name)", "says '\(was.name)'") }
+    // Of derived and composite attributes the hash knows neither name nor flags.
+    let isInHash = !(was.isDerived && now.isDerived || was.type == .composite && now.type == .composite)
+    if was.name != now.name {
+      add(
+        entity, now.name, "renamed from \(was.name)", "says '\(was.name)'",
+        isPartOfHash: isInHash && !(was.isTransient && now.isTransient))
+    }
     if was.isTransient && now.isTransient { return }
     if was.isTransient != now.isTransient {
       if now.isTransient {
@@ -135,8 +141,6 @@ extension ModelChangeList {
         entity, now.name, "derivation \(was.derivationExpression ?? "none") to \(now.derivationExpression ?? "none")",
         was.derivationExpression.map { "says derivation \($0)" } ?? "says no derivation")
     }
-    // Of derived and composite attributes the hash knows neither name nor flags.
-    let isInHash = !(was.isDerived && now.isDerived || was.type == .composite && now.type == .composite)
     let (oldType, newType) = (PropertyFacts(was).kind, PropertyFacts(now).kind)
     if oldType != newType {
       let rows = try counts?.rows(of: family(before), with: was.name, isNull: false)
@@ -237,7 +241,11 @@ extension ModelChangeList {
     _ after: EntityDescription
   ) throws {
     let entity = after.name
-    if was.name != now.name { add(entity, now.name, "renamed from \(was.name)", "says '\(was.name)'") }
+    if was.name != now.name {
+      add(
+        entity, now.name, "renamed from \(was.name)", "says '\(was.name)'",
+        isPartOfHash: !(was.isTransient && now.isTransient))
+    }
     if was.isTransient && now.isTransient { return }
     if was.isTransient != now.isTransient {
       let rows =
@@ -275,10 +283,12 @@ extension ModelChangeList {
           "says optional", Self.effort(against: rows), rows: rows)
       }
     }
-    let inverse = was.inverseName.map { name in renamedInverse(of: was) ?? name }
-    if inverse != now.inverseName {
+    if was.inverseName != now.inverseName {
+      let isRenamed = now.inverseName != nil && renamedInverse(of: was) == now.inverseName
       add(
-        entity, now.name, "inverse \(was.inverseName ?? "none") to \(now.inverseName ?? "none")",
+        entity, now.name,
+        "inverse \(was.inverseName ?? "none") to \(now.inverseName ?? "none")"
+          + (isRenamed ? ", the same renamed" : ""),
         was.inverseName.map { "says inverse \($0)" } ?? "says no inverse")
     }
     try addCounts(was, now, before, after)

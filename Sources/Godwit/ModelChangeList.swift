@@ -105,7 +105,8 @@ struct ModelChangeList {
   }
 
   mutating func addModifier(_ entity: String, _ property: String?, _ old: String?, _ new: String?) {
-    guard old != new else { return }
+    // An empty modifier adds nothing to the hash.
+    guard old ?? "" != new ?? "" else { return }
     add(
       entity, property, "hash modifier \(old.map { "'\($0)'" } ?? "none") to \(new.map { "'\($0)'" } ?? "none")",
       old.map { "says hash modifier '\($0)'" } ?? "says no hash modifier")

@@ -250,6 +250,31 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
     DifferenceCase("inverse", ["Note.folder: inverse notes to none"]) {
       $0.relationship("Note", "folder") { $0.inverseName = nil }
     },
+    DifferenceCase(
+      "inverse renamed",
+      ["Folder.leaves: renamed from notes", "Note.folder: inverse notes to leaves, the same renamed"]
+    ) {
+      $0.relationship("Folder", "notes") {
+        $0.name = "leaves"
+        $0.renamingIdentifier = "notes"
+      }
+      $0.relationship("Note", "folder") { $0.inverseName = "leaves" }
+    },
+    DifferenceCase(
+      "destination renamed",
+      [
+        "Note.folder: destination Folder to Shelf, the same renamed", "entity Shelf: renamed from Folder",
+      ]
+    ) {
+      $0.change("Folder") {
+        $0.name = "Shelf"
+        $0.renamingIdentifier = "Folder"
+      }
+      $0.relationship("Note", "folder") {
+        $0.destinationEntityName = "Shelf"
+        $0.inverseEntityName = "Shelf"
+      }
+    },
     DifferenceCase("entity added", ["entity User: added"]) { $0.entities.append(EntityDescription(name: "User")) },
     DifferenceCase("entity removed", ["entity Bag: removed, 3 rows are dropped"]) {
       $0.entities.removeAll { $0.name == "Bag" }
@@ -722,6 +747,34 @@ struct `Why real stores do not fit` {
     let stranger = try ask(Self.plus + "SampleModel3/Fixtures/SampleModel3_V1.sqlite", bundle)
     #expect(stranger.verdict == .noModelFits)
     #expect(stranger.first == "entity Car: only in the model")
+  }
+
+  @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+  func `between any two versions of a real model every hash that differs has a change that says why`() throws {
+    let root = try #require(Corpus.folder?.path)
+    let walk = try #require(FileManager.default.enumerator(atPath: root))
+    var (pairs, differing) = (0, 0)
+    for case let name as String in walk where name.hasSuffix(".xcdatamodeld") {
+      guard let bundle = try? ModelBundle(contentsOf: root + "/" + name) else { continue }
+      let models = bundle.versions.compactMap { try? bundle.model(named: $0) }
+      for (old, new) in Array(zip(models, models.dropFirst())) + Array(zip(models.dropFirst(), models)) {
+        pairs += 1
+        let found = Compatibility(of: old, with: new)
+        let changes = ModelChange.changes(from: old, to: new)
+        #expect(
+          changes.contains(where: \.isPartOfHash) == (old.versionHashes != new.versionHashes),
+          "\(name): \(old.name) to \(new.name)")
+        for difference in found.differences where difference.kind == .hashesDiffer {
+          differing += 1
+          let line = Set(new.lineage(of: difference.entity).map(\.name))
+          #expect(
+            changes.contains { $0.isPartOfHash && line.contains($0.entity) },
+            "\(name): \(old.name) to \(new.name), \(difference.entity)")
+        }
+      }
+    }
+    #expect(pairs >= 50)
+    #expect(differing >= 100)
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
