@@ -57,6 +57,19 @@ struct AssociationLowering {
       "(SELECT \(image(index, ofRow: alias)) FROM \(try table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql))"
   }
 
+  /// The same as an expression on a LEFT JOIN that is added to `joins`: SQLite seeks in a joined table, where
+  /// it would open a cursor for each run of a sub-select.
+  func lookup(_ index: Int, key: String, joins: inout [String]) throws -> String {
+    guard !isStored(index), joins.count < Self.limitJoins else { return try lookup(index, key: key) }
+    let alias = builder.alias("a")
+    joins.append(
+      "LEFT JOIN \(try table(index)) AS \(alias) ON \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql)")
+    return image(index, ofRow: alias)
+  }
+
+  /// SQLite joins at most 64 tables.
+  private static let limitJoins = 40
+
   /// The first of several look-ups that finds something.
   func first(of indices: [Int], key: String) throws -> String {
     switch indices.count {

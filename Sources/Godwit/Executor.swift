@@ -63,7 +63,9 @@ final class Executor {
       return error
     }
     if known.site == nil { known.site = site(chunk) }
-    if known.safe == nil { known.safe = chunk.id == 0 ? "the source is untouched" : "chunks before it are durable; the source is untouched" }
+    if known.safe == nil {
+      known.safe = chunk.id == 0 ? "the source is untouched" : "chunks before it are durable; the source is untouched"
+    }
     return known
   }
 
@@ -132,7 +134,12 @@ final class Executor {
     let isUnique = !program.mappings[index].mapping.uniqueBy.isEmpty
     let keys = program.facts.mappings[index].keys
     let table = StepProgram.uniqueTable(index)
-    var given = isUnique ? (try connection.integer("SELECT COUNT(*) FROM \(table)") ?? 0) : known?.pairs ?? 0
+    var given = known?.pairs ?? 0
+    if isUnique, case .dense(let first) = keys {
+      // Keys ascend with sources, so the last one says how many there are; counting would be quadratic.
+      let last = try connection.integer("SELECT destination FROM \(table) ORDER BY source DESC LIMIT 1")
+      given = last.map { $0 - first + 1 } ?? 0
+    }
     func newKey(_ source: Int64) -> Int64 {
       switch keys {
       case .offset(let offset): return source + offset
@@ -142,8 +149,10 @@ final class Executor {
     let statement = try program.associate(index)
     var pairs: Int64 = 0
     try functions.running(statement, site: site(chunk)) {
-      let insert = isUnique
-        ? try connection.prepare("INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+      let insert =
+        isUnique
+        ? try connection.prepare(
+          "INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
         : nil
       let find = isUnique ? try connection.prepare("SELECT destination FROM \(table) WHERE identity = ?1") : nil
       try connection.query(
@@ -270,7 +279,9 @@ final class Executor {
     if let broken, rules.indices.contains(broken.rule) {
       throw GodwitError(
         .dataWrong, "validation failed for \(entity) p\(broken.key): \(rules[broken.rule].message)", site: site(chunk),
-        remedy: "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again")
+        remedy:
+          "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
+      )
     }
     return .init(rows: chunk.rows)
   }
@@ -281,7 +292,8 @@ final class Executor {
       try connection.execute(index.sql)
     } catch let error as GodwitError where error.code == .dataWrong {
       throw GodwitError(
-        .dataWrong, "validation failed: two objects in \(index.table) share a value of uniqueness constraint \(index.name)",
+        .dataWrong,
+        "validation failed: two objects in \(index.table) share a value of uniqueness constraint \(index.name)",
         site: site(chunk),
         remedy: "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")
     }

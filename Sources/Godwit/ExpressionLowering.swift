@@ -61,16 +61,18 @@ struct ExpressionLowering {
   /// A value expression as SQL; falls back to Swift.
   static func value(
     _ expression: ParsedExpression, schema: StoreSchema, row: Row, builder: StatementBuilder
-  ) -> (sql: String, reason: String?) {
+  ) -> (sql: String, type: AttributeType?, reason: String?) {
     let lowering = ExpressionLowering(
       schema: schema, role: .value, row: row, builder: builder, text: expression.source.text)
     do {
-      return (try lowering.scalar(expression.expression), nil)
+      guard case .value(let sql, let type) = try lowering.lower(expression.expression) else {
+        return (try lowering.scalar(expression.expression), nil, nil)
+      }
+      return (sql, type, nil)
     } catch {
       let number = builder.evaluation(
-        .init(
-          work: .expression(expression.expression), entityName: row.entityName, text: expression.source.text))
-      return ("godwit_eval(\(number), \(row.alias).Z_PK)", (error as? NotLowerable)?.reason ?? "\(error)")
+        .init(work: .expression(expression.expression), entityName: row.entityName, text: expression.source.text))
+      return ("godwit_eval(\(number), \(row.alias).Z_PK)", nil, (error as? NotLowerable)?.reason ?? "\(error)")
     }
   }
 
@@ -95,17 +97,13 @@ struct ExpressionLowering {
     case .keyPath(let base, let segments): return try keyPath(base: base, segments)
     case .arithmetic(let op, let left, let right): return try arithmetic(op, left, right)
     case .negation(let operand):
-      guard case .value(let sql, let type) = try lower(operand) else { return .null }
+      let (sql, type) = try number(operand)
       return .value(sql: "(-\(sql))", type: type)
     case .aggregate(let elements): return .list(try elements.map(lower))
     case .ternary(let condition, let then, let otherwise):
-      let sql =
-        "(CASE WHEN \(try predicate(condition)) THEN \(try scalar(then)) ELSE \(try scalar(otherwise)) END)"
-      // A real may be stored as an integer: the type says whether a division of the result truncates.
-      let types = [try lower(then), try lower(otherwise)].compactMap { branch -> AttributeType? in
-        if case .value(_, let type) = branch { type } else { nil }
-      }
-      return .value(sql: sql, type: types.first { $0 == .decimal || $0.isReal } ?? types.first)
+      let ((a, aType), (b, bType)) = (try number(then), try number(otherwise))
+      return .value(
+        sql: "(CASE WHEN \(try predicate(condition)) THEN \(a) ELSE \(b) END)", type: aType == bType ? aType : nil)
     case .function(let name, _): throw NotLowerable(reason: "function \(name) runs in Swift")
     case .call(_, let selector, _): throw NotLowerable(reason: "FUNCTION \(selector) runs in Swift")
     case .subquery: throw NotLowerable(reason: "SUBQUERY runs in Swift")
@@ -189,21 +187,24 @@ struct ExpressionLowering {
       "(CASE WHEN typeof(\(sql)) IN (\(allowed))\(exception) THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
   }
 
+  /// A value as a calculation takes it. Decimals and dates may be stored as integers, whose division would
+  /// truncate and whose sums are more exact than floating point, so they become floating point.
+  private func number(_ expression: Expression) throws -> (sql: String, type: AttributeType?) {
+    switch try lower(expression) {
+    case .value(let sql, .decimal): return ("CAST(\(sql) AS REAL)", .double)
+    case .value(let sql, .date): return ("CAST(\(sql) AS REAL)", .date)
+    case .value(let sql, let type): return (sql, type)
+    case .null: return ("NULL", nil)
+    case .object, .objects, .list: throw NotLowerable(reason: "'\(expression)' is no single value")
+    }
+  }
+
   private func arithmetic(
     _ op: Expression.ArithmeticOperator, _ left: Expression, _ right: Expression
   ) throws -> Lowered {
-    let (a, b) = (try lower(left), try lower(right))
-    func sql(_ lowered: Lowered) throws -> (String, AttributeType?) {
-      switch lowered {
-      case .value(let sql, let type): return (sql, type)
-      case .null: return ("NULL", nil)
-      default: throw NotLowerable(reason: "arithmetic on objects runs in Swift")
-      }
-    }
-    let ((x, xType), (y, yType)) = (try sql(a), try sql(b))
+    let ((x, xType), (y, yType)) = (try number(left), try number(right))
     if op == .power { throw NotLowerable(reason: "** runs in Swift") }
-    // Decimals may be stored as integers, whose division would truncate.
-    let isReal = xType == .decimal || yType == .decimal || xType?.isReal == true || yType?.isReal == true
+    let isReal = xType?.isReal == true || yType?.isReal == true
     if op == .divide, isReal { return .value(sql: "(CAST(\(x) AS REAL) / \(y))", type: .double) }
     return .value(sql: "(\(x) \(op.rawValue) \(y))", type: isReal ? .double : nil)
   }
@@ -375,7 +376,8 @@ struct ObjectChain {
 
   /// ` FROM … WHERE …`, empty when no table is joined in.
   var from: String {
-    tables.isEmpty ? "" : " FROM \(tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))"
+    tables.isEmpty
+      ? "" : " FROM \(tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))"
   }
 
   var isEmpty: Bool { tables.isEmpty }

@@ -20,7 +20,8 @@ struct Ledger {
 
     /// One digest of all, kept in the finished store under `GodwitJobs`.
     var digest: String {
-      Digest.hex("godwit-job-1\n" + [source, sourceModel, destinationModel, mappings, manifest].joined(separator: "\n"))
+      Digest.hex(
+        "godwit-job-1\n" + [source, sourceModel, destinationModel, mappings, manifest].joined(separator: "\n"))
     }
   }
 
@@ -51,7 +52,8 @@ struct Ledger {
       part INTEGER, lower INTEGER, upper INTEGER, predicate INTEGER, expected INTEGER, done INTEGER NOT NULL DEFAULT 0, \
       rows INTEGER NOT NULL DEFAULT 0, several INTEGER NOT NULL DEFAULT 0, displaced INTEGER NOT NULL DEFAULT 0)
       """)
-    try connection.execute("CREATE TABLE godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
+    try connection.execute(
+      "CREATE TABLE godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
     try set("version", "\(Self.version)")
     try set("identity", encoded(identity))
     try set("facts", encoded(facts))
@@ -81,7 +83,8 @@ struct Ledger {
       "SELECT id, pass, stage, name, subject, part, lower, upper, predicate, expected FROM godwit_chunk ORDER BY id"
     ) { row in
       guard let stage = Chunk.Stage(rawValue: row.string(2) ?? "") else {
-        throw GodwitError(.dataWrong, "cannot read the ledger: unknown stage", remedy: "`godwit discard` the job and run again")
+        throw GodwitError(
+          .dataWrong, "cannot read the ledger: unknown stage", remedy: "`godwit discard` the job and run again")
       }
       func optional(_ column: Int) -> Int64? { row.isNull(column) ? nil : row.int64(column) }
       chunks.append(
@@ -112,9 +115,10 @@ struct Ledger {
   }
 
   func totals() throws -> (objects: Int64, several: Int64, displaced: Int64) {
-    let row = try connection.rows(
-      "SELECT COALESCE(SUM(rows) FILTER (WHERE stage = 'create'), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"
-    ).first ?? []
+    let row =
+      try connection.rows(
+        "SELECT COALESCE(SUM(rows) FILTER (WHERE stage = 'create'), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"
+      ).first ?? []
     func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
     return (integer(0), integer(1), integer(2))
   }
@@ -123,7 +127,9 @@ struct Ledger {
 
   func spillMark(mapping: Int) throws -> (mark: SpillMark, pairs: Int64)? {
     guard
-      let row = try connection.rows("SELECT length, checksum, pairs FROM godwit_spill WHERE mapping = ?1", [.int(mapping)]).first,
+      let row = try connection.rows(
+        "SELECT length, checksum, pairs FROM godwit_spill WHERE mapping = ?1", [.int(mapping)]
+      ).first,
       case .integer(let length) = row[0], case .integer(let checksum) = row[1], case .integer(let pairs) = row[2]
     else { return nil }
     return (SpillMark(length: length, checksum: UInt64(bitPattern: checksum)), pairs)
@@ -139,7 +145,8 @@ struct Ledger {
 
   /// Drops every table of ours. Call inside the last transaction.
   func drop() throws {
-    let names = try connection.rows("SELECT name FROM main.sqlite_master WHERE type = 'table' AND name LIKE 'godwit\\_%' ESCAPE '\\'")
+    let names = try connection.rows(
+      "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name LIKE 'godwit\\_%' ESCAPE '\\'")
     for row in names {
       if case .text(let bytes) = row[0] {
         try connection.execute("DROP TABLE main.\(quoted(String(decoding: bytes, as: UTF8.self)))")
@@ -150,7 +157,8 @@ struct Ledger {
   // MARK: Values
 
   private func set(_ key: String, _ value: String) throws {
-    try connection.execute("INSERT OR REPLACE INTO godwit_ledger (key, value) VALUES (?1, ?2)", [.text(key), .text(value)])
+    try connection.execute(
+      "INSERT OR REPLACE INTO godwit_ledger (key, value) VALUES (?1, ?2)", [.text(key), .text(value)])
   }
 
   private func encoded(_ value: some Encodable) throws -> String {

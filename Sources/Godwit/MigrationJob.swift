@@ -41,7 +41,8 @@ public struct MigrationJob: Sendable {
     var lines: [String] = []
     for mapping in models.flatMap(\.entityMappings) {
       lines.append(
-        "mapping \(mapping.name) \(mapping.kind.rawValue) \(mapping.sourceEntityName ?? "-") \(mapping.destinationEntityName ?? "-")")
+        "mapping \(mapping.name) \(mapping.kind.rawValue) \(mapping.sourceEntityName ?? "-") \(mapping.destinationEntityName ?? "-")"
+      )
       if let filter = mapping.filter { lines.append("filter \(filter.predicate)") }
       if let policy = mapping.policyName { lines.append("policy \(policy)") }
       if !mapping.uniqueBy.isEmpty { lines.append("unique-by \(mapping.uniqueBy.joined(separator: ","))") }

@@ -42,7 +42,7 @@ public struct MigrationManager: Sendable {
       let done = try ledger.done()
       return MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
     }
-    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+    guard isDestinationTaken else {
       return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
     }
     let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
@@ -54,11 +54,15 @@ public struct MigrationManager: Sendable {
   ///
   /// - Throws: `.cannotCreate` (73) when something else stands at the destination.
   public func isFinished() throws -> Bool {
-    guard FileManager.default.fileExists(atPath: job.destinationPath),
-      !WorkFolder.exists(forDestination: job.destinationPath)
-    else { return false }
-    _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
-    return true
+    guard isDestinationTaken else { return false }
+    do {
+      _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
+      return true
+    } catch let error as GodwitError where error.code == .cannotCreate {
+      // An unfinished run is planned from its ledger; `run` says what is in its way.
+      if WorkFolder.exists(forDestination: job.destinationPath) { return false }
+      throw error
+    }
   }
 
   /// All digests but the source's, which costs a reading of the whole store.
@@ -78,6 +82,11 @@ public struct MigrationManager: Sendable {
     let folder = try WorkFolder(forDestination: destination)
     try folder.remove()
     return true
+  }
+
+  /// Whether anything stands there, a symbolic link to nothing included.
+  private var isDestinationTaken: Bool {
+    (try? FileManager.default.attributesOfItem(atPath: job.destinationPath)) != nil
   }
 
   private func openLedger() throws -> Ledger? {
@@ -115,19 +124,27 @@ public struct MigrationManager: Sendable {
     let start = Date()
     let source = try OpenSource(job, attach: false)
     let quick = quickIdentity
-    if FileManager.default.fileExists(atPath: job.destinationPath) {
-      guard !WorkFolder.exists(forDestination: job.destinationPath) else {
+    if isDestinationTaken {
+      guard WorkFolder.exists(forDestination: job.destinationPath) else {
+        return try finished(source: source, quick: quick)
+      }
+      // A run that died between the link and the removal of its folder leaves both.
+      let folder = try WorkFolder(forDestination: job.destinationPath)
+      guard let summary = try? finished(source: source, quick: quick) else {
         throw GodwitError(
-          .cannotCreate, "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
+          .cannotCreate,
+          "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
           remedy: "move the destination away, or `godwit discard` the job")
       }
-      return try finished(source: source, quick: quick)
+      try folder.remove()
+      return summary
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
     var isWorthKeeping = true
     do {
-      return try run(in: folder, source: source, quick: quick, control: control, start: start,
+      return try run(
+        in: folder, source: source, quick: quick, control: control, start: start,
         maximumSeconds: maximumSeconds, isWorthKeeping: &isWorthKeeping, progress: progress)
     } catch {
       // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
@@ -239,7 +256,9 @@ public struct MigrationManager: Sendable {
       try executor.run { chunk in
         progress(meter.finish(chunk))
         if let reason = control.reason { stopped = reason }
-        if let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds { stopped = stopped ?? "time box reached" }
+        if let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds {
+          stopped = stopped ?? "time box reached"
+        }
         return stopped == nil
       }
     } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
@@ -323,7 +342,8 @@ public struct MigrationManager: Sendable {
       return false
     }
     guard problem == "ok" else {
-      throw GodwitError(.inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
+      throw GodwitError(
+        .inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
         remedy: "check the disk, `godwit discard` the job and run again")
     }
     let model = job.destinationModel

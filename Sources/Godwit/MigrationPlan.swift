@@ -49,7 +49,7 @@ public struct MigrationPlan: Sendable {
   public struct Dropped: Sendable, Codable, Hashable {
     public var entity: String
     public var rows: Int64
-    /// `no mapping`, or `filtered out`.
+    /// `no mapping`, `remove mapping`, or `filtered out`.
     public var reason: String
   }
 
@@ -94,7 +94,9 @@ public struct MigrationPlan: Sendable {
 
 extension MigrationPlan: CustomStringConvertible {
   public var description: String {
-    var lines = ["job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)"]
+    var lines = [
+      "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
+    ]
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
@@ -121,7 +123,8 @@ extension MigrationPlan: CustomStringConvertible {
     lines.append("stages")
     for stage in stages {
       lines.append(
-        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows) rows")
+        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows) rows"
+      )
     }
     lines.append("disk needed  \(ByteCount(bytes: diskBytes)) beside the source")
     return lines.joined(separator: "\n")

@@ -104,7 +104,8 @@ struct StoredObject: EvaluatedObject {
     case .inverse(let table, let column, _, let order):
       let sort = order.map { "\(quoted($0)), Z_PK" } ?? "Z_PK"
       let keys = try context.keys(
-        "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE \(quoted(column)) = ?1 ORDER BY \(sort)", key)
+        "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE \(quoted(column)) = ?1 ORDER BY \(sort)",
+        key)
       return .objects(
         try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: relationship.isOrdered)
     case .join(let join, let subject, let object, let order):
@@ -123,7 +124,7 @@ struct StoredObject: EvaluatedObject {
       throw GodwitError(
         .dataWrong,
         "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(stored.kind)",
-        remedy: "repair the source and run the same command")
+        remedy: "repair the source, then `godwit discard` the job and run again")
     }
   }
 }

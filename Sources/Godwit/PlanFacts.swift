@@ -27,7 +27,7 @@ struct PlanFacts: Codable, Sendable, Equatable {
     var rows: Int64
     /// Taken by at least one mapping.
     var taken: Int64
-    /// Whether a mapping (or a `remove` mapping) names the entity as source.
+    /// Whether a mapping that makes objects names the entity as source.
     var isMapped: Bool
   }
 

@@ -6,15 +6,19 @@ extension Planner {
   func describe(_ program: StepProgram, passes: [[Int]], chunks: [Chunk]) throws -> MigrationPlan {
     let facts = program.facts
     let passPlans = try passes.enumerated().map { number, indices in
-      MigrationPlan.Pass(number: number + 1, mappings: try indices.map { try describe($0, program: program, chunks: chunks) })
+      MigrationPlan.Pass(
+        number: number + 1, mappings: try indices.map { try describe($0, program: program, chunks: chunks) })
     }
-    var dropped: [MigrationPlan.Dropped] = []
-    for entity in facts.entities where entity.rows > entity.taken {
-      dropped.append(
-        .init(entity: entity.name, rows: entity.rows - entity.taken, reason: entity.isMapped ? "filtered out" : "no mapping"))
+    let removed = Set(
+      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
+    let dropped = facts.entities.filter { $0.rows > $0.taken }.map { entity in
+      MigrationPlan.Dropped(
+        entity: entity.name, rows: entity.rows - entity.taken,
+        reason: removed.contains(entity.name) ? "remove mapping" : entity.isMapped ? "filtered out" : "no mapping")
     }
     let step = MigrationPlan.Step(
-      sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passPlans, dropped: dropped)
+      sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passPlans,
+      dropped: dropped)
     let stages = Chunk.Stage.allCases.compactMap { stage -> MigrationPlan.StageCount? in
       let those = chunks.filter { $0.stage == stage }
       return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })
@@ -45,7 +49,9 @@ extension Planner {
     var relationships: [String: String] = [:]
     for source in mapping.relationships {
       let link = program.links.first { link in
-        link.assignments.contains { $0.mapping == index && mapping.relationships[$0.part].relationship.name == source.relationship.name }
+        link.assignments.contains {
+          $0.mapping == index && mapping.relationships[$0.part].relationship.name == source.relationship.name
+        }
       }
       let names = source.lookups.map { program.mappings[$0].name }
       relationships[source.relationship.name] =

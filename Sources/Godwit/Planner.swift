@@ -40,7 +40,8 @@ struct Planner {
         throw GodwitError(
           .configuration,
           "cannot make '\(mapping.destination.name)': its attribute '\(attribute.name)' is derived, which this version does not compute",
-          location: mapping.mapping.location, remedy: "leave the entity out of the mapping, or wait for a version that does")
+          location: mapping.mapping.location,
+          remedy: "leave the entity out of the mapping, or wait for a version that does")
       }
       for (attribute, source) in mapping.attributes {
         guard case .copy(let name) = source, attribute.type == .binary,
@@ -51,7 +52,8 @@ struct Planner {
           throw GodwitError(
             .configuration,
             "cannot copy '\(mapping.source.name).\(name)': the external storage flag differs between the models",
-            location: mapping.mapping.location, remedy: "keep the flag as it was; this version does not re-encode values")
+            location: mapping.mapping.location,
+            remedy: "keep the flag as it was; this version does not re-encode values")
         }
         try refuseExternalFiles(name, of: mapping)
       }
@@ -82,25 +84,23 @@ struct Planner {
       mappings: mappings.map { _ in
         .init(rows: 0, minimumKey: 0, maximumKey: 0, keys: .offset(0), chunkRows: Self.maximumChunkRows)
       }, entities: [], overlaps: [], highestKeys: [:], now: now, sourceBytes: sourceBytes)
-    let removed = Set(
-      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
     for root in resolved.sourceModel.rootEntities {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
       let numbers = family.compactMap { sourceSchema.number(of: $0.name) }
-      let highest = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
+      let highest = try reading(table.name) {
+        try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
+      }
       let counter =
         try connection.integer(
-          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))")
+          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))"
+        )
         ?? 0
       facts.highestKeys[root.name] = max(highest, counter, 0)
       var known: Int64 = 0
       for entity in family {
         let served = mappings.filter { $0.source.name == entity.name }
-        known += try count(entity, in: table.name, served: served, facts: &facts)
-        if let index = facts.entities.firstIndex(where: { $0.name == entity.name }), removed.contains(entity.name) {
-          facts.entities[index].isMapped = true
-        }
+        known += try reading(table.name) { try count(entity, in: table.name, served: served, facts: &facts) }
       }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
@@ -109,6 +109,14 @@ struct Planner {
     try assignKeys(&facts)
     for index in mappings.indices { facts.mappings[index].chunkRows = try chunkRows(mappings[index]) }
     return facts
+  }
+
+  /// Names the table in errors that have no place, such as those of a damaged page.
+  private func reading<T>(_ table: String, _ body: () throws -> T) throws -> T {
+    do { return try body() } catch var error as GodwitError {
+      error.site = error.site ?? "planning, reading table \(table)"
+      throw error
+    }
   }
 
   private func refuseUnknownEntities(in table: String, numbers: [Int]) throws {
@@ -167,7 +175,8 @@ struct Planner {
     }
     facts.entities.append(
       .init(
-        name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count), isMapped: !served.isEmpty))
+        name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count),
+        isMapped: !served.isEmpty))
     return integer(0)
   }
 
@@ -204,7 +213,10 @@ struct Planner {
           highest = max(facts.highestKeys[group.sourceRoot] ?? 0, maximum)
           continue
         }
-        let (shift, overflow) = minimum < 1 ? highest.subtractingReportingOverflow(minimum - 1) : (highest, false)
+        // Not `minimum - 1`: the lowest key there is has none below it.
+        let (below, tooLow) = minimum < 1 ? minimum.subtractingReportingOverflow(1) : (0, false)
+        let (shift, tooFar) = highest.subtractingReportingOverflow(below)
+        let overflow = tooLow || tooFar
         let (top, tooHigh) = maximum.addingReportingOverflow(shift)
         if !overflow, !tooHigh, top < .max {
           for member in group.members { facts.mappings[member].keys = .offset(shift) }
@@ -220,7 +232,8 @@ struct Planner {
               let (start, noRoomBelow) = lowest.subtractingReportingOverflow(rows)
               guard !noRoomBelow, start > .min else {
                 throw GodwitError(
-                  .dataWrong, "cannot number the objects of '\(root.name)': no room is left above or below the keys in use")
+                  .dataWrong,
+                  "cannot number the objects of '\(root.name)': no room is left above or below the keys in use")
               }
               facts.mappings[member].keys = .dense(first: start)
               lowest = start
@@ -233,9 +246,11 @@ struct Planner {
 
   /// Rows per chunk: the job's figure, else so many that a chunk's data is a small part of the budget.
   private func chunkRows(_ mapping: ResolvedEntityMapping) throws -> Int64 {
-    if let rows = job.chunkRows { return Int64(rows) }
+    if let rows = job.chunkRows { return Int64(max(1, rows)) }
     guard let table = sourceSchema.table(of: mapping.source.name) else { return Self.maximumChunkRows }
-    let lengths = sourceSchema.columns(of: mapping.source.name).dropFirst(3).map { "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)" }
+    let lengths = sourceSchema.columns(of: mapping.source.name).dropFirst(3).map {
+      "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)"
+    }
     let sum = (["16"] + lengths).joined(separator: " + ")
     let width =
       try connection.integer(
@@ -305,10 +320,14 @@ struct Planner {
     for index in order {
       let (entity, rows) = (mappings[index].source.name, facts.mappings[index].chunkRows)
       // Mappings of one entity are cut alike: the table is walked once for all of them.
-      let twin = order.first { ranges[$0] != nil && mappings[$0].source.name == entity && facts.mappings[$0].chunkRows == rows }
-      ranges[index] = try twin.flatMap { ranges[$0] } ?? keyRanges(
-        table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
-        total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
+      let twin = order.first {
+        ranges[$0] != nil && mappings[$0].source.name == entity && facts.mappings[$0].chunkRows == rows
+      }
+      ranges[index] =
+        try twin.flatMap { ranges[$0] }
+        ?? keyRanges(
+          table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
+          total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
     }
     for index in order where program.isStored(index) {
       for (range, rows) in ranges[index] ?? [] {
@@ -345,7 +364,8 @@ struct Planner {
       add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
       for (range, rows) in destinationRanges(of: link.first.entityName, program: program, ranges: ranges) {
         add(
-          .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1, range: range,
+          .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1,
+          range: range,
           rows: rows)
       }
     }
@@ -418,16 +438,16 @@ struct Planner {
       switch facts.keys {
       case .offset(let offset):
         for (range, _) in ranges[maker.index] ?? [] {
-          if let lower = range.lower, case let (sum, overflow) = lower.addingReportingOverflow(offset), !overflow {
+          if let lower = range.lower, case (let sum, let overflow) = lower.addingReportingOverflow(offset), !overflow {
             bounds.insert(sum)
           }
         }
         if offset > 0, facts.rows > 0 { bounds.insert(facts.minimumKey &+ offset) }
       case .dense(let first):
-        var start = first
-        while start < first + facts.rows {
-          bounds.insert(start)
-          start += facts.chunkRows
+        var given: Int64 = 0
+        while given < facts.rows {
+          bounds.insert(first + given)
+          given += min(facts.chunkRows, facts.rows - given)
         }
       }
     }

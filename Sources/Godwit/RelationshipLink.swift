@@ -5,7 +5,10 @@ import GodwitStore
 struct RelationshipLink {
   /// Which end of the link an assignment sets. `first` is the end whose property name sorts first, so
   /// that comparing ends compares property names, as the assignment order demands.
-  enum End: Int { case first = 0, second = 1 }
+  enum End: Int {
+    case first = 0
+    case second = 1
+  }
 
   struct Side {
     /// The entity that declares the relationship, and the relationship seen from it.
@@ -63,16 +66,19 @@ extension RelationshipLink {
     for mapping in resolved.entityMappings {
       for (part, assigned) in mapping.relationships.enumerated() {
         let relationship = assigned.relationship
-        let declaring = model.declaringEntity(of: relationship.name, in: mapping.destination.name)?.name
+        let declaring =
+          model.declaringEntity(of: relationship.name, in: mapping.destination.name)?.name
           ?? mapping.destination.name
         let own = Side(entityName: declaring, relationship: relationship)
         var other: Side?
         if let inverse = model.inverse(of: relationship) {
-          let entity = model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
+          let entity =
+            model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
             ?? relationship.destinationEntityName
           other = Side(entityName: entity, relationship: inverse)
         }
-        let isOwnInverse = other.map { $0.entityName == own.entityName && $0.relationship.name == own.relationship.name }
+        let isOwnInverse =
+          other.map { $0.entityName == own.entityName && $0.relationship.name == own.relationship.name }
           ?? false
         if isOwnInverse { other = nil }
         let ownIsFirst = other.map { precedes(own, $0) } ?? true
@@ -83,7 +89,8 @@ extension RelationshipLink {
         if let known = indexByKey[key] {
           index = known
         } else {
-          let storage = try storage(first, second, isOwnInverse: isOwnInverse, schema: schema, in: mapping, at: assigned)
+          let storage = try storage(
+            first, second, isOwnInverse: isOwnInverse, schema: schema, in: mapping, at: assigned)
           index = links.count
           indexByKey[key] = index
           links.append(
@@ -148,6 +155,8 @@ extension RelationshipLink {
           (strategy, carriedEnd) = (.fromInverse, other)
         }
       } else if isMirrored(held, owned, mappings: mappings, model: resolved.sourceModel),
+        // From a to-many the holder takes the first object only, and the two sides say different things.
+        held.allSatisfy({ !mappings[$0.mapping].relationships[$0.part].path.contains { $0.relationship.isToMany } }),
         facts.areExclusive(Set(owned.map(\.mapping)).union(held.flatMap { lookups(of: $0, mappings) })),
         held.allSatisfy({ !isUnique($0.mapping) })
       {

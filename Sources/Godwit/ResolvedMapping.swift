@@ -28,7 +28,7 @@ public struct ResolvedMapping: Sendable {
         {
           throw GodwitError(
             .configuration, "mapping '\(mapping.name)' is listed twice, for different entities",
-            location: mapping.location, remedy: "give each mapping a name of its own")
+            location: mapping.locations["name"] ?? mapping.location, remedy: "give each mapping a name of its own")
         }
         all.append(mapping)
       }
@@ -42,7 +42,7 @@ public struct ResolvedMapping: Sendable {
     throw GodwitError(
       .configuration,
       "cannot use mapping file\(model.file.map { " '\($0)'" } ?? ""): its \(key) is '\(named)', the job's is '\(actual)'",
-      remedy: "list the mapping file for this step, or correct its \(key)")
+      location: model.locations[key], remedy: "list the mapping file for this step, or correct its \(key)")
   }
 }
 
@@ -120,24 +120,30 @@ private struct MappingResolver {
     switch mapping.kind {
     case .add:
       guard mapping.sourceEntityName == nil else {
-        throw error("an 'add' mapping has no source, found '\(mapping.sourceEntityName ?? "")'", in: mapping)
+        throw error(
+          "an 'add' mapping has no source, found '\(mapping.sourceEntityName ?? "")'", in: mapping,
+          at: mapping.locations["source"])
       }
       _ = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
     case .remove:
       guard mapping.destinationEntityName == nil else {
-        throw error("a 'remove' mapping has no destination, found '\(mapping.destinationEntityName ?? "")'", in: mapping)
+        throw error(
+          "a 'remove' mapping has no destination, found '\(mapping.destinationEntityName ?? "")'", in: mapping,
+          at: mapping.locations["destination"])
       }
       _ = try entity(mapping.sourceEntityName, "source", of: source, in: mapping)
     case .copy, .transform, .custom:
       _ = try entity(mapping.sourceEntityName, "source", of: source, in: mapping)
       let made = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
       guard !made.isAbstract else {
-        throw error("cannot make objects of '\(made.name)': the entity is abstract", in: mapping)
+        throw error(
+          "cannot make objects of '\(made.name)': the entity is abstract", in: mapping,
+          at: mapping.locations["destination"])
       }
     }
     if let policy = mapping.policyName {
       throw error(
-        "no policy '\(policy)' is registered", in: mapping,
+        "no policy '\(policy)' is registered", in: mapping, at: mapping.locations["policy"],
         try: "say what the policy does in expressions; this version of Godwit runs no policies")
     }
   }
@@ -145,11 +151,13 @@ private struct MappingResolver {
   private func entity(
     _ name: String?, _ key: String, of model: ManagedObjectModel, in mapping: EntityMapping
   ) throws -> EntityDescription {
-    guard let name else { throw error("'\(key)' is missing for a mapping of type '\(mapping.kind.rawValue)'", in: mapping) }
+    guard let name else {
+      throw error("'\(key)' is missing for a mapping of type '\(mapping.kind.rawValue)'", in: mapping)
+    }
     guard let entity = model.entity(name) else {
       throw error(
         "\(key) entity '\(name)' is not in model '\(model.name)'"
-          + Spelling.suggestion(for: name, among: model.entityNames), in: mapping)
+          + Spelling.suggestion(for: name, among: model.entityNames), in: mapping, at: mapping.locations[key])
     }
     return entity
   }
@@ -195,7 +203,8 @@ private struct MappingResolver {
       }
       guard !attribute.isDerived else {
         throw error(
-          "'\(entry.name)' is derived: its value is computed from '\(attribute.derivationExpression ?? "")'", in: mapping,
+          "'\(entry.name)' is derived: its value is computed from '\(attribute.derivationExpression ?? "")'",
+          in: mapping,
           at: entry.location, try: "leave the attribute out of the mapping")
       }
       guard attribute.type != .composite else {
@@ -210,7 +219,7 @@ private struct MappingResolver {
       guard known.contains(where: { $0.name == name && !$0.isTransient && !$0.isDerived }) else {
         throw error(
           "unique-by names '\(name)', which is no stored attribute of '\(to.name)'"
-            + Spelling.suggestion(for: name, among: known.map(\.name)), in: mapping)
+            + Spelling.suggestion(for: name, among: known.map(\.name)), in: mapping, at: mapping.locations["unique-by"])
       }
     }
     return try known.filter { !$0.isTransient && !$0.isDerived }.map { attribute in
@@ -232,7 +241,8 @@ private struct MappingResolver {
           try checker.check(expression, assignableTo: attribute)
         } catch {
           throw self.error(
-            "cannot copy attribute '\(attribute.name)': \(same.type.xcodeName) to \(attribute.type.xcodeName)", in: mapping,
+            "cannot copy attribute '\(attribute.name)': \(same.type.xcodeName) to \(attribute.type.xcodeName)",
+            in: mapping,
             try: "map the attribute with an expression that converts it")
         }
         return (attribute, .expression(ParsedExpression(expression, source: text)))
@@ -333,9 +343,12 @@ private struct MappingResolver {
               range: arguments[0].range))
         }
         let path = try resolvePath(keyPath, from: from, in: mapping, at: parsed.source.location)
-        return try lookUp(along: path, for: relationship, in: mapping, at: parsed.source.location, text: parsed.source.text)
+        return try lookUp(
+          along: path, for: relationship, in: mapping, at: parsed.source.location, text: parsed.source.text)
       default:
-        throw fail(ExpressionError("the manager has no function '\(selector)' that a relationship can use", range: operand.range))
+        throw fail(
+          ExpressionError("the manager has no function '\(selector)' that a relationship can use", range: operand.range)
+        )
       }
     default: throw fail(unsupported)
     }
@@ -420,7 +433,8 @@ private struct MappingResolver {
         throw error("'\(entity)' has no relationship '\(segment)'\(hint)", in: mapping, at: location)
       }
       guard !relationship.isTransient else {
-        throw error("relationship '\(entity).\(segment)' is transient: the store does not hold it", in: mapping, at: location)
+        throw error(
+          "relationship '\(entity).\(segment)' is transient: the store does not hold it", in: mapping, at: location)
       }
       path.append(.init(entityName: entity, relationship: relationship))
       entity = relationship.destinationEntityName

@@ -80,7 +80,8 @@ final class SQLFunctions {
       .dataWrong,
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
       site: site, cause: place.cause.map { "expression '\($0)'" },
-      remedy: "repair the source and run the same command, or change the mapping, `godwit discard` the job and run again")
+      remedy:
+        "repair the source or change the mapping, then `godwit discard` the job and run again")
   }
 
   private static func phrase(_ storage: String) -> String {
@@ -97,9 +98,8 @@ final class SQLFunctions {
     _ name: String, arguments: Int,
     _ body: @escaping (SQLFunctions, SQLFunctionArguments) throws -> SQLFunctionResult
   ) throws {
-    // The connection outlives its functions and they outlive their statements: no cycle is kept.
-    try connection.register(function: name, arguments: arguments) { [weak self] values in
-      guard let self else { return .failure("the connection is closed") }
+    // Whoever steps a statement with these functions does so through `running`, which holds `self`.
+    try connection.register(function: name, arguments: arguments) { [unowned self] values in
       do { return try body(self, values) } catch {
         thrown = error
         throw error
@@ -111,7 +111,8 @@ final class SQLFunctions {
 
   private func registerChecks() throws {
     try register("godwit_bad", arguments: 3) { functions, arguments in
-      functions.fail(Int(arguments.int64(0)), key: arguments.int64(1), found: String(decoding: arguments.bytes(2), as: UTF8.self))
+      functions.fail(
+        Int(arguments.int64(0)), key: arguments.int64(1), found: String(decoding: arguments.bytes(2), as: UTF8.self))
     }
     // godwit_fit(value, attribute type, site, key): the value as the type stores it.
     try register("godwit_fit", arguments: 4) { functions, arguments in
@@ -179,7 +180,8 @@ final class SQLFunctions {
       }
     }
     try test("godwit_begins_with") { text, part in text.starts(with: part) }
-    try test("godwit_ends_with") { text, part in text.count >= part.count && text.suffix(part.count).elementsEqual(part) }
+    try test("godwit_ends_with") { text, part in text.count >= part.count && text.suffix(part.count).elementsEqual(part)
+    }
     try test("godwit_contains") { text, part in
       guard let first = part.first else { return true }
       guard text.count >= part.count else { return false }

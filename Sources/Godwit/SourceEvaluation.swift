@@ -26,7 +26,9 @@ final class SourceEvaluation {
         let evaluator = ExpressionEvaluator(bindings: ["source": .object(object)], now: now, role: .value)
         guard case .value(let value) = try evaluator.evaluate(expression, with: object) else {
           throw GodwitError(
-            .dataWrong, "cannot evaluate '\(evaluation.text)' for \(evaluation.entityName) p\(key): expected one value, found objects")
+            .dataWrong,
+            "cannot evaluate '\(evaluation.text)' for \(evaluation.entityName) p\(key): expected one value, found objects"
+          )
         }
         return SQLValue(value)
       }

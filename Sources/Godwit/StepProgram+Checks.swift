@@ -62,7 +62,8 @@ extension StepProgram {
         continue
       }
       if !attribute.isOptional {
-        rules.append(.init(condition: "\(column) IS NULL", message: "attribute '\(attribute.name)' is required and is nil"))
+        rules.append(
+          .init(condition: "\(column) IS NULL", message: "attribute '\(attribute.name)' is required and is nil"))
       }
       let builder = StatementBuilder()
       func literal(_ value: AttributeValue) -> String? {
@@ -73,18 +74,25 @@ extension StepProgram {
         }
       }
       if let low = attribute.minimumValue.flatMap(literal) {
-        rules.append(.init(condition: "\(column) < \(low)", message: "attribute '\(attribute.name)' is below its minimum \(low)"))
+        rules.append(
+          .init(condition: "\(column) < \(low)", message: "attribute '\(attribute.name)' is below its minimum \(low)"))
       }
       if let high = attribute.maximumValue.flatMap(literal) {
-        rules.append(.init(condition: "\(column) > \(high)", message: "attribute '\(attribute.name)' is above its maximum \(high)"))
+        rules.append(
+          .init(condition: "\(column) > \(high)", message: "attribute '\(attribute.name)' is above its maximum \(high)")
+        )
       }
       if let low = attribute.minimumLength {
         rules.append(
-          .init(condition: "godwit_length(\(column)) < \(low)", message: "attribute '\(attribute.name)' is shorter than \(low)"))
+          .init(
+            condition: "godwit_length(\(column)) < \(low)",
+            message: "attribute '\(attribute.name)' is shorter than \(low)"))
       }
       if let high = attribute.maximumLength {
         rules.append(
-          .init(condition: "godwit_length(\(column)) > \(high)", message: "attribute '\(attribute.name)' is longer than \(high)"))
+          .init(
+            condition: "godwit_length(\(column)) > \(high)",
+            message: "attribute '\(attribute.name)' is longer than \(high)"))
       }
       if let pattern = attribute.regularExpression {
         patterns.append(pattern)

@@ -90,7 +90,8 @@ extension StepProgram {
         case .join(let join, let subject, let object, let order) = destinationSchema.storage(
           of: source.relationship.name, in: mapping.destination.name)
       else { throw GodwitError(.internalBug, "cannot find the join table of '\(source.relationship.name)'") }
-      let inverseOrder = order == join.ownerOrderColumn && subject == join.ownerColumn
+      let inverseOrder =
+        order == join.ownerOrderColumn && subject == join.ownerColumn
         ? join.destinationOrderColumn
         : (subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn)
       var columns = [subject, object]
@@ -225,7 +226,16 @@ extension StepProgram {
   func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
     let link = links[index]
     let table = Self.linkTable(index)
-    let edges = """
+    // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
+    let edges =
+      link.isOwnInverse
+      ? """
+      SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
+      WHERE side = 0 AND target >= subject AND subject BETWEEN ?1 AND ?2 \
+      UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
+      WHERE side = 0 AND target < subject AND target BETWEEN ?1 AND ?2
+      """
+      : """
       SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
       WHERE side = 0 AND target IS NOT NULL AND subject BETWEEN ?1 AND ?2 \
       UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
@@ -307,7 +317,9 @@ extension StepProgram {
     for link in links where link.strategy == .atCreation {
       guard let assignment = link.assignments.first(where: { $0.mapping == index && $0.end == link.carriedEnd })
       else { continue }
-      if let count = try found(by: mapping.relationships[assignment.part], of: mapping, association) { sums.append(count) }
+      if let count = try found(by: mapping.relationships[assignment.part], of: mapping, association) {
+        sums.append(count)
+      }
     }
     guard !sums.isEmpty else { return nil }
     var condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"

@@ -110,12 +110,13 @@ struct StepProgram {
       columns.append(column)
       values.append(try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
     }
-    for column in try foreignKeys(of: mapping, association: association) {
+    var joins: [String] = []
+    for column in try foreignKeys(of: mapping, association: association, joins: &joins) {
       columns.append(column.name)
       values.append(column.sql)
     }
     var condition: String
-    var from: String
+    let from: String
     if isUnique {
       from = "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(try association.table(index)) AS s ON s.Z_PK = u.source"
       condition = "u.source BETWEEN ?1 AND ?2"
@@ -134,7 +135,7 @@ struct StepProgram {
     }
     let table = try destinationTable(of: mapping.destination.name).name
     let sql =
-      "INSERT INTO main.\(quoted(table)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(from) WHERE \(condition) ORDER BY \(isUnique ? "u.source" : "s.Z_PK")"
+      "INSERT INTO main.\(quoted(table)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(([from] + joins).joined(separator: " ")) WHERE \(condition) ORDER BY \(isUnique ? "u.source" : "s.Z_PK")"
     return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
   }
 
@@ -161,6 +162,8 @@ struct StepProgram {
       let lowered = ExpressionLowering.value(
         expression, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder)
       if let reason = lowered.reason { reasons.append("attribute '\(attribute.name)': \(reason)") }
+      // Arithmetic gives a number or nil, and the column's affinity makes it a real.
+      if attribute.type == .double || attribute.type == .float, lowered.type?.isNumeric == true { return lowered.sql }
       let site = builder.site(
         ReadingSite(
           entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
@@ -177,7 +180,7 @@ struct StepProgram {
   }
 
   private func foreignKeys(
-    of mapping: ResolvedEntityMapping, association: AssociationLowering
+    of mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
   ) throws -> [ForeignKeyColumn] {
     var columns: [ForeignKeyColumn] = []
     for link in links {
@@ -186,7 +189,7 @@ struct StepProgram {
         resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName),
         case .foreignKey(_, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
           of: side.relationship.name, in: mapping.destination.name),
-        let found = try foreignKey(link, in: mapping, association: association)
+        let found = try foreignKey(link, in: mapping, association: association, joins: &joins)
       else { continue }
       let key = found.count == 1 ? found[0].sql : "COALESCE(\(found.map(\.sql).joined(separator: ", ")))"
       columns.append(.init(name: column, sql: key))
@@ -209,7 +212,7 @@ struct StepProgram {
 
   /// The look-ups that give a foreign key, in order of preference; nil when nothing sets it.
   private func foreignKey(
-    _ link: RelationshipLink, in mapping: ResolvedEntityMapping, association: AssociationLowering
+    _ link: RelationshipLink, in mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
   ) throws -> [FoundKey]? {
     func number(_ index: Int) -> Int { destinationSchema.number(of: mappings[index].destination.name) ?? 0 }
     switch link.strategy {
@@ -223,7 +226,7 @@ struct StepProgram {
         let sql =
           chain.isToMany
           ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
-          : try association.lookup(index, key: chain.scalar(chain.key))
+          : try association.lookup(index, key: chain.scalar(chain.key), joins: &joins)
         return FoundKey(sql: sql, entityNumber: number(index))
       }
     case .fromInverse:
@@ -241,8 +244,8 @@ struct StepProgram {
           row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema,
           database: StoreConnection.sourceSchema, builder: association.builder)
         try chain.follow(inverse.name)
-        return FoundKey(
-          sql: try association.lookup(owner.mapping, key: chain.scalar(chain.key)), entityNumber: number(owner.mapping))
+        let sql = try association.lookup(owner.mapping, key: chain.scalar(chain.key), joins: &joins)
+        return FoundKey(sql: sql, entityNumber: number(owner.mapping))
       }
     case .pairs, .resolved: return nil
     }

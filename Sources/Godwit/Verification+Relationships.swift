@@ -39,7 +39,6 @@ extension Verification {
       "CREATE TABLE temp.edge (a INTEGER, b INTEGER, pa INTEGER, pb INTEGER, way INTEGER, PRIMARY KEY (a, b)) WITHOUT ROWID"
     )
     try scratch.execute("CREATE INDEX temp.edge_b ON edge (b, a)")
-    statements = statements.filter { !$0.key.contains("temp.edge") }
     for mapping in mappings {
       let parts = mapping.assignments.compactMap { assignment -> Part? in
         let declaring = job.destinationModel.declaringEntity(

@@ -11,7 +11,7 @@ import GodwitStore
 /// 4. `compareRelationships`: assignments replayed, keys, join rows and order compared.
 /// 5. `checkRules`: counts of relationships, uniqueness.
 final class Verification {
-  /// A relationship between the two stores' tables is named like this in both.
+  /// The name under which each of the two connections has its store.
   static let attached = StoreConnection.sourceSchema
 
   let job: MigrationJob
@@ -23,8 +23,8 @@ final class Verification {
   let destinationSchema: StoreSchema
   let mappings: [VerifiedMapping]
   let objects: ObjectContext
-  var statements: [String: SQLStatement] = [:]
-  /// The mappings of each destination root that share one shift of keys; the first keeps them.
+  private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
+  /// By destination root entity, in order; the first group keeps its keys.
   var keyGroups: [String: [KeyGroup]] = [:]
   var layouts: [String: VerifiedLayout] = [:]
   var patterns: [String: NSRegularExpression] = [:]
@@ -33,14 +33,12 @@ final class Verification {
   var now = 0.0
   var report = VerificationReport()
 
+  /// Mappings into one destination table whose keys move by the same number.
   struct KeyGroup {
     /// The root entity whose table the source objects are in.
     var sourceRoot: String
     var members: [Int]
   }
-
-  private var done = 0.0
-  private var advance: (Double) -> Void = { _ in }
 
   init(_ job: MigrationJob) throws {
     self.job = job
@@ -58,10 +56,8 @@ final class Verification {
     try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
   }
 
-  func run(now: Double, progress: @escaping (Double) -> Void) throws {
+  func run(now: Double, progress: (Double) -> Void) throws {
     self.now = now
-    advance = progress
-    defer { advance = { _ in } }
     progress(0)
     // Nothing of it outlives the connection: one transaction saves a journal for each statement.
     try scratch.execute("BEGIN")
@@ -100,10 +96,9 @@ final class Verification {
 
   /// A statement kept for many runs. Not for one that is still stepped when it is asked for again.
   func cached(_ sql: String, on connection: StoreConnection) throws -> SQLStatement {
-    let key = "\(ObjectIdentifier(connection).hashValue) \(sql)"
-    if let known = statements[key] { return known }
+    if let known = statements[ObjectIdentifier(connection)]?[sql] { return known }
     let statement = try connection.prepare(sql)
-    statements[key] = statement
+    statements[ObjectIdentifier(connection), default: [:]][sql] = statement
     return statement
   }
 

@@ -44,9 +44,7 @@ public struct Verifier: Sendable {
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
     let verification = try Verification(job)
-    try withoutActuallyEscaping(progress) { escaping in
-      try verification.run(now: Self.time(of: stamps.1), progress: escaping)
-    }
+    try verification.run(now: Self.time(of: stamps.1), progress: progress)
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
         .stopped, "cannot verify '\(job.destinationPath)': a store changed meanwhile",

@@ -68,8 +68,12 @@ struct WorkFolder: ~Copyable {
         .stopped, "cannot run: another process works on '\(path)'",
         remedy: "wait for it to end and run the same command")
     }
-    // The holder may have removed the folder between our open and our lock.
-    guard FileManager.default.fileExists(atPath: lock) else {
+    // The holder may have removed the folder between our open and our lock, and a third may have made it anew.
+    var held = stat()
+    var named = stat()
+    guard fstat(descriptor, &held) == 0, stat(lock, &named) == 0, held.st_ino == named.st_ino,
+      held.st_dev == named.st_dev
+    else {
       close(descriptor)
       throw GodwitError(
         .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
@@ -104,9 +108,22 @@ struct WorkFolder: ~Copyable {
       case ENOSPC, EDQUOT, EIO: .inputOutput
       default: .cannotCreate
       }
-    let cause = code == 0 ? nil : String(cString: strerror(code))
+    let cause = obstacle(to: path) ?? (code == 0 ? nil : String(cString: strerror(code)))
     return GodwitError(
       kind, "cannot create '\(path)'", cause: cause, remedy: "check the destination's folder and run the same command")
+  }
+
+  /// The part of the path that is no folder and should be one.
+  private static func obstacle(to path: String) -> String? {
+    var part = path
+    while !part.isEmpty, part != "/" {
+      var isFolder: ObjCBool = false
+      if FileManager.default.fileExists(atPath: part, isDirectory: &isFolder) {
+        return isFolder.boolValue ? nil : "'\(part)' is a file"
+      }
+      part = (part as NSString).deletingLastPathComponent
+    }
+    return nil
   }
 
   /// Makes the finished store the destination: synced, moved without replacing anything, folder synced.
@@ -131,7 +148,9 @@ struct WorkFolder: ~Copyable {
   func remove() throws {
     do {
       let manager = FileManager.default
-      // The lock goes last: while it exists, a folder that is half gone is still ours to remove.
+      // The store goes first: without it what is left is begun anew, never resumed. The lock goes last: while it
+      // exists, a folder that is half gone is still ours to remove.
+      if manager.fileExists(atPath: storePath) { try manager.removeItem(atPath: storePath) }
       for name in try manager.contentsOfDirectory(atPath: path) where name != "lock" {
         try manager.removeItem(atPath: path + "/" + name)
       }

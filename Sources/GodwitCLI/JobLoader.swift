@@ -27,10 +27,11 @@ struct JobLoader {
     let source = try sourceModel(among: versions, metadata: metadata)
     let target = try destinationModel(among: versions)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    let mappings = try mappings()
     return MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
-      destinationModel: target, mappingModels: try mappings(), chunkRows: manifest.chunks.rows,
-      chunkPredicates: try chunkPredicates(), memory: manifest.memory)
+      destinationModel: target, mappingModels: mappings, chunkRows: manifest.chunks.rows,
+      chunkPredicates: try chunkPredicates(of: mappings), memory: manifest.memory)
   }
 
   // MARK: Models
@@ -75,9 +76,16 @@ struct JobLoader {
     }
   }
 
-  private func chunkPredicates() throws -> [String: [ParsedPredicate]] {
+  private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {
+    let known = mappings.flatMap(\.entityMappings).map(\.name)
     var all: [String: [ParsedPredicate]] = [:]
-    for (name, texts) in manifest.chunks.by {
+    for (name, texts) in manifest.chunks.by.sorted(by: { $0.key < $1.key }) {
+      guard known.contains(name) else {
+        throw GodwitError(
+          .configuration,
+          "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
+          location: manifest.chunks.locations[name], remedy: "correct the name, or remove it from 'chunks.by'")
+      }
       all[name] = try texts.map { text in
         do throws(ExpressionError) {
           return ParsedPredicate(try Predicate(parsing: text.text), source: text)

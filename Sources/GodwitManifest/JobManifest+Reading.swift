@@ -31,7 +31,7 @@ extension JobManifest {
   init(reading reader: YAMLReader) throws {
     let root = reader.file.root
     // A file of the other kind, or without its version, is told so before its keys are judged.
-    let found = try reader.entries(root, key: "job manifest")
+    let found = try reader.entries(root, key: "")
     try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit")
     let top = try reader.entries(root, key: "", known: Self.keys(in: ""))
 
@@ -58,7 +58,8 @@ extension JobManifest {
   private static func required(_ key: String, _ top: Entries, _ reader: YAMLReader) throws -> YAMLReader.Entry {
     guard let entry = top[key] else {
       throw reader.error(
-        "expected the key '\(key)', found none", at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
+        "expected the key '\(key)', found none",
+        at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
         remedy: "add `\(key): PATH`")
     }
     return entry

@@ -34,7 +34,7 @@ struct MappingReader {
 
   func model() throws -> MappingModel {
     let root = reader.file.root
-    let found = try reader.entries(root, key: "mapping file")
+    let found = try reader.entries(root, key: "")
     try reader.checkVersion(found.first { $0.key == "godwit-mapping" }, key: "godwit-mapping")
     let top = try reader.entries(root, key: "", known: keys(in: ""))
     guard let list = top["entity-mappings"] else {
@@ -51,9 +51,11 @@ struct MappingReader {
       }
       return mapping
     }
-    return MappingModel(
+    var model = MappingModel(
       sourceModelName: try name("source-model", top), destinationModelName: try name("destination-model", top),
       entityMappings: mappings, file: reader.file.path)
+    model.locations = top.mapValues { reader.file.textLocation(of: $0.value) }
+    return model
   }
 
   private func name(_ key: String, _ entries: Entries) throws -> String? {
@@ -72,8 +74,11 @@ struct MappingReader {
     var mapping = EntityMapping(
       name: name, source: try self.name("source", entries), destination: try self.name("destination", entries))
     mapping.location = reader.file.location(of: node)
+    mapping.locations = entries.mapValues { reader.file.textLocation(of: $0.value) }
     if let entry = entries["type"] { mapping.kind = try reader.choice(entry.value, key: "type") }
-    mapping.filter = try entries["filter"].map { try predicate($0.value, key: "filter", what: "filter of mapping '\(name)'") }
+    mapping.filter = try entries["filter"].map {
+      try predicate($0.value, key: "filter", what: "filter of mapping '\(name)'")
+    }
     mapping.policyName = try self.name("policy", entries)
     if let entry = entries["unique-by"] {
       mapping.uniqueBy = try reader.items(entry.value, key: "unique-by", expected: "an attribute name").map {
@@ -83,7 +88,8 @@ struct MappingReader {
     if let entry = entries["attributes"] {
       mapping.attributeMappings = try reader.entries(entry.value, key: "attributes").map {
         AttributeMapping(
-          name: $0.key, value: try expression($0.value, key: $0.key, what: "attribute '\($0.key)' of mapping '\(name)'"),
+          name: $0.key,
+          value: try expression($0.value, key: $0.key, what: "attribute '\($0.key)' of mapping '\(name)'"),
           location: $0.location)
       }
     }
@@ -106,7 +112,8 @@ struct MappingReader {
     guard case .mapping = entry.value else {
       guard case .scalar = entry.value else {
         throw reader.wrong(
-          entry.key, expected: "{mapping: NAME, key-path: PATH}, {source-relationship: NAME} or an expression", entry.value)
+          entry.key, expected: "{mapping: NAME, key-path: PATH}, {source-relationship: NAME} or an expression",
+          entry.value)
       }
       let value = try expression(entry.value, key: entry.key, what: what)
       return RelationshipMapping(
@@ -169,7 +176,7 @@ struct MappingReader {
     do throws(ExpressionError) {
       return ParsedExpression(try Expression(parsing: source.text), source: source)
     } catch {
-      throw GodwitError(error, in: source, what: what)
+      throw complaint(error, in: source, node, what: what)
     }
   }
 
@@ -179,7 +186,13 @@ struct MappingReader {
     do throws(ExpressionError) {
       return ParsedPredicate(try Predicate(parsing: source.text), source: source)
     } catch {
-      throw GodwitError(error, in: source, what: what)
+      throw complaint(error, in: source, node, what: what)
     }
+  }
+
+  private func complaint(_ error: ExpressionError, in source: SourceText, _ node: Node, what: String) -> GodwitError {
+    var complaint = GodwitError(error, in: source, what: what)
+    complaint.location = complaint.location.map { reader.file.location($0, inTextOf: node) }
+    return complaint
   }
 }

@@ -4,17 +4,14 @@ import Yams
 
 /// A YAML file with what is needed to point at any part of it.
 ///
-/// One document, at most 16 MiB of UTF-8. Errors of the text itself are 78 and name line and column.
+/// One document, at most 2 MiB of UTF-8. Errors of the text itself are 78 and name line and column.
 struct YAMLFile {
-  static let bytesMax = 16 << 20
+  static let bytesMax = 2 << 20
 
   let path: String
   let root: Node
   /// The text's lines as the parser counts them, without their ends.
-  private let lines: [ArraySlice<UInt8>]
-
-  /// Line and column from 1, the column in Unicode scalars, as the parser counts.
-  private typealias Place = (line: Int, column: Int)
+  private let lines: YAMLLines
 
   init(contentsOf path: String, what: String) throws {
     try self.init(bytes: Self.read(path, what: what), path: path, what: what)
@@ -26,20 +23,14 @@ struct YAMLFile {
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
     guard bytes.count <= Self.bytesMax else {
       throw GodwitError(
-        .configuration, "cannot read \(what) '\(path)': expected at most 16 MiB, found \(bytes.count) bytes",
+        .configuration, "cannot read \(what) '\(path)': expected at most 2 MiB, found \(bytes.count) bytes",
         location: .init(file: path, line: 1, column: 1), remedy: "check that this is the file you mean")
     }
-    lines = Self.lines(of: bytes)
+    lines = YAMLLines(of: bytes, path: path)
     func position(ofByte offset: Int) -> GodwitError.Location {
       let before = bytes[..<min(offset, bytes.count)]
       let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
       return .init(file: path, line: before.count { $0 == 0x0A } + 1, column: before.count - start + 1)
-    }
-    let isControl = { (byte: UInt8) in byte < 0x20 && ![0x09, 0x0A, 0x0D].contains(byte) || byte == 0x7F }
-    if let bad = bytes.firstIndex(where: isControl) {
-      throw GodwitError(
-        .configuration, "cannot read \(what): expected text, found a control character",
-        location: position(ofByte: bad), remedy: "write the file as YAML in UTF-8")
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       let valid = Array(String(decoding: bytes, as: UTF8.self).utf8)
@@ -48,11 +39,22 @@ struct YAMLFile {
         .configuration, "cannot read \(what): expected UTF-8, found other bytes",
         location: position(ofByte: bad), remedy: "write the file as YAML in UTF-8")
     }
+    var offset = 0
+    for scalar in text.unicodeScalars {
+      guard Self.isText(scalar) else {
+        throw GodwitError(
+          .configuration, "cannot read \(what): expected text, found a control character",
+          location: position(ofByte: offset), remedy: "write the file as YAML in UTF-8")
+      }
+      offset += UTF8.width(scalar)
+    }
     let composed: Node?
     do {
-      composed = try Parser(yaml: text, encoding: .utf8).singleRoot()
+      let disarmed = YAMLLimits.disarmed(text)
+      if let disarmed { _ = try Self.compose(disarmed, isMeasured: true, what: what, lines: lines) }
+      composed = try Self.compose(text, isMeasured: disarmed == nil, what: what, lines: lines)
     } catch let error as YamlError {
-      throw Self.complaint(error, path: path, what: what, lines: lines)
+      throw Self.complaint(error, what: what, lines: lines)
     }
     guard let composed else {
       throw GodwitError(
@@ -62,84 +64,89 @@ struct YAMLFile {
     root = composed
   }
 
-  /// Where the node's text begins: after the quote of a quoted scalar, at the first line of a block scalar.
+  /// What YAML 1.1 takes as text.
+  private static func isText(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xFEFE, 0xFF00...0xFFFD, 0x10000...: true
+    default: false
+    }
+  }
+
+  /// Where the node's text begins: after the quote of a quoted scalar, at the first line of a block scalar
+  /// (an empty first line is part of the text).
   func textLocation(of node: Node) -> GodwitError.Location {
-    guard case .scalar(let scalar) = node, let mark = scalar.mark else { return location(of: node) }
+    guard case .scalar(let scalar) = node, scalar.mark != nil else { return location(of: node) }
+    let start = pastProperties(location(of: node))
     switch scalar.style {
     case .singleQuoted, .doubleQuoted:
-      return location((mark.line, mark.column + 1))
+      return .init(file: path, line: start.line, column: start.column + 1)
     case .literal, .folded:
-      var index = mark.line
-      while index < lines.count, lines[index].allSatisfy({ $0 == 0x20 }) { index += 1 }
-      guard index < lines.count else { return location((mark.line, mark.column)) }
-      let indent = lines[index].prefix { $0 == 0x20 }.count
-      return .init(file: path, line: index + 1, column: indent + 1)
+      var number = start.line + 1
+      while number <= lines.count, lines[number].allSatisfy({ $0 == 0x20 }) { number += 1 }
+      guard number <= lines.count else { return start }
+      return .init(file: path, line: start.line + 1, column: lines[number].prefix { $0 == 0x20 }.count + 1)
     default:
-      return location((mark.line, mark.column))
+      return start
     }
+  }
+
+  /// Where a complaint about a part of the node's text points in the file. `place` counts lines and
+  /// columns in the text from its beginning: a block is indented, a folded text has other lines.
+  func location(_ place: GodwitError.Location, inTextOf node: Node) -> GodwitError.Location {
+    let start = textLocation(of: node)
+    var place = place
+    if case .scalar(let scalar) = node, scalar.style == .literal, place.line > start.line {
+      place.column += start.column - 1
+    }
+    return place.column <= lines[place.line].count + 1 ? place : start
+  }
+
+  /// The place after an anchor and a tag, which the parser counts as part of the scalar.
+  private func pastProperties(_ place: GodwitError.Location) -> GodwitError.Location {
+    let line = lines[place.line]
+    var index = line.startIndex + place.column - 1
+    while index < line.endIndex, line[index] == UInt8(ascii: "&") || line[index] == UInt8(ascii: "!") {
+      let end = line[index...].firstIndex(of: 0x20) ?? line.endIndex
+      index = line[end...].firstIndex { $0 != 0x20 } ?? line.endIndex
+    }
+    guard index < line.endIndex else { return place }
+    return .init(file: path, line: place.line, column: index - line.startIndex + 1)
   }
 
   func location(of node: Node) -> GodwitError.Location {
-    location(node.mark.map { ($0.line, $0.column) } ?? (1, 1))
+    lines.location(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
   }
 
-  private func location(_ mark: Place) -> GodwitError.Location {
-    Self.location(mark, path: path, lines: lines)
-  }
-
-  private static func location(_ mark: Place, path: String, lines: [ArraySlice<UInt8>]) -> GodwitError.Location {
-    let line = max(mark.line, 1)
-    var column = 1
-    if line <= lines.count {
-      var scalars = 0
-      for byte in lines[line - 1] {
-        if byte & 0xC0 != 0x80 {
-          scalars += 1
-          if scalars >= mark.column { break }
-        }
-        column += 1
-      }
-    }
-    return .init(file: path, line: line, column: column)
-  }
-
-  /// YAML 1.1 breaks lines at LF, CR, CRLF, NEL, LS and PS.
-  private static func lines(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
-    var lines: [ArraySlice<UInt8>] = []
-    var start = 0
-    var index = 0
-    while index < bytes.count {
-      let rest = bytes[index...].prefix(3)
-      let width: Int
-      switch rest.first {
-      case 0x0A: width = 1
-      case 0x0D: width = rest.starts(with: [0x0D, 0x0A]) ? 2 : 1
-      case 0xC2: width = rest.starts(with: [0xC2, 0x85]) ? 2 : 0
-      case 0xE2: width = rest.starts(with: [0xE2, 0x80]) && [0xA8, 0xA9].contains(rest.last ?? 0) ? 3 : 0
-      default: width = 0
-      }
-      if width > 0 {
-        lines.append(bytes[start..<index])
-        index += width
-        start = index
-      } else {
-        index += 1
-      }
-    }
-    lines.append(bytes[start...])
-    return lines
+  /// The tree of a text; nil when there is none. A measured one is refused when it is too deep or, with
+  /// its aliases followed, too large.
+  private static func compose(_ text: String, isMeasured: Bool, what: String, lines: YAMLLines) throws -> Node? {
+    let parser = try Parser(yaml: text, encoding: .utf8)
+    guard let root = try parser.singleRoot() else { return nil }
+    guard isMeasured else { return root }
+    var limits = YAMLLimits()
+    let extent = withExtendedLifetime(parser) { limits.extent(of: root) }
+    guard extent.depth > YAMLLimits.depthMax || extent.values > YAMLLimits.valuesMax else { return root }
+    let found = extent.depth > YAMLLimits.depthMax ? "deeper nesting" : "more values"
+    throw GodwitError(
+      .configuration,
+      "cannot read \(what): expected at most \(YAMLLimits.depthMax) levels and \(YAMLLimits.valuesMax) values, found \(found)",
+      location: lines.location(line: 1, column: 1), remedy: "write fewer and shallower lists, maps and aliases")
   }
 
   private static func complaint(
-    _ error: YamlError, path: String, what: String, lines: [ArraySlice<UInt8>]
+    _ error: YamlError, what: String, lines: YAMLLines
   ) -> GodwitError {
-    var mark: Place = (1, 1)
+    var mark = (line: 1, column: 1)
     var text: String
     var remedy = "correct the YAML there"
     switch error {
     case .scanner(let context, let problem, let at, _), .parser(let context, let problem, let at, _),
       .composer(let context, let problem, let at, _):
       mark = (at.line, at.column)
+      // What is not closed is found at the end of the text; where it opens is where to look.
+      if let context, lines.isEnd(line: at.line) || problem.contains("expected ':'") {
+        mark = (context.mark.line, context.mark.column)
+      }
       text = [context?.text, problem].compactMap(\.self).joined(separator: ", ")
       if problem.contains("another document") {
         text = "expected one document, found another"
@@ -149,23 +156,20 @@ struct YAMLFile {
       text = problem
     case .duplicatedKeysInMapping(let duplicates, let context):
       mark = (context.mark.line, context.mark.column)
-      text = "the key '\(duplicates.first ?? "")' stands there twice"
+      text = "the key '\(YAMLLimits.armed(duplicates.first ?? ""))' stands there twice"
       remedy = "remove one of the two"
     default:
       text = "the text is not well-formed"
     }
-    if mark.line >= 1, mark.line <= lines.count {
-      let line = lines[mark.line - 1]
-      let lead = line.prefix { (byte: UInt8) in [0x20, 0x09, 0x2D].contains(byte) }
-      if lead.contains(0x09) {
-        text = "expected spaces, found a tab"
-        remedy = "indent with spaces"
-        let tab = (lead.firstIndex(of: 0x09) ?? line.startIndex) - line.startIndex
-        mark = (mark.line, tab + 1)
-      }
+    let line = lines[mark.line]
+    let lead = line.prefix { (byte: UInt8) in [0x20, 0x09, 0x2D].contains(byte) }
+    if let tab = lead.firstIndex(of: 0x09) {
+      text = "expected spaces, found a tab"
+      remedy = "indent with spaces"
+      mark.column = tab - line.startIndex + 1
     }
     return GodwitError(
-      .configuration, "cannot read \(what): \(text)", location: location(mark, path: path, lines: lines),
+      .configuration, "cannot read \(what): \(text)", location: lines.location(line: mark.line, column: mark.column),
       remedy: remedy)
   }
 

@@ -12,7 +12,12 @@ struct YAMLReader {
   }
 
   func wrong(_ key: String, expected: String, _ node: Node) -> GodwitError {
-    error(
+    guard !key.isEmpty else {
+      return error(
+        "expected \(expected), found \(Self.kind(of: node))", at: file.location(of: node),
+        remedy: "write `key: value` lines")
+    }
+    return error(
       "expected \(expected) for '\(key)', found \(Self.kind(of: node))", at: file.location(of: node),
       remedy: "write \(expected) after '\(key):'")
   }
@@ -30,6 +35,8 @@ struct YAMLReader {
     let line = String(text.prefix { !$0.isNewline }.prefix(60))
     return line == text ? text : line + "…"
   }
+
+  private static func place(_ key: String) -> String { key.isEmpty ? "" : " in '\(key)'" }
 
   static func isNull(_ scalar: Node.Scalar) -> Bool {
     scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(scalar.string)
@@ -50,15 +57,17 @@ struct YAMLReader {
     for (keyNode, value) in mapping {
       guard case .scalar(let scalar) = keyNode else {
         throw error(
-          "expected a name as key in '\(key)', found \(Self.kind(of: keyNode))", at: file.location(of: keyNode),
+          "expected a name as key\(Self.place(key)), found \(Self.kind(of: keyNode))", at: file.location(of: keyNode),
           remedy: "write a plain name before the colon")
       }
       let location = file.textLocation(of: keyNode)
       guard !scalar.string.isEmpty else {
-        throw error("expected a name as key in '\(key)', found none", at: location, remedy: "write a name before the colon")
+        throw error(
+          "expected a name as key\(Self.place(key)), found none", at: location, remedy: "write a name before the colon")
       }
       guard scalar.string != "<<" || scalar.style != .plain else {
-        throw error("merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
+        throw error(
+          "merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
       }
       guard seen.insert(scalar.string).inserted else {
         throw error("the key '\(scalar.string)' stands there twice", at: location, remedy: "remove one of the two")
@@ -69,13 +78,15 @@ struct YAMLReader {
   }
 
   /// The entries of a map whose keys are all known.
-  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String: Entry] {
+  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String:
+    Entry]
+  {
     var result: [String: Entry] = [:]
     for entry in try entries(node, key: key, expected: expected) {
       guard known.contains(entry.key) else {
-        let place = key.isEmpty ? "" : " in '\(key)'"
         throw error(
-          "unknown key '\(entry.key)'\(place)\(Spelling.suggestion(for: entry.key, among: known))", at: entry.location,
+          "unknown key '\(entry.key)'\(Self.place(key))\(Spelling.suggestion(for: entry.key, among: known))",
+          at: entry.location,
           remedy: "use one of: \(known.joined(separator: ", "))")
       }
       result[entry.key] = entry
@@ -130,9 +141,12 @@ struct YAMLReader {
   }
 
   func integer(_ node: Node, key: String, in range: ClosedRange<Int>) throws -> Int {
-    let expected = "a number from \(range.lowerBound) to \(range.upperBound)"
+    let expected =
+      range.upperBound == .max
+      ? "a whole number of at least \(range.lowerBound)"
+      : "a whole number from \(range.lowerBound) to \(range.upperBound)"
     guard case .scalar(let scalar) = node, scalar.style == .plain,
-      let number = Int(scalar.string.replacing("_", with: "")), range.contains(number)
+      let number = Int(scalar.string), range.contains(number)
     else { throw wrong(key, expected: expected, node) }
     return number
   }

@@ -7,6 +7,8 @@ public struct MappingModel: Sendable, Hashable {
   public var entityMappings: [EntityMapping]
   /// The file it came from, for messages.
   public var file: String?
+  /// Where the values of the file's own keys stand, such as `source-model`.
+  public var locations: [String: GodwitError.Location] = [:]
 
   public init(
     sourceModelName: String? = nil, destinationModelName: String? = nil,
@@ -44,6 +46,8 @@ public struct EntityMapping: Sendable, Hashable {
   public var relationshipMappings: [RelationshipMapping]
   public var userInfo: [String: String]
   public var location: GodwitError.Location?
+  /// Where the values of the mapping's keys stand, such as `source`.
+  public var locations: [String: GodwitError.Location] = [:]
 
   public init(
     name: String, kind: Kind = .transform, source: String?, destination: String?

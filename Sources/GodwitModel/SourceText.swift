@@ -24,6 +24,9 @@ public struct ExpressionError: Error, Sendable, Hashable {
 }
 
 extension GodwitError {
+  /// The most characters shown of a token, and on either side of it.
+  private static var excerptMax: Int { 100 }
+
   /// The complaint as a configuration error (78) with file, line, column and a caret under the token.
   public init(_ error: ExpressionError, in source: SourceText, what: String) {
     let bytes = Array(source.text.utf8)
@@ -31,10 +34,15 @@ extension GodwitError {
     let end = min(max(error.range.upperBound, start), bytes.count)
     let lineStart = bytes[..<start].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
     let lineEnd = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
-    let line = String(decoding: bytes[lineStart..<lineEnd], as: UTF8.self)
-    let lead = String(decoding: bytes[lineStart..<start], as: UTF8.self).count
-    let width = max(1, String(decoding: bytes[start..<min(end, lineEnd)], as: UTF8.self).count)
-    let caret = String(repeating: " ", count: lead) + String(repeating: "^", count: width)
+    // Of a very long line only what is near the token helps.
+    let before = String(decoding: bytes[lineStart..<start], as: UTF8.self)
+    let token = String(decoding: bytes[start..<max(start, min(end, lineEnd))], as: UTF8.self)
+    let after = String(decoding: bytes[max(start, min(end, lineEnd))..<max(start, lineEnd)], as: UTF8.self)
+    let head = before.count > Self.excerptMax ? "…" + before.suffix(Self.excerptMax) : before
+    let shown = token.count > Self.excerptMax ? token.prefix(Self.excerptMax) + "…" : token
+    let tail = after.count > Self.excerptMax ? after.prefix(Self.excerptMax) + "…" : after
+    let line = head + shown + tail
+    let caret = String(repeating: " ", count: head.count) + String(repeating: "^", count: max(1, shown.count))
     var location = source.location
     if let base = location {
       let lines = bytes[..<start].count { $0 == 0x0A }

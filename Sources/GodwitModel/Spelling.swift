@@ -19,8 +19,7 @@ public enum Spelling {
   }
 
   /// ` (did you mean 'x'?)`, or an empty string when nothing is near.
-  public static func suggestion(for name: String, among candidates: some Sequence<String>) -> String
-  {
+  public static func suggestion(for name: String, among candidates: some Sequence<String>) -> String {
     nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
   }
 

@@ -32,6 +32,7 @@ extension StoreConnection {
       } else {
         try attach(StoreFiles.uri(path: files.path, query: "mode=ro&immutable=1"))
       }
+      sourcePath = files.givenPath
       let kib = max(64, cache.bytes / 1024)
       try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(kib)")
     } catch var error as GodwitError {
@@ -53,7 +54,10 @@ extension StoreConnection {
   }
 
   /// Detaches the source.
-  public func detachSource() throws { try execute("DETACH \(Self.sourceSchema)") }
+  public func detachSource() throws {
+    try execute("DETACH \(Self.sourceSchema)")
+    sourcePath = nil
+  }
 
   private func attach(_ uri: String) throws {
     try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])
@@ -91,7 +95,7 @@ extension StoreConnection {
 
   /// Checks that the database has the tables of a Core Data store.
   ///
-  /// - Throws: `.dataWrong` naming the table that is missing.
+  /// - Throws: `.dataWrong` naming the table, or the column of `Z_PRIMARYKEY`, that is missing.
   public func checkCoreDataTables(schema: String = StoreConnection.sourceSchema, path: String) throws {
     for table in ["Z_METADATA", "Z_PRIMARYKEY"] {
       let count = try integer(
@@ -102,6 +106,16 @@ extension StoreConnection {
           .dataWrong,
           "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'")
       }
+    }
+    var columns: Set<String> = []
+    try query("PRAGMA \(StoreSchema.identifier(schema)).table_info(Z_PRIMARYKEY)") { row in
+      if let name = row.string(1) { columns.insert(name) }
+      return true
+    }
+    for column in ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"] where !columns.contains(column) {
+      throw GodwitError(
+        .dataWrong, "cannot read store '\(path)': column '\(column)' of table 'Z_PRIMARYKEY' is missing",
+        remedy: "restore the store from a backup")
     }
   }
 

@@ -13,6 +13,8 @@ public final class StoreConnection: @unchecked Sendable {
   private let handle: OpaquePointer
   /// What messages call the main database.
   public let path: String
+  /// What messages call the attached source; nil without one.
+  var sourcePath: String?
 
   /// The name under which the source store is attached.
   public static let sourceSchema = "source"
@@ -136,9 +138,19 @@ public final class StoreConnection: @unchecked Sendable {
   // MARK: Errors
 
   func lastError(_ code: Int32, sql: String?) -> GodwitError {
-    Self.translate(
-      code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)), path: path,
-      sql: sql)
+    let code = sqlite3_extended_errcode(handle)
+    var message = String(cString: sqlite3_errmsg(handle))
+    // ATTACH would tell the URI, which the user never wrote.
+    if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
+    var error = Self.translate(code: code, message: message, path: path, sql: sql)
+    // SQLite does not say which of the attached files is damaged.
+    if let sourcePath, [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) {
+      let isMainEmpty =
+        sqlite3_table_column_metadata(handle, "main", "Z_METADATA", nil, nil, nil, nil, nil, nil) != SQLITE_OK
+      let files = isMainEmpty ? "'\(sourcePath)'" : "'\(path)' with the source '\(sourcePath)'"
+      error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
+    }
+    return error
   }
 
   /// SQLite's result code as an error of ours:

@@ -33,7 +33,7 @@ public struct StoreFiles: Sendable, Hashable {
     try check()
   }
 
-  private static func failure(_ code: Int32, reading path: String) -> GodwitError {
+  fileprivate static func failure(_ code: Int32, reading path: String) -> GodwitError {
     let reason = String(cString: strerror(code))
     switch code {
     case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG:
@@ -218,9 +218,7 @@ private struct FileReader: ~Copyable {
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   private static func failure(_ code: Int32, _ name: String) -> GodwitError {
-    GodwitError(
-      code == EACCES || code == EPERM ? .permission : code == ENOENT ? .missingInput : .inputOutput,
-      "cannot read '\(name)': \(String(cString: strerror(code)))")
+    StoreFiles.failure(code, reading: name)
   }
 
   /// The first bytes; fewer when the file is shorter.

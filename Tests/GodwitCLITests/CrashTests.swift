@@ -32,7 +32,8 @@ private final class CrashJob {
     let source = try Self.model("People", Self.sourceEntities)
     try write("People.xcdatamodeld/People.xcdatamodel/contents", source.xcodeContents)
     try write(
-      "People.xcdatamodeld/People 2.xcdatamodel/contents", try Self.model("People 2", Self.destinationEntities).xcodeContents)
+      "People.xcdatamodeld/People 2.xcdatamodel/contents",
+      try Self.model("People 2", Self.destinationEntities).xcodeContents)
     if let other {
       try FileManager.default.copyItem(atPath: other.folder.file("people.sqlite"), toPath: folder.file("people.sqlite"))
       return
@@ -47,7 +48,9 @@ private final class CrashJob {
       if key % 4 == 0 { links["spouse"] = [key - 1] }
       try store.insert(
         "Person", key: key,
-        attributes: ["name": .init("person \(key)"), "company": .init("company \(key % 7)"), "age": .integer(key % 90)],
+        attributes: [
+          "name": .init("person \(key)"), "company": .init("company \(key % 7)"), "age": .integer(key % 90),
+        ],
         relationships: links)
     }
     try store.finish()
@@ -67,7 +70,9 @@ private final class CrashJob {
     pairs.map { AttributeDescription(name: $0.0, type: $0.1) }
   }
 
-  private static func link(_ name: String, _ entity: String, _ inverse: String, many: Bool = false, ordered: Bool = false)
+  private static func link(
+    _ name: String, _ entity: String, _ inverse: String, many: Bool = false, ordered: Bool = false
+  )
     -> RelationshipDescription
   {
     var link = RelationshipDescription(name: name, destinationEntityName: entity, inverseName: inverse, isToMany: many)
@@ -97,7 +102,8 @@ private final class CrashJob {
       name: "Company", attributes: attributes([("name", .string)]),
       relationships: [link("staff", "Person", "company", many: true)]),
     EntityDescription(
-      name: "Person", attributes: attributes([("name", .string), ("age", .integer16)]).map {
+      name: "Person",
+      attributes: attributes([("name", .string), ("age", .integer16)]).map {
         var required = $0
         required.isOptional = false
         return required
@@ -177,7 +183,8 @@ private final class CrashJob {
   }
 
   @Test func `a run killed at random moments again and again ends in the same store`() throws {
-    let seed = ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
+    let seed =
+      ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
     var state = seed
     func random() -> Double {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -214,6 +221,32 @@ private final class CrashJob {
     #expect(process.terminationStatus == SIGTERM)
     #expect(FileManager.default.fileExists(atPath: job.destination + ".godwit/store.sqlite"))
     #expect(try job.finish() == expected)
+  }
+
+  @Test func `of two runs at once one works and the other exits 75 at once`() throws {
+    let job = try CrashJob(people: 3000, rows: 50)
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
+    process.arguments = ["run", job.manifest, "--progress", "json"]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    // The first line comes before the folder is made: wait for one that a chunk made.
+    var text = ""
+    while !text.contains("progress"), process.isRunning {
+      text += String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
+    }
+    kill(process.processIdentifier, SIGSTOP)
+    let second = try BuiltCommand.run("run", job.manifest, "--progress", "none")
+    let status = try BuiltCommand.run("status", job.manifest)
+    kill(process.processIdentifier, SIGCONT)
+    _ = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    #expect(second.status == 75)
+    #expect(second.diagnostics.contains("another process works on"))
+    #expect(status.status == 0 || status.status == 75, "\(status.diagnostics)")
+    #expect(process.terminationStatus == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: job.folder.file("out")) == ["people.sqlite"])
   }
 
   @Test func `memory stays under the budget and 32 MiB at any size`() throws {

@@ -117,6 +117,18 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.mergeModels.map(\.raw) == ["M", "N"])
   }
 
+  @Test(arguments: ["&c !!str Cloud", "!!str &c Cloud"])
+  func `an anchor may stand beside a tag`(value: String) throws {
+    let job = try manifest(Array((required + "configuration: \(value)\njob: *c\n").utf8))
+    #expect(job.configuration == "Cloud" && job.job == "Cloud")
+  }
+
+  @Test func `an alias may be a key beside any other`() throws {
+    let text = required + "configuration: &n A\nchunks: {by: {*n : p, xn: q, \"*m\": r}}\n"
+    let job = try manifest(Array(text.utf8))
+    #expect(job.chunks.by.mapValues { $0.map(\.text) } == ["A": ["p"], "xn": ["q"], "*m": ["r"]])
+  }
+
   @Test func `a plain number is a budget in bytes`() throws {
     #expect(try manifest(Array((required + "memory: 33554432\n").utf8)).memory == .mebibytes(32))
   }

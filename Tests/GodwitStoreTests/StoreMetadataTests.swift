@@ -74,7 +74,8 @@ import Testing
             "INSERT INTO Z_METADATA VALUES (1, 'X', ?1)",
             [
               .blob(
-                PropertyListValue.dictionary(["NSStoreModelVersionHashes": .dictionary(["A": .integer(1)])]).binaryPropertyList
+                PropertyListValue.dictionary(["NSStoreModelVersionHashes": .dictionary(["A": .integer(1)])])
+                  .binaryPropertyList
               )
             ]
           ),

@@ -20,7 +20,8 @@ private func fixture(ordered: Bool, to destination: [EntityDescription]) throws 
     }
     for key in Int64(1)...7 {
       let tags = (0..<(key % 4)).map { (key * 3 + $0 * 2) % 5 + 1 }
-      try store.insert("Post", key: key * 100, attributes: ["title": .init("post \(key)")], relationships: ["tags": tags])
+      try store.insert(
+        "Post", key: key * 100, attributes: ["title": .init("post \(key)")], relationships: ["tags": tags])
     }
   }
   return fixture
@@ -55,10 +56,16 @@ private func links(_ fixture: MigrationFixture, of schema: StoreSchema, in path:
       try .make("Post", "Post", kind: .copy), try .make("Tag", "Tag", kind: .copy),
     ]
     try fixture.run()
-    guard case .join(let join, let post, let tag, let order?) = StoreSchema(model: fixture.destination).storage(of: "tags", in: "Post")
-    else { Issue.record("no order column"); return }
+    guard
+      case .join(let join, let post, let tag, let order?) = StoreSchema(model: fixture.destination).storage(
+        of: "tags", in: "Post")
+    else {
+      Issue.record("no order column")
+      return
+    }
     // Post 7 has the tags (21, 23, 25) % 5 + 1 in this order.
-    let rows = try fixture.rows("SELECT \(tag), \(order) FROM source.\(join.name) WHERE \(post) = 700 ORDER BY \(order)")
+    let rows = try fixture.rows(
+      "SELECT \(tag), \(order) FROM source.\(join.name) WHERE \(post) = 700 ORDER BY \(order)")
     #expect(rows == ["2|2048", "4|3072", "1|4096"])
   }
 
@@ -70,9 +77,15 @@ private func links(_ fixture: MigrationFixture, of schema: StoreSchema, in path:
       try .make("Post", "Post", relationships: ["tags": .sourceRelationship("tags")]),
     ]
     try fixture.run()
-    guard case .join(let join, let post, let tag, let order?) = StoreSchema(model: fixture.destination).storage(of: "tags", in: "Post")
-    else { Issue.record("no order column"); return }
-    let rows = try fixture.rows("SELECT \(tag), \(order) FROM source.\(join.name) WHERE \(post) = 700 ORDER BY \(order)")
+    guard
+      case .join(let join, let post, let tag, let order?) = StoreSchema(model: fixture.destination).storage(
+        of: "tags", in: "Post")
+    else {
+      Issue.record("no order column")
+      return
+    }
+    let rows = try fixture.rows(
+      "SELECT \(tag), \(order) FROM source.\(join.name) WHERE \(post) = 700 ORDER BY \(order)")
     #expect(rows == ["4|2048", "1|3072", "2|4096"])
   }
 

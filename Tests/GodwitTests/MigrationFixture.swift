@@ -24,6 +24,12 @@ final class MigrationFixture {
     self.destination = try ManagedObjectModel(name: "2", entities: destination)
   }
 
+  init(_ source: ManagedObjectModel, to destination: ManagedObjectModel) throws {
+    folder = try TemporaryFolder()
+    self.source = source
+    self.destination = destination
+  }
+
   /// Makes the source store.
   func build(_ body: (StoreBuilder) throws -> Void) throws {
     let builder = try StoreBuilder(path: sourcePath, model: source)

@@ -58,8 +58,12 @@ private let everyLink = [
     let fixture = try peopleFixture()
     // Addresses come later and claim only the people of the first mapping: those of the second lose theirs.
     fixture.mappings = [
-      try .make("Person", "Person", name: "Young", filter: "age < 50", relationships: ["address": .sourceRelationship("address")]),
-      try .make("Person", "Person", name: "Old", filter: "age >= 50", relationships: ["address": .sourceRelationship("address")]),
+      try .make(
+        "Person", "Person", name: "Young", filter: "age < 50",
+        relationships: ["address": .sourceRelationship("address")]),
+      try .make(
+        "Person", "Person", name: "Old", filter: "age >= 50", relationships: ["address": .sourceRelationship("address")]
+      ),
       try .make("Address", "Address", relationships: ["people": .mapping("Young", keyPath: ["people"])]),
     ]
     let summary = try fixture.run()
@@ -74,8 +78,12 @@ private let everyLink = [
     let fixture = try peopleFixture()
     fixture.mappings = [
       try .make("Address", "Address", relationships: ["people": .mapping("Young", keyPath: ["people"])]),
-      try .make("Person", "Person", name: "Young", filter: "age < 50", relationships: ["address": .sourceRelationship("address")]),
-      try .make("Person", "Person", name: "Old", filter: "age >= 50", relationships: ["address": .sourceRelationship("address")]),
+      try .make(
+        "Person", "Person", name: "Young", filter: "age < 50",
+        relationships: ["address": .sourceRelationship("address")]),
+      try .make(
+        "Person", "Person", name: "Old", filter: "age >= 50", relationships: ["address": .sourceRelationship("address")]
+      ),
     ]
     let summary = try fixture.run()
     #expect(try fixture.rows("SELECT Z_PK, ZADDRESS FROM source.ZPERSON ORDER BY Z_PK") == everyLink)

@@ -8,34 +8,41 @@ import Testing
 
 private let source: [EntityDescription] = [
   .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]),
-  .make("Person", ["name": .string, "company": .string, "age": .integer16], [
-    .toOne("address", "Address", inverse: "people"), .toMany("friends", "Person", inverse: "friendOf"),
-    .toMany("friendOf", "Person", inverse: "friends"), .toOne("spouse", "Person", inverse: "spouseOf"),
-    .toOne("spouseOf", "Person", inverse: "spouse"),
-  ]),
+  .make(
+    "Person", ["name": .string, "company": .string, "age": .integer16],
+    [
+      .toOne("address", "Address", inverse: "people"), .toMany("friends", "Person", inverse: "friendOf"),
+      .toMany("friendOf", "Person", inverse: "friends"), .toOne("spouse", "Person", inverse: "spouseOf"),
+      .toOne("spouseOf", "Person", inverse: "spouse"),
+    ]),
 ]
 
 private let destination: [EntityDescription] = [
   .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address", ordered: true)]),
   .make("Company", ["name": .string], [.toMany("staff", "Person", inverse: "company")]),
-  .make("Person", ["name": .string, "age": .integer16], [
-    .toOne("address", "Address", inverse: "people"), .toOne("company", "Company", inverse: "staff"),
-    .toMany("friends", "Person", inverse: "friendOf"), .toMany("friendOf", "Person", inverse: "friends"),
-    .toOne("spouse", "Person", inverse: "spouseOf"), .toOne("spouseOf", "Person", inverse: "spouse"),
-  ]),
+  .make(
+    "Person", ["name": .string, "age": .integer16],
+    [
+      .toOne("address", "Address", inverse: "people"), .toOne("company", "Company", inverse: "staff"),
+      .toMany("friends", "Person", inverse: "friendOf"), .toMany("friendOf", "Person", inverse: "friends"),
+      .toOne("spouse", "Person", inverse: "spouseOf"), .toOne("spouseOf", "Person", inverse: "spouse"),
+    ]),
 ]
 
 /// A job that uses every stage: associations, all kinds of links, order, indexes, validation.
 private func fixture() throws -> MigrationFixture {
   let fixture = try MigrationFixture(source, to: destination)
   try fixture.build { store in
-    for key in Int64(1)...5 { try store.insert("Address", key: key, attributes: ["street": .init("s\(key)")], relationships: [:]) }
+    for key in Int64(1)...5 {
+      try store.insert("Address", key: key, attributes: ["street": .init("s\(key)")], relationships: [:])
+    }
     for key in Int64(1)...20 {
       var links: [String: [Int64]] = ["address": [key % 5 + 1]]
       if key > 1 { links["friends"] = [key / 2, key - 1] }
       if key % 4 == 0 { links["spouse"] = [key - 1] }
       try store.insert(
-        "Person", key: key, attributes: ["name": .init("p\(key)"), "company": .init("c\(key % 3)"), "age": .integer(key)],
+        "Person", key: key,
+        attributes: ["name": .init("p\(key)"), "company": .init("c\(key % 3)"), "age": .integer(key)],
         relationships: links)
     }
   }
@@ -55,7 +62,9 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
   for row in try connection.rows("SELECT name, sql FROM source.sqlite_master ORDER BY name") {
     lines.append(row.map(\.plain).joined(separator: " "))
     let name = row[0].plain
-    guard try connection.integer("SELECT COUNT(*) FROM source.sqlite_master WHERE type = 'table' AND name = ?1", [row[0]]) == 1
+    guard
+      try connection.integer("SELECT COUNT(*) FROM source.sqlite_master WHERE type = 'table' AND name = ?1", [row[0]])
+        == 1
     else { continue }
     lines += try connection.rows("SELECT * FROM source.\(quoted(name)) ORDER BY 1, 2").map {
       $0.map(\.plain).joined(separator: "|")
@@ -135,7 +144,8 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
   @Test func `a source that was only touched or moved resumes`() throws {
     let fixture = try fixture()
     #expect(try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped)
-    try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -1000)], ofItemAtPath: fixture.sourcePath)
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -1000)], ofItemAtPath: fixture.sourcePath)
     #expect(try fixture.run().outcome == .finished)
   }
 

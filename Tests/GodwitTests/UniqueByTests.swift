@@ -9,7 +9,9 @@ private let source: [EntityDescription] = [
 ]
 
 private let destination: [EntityDescription] = [
-  .make("Company", ["name": .string, "business": .string, "rank": .integer32], [.toMany("staff", "Worker", inverse: "company")]),
+  .make(
+    "Company", ["name": .string, "business": .string, "rank": .integer32],
+    [.toMany("staff", "Worker", inverse: "company")]),
   .make("Worker", ["name": .string], [.toOne("company", "Company", inverse: "staff")]),
 ]
 
@@ -20,12 +22,15 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
       try store.insert(
         "Adult", key: Int64(index + 1),
         attributes: [
-          "name": .init("adult \(index + 1)"), "company": company.map { .init($0) } ?? .null, "rank": .integer(Int64(index)),
+          "name": .init("adult \(index + 1)"), "company": company.map { .init($0) } ?? .null,
+          "rank": .integer(Int64(index)),
         ], relationships: [:])
     }
   }
   fixture.mappings = [
-    try .make("Adult", "Worker", attributes: ["name": "$source.name"], relationships: ["company": .mapping("AdultToCompany", keyPath: [])]),
+    try .make(
+      "Adult", "Worker", attributes: ["name": "$source.name"],
+      relationships: ["company": .mapping("AdultToCompany", keyPath: [])]),
     try .make(
       "Adult", "Company", uniqueBy: ["name"],
       attributes: [
@@ -65,7 +70,9 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     ]
     try fixture.run()
     #expect(
-      try fixture.rows("SELECT Z_PK, ZRANK FROM source.ZCOMPANY ORDER BY Z_PK") == ["1|0", "2|1", "3|2", "5|4", "8|7", "9|8"])
+      try fixture.rows("SELECT Z_PK, ZRANK FROM source.ZCOMPANY ORDER BY Z_PK") == [
+        "1|0", "2|1", "3|2", "5|4", "8|7", "9|8",
+      ])
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZWORKER WHERE ZCOMPANY IS NOT NULL") == ["9"])
   }
 
@@ -75,7 +82,8 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     fixture.chunkPredicates = ["AdultToWorker": predicates]
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(error.code == .configuration)
-    #expect(error.message.contains(predicates.count == 1 ? "no predicate takes 5 of its 9" : "more than one predicate takes"))
+    #expect(
+      error.message.contains(predicates.count == 1 ? "no predicate takes 5 of its 9" : "more than one predicate takes"))
   }
 
   @Test func `to-many links of the one object are the union`() throws {
@@ -92,11 +100,16 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     }
     fixture.mappings = [
       try .make("Shelf", "Shelf"),
-      try .make("Book", "Book", uniqueBy: ["isbn"], attributes: ["isbn": "$source.isbn"], relationships: ["shelves": .sourceRelationship("shelves")]),
+      try .make(
+        "Book", "Book", uniqueBy: ["isbn"], attributes: ["isbn": "$source.isbn"],
+        relationships: ["shelves": .sourceRelationship("shelves")]),
     ]
     try fixture.run()
-    guard case .join(let join, let book, let shelf, _) = StoreSchema(model: fixture.destination).storage(of: "shelves", in: "Book")
+    guard
+      case .join(let join, let book, let shelf, _) = StoreSchema(model: fixture.destination).storage(
+        of: "shelves", in: "Book")
     else { return }
-    #expect(try fixture.rows("SELECT \(book), \(shelf) FROM source.\(join.name) ORDER BY 1, 2") == ["1|1", "1|3", "2|2"])
+    #expect(
+      try fixture.rows("SELECT \(book), \(shelf) FROM source.\(join.name) ORDER BY 1, 2") == ["1|1", "1|3", "2|2"])
   }
 }

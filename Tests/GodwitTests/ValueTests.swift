@@ -54,7 +54,8 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
 
   @Test func `numbers out of range are refused with their object`() throws {
     let error = try failure {
-      try migrate(["n": (.integer32, .integer(40_000))], to: [.init(name: "n", type: .integer16)], mapped: ["n": "$source.n"])
+      try migrate(
+        ["n": (.integer32, .integer(40_000))], to: [.init(name: "n", type: .integer16)], mapped: ["n": "$source.n"])
     }
     #expect(error.code == .dataWrong)
     #expect(error.message.contains("'n' for Item p1: expected an integer of 16 bits"))
@@ -66,13 +67,15 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
       try migrate(["n": (.double, .double(2.5))], to: [.init(name: "n", type: .integer32)], mapped: ["n": "$source.n"])
     }
     #expect(error.code == .dataWrong)
-    let fixture = try migrate(["n": (.double, .double(2))], to: [.init(name: "n", type: .integer32)], mapped: ["n": "$source.n"])
+    let fixture = try migrate(
+      ["n": (.double, .double(2))], to: [.init(name: "n", type: .integer32)], mapped: ["n": "$source.n"])
     #expect(try fixture.rows("SELECT ZN, typeof(ZN) FROM source.ZITEM") == ["2|integer"])
   }
 
   @Test func `integer overflow is noticed`() throws {
     let error = try failure {
-      try migrate(["n": (.integer64, .integer(.max))], to: [.init(name: "n", type: .integer64)], mapped: ["n": "$source.n + 1"])
+      try migrate(
+        ["n": (.integer64, .integer(.max))], to: [.init(name: "n", type: .integer64)], mapped: ["n": "$source.n + 1"])
     }
     #expect(error.code == .dataWrong)
   }
@@ -111,7 +114,8 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     let uuid = UUID()
     let values: [String: (AttributeType, AttributeValue)] = [
       "a": (.integer16, .integer(-7)), "b": (.integer64, .integer(.min)), "c": (.decimal, .decimal(10.25)),
-      "d": (.double, .double(1e300)), "e": (.boolean, .boolean(true)), "f": (.date, .date(-1.5)), "g": (.date, .date(86_400)),
+      "d": (.double, .double(1e300)), "e": (.boolean, .boolean(true)), "f": (.date, .date(-1.5)),
+      "g": (.date, .date(86_400)),
       "h": (.binary, .data([0, 255])), "i": (.uuid, .uuid(uuid)), "j": (.uri, .uri("https://example.org/ä")),
       "k": (.transformable, .data([1])), "l": (.string, .init("")), "m": (.float, .double(0.1)),
     ]
@@ -179,10 +183,13 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
       return [.make("Box", [:], [cards]), .make("Card", [:], [.toOne("box", "Box", inverse: "cards")])]
     }
     func run(cards: Int, optional: Bool, low: Int, high: Int) throws -> String? {
-      let fixture = try MigrationFixture(entities(optional: true, low: 0, high: 0), to: entities(optional: optional, low: low, high: high))
+      let fixture = try MigrationFixture(
+        entities(optional: true, low: 0, high: 0), to: entities(optional: optional, low: low, high: high))
       try fixture.build { store in
         try store.insert("Box", key: 1, attributes: [:], relationships: [:])
-        for key in 0..<cards { try store.insert("Card", key: Int64(key + 1), attributes: [:], relationships: ["box": [1]]) }
+        for key in 0..<cards {
+          try store.insert("Card", key: Int64(key + 1), attributes: [:], relationships: ["box": [1]])
+        }
       }
       fixture.mappings = [try .make("Box", "Box", kind: .copy), try .make("Card", "Card", kind: .copy)]
       do { try fixture.run() } catch let error as GodwitError { return error.message }
@@ -203,7 +210,8 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
       let fixture = try MigrationFixture([.make("Item", ["v": .string])], to: [entity])
       try fixture.build { store in
         for (index, value) in values.enumerated() {
-          try store.insert("Item", key: Int64(index + 1), attributes: ["v": value.map { .init($0) } ?? .null], relationships: [:])
+          try store.insert(
+            "Item", key: Int64(index + 1), attributes: ["v": value.map { .init($0) } ?? .null], relationships: [:])
         }
       }
       fixture.mappings = [try .make("Item", "Item", kind: .copy)]

@@ -6,7 +6,7 @@ import GodwitStore
 /// Time and memory of one migration beside the same work as hand-written SQL.
 ///
 ///     MigrationBenchmark make FILE ROWS      a source store of people at addresses
-///     MigrationBenchmark migrate FILE        through Godwit, to FILE.out
+///     MigrationBenchmark migrate FILE [MIB]  through Godwit, to FILE.out, with a budget (64 MiB)
 ///     MigrationBenchmark sql FILE            hand-written SQL: the floor
 ///
 /// Each runs in a process of its own, so that peak memory is its own.
@@ -14,14 +14,14 @@ import GodwitStore
   static func main() throws {
     let arguments = CommandLine.arguments.dropFirst()
     guard arguments.count >= 2, let verb = arguments.first else {
-      print("usage: MigrationBenchmark make FILE ROWS | migrate FILE | sql FILE")
+      print("usage: MigrationBenchmark make FILE ROWS | migrate FILE [MIB] | sql FILE")
       exit(64)
     }
     let file = arguments[arguments.startIndex + 1]
     let start = Date()
     switch verb {
     case "make": try make(file, rows: arguments.last.flatMap { Int64($0) } ?? 1_000_000)
-    case "migrate": try migrate(file)
+    case "migrate": try migrate(file, memory: arguments.dropFirst(2).first.flatMap { Int64($0) } ?? 64)
     case "sql": try floor(file)
     default: exit(64)
     }
@@ -46,7 +46,8 @@ import GodwitStore
         EntityDescription(
           name: "Address", attributes: [attribute("street", .string)],
           relationships: [
-            RelationshipDescription(name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
+            RelationshipDescription(
+              name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
           ]),
         EntityDescription(
           name: "Person",
@@ -69,7 +70,8 @@ import GodwitStore
         EntityDescription(
           name: "Address", attributes: [attribute("street", .string)],
           relationships: [
-            RelationshipDescription(name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
+            RelationshipDescription(
+              name: "people", destinationEntityName: "Person", inverseName: "address", isToMany: true)
           ]),
         EntityDescription(
           name: "Person", isAbstract: true,
@@ -90,16 +92,18 @@ import GodwitStore
     try connection.execute("PRAGMA synchronous = OFF")
     try connection.transaction {
       try connection.execute(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(max(1, rows / 4))) INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT i, 1, 1, 'street ' || i FROM n")
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(max(1, rows / 4))) INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT i, 1, 1, 'street ' || i FROM n"
+      )
       try connection.execute(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows)) INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZAGE, ZADDRESS, ZBORN, ZFAHRENHEIT, ZNAME) SELECT i * 2, 2, 1, i % 90, (i * 7919) % \(max(1, rows / 4)) + 1, i * 1000, i % 110 + 0.5, 'person number ' || i FROM n")
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows)) INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZAGE, ZADDRESS, ZBORN, ZFAHRENHEIT, ZNAME) SELECT i * 2, 2, 1, i % 90, (i * 7919) % \(max(1, rows / 4)) + 1, i * 1000, i % 110 + 0.5, 'person number ' || i FROM n"
+      )
     }
     try EmptyStore.createIndexes(of: schema, on: connection)
     try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
     try connection.close()
   }
 
-  static func migrate(_ file: String) throws {
+  static func migrate(_ file: String, memory: Int64) throws {
     func expression(_ text: String) throws -> ParsedExpression {
       ParsedExpression(try Expression(parsing: text), source: SourceText(text))
     }
@@ -126,7 +130,7 @@ import GodwitStore
           entityMappings: [
             address, try person("Adult", filter: "age >= 18"), try person("Child", filter: "age < 18"),
           ])
-      ])
+      ], memory: .mebibytes(memory))
     try? FileManager.default.removeItem(atPath: file + ".out")
     var stage = ""
     let start = Date()
@@ -143,12 +147,14 @@ import GodwitStore
     let schema = StoreSchema(model: try destination())
     try? FileManager.default.removeItem(atPath: file + ".sql")
     let connection = try EmptyStore.create(
-      at: file + ".sql", schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()), cache: .mebibytes(16))
+      at: file + ".sql", schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()),
+      cache: .mebibytes(16))
     try connection.execute("PRAGMA synchronous = NORMAL")
     try connection.attachSource(try StoreFiles(path: file), cache: .mebibytes(8))
     try connection.transaction {
       try connection.execute(
-        "INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT Z_PK, 1, 1, ZSTREET FROM source.ZADDRESS ORDER BY Z_PK")
+        "INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET) SELECT Z_PK, 1, 1, ZSTREET FROM source.ZADDRESS ORDER BY Z_PK"
+      )
       for (entity, filter) in [(3, "ZAGE >= 18"), (4, "ZAGE < 18")] {
         try connection.execute(
           """

@@ -1,0 +1,111 @@
+import Foundation
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import GodwitManifest
+
+/// The model without its places.
+func placeless(_ model: MappingModel) -> MappingModel {
+  var model = model
+  model.file = nil
+  model.locations = [:]
+  model.entityMappings = model.entityMappings.map { mapping in
+    var mapping = mapping
+    mapping.location = nil
+    mapping.locations = [:]
+    mapping.filter?.source.location = nil
+    mapping.attributeMappings = mapping.attributeMappings.map { attribute in
+      var attribute = attribute
+      attribute.location = nil
+      attribute.value.source.location = nil
+      return attribute
+    }
+    mapping.relationshipMappings = mapping.relationshipMappings.map { relationship in
+      var relationship = relationship
+      relationship.location = nil
+      relationship.valueLocation = nil
+      if case .expression(var expression) = relationship.value {
+        expression.source.location = nil
+        relationship.value = .expression(expression)
+      }
+      return relationship
+    }
+    return mapping
+  }
+  return model
+}
+
+@Suite struct `Mapping files` {
+  @Test func `every key is read`() throws {
+    let model = try mappingModel(Array(Samples.mappings[1].utf8))
+    #expect(model.sourceModelName == "Peoplizer 3" && model.destinationModelName == "Peoplizer 4")
+    #expect(model.entityMappings.map(\.name) == ["AddressToAddress", "PersonToAdult", "Müller"])
+    #expect(model.entityMappings.map(\.kind) == [.copy, .transform, .remove])
+    #expect(model.entityMappings[2].uniqueBy == ["a", "b"])
+    let person = try #require(model["PersonToAdult"])
+    #expect(person.filter?.source == SourceText("age >= 18", location: at(12, 13)))
+    #expect(person.policyName == "FlagByPrefix" && person.uniqueBy == ["name"])
+    #expect(person.location == at(9, 5))
+    let values = Dictionary(uniqueKeysWithValues: person.attributeMappings.map { ($0.name, $0.value.source) })
+    #expect(values["age"] == SourceText("18", location: at(17, 12)))
+    #expect(values["country"] == SourceText("\"unknown\"", location: at(19, 17)))
+    #expect(values["nothing"]?.text == "nil")
+    #expect(person.attributeMappings.map(\.name).prefix(3) == ["name", "age", "celsius"])
+    let links = Dictionary(uniqueKeysWithValues: person.relationshipMappings.map { ($0.name, $0.value) })
+    #expect(links["address"] == .mapping("AddressToAddress", keyPath: ["address", "@distinctUnionOfSets", "country"]))
+    #expect(links["embedded"] == .mapping("AddressToAddress", keyPath: []))
+    #expect(links["same"] == .mapping("AddressToAddress", keyPath: []))
+    #expect(links["owner"] == .sourceRelationship("owner"))
+    guard case .expression = links["friend"] else { throw Unexpected() }
+    #expect(person.userInfo["colour"] == "it's: red # not" && person.userInfo["number"] == "7")
+    #expect(person.userInfo["odd"] == "line\nbreak \u{2028} é \t")
+  }
+
+  @Test func `a text in a block begins at its first line`() throws {
+    let model = try mappingModel(Array(Samples.mappings[1].utf8))
+    let text = try #require(model["PersonToAdult"]?.attributeMappings.first { $0.name == "text" })
+    #expect(text.value.source.location == at(22, 9))
+    #expect(text.location == at(21, 7))
+  }
+
+  @Test(arguments: Samples.mappings) func `what is printed reads as the same model`(text: String) throws {
+    let model = try mappingModel(Array(text.utf8))
+    let again = try mappingModel(Array(model.yaml.utf8))
+    #expect(placeless(again) == placeless(model))
+    #expect(again.yaml == model.yaml)
+  }
+
+  @Test(arguments: [
+    "plain", "", " lead", "trail ", "it's", "a: b", "a #b", "#", "- x", "null", "~", "true", "1", "line\nbreak",
+    "\u{7}",
+    "\u{2028}", "é", "a\u{FEFF}b", "{a}", "[a]", "a,b", "*x", "&x", "!x", "%x", "@x", "`x", "? x", "\"q\"", "a\\b",
+    "日本",
+    "end:", "\u{1F426}", "...", "---", "<<",
+  ])
+  func `any text survives printing`(text: String) throws {
+    var mapping = EntityMapping(name: "M", source: nil, destination: nil)
+    mapping.userInfo = ["key": text]
+    let printed = MappingModel(entityMappings: [mapping]).yaml
+    #expect(try mappingModel(Array(printed.utf8)).entityMappings.first?.userInfo == ["key": text], "\(printed)")
+    guard text.contains(where: { !$0.isWhitespace }) else { return }
+    mapping.userInfo = [text: "value"]
+    mapping.name = text
+    mapping.uniqueBy = [text]
+    let other = try mappingModel(Array(MappingModel(entityMappings: [mapping]).yaml.utf8))
+    #expect(other.entityMappings.first?.userInfo == [text: "value"])
+    #expect(other.entityMappings.first?.name == text && other.entityMappings.first?.uniqueBy == [text])
+  }
+
+  @Test func `expressions made in code are printed as they read`() throws {
+    var mapping = EntityMapping(name: "M", source: "A", destination: "B")
+    let value = try Expression(parsing: "$source.age + 1")
+    mapping.attributeMappings = [AttributeMapping(name: "age", value: ParsedExpression(value, source: SourceText("")))]
+    let model = try mappingModel(Array(MappingModel(entityMappings: [mapping]).yaml.utf8))
+    #expect(model.entityMappings.first?.attributeMappings.first?.value.expression == value)
+  }
+
+  private func at(_ line: Int, _ column: Int) -> GodwitError.Location {
+    .init(file: "people.mapping.yaml", line: line, column: column)
+  }
+}

@@ -1,0 +1,85 @@
+/// Files in good order that use every key.
+enum Samples {
+  static let jobs = [
+    required,
+    """
+    godwit: 1
+    job: peoplizer-3-to-4
+    source: stores/people.sqlite
+    destination: out/people.sqlite
+    in-place: false
+    models: &m [Peoplizer.xcdatamodeld, "Old.mom#Version 1"]
+    destination-model: Peoplizer 4
+    mappings: V3toV4.mapping.yaml
+    assume-source-model: Peoplizer 1
+    chunks:
+      rows: 50000
+      by:
+        PersonToAdult: ["name BEGINSWITH 'A'", "NOT name BEGINSWITH 'A' OR name == nil"]
+        Other: age > 3
+    memory: 64 MiB
+    on-invalid: {quarantine: {max-rows: 100, max-percent: 0.1}}
+    append: true
+    merge-models: *m
+    configuration: Cloud
+    destination-type: xml
+    history: keep
+    cloudkit: drop
+    version-order: [Peoplizer 3, Peoplizer 4]
+    mapping-search: [maps, more]
+    unregistered-policies: default
+    stages:
+      - step: Peoplizer 4
+        before: check
+        after: tidy
+
+    """,
+    "godwit: 1\nsource: a\nin-place: true\nkeep-old: false\nmodels: M\nmappings: inferred\nmemory: 33554432\n",
+  ]
+
+  static let mappings = [
+    "godwit-mapping: 1\nentity-mappings: []\n",
+    """
+    godwit-mapping: 1
+    source-model: Peoplizer 3
+    destination-model: Peoplizer 4
+    entity-mappings:
+      - name: AddressToAddress
+        type: copy
+        source: Address
+        destination: Address
+      - name: PersonToAdult
+        source: Person
+        destination: Adult
+        filter: age >= 18
+        policy: FlagByPrefix
+        unique-by: name
+        attributes:
+          name: $source.name
+          age: 18
+          celsius: ($source.temperature - 32.0) / 1.8
+          country: '"unknown"'
+          nothing: ~
+          text: |
+
+            TERNARY($source.age > 3,
+              "a", "b")
+          quoted: "\\"tab\\\\t\\""
+        relationships:
+          address: { mapping: AddressToAddress, key-path: $source.address.@distinctUnionOfSets.country }
+          embedded: { mapping: AddressToAddress }
+          same: { mapping: AddressToAddress, key-path: $source }
+          owner: { source-relationship: owner }
+          friend: FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", "PersonToAdult", $source.friend)
+        user-info:
+          colour: 'it''s: red # not'
+          number: 7
+          odd: "line\\nbreak \\u2028 é \\t"
+      - name: Müller
+        type: remove
+        source: Müller
+        unique-by: [a, b]
+
+    """,
+  ]
+}

@@ -1,0 +1,75 @@
+import Foundation
+import GodwitModel
+import Testing
+import Yams
+
+@testable import GodwitManifest
+
+@Suite struct `Published schemas` {
+  @Test func `the job schema knows the keys the reader knows, no more and no less`() throws {
+    let schema = try JSONSchema(named: "job.schema.json")
+    let places: [String: [String]] = [
+      "": [], "chunks": ["chunks"], "on-invalid": ["on-invalid"], "quarantine": ["on-invalid", "quarantine"],
+      "stages": ["stages", "[]"],
+    ]
+    #expect(Set(places.keys) == Set(JobManifest.keys.keys))
+    for (map, path) in places { #expect(schema.keys(path) == Set(JobManifest.keys(in: map)), "\(map)") }
+  }
+
+  @Test func `the mapping schema knows the keys the reader knows, no more and no less`() throws {
+    let schema = try JSONSchema(named: "mapping.schema.json")
+    let places: [String: [String]] = [
+      "": [], "entity-mappings": ["entity-mappings", "[]"],
+      "relationships": ["entity-mappings", "[]", "relationships", "*"],
+    ]
+    #expect(Set(places.keys) == Set(MappingReader.keys.keys))
+    for (map, path) in places { #expect(schema.keys(path) == Set(MappingReader.keys[map] ?? []), "\(map)") }
+  }
+
+  @Test(arguments: ["job.schema.json", "mapping.schema.json"])
+  func `every key is described`(name: String) throws {
+    #expect(try JSONSchema(named: name).undescribed() == [])
+  }
+
+  @Test func `what the reader takes conforms`() throws {
+    let job = try JSONSchema(named: "job.schema.json")
+    for text in Samples.jobs {
+      _ = try manifest(Array(text.utf8))
+      #expect(job.findings(try #require(try compose(yaml: text))) == [])
+    }
+    let mapping = try JSONSchema(named: "mapping.schema.json")
+    for text in Samples.mappings {
+      _ = try mappingModel(Array(text.utf8))
+      #expect(mapping.findings(try #require(try compose(yaml: text))) == [])
+    }
+  }
+
+  @Test(arguments: [
+    "colour: red", "memory: lots", "memory: 1024", "append: 1", "chunks: {rows: 0}", "chunks: {rows: 10000001}",
+    "chunks: {by: {A: []}}", "on-invalid: ignore", "on-invalid: {quarantine: {}}", "history: lose", "models2: x",
+    "in-place: true", "keep-old: true", "job: a/b", "stages: [{before: a}]", "destination-type: binary",
+    "on-invalid: {quarantine: {max-percent: 101}}", "configuration: ''", "version-order: one",
+  ])
+  func `what the schema refuses the reader refuses`(line: String) throws {
+    let text = required + line + "\n"
+    let job = try JSONSchema(named: "job.schema.json")
+    #expect(job.findings(try #require(try compose(yaml: text))) != [])
+    #expect(try complaint(of: text)?.code == .configuration)
+  }
+
+  @Test func `every file under jobs conforms`() throws {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../jobs").standardizedFileURL
+    let names = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
+    for name in names where name.hasSuffix(".yaml") || name.hasSuffix(".yml") {
+      let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+      let node = try #require(try compose(yaml: text), "\(name) is empty")
+      if node.mapping?["godwit"] != nil {
+        #expect(try JSONSchema(named: "job.schema.json").findings(node) == [], "\(name)")
+        _ = try manifest(Array(text.utf8), path: folder.appending(path: name).path)
+      } else if node.mapping?["godwit-mapping"] != nil {
+        #expect(try JSONSchema(named: "mapping.schema.json").findings(node) == [], "\(name)")
+        _ = try mappingModel(Array(text.utf8), path: folder.appending(path: name).path)
+      }
+    }
+  }
+}
