@@ -20,6 +20,21 @@ extension ManagedObjectModel {
     return computed.hashes[entityName]
   }
 
+  /// The version hash that an entity would have if it, its ancestors and its parent's hash were as given.
+  ///
+  /// For asking what would have to differ in the model for a hash found in a store.
+  ///
+  /// - Parameters:
+  ///   - line: the entity first, then its ancestors in order.
+  ///   - parent: the hash of the second entity of the line; nil for a root.
+  /// - Returns: nil for an empty line.
+  public func versionHash(ofLine line: [EntityDescription], parent: VersionHash?) -> VersionHash? {
+    guard let entity = line.first else { return nil }
+    var digests: [String: VersionHash] = [:]
+    for ancestor in line.reversed() { addDigests(of: ancestor, to: &digests) }
+    return hash(of: entity, parent: parent, digests: digests)
+  }
+
   /// `NSStoreModelVersionHashesDigest`: base64 of the SHA-512 of each entity's name and hash.
   public var versionHashesDigest: String {
     var sum = SHA512()
@@ -64,23 +79,33 @@ extension ManagedObjectModel {
         digests = inherited
         continue
       }
-      for attribute in entity.attributes {
-        digests[attribute.name] =
-          attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
-      }
-      for relationship in entity.relationships {
-        digests[relationship.name] =
-          relationship.isTransient
-          ? nil
-          : VersionHash(relationship, isOwnInverse: isOwnInverse(relationship, declaredBy: entity.name))
-      }
-      let hash = VersionHash(
-        entityName: entity.name, isAbstract: entity.isAbstract, parent: parent, digests: digests,
-        versionHashModifier: entity.versionHashModifier, uniquenessConstraints: entity.uniquenessConstraints)
+      addDigests(of: entity, to: &digests)
+      let hash = self.hash(of: entity, parent: parent, digests: digests)
       computed.hashes[entity.name] = hash
       computed.digests[entity.name] = digests
       parent = hash
     }
+  }
+
+  /// Adds what an entity declares to what it inherits; a transient override takes the inherited one away.
+  private func addDigests(of entity: EntityDescription, to digests: inout [String: VersionHash]) {
+    for attribute in entity.attributes {
+      digests[attribute.name] = attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
+    }
+    for relationship in entity.relationships {
+      digests[relationship.name] =
+        relationship.isTransient
+        ? nil
+        : VersionHash(relationship, isOwnInverse: isOwnInverse(relationship, declaredBy: entity.name))
+    }
+  }
+
+  private func hash(
+    of entity: EntityDescription, parent: VersionHash?, digests: [String: VersionHash]
+  ) -> VersionHash {
+    VersionHash(
+      entityName: entity.name, isAbstract: entity.isAbstract, parent: parent, digests: digests,
+      versionHashModifier: entity.versionHashModifier, uniquenessConstraints: entity.uniquenessConstraints)
   }
 
   /// Whether the relationship, declared by that entity, is its own inverse.
