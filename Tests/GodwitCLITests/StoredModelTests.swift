@@ -16,7 +16,8 @@ private func archive(attributes: [String]) -> [UInt8] {
 }
 
 /// A folder with a store of `Note`, a model `Notes 2` with `Memo`, and a job from one to the other.
-private func writeJob(in folder: TemporaryFolder, cached: [UInt8]?, listed: [ManagedObjectModel] = []) throws -> String {
+private func writeJob(in folder: TemporaryFolder, cached: [UInt8]?, listed: [ManagedObjectModel] = []) throws -> String
+{
   let source = try ManagedObjectModel(compiled: archive(attributes: ["title"]), name: "Notes")
   let store = try EmptyStore.create(
     at: folder.file("notes.sqlite"), schema: StoreSchema(model: source), metadata: StoreMetadata(model: source))

@@ -77,7 +77,8 @@ struct CorpusCompiledModelTests {
     for index in entities.indices {
       entities[index].attributes.sort { Text($0.name) < Text($1.name) }
       entities[index].relationships.sort { Text($0.name) < Text($1.name) }
-      for place in entities[index].attributes.indices where entities[index].attributes[place].customClassName == "Color" {
+      for place in entities[index].attributes.indices where entities[index].attributes[place].customClassName == "Color"
+      {
         entities[index].attributes[place].customClassName = nil
       }
     }

@@ -140,7 +140,8 @@ struct `Damaged archives` {
     let place = a.reserve()
     let entity = a.entity("E", [], ["NSSuperentity": place], at: place)
     #expect(
-      failure { _ = try ManagedObjectModel(compiled: a.model([entity]), name: "M") }?.message.contains("inherits from itself")
+      failure { _ = try ManagedObjectModel(compiled: a.model([entity]), name: "M") }?.message.contains(
+        "inherits from itself")
         == true)
   }
 
@@ -149,7 +150,8 @@ struct `Damaged archives` {
       var a = ArchiveFixture()
       let predicate = a.reserve()
       let parts = a.array(isDoubled ? [predicate, predicate] : [predicate])
-      _ = a.object("NSCompoundPredicate", ["NSCompoundPredicateType": .integer(1), "NSSubpredicates": parts], at: predicate)
+      _ = a.object(
+        "NSCompoundPredicate", ["NSCompoundPredicateType": .integer(1), "NSSubpredicates": parts], at: predicate)
       let list = a.array([predicate])
       let attribute = a.attribute("a", .string, ["NSValidationPredicates": list])
       let entity = a.entity("E", [attribute])
@@ -177,7 +179,10 @@ struct `Damaged archives` {
     let attributes = (0..<1500).map { a.attribute("a\($0)", .string) }
     let properties = a.dictionary(attributes)
     let entities = (0..<200).map { number in
-      ("E\(number)", a.object("NSEntityDescription", ["NSEntityName": a.string("E\(number)"), "NSProperties": properties]))
+      (
+        "E\(number)",
+        a.object("NSEntityDescription", ["NSEntityName": a.string("E\(number)"), "NSProperties": properties])
+      )
     }
     #expect(
       failure { _ = try ManagedObjectModel(compiled: a.model(entities), name: "M") }?.message.contains("100000 in all")
@@ -192,7 +197,8 @@ struct `Damaged archives` {
       entities.append(a.entity("E\(number)", [], parent))
     }
     #expect(
-      failure { _ = try ManagedObjectModel(compiled: a.model(entities), name: "M") }?.message.contains("100 steps") == true)
+      failure { _ = try ManagedObjectModel(compiled: a.model(entities), name: "M") }?.message.contains("100 steps")
+        == true)
   }
 
   @Test func `a property list nested without end is refused`() throws {
