@@ -24,10 +24,11 @@ struct JobLoader {
     let versions = try ModelVersions(manifest.models)
     logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
     let metadata = try StoreMetadata(readingStoreAt: manifest.source.resolved)
-    let (source, origin) = try sourceModel(among: versions, metadata: metadata)
+    let mappings = try mappings()
+    let (source, origin) = try sourceModel(
+      among: versions, metadata: metadata, nameWanted: mappings.lazy.compactMap(\.sourceModelName).first)
     let target = try destinationModel(among: versions)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
-    let mappings = try mappings()
     return MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
       destinationModel: target, mappingModels: mappings, chunkRows: manifest.chunks.rows,
@@ -37,7 +38,8 @@ struct JobLoader {
 
   // MARK: Models
 
-  private func sourceModel(among versions: ModelVersions, metadata: StoreMetadata) throws
+  /// - Parameter nameWanted: what the mappings call the source model; one that carries no name gets it.
+  private func sourceModel(among versions: ModelVersions, metadata: StoreMetadata, nameWanted: String?) throws
     -> (ManagedObjectModel, origin: String?)
   {
     let path = manifest.source.resolved
@@ -60,7 +62,7 @@ struct JobLoader {
       return (try versions.model(fitting: metadata, path: path), nil)
     } catch let error as GodwitError where error.code == .noPath {
       // The last resort, and an old one: what the application ships with wins where it fits.
-      switch try StoredModel(inStoreAt: path, metadata: metadata) {
+      switch try StoredModel(inStoreAt: path, metadata: metadata, name: nameWanted) {
       case .fits(let cached):
         logger.debug("source model taken from the store", metadata: ["omissions": "\(cached.omissions.count)"])
         return (cached.model, "from the store's own cache")

@@ -7,17 +7,17 @@ extension CompiledModelReader {
     of object: KeyedArchive.Object, into attribute: inout AttributeDescription, at place: String
   ) throws {
     for found in try objects("NSValidationPredicates", of: object) {
-      let where_ = "key 'NSValidationPredicates' at \(place)"
+      let origin = "key 'NSValidationPredicates' at \(place)"
       do {
         let predicate = try predicate(found)
         for condition in Self.conditions(of: predicate) {
           guard try readLimit(condition, into: &attribute) else {
-            try omit("the condition of class '\(found.className)' in \(where_) is no limit that Xcode writes")
+            try omit("the condition of class '\(found.className)' in \(origin) is no limit that Xcode writes")
             continue
           }
         }
       } catch let error as UnknownExpression {
-        try omit("\(error.text) in \(where_)")
+        try omit("\(error.text) in \(origin)")
       }
     }
   }
@@ -28,7 +28,8 @@ extension CompiledModelReader {
   }
 
   /// False for a condition of another shape.
-  private func readLimit(_ predicate: GodwitModel.Predicate, into attribute: inout AttributeDescription) throws -> Bool {
+  private func readLimit(_ predicate: GodwitModel.Predicate, into attribute: inout AttributeDescription) throws -> Bool
+  {
     guard case .comparison(let comparison) = predicate.node, comparison.modifier == .direct, comparison.options.isEmpty,
       case .constant(let limit) = comparison.right.node
     else { return false }

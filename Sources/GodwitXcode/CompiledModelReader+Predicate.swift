@@ -37,7 +37,7 @@ extension CompiledModelReader {
       }
       throw Self.unknown("value of key 'NSCompoundPredicateType'", object)
     case "NSComparisonPredicate": return Predicate(.comparison(try comparison(object, depth: depth)))
-    default: throw Self.unknown("class", object)
+    default: throw UnknownExpression(text: "unknown class '\(object.className)'")
     }
   }
 
@@ -74,9 +74,10 @@ extension CompiledModelReader {
     case "NSConstantValueExpression": return Expression(.constant(try constant(object)))
     case "NSKeyPathExpression": return try keyPath(object, depth: depth)
     case "NSAggregateExpression":
-      return Expression(.aggregate(try objects("NSCollection", of: object).map { try expression($0, depth: depth + 1) }))
+      return Expression(
+        .aggregate(try objects("NSCollection", of: object).map { try expression($0, depth: depth + 1) }))
     case "NSFunctionExpression": return try function(object, depth: depth)
-    default: throw Self.unknown("class", object)
+    default: throw UnknownExpression(text: "unknown class '\(object.className)'")
     }
   }
 

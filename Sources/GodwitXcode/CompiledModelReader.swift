@@ -298,7 +298,8 @@ struct CompiledModelReader {
       while let name = next {
         line.append(name)
         guard line.count <= Self.inheritanceMaximum else {
-          throw problem("entity '\(entity.name)' inherits from itself, or over more than \(Self.inheritanceMaximum) steps")
+          throw problem(
+            "entity '\(entity.name)' inherits from itself, or over more than \(Self.inheritanceMaximum) steps")
         }
         next = parents[name] ?? nil
       }

@@ -25,7 +25,8 @@ public struct ModelBundle: Sendable, Hashable {
     guard let kind = XcodeFileKind.identify(path) else {
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
       throw GodwitError(
-        .missingInput, "cannot read model '\(path)': expected a .xcdatamodel, .xcdatamodeld, .mom or .momd, found another name",
+        .missingInput,
+        "cannot read model '\(path)': expected a .xcdatamodel, .xcdatamodeld, .mom or .momd, found another name",
         remedy: "give the folder that Xcode saved the model in, or what it compiled of it")
     }
     switch kind {

@@ -67,7 +67,9 @@ enum PropertyListFile {
         }
         key = nil
       } else {
-        guard child.name == "key" else { throw problem("expected a <key>, found <\(child.name)>", at: child, file: file) }
+        guard child.name == "key" else {
+          throw problem("expected a <key>, found <\(child.name)>", at: child, file: file)
+        }
         key = child
       }
     }

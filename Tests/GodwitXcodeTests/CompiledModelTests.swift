@@ -30,14 +30,16 @@ private func people() -> [UInt8] {
   _ = a.object(
     "NSRelationshipDescription",
     [
-      "NSPropertyName": a.string("dogs"), "NSDestinationEntity": dog, "NSInverseRelationship": owner, "NSEntity": person,
+      "NSPropertyName": a.string("dogs"), "NSDestinationEntity": dog, "NSInverseRelationship": owner,
+      "NSEntity": person,
       "NSMaxCount": .integer(0), "NSMinCount": .integer(0), "NSDeleteRule": .integer(2), "NSIsOrdered": .boolean(true),
       "NSIsOptional": .boolean(true), "NSRenamingIdentifier": a.string("pets"),
     ], at: dogs)
   _ = a.object(
     "NSRelationshipDescription",
     [
-      "NSPropertyName": a.string("owner"), "NSDestinationEntity": person, "NSInverseRelationship": dogs, "NSEntity": dog,
+      "NSPropertyName": a.string("owner"), "NSDestinationEntity": person, "NSInverseRelationship": dogs,
+      "NSEntity": dog,
       "NSMaxCount": .integer(1), "NSMinCount": .integer(1), "NSDeleteRule": .integer(3),
     ], at: owner)
   let name = a.attribute("name", .string, ["NSVersionHashModifier": a.string("2")])
@@ -224,7 +226,8 @@ struct `Compiled models` {
       refusal { $0.attribute("a", .string, ["NSAttributeType": .integer(77)]) }.contains("77 of key 'NSAttributeType'"))
     #expect(refusal { $0.attribute("a", .composite) }.contains("'NSAttributeType' at 'E.a'"))
     #expect(refusal { $0.attribute("a", .string, ["NSIsReadOnly": .boolean(true)]) }.contains("'NSIsReadOnly'"))
-    #expect(refusal { $0.attribute("a", .integer16, ["NSDefaultValue": .integer(70_000)]) }.contains("'NSDefaultValue'"))
+    #expect(
+      refusal { $0.attribute("a", .integer16, ["NSDefaultValue": .integer(70_000)]) }.contains("'NSDefaultValue'"))
     #expect(
       refusal { a in
         let value = a.object("App.Cover", [:])
@@ -234,7 +237,7 @@ struct `Compiled models` {
       refusal { a in
         let list = a.array([a.object("NSBlockPredicate", [:])])
         return a.attribute("a", .string, ["NSValidationPredicates": list])
-      }.contains("unknown class of class 'NSBlockPredicate' in key 'NSValidationPredicates' at 'E.a'"))
+      }.contains("unknown class 'NSBlockPredicate' in key 'NSValidationPredicates' at 'E.a'"))
     #expect(
       refusal { a in
         let list = a.array([a.comparison(a.keyPath("b"), 4, a.constant(.integer(1)))])

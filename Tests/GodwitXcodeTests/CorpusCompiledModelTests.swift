@@ -77,7 +77,8 @@ struct CorpusCompiledModelTests {
     for index in entities.indices {
       entities[index].attributes.sort { Text($0.name) < Text($1.name) }
       entities[index].relationships.sort { Text($0.name) < Text($1.name) }
-      for place in entities[index].attributes.indices where entities[index].attributes[place].customClassName == "Color" {
+      for place in entities[index].attributes.indices where entities[index].attributes[place].customClassName == "Color"
+      {
         entities[index].attributes[place].customClassName = nil
       }
     }
@@ -96,6 +97,11 @@ struct CorpusCompiledModelTests {
 
   /// What no model of Xcode's can say, in stores whose model was built in code.
   static let withOmissions: Set<String> = ["SampleModel2_V1.sqlite", "SampleModel2_V2.sqlite"]
+
+  /// Indexes that the model asks for and the file lacks: there the column itself is unique.
+  static let missingIndexes: [String: Set<String>] = [
+    "knowledgec-10.13.db": ["Z_StructuredMetadata_UNIQUE_metadataHash"]
+  ]
 
   @Test func `the model in every store fits the store, and predicts its tables`() throws {
     var read = 0
@@ -120,8 +126,10 @@ struct CorpusCompiledModelTests {
         """
         SELECT sql FROM source.sqlite_master WHERE type = 'index' AND tbl_name GLOB 'Z*' AND sql NOT NULL ORDER BY sql
         """)
-      let predicted = schema.indexStatements.sorted { Text($0) < Text($1) }.map { [SQLValue.text(Array($0.utf8))] }
-      if actual != predicted { print("IDX", path, Set(actual).symmetricDifference(Set(predicted)).map{"\($0)"}.count, Set(actual).count, Set(predicted).count) }
+      let surplus = Self.missingIndexes[URL(filePath: path).lastPathComponent] ?? []
+      let predicted = schema.indexStatements.filter { statement in !surplus.contains { statement.contains(" \($0) ") } }
+      #expect(predicted.count == schema.indexStatements.count - surplus.count)
+      #expect(actual == predicted.sorted { Text($0) < Text($1) }.map { [.text(Array($0.utf8))] }, "\(path)")
     }
     #expect(read >= 23)
   }

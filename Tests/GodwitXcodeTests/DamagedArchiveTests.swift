@@ -78,21 +78,19 @@ struct `Damaged archives` {
       }
     }
     for position in bytes.indices {
-      for flip in [UInt8(1), 0x80, 0xFF] {
-        var damaged = bytes
-        damaged[position] ^= flip
-        attempt(damaged)
-      }
-      attempt(Array(bytes[..<position]))
+      var damaged = bytes
+      damaged[position] ^= [UInt8(1), 0x80, 0xFF][position % 3]
+      attempt(damaged)
+      if position % 5 == 0 { attempt(Array(bytes[..<position])) }
     }
-    for _ in 0..<3000 {
+    for _ in 0..<2000 {
       var damaged = bytes
       for _ in 0..<(1 + dice.next() % 6) {
         damaged[Int(dice.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: dice.next())
       }
       attempt(damaged)
     }
-    #expect(refused > 3000 && read > 100)
+    #expect(refused > 1000 && read > 100)
   }
 
   @Test func `any field may hold any reference or value`() throws {
@@ -101,7 +99,7 @@ struct `Damaged archives` {
     let fields = try #require(list.dictionary)
     let objects = try #require(fields["$objects"]?.array)
     var refused = 0
-    for _ in 0..<6000 {
+    for _ in 0..<2000 {
       var damaged = objects
       for _ in 0..<(1 + dice.next() % 3) {
         let index = Int(dice.next() % UInt64(objects.count))
@@ -134,7 +132,7 @@ struct `Damaged archives` {
         refused += 1
       }
     }
-    #expect(refused > 1000)
+    #expect(refused > 500)
   }
 
   @Test func `an entity that inherits from itself is refused`() throws {
@@ -142,7 +140,8 @@ struct `Damaged archives` {
     let place = a.reserve()
     let entity = a.entity("E", [], ["NSSuperentity": place], at: place)
     #expect(
-      failure { _ = try ManagedObjectModel(compiled: a.model([entity]), name: "M") }?.message.contains("inherits from itself")
+      failure { _ = try ManagedObjectModel(compiled: a.model([entity]), name: "M") }?.message.contains(
+        "inherits from itself")
         == true)
   }
 
@@ -151,7 +150,8 @@ struct `Damaged archives` {
       var a = ArchiveFixture()
       let predicate = a.reserve()
       let parts = a.array(isDoubled ? [predicate, predicate] : [predicate])
-      _ = a.object("NSCompoundPredicate", ["NSCompoundPredicateType": .integer(1), "NSSubpredicates": parts], at: predicate)
+      _ = a.object(
+        "NSCompoundPredicate", ["NSCompoundPredicateType": .integer(1), "NSSubpredicates": parts], at: predicate)
       let list = a.array([predicate])
       let attribute = a.attribute("a", .string, ["NSValidationPredicates": list])
       let entity = a.entity("E", [attribute])
@@ -179,7 +179,10 @@ struct `Damaged archives` {
     let attributes = (0..<1500).map { a.attribute("a\($0)", .string) }
     let properties = a.dictionary(attributes)
     let entities = (0..<200).map { number in
-      ("E\(number)", a.object("NSEntityDescription", ["NSEntityName": a.string("E\(number)"), "NSProperties": properties]))
+      (
+        "E\(number)",
+        a.object("NSEntityDescription", ["NSEntityName": a.string("E\(number)"), "NSProperties": properties])
+      )
     }
     #expect(
       failure { _ = try ManagedObjectModel(compiled: a.model(entities), name: "M") }?.message.contains("100000 in all")
@@ -194,7 +197,8 @@ struct `Damaged archives` {
       entities.append(a.entity("E\(number)", [], parent))
     }
     #expect(
-      failure { _ = try ManagedObjectModel(compiled: a.model(entities), name: "M") }?.message.contains("100 steps") == true)
+      failure { _ = try ManagedObjectModel(compiled: a.model(entities), name: "M") }?.message.contains("100 steps")
+        == true)
   }
 
   @Test func `a property list nested without end is refused`() throws {
@@ -223,26 +227,14 @@ struct `Damaged archives` {
 }
 
 struct `Models inside stores` {
-  /// A stored block of DEFLATE, which any content can be.
-  private func deflated(_ bytes: [UInt8]) -> [UInt8] {
-    var result: [UInt8] = []
-    for start in stride(from: 0, to: bytes.count, by: 65_535) {
-      let part = bytes[start..<min(start + 65_535, bytes.count)]
-      let size = UInt16(part.count)
-      result += [start + part.count == bytes.count ? 1 : 0]
-      result += [UInt8(size & 0xFF), UInt8(size >> 8), UInt8(~size & 0xFF), UInt8(~size >> 8)] + part
-    }
-    return result
-  }
-
   @Test func `a deflated archive is the archive`() throws {
-    #expect(try Inflation.inflate(deflated(rich()), name: "M") == rich())
+    #expect(try Inflation.inflate(rich().deflated, name: "M") == rich())
     #expect(
-      try ManagedObjectModel(modelCache: deflated(rich()), name: "M") == ManagedObjectModel(compiled: rich(), name: "M"))
+      try ManagedObjectModel(modelCache: rich().deflated, name: "M") == ManagedObjectModel(compiled: rich(), name: "M"))
   }
 
   @Test func `damaged or cut bytes are refused`() throws {
-    let bytes = deflated(rich())
+    let bytes = rich().deflated
     for position in bytes.indices {
       #expect(failure { _ = try Inflation.inflate(Array(bytes[..<position]), name: "M") }?.code == .missingInput)
       var damaged = bytes
@@ -253,7 +245,7 @@ struct `Models inside stores` {
   }
 
   @Test func `what inflates beyond the limit is refused`() throws {
-    let block = deflated([UInt8](repeating: 0, count: 65_535))
+    let block = [UInt8](repeating: 0, count: 65_535).deflated
     var open = block
     open[0] = 0
     let bomb = Array(repeatElement(open, count: 1 + Inflation.outputMaximum / 65_535).joined()) + block
@@ -268,7 +260,7 @@ struct `Models inside stores` {
     let title = a.attribute("title", .string, ["NSValidationPredicates": list])
     let entity = a.entity("E", [cover, title])
     let bytes = a.model([entity])
-    let cached = try CachedModel(modelCache: deflated(bytes), name: "M")
+    let cached = try CachedModel(modelCache: bytes.deflated, name: "M")
     #expect(cached.omissions.count == 2)
     #expect(cached.omissions.first?.contains("'E.cover' (key 'NSDefaultValue')") == true)
     #expect(cached.model.attributes(of: "E").map(\.defaultValue) == [.null, .null])

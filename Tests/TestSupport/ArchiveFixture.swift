@@ -1,18 +1,20 @@
-import GodwitModel
+public import GodwitModel
 
 /// A keyed archive made by hand, object by object.
-struct ArchiveFixture {
-  private(set) var objects: [PropertyListValue] = [.string("$null")]
+public struct ArchiveFixture {
+  public private(set) var objects: [PropertyListValue] = [.string("$null")]
   private var classes: [String: PropertyListValue] = [:]
   private var strings: [String: PropertyListValue] = [:]
-  static let null = PropertyListValue.uid(0)
+  public static let null = PropertyListValue.uid(0)
 
-  mutating func add(_ value: PropertyListValue) -> PropertyListValue {
+  public init() {}
+
+  public mutating func add(_ value: PropertyListValue) -> PropertyListValue {
     objects.append(value)
     return .uid(UInt64(objects.count - 1))
   }
 
-  mutating func string(_ text: String) -> PropertyListValue {
+  public mutating func string(_ text: String) -> PropertyListValue {
     if let known = strings[text] { return known }
     let reference = add(.string(text))
     strings[text] = reference
@@ -20,9 +22,9 @@ struct ArchiveFixture {
   }
 
   /// A place for an object that others refer to before it is filled.
-  mutating func reserve() -> PropertyListValue { add(.string("reserved")) }
+  public mutating func reserve() -> PropertyListValue { add(.string("reserved")) }
 
-  mutating func object(
+  public mutating func object(
     _ className: String, _ fields: [String: PropertyListValue], at place: PropertyListValue? = nil
   ) -> PropertyListValue {
     let classReference =
@@ -35,16 +37,16 @@ struct ArchiveFixture {
     return .uid(index)
   }
 
-  mutating func array(_ members: [PropertyListValue], _ className: String = "NSArray") -> PropertyListValue {
+  public mutating func array(_ members: [PropertyListValue], _ className: String = "NSArray") -> PropertyListValue {
     object(className, ["NS.objects": .array(members)])
   }
 
-  mutating func dictionary(_ entries: [(String, PropertyListValue)]) -> PropertyListValue {
+  public mutating func dictionary(_ entries: [(String, PropertyListValue)]) -> PropertyListValue {
     let keys = entries.map { string($0.0) }
     return object("NSMutableDictionary", ["NS.keys": .array(keys), "NS.objects": .array(entries.map(\.1))])
   }
 
-  mutating func attribute(
+  public mutating func attribute(
     _ name: String, _ type: AttributeType, _ more: [String: PropertyListValue] = [:]
   ) -> (String, PropertyListValue) {
     let fields: [String: PropertyListValue] = [
@@ -54,7 +56,7 @@ struct ArchiveFixture {
     return (name, object("NSAttributeDescription", fields.merging(more) { _, new in new }))
   }
 
-  mutating func entity(
+  public mutating func entity(
     _ name: String, _ properties: [(String, PropertyListValue)], _ more: [String: PropertyListValue] = [:],
     at place: PropertyListValue? = nil
   ) -> (String, PropertyListValue) {
@@ -63,14 +65,15 @@ struct ArchiveFixture {
   }
 
   /// The whole archive, with a model of these entities at its root.
-  mutating func model(
+  public mutating func model(
     _ entities: [(String, PropertyListValue)], _ more: [String: PropertyListValue] = [:]
   ) -> [UInt8] {
     let fields: [String: PropertyListValue] = ["NSEntities": dictionary(entities)]
-    return archive(object("NSManagedObjectModel", fields.merging(more) { _, new in new }))
+    let root = object("NSManagedObjectModel", fields.merging(more) { _, new in new })
+    return archive(root)
   }
 
-  func archive(_ root: PropertyListValue) -> [UInt8] {
+  public func archive(_ root: PropertyListValue) -> [UInt8] {
     PropertyListValue.dictionary([
       "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$objects": .array(objects),
       "$top": .dictionary(["root": root]),
@@ -80,17 +83,17 @@ struct ArchiveFixture {
 
 /// `SELF >= 1`, `length <= 5` and the like, as archives hold them.
 extension ArchiveFixture {
-  mutating func keyPath(_ path: String, of operand: PropertyListValue? = nil) -> PropertyListValue {
+  public mutating func keyPath(_ path: String, of operand: PropertyListValue? = nil) -> PropertyListValue {
     let base = operand ?? object("NSSelfExpression", ["NSExpressionType": .integer(1)])
     let specifier = object("NSKeyPathSpecifierExpression", ["NSKeyPath": string(path)])
     return object("NSKeyPathExpression", ["NSOperand": base, "NSArguments": array([specifier], "NSMutableArray")])
   }
 
-  mutating func constant(_ value: PropertyListValue) -> PropertyListValue {
+  public mutating func constant(_ value: PropertyListValue) -> PropertyListValue {
     object("NSConstantValueExpression", ["NSConstantValue": value])
   }
 
-  mutating func comparison(
+  public mutating func comparison(
     _ left: PropertyListValue, _ type: Int64, _ right: PropertyListValue, options: Int64 = 0
   ) -> PropertyListValue {
     let kind = object(
@@ -101,16 +104,30 @@ extension ArchiveFixture {
       ["NSLeftExpression": left, "NSRightExpression": right, "NSPredicateOperator": kind])
   }
 
-  mutating func compound(_ type: Int64, _ parts: [PropertyListValue]) -> PropertyListValue {
+  public mutating func compound(_ type: Int64, _ parts: [PropertyListValue]) -> PropertyListValue {
     let list = array(parts)
     return object("NSCompoundPredicate", ["NSCompoundPredicateType": .integer(type), "NSSubpredicates": list])
   }
 
-  mutating func function(_ selector: String, _ arguments: [PropertyListValue]) -> PropertyListValue {
+  public mutating func function(_ selector: String, _ arguments: [PropertyListValue]) -> PropertyListValue {
     let operand = object(
       "NSConstantValueExpression", ["NSConstantValueClassName": string("_NSPredicateUtilities")])
     let list = array(arguments)
     return object(
       "NSFunctionExpression", ["NSOperand": operand, "NSSelectorName": string(selector), "NSArguments": list])
+  }
+}
+
+extension [UInt8] {
+  /// The bytes in stored blocks of DEFLATE, which any content can be.
+  public var deflated: [UInt8] {
+    var result: [UInt8] = []
+    for start in stride(from: 0, to: count, by: 65_535) {
+      let part = self[start..<Swift.min(start + 65_535, count)]
+      let size = UInt16(part.count)
+      result += [start + part.count == count ? 1 : 0]
+      result += [UInt8(size & 0xFF), UInt8(size >> 8), UInt8(~size & 0xFF), UInt8(~size >> 8)] + part
+    }
+    return result
   }
 }
