@@ -9,14 +9,14 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public enum Verdict: String, Sendable, Hashable, Encodable {
     /// The hashes are equal: nothing to migrate.
     case compatible
-    /// The store's model is known, and the way from it to the model asked about is described.
+    /// The store's model is known, and the path from it to the model asked about is described.
     case migrationNeeded = "migration-needed"
-    /// No version at hand fits the store, so there is no way to describe.
+    /// No version at hand fits the store, so there is no path to describe.
     case noModelFits = "no-model-fits"
   }
 
   /// How the data gets over the changes.
-  public enum Way: String, Sendable, Hashable, Encodable {
+  public enum MigrationPath: String, Sendable, Hashable, Encodable {
     /// Every change could be inferred.
     case inferable
     /// Whether it could be inferred depends on rows that nobody counted.
@@ -53,7 +53,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   /// What it would take, from the first fitting version; empty when there is none.
   public let changes: [ModelChange]
   /// Nil unless a migration is needed.
-  public let way: Way?
+  public let migrationPath: MigrationPath?
   /// Further facts, each a sentence.
   public let notes: [String]
   /// Rules of version hashes that the model relies on and no published hash confirms.
@@ -97,14 +97,14 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     self.fitting = fitting.map(\.name)
     unconfirmedHashRules = asked.unconfirmedHashRules.map(\.description)
     if isWhole, asked.isCompatible(with: hashes) {
-      (verdict, first, differences, changes, way) = (.compatible, nil, [], [], nil)
+      (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
       self.notes = notes
       return
     }
     differences = Self.differences(hashes, asked, explaining: fitting.isEmpty)
     if let own = fitting.first {
       changes = try ModelChange.changes(from: own, to: asked, countingInStoreAt: path)
-      way = Self.way(changes)
+      migrationPath = Self.migrationPath(changes)
       verdict = .migrationNeeded
       first = Self.first(differences, changes, asked)
       let names = models.map(\.name)
@@ -112,7 +112,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
         notes.append("'\(asked.name)' comes before '\(own.name)': only a mapping that the job names leads back")
       }
     } else {
-      (verdict, changes, way) = (.noModelFits, [], nil)
+      (verdict, changes, migrationPath) = (.noModelFits, [], nil)
       first =
         hashes.isEmpty
         ? "the store carries no version hashes" : differences.first.map { $0.reason ?? $0.description }
@@ -135,14 +135,14 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     unconfirmedHashRules = Array(Set((new.unconfirmedHashRules + old.unconfirmedHashRules).map(\.description))).sorted()
     guard !new.isCompatible(with: hashes) else {
       fitting = old.name == new.name ? [new.name] : [old.name, new.name]
-      (verdict, first, differences, changes, way) = (.compatible, nil, [], [], nil)
+      (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
       return
     }
     fitting = [old.name]
     verdict = .migrationNeeded
     differences = Self.differences(hashes, new, explaining: false)
     changes = ModelChange.changes(from: old, to: new)
-    way = Self.way(changes)
+    migrationPath = Self.migrationPath(changes)
     first = Self.first(differences, changes, new)
   }
 
@@ -178,7 +178,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     return difference.description
   }
 
-  private static func way(_ changes: [ModelChange]) -> Way {
+  private static func migrationPath(_ changes: [ModelChange]) -> MigrationPath {
     if changes.contains(where: { $0.effort == .mapping }) { return .mapping }
     return changes.contains { $0.effort == .dependsOnRows } ? .dependsOnRows : .inferable
   }
@@ -220,7 +220,7 @@ extension Compatibility: CustomStringConvertible {
       if let first { lines.append("  first     \(first)") }
       lines.append("  from '\(fitting.first ?? source)' to '\(model)'")
       lines += changes.map { "    \($0)" }
-      if let text = wayText { lines.append("  way       \(text)") }
+      if let text = pathText { lines.append("  path      \(text)") }
     case .noModelFits:
       lines.append("no version fits: the store's own model is unknown, '\(model)' does not fit '\(source)'")
       if let first { lines.append("  first     \(first)") }
@@ -234,9 +234,9 @@ extension Compatibility: CustomStringConvertible {
     return lines.joined(separator: "\n")
   }
 
-  private var wayText: String? {
+  private var pathText: String? {
     let written = changes.count { $0.effort == .mapping }
-    return switch way {
+    return switch migrationPath {
     case nil: nil
     case .inferable?: "could be inferred; this version runs written mapping files"
     case .dependsOnRows?:

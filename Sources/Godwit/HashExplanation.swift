@@ -11,73 +11,59 @@ struct HashExplanation {
   ///
   /// Tries a few dozen hashes for each property, inherited ones included.
   func reason(forEntity name: String) -> String? {
-    guard let wanted = storeHashes[name] else { return nil }
+    guard let wanted = storeHashes[name], var parts = model.versionHashParts(of: name) else { return nil }
     let line = model.lineage(of: name)
-    // What the store says of the parent, so that its differences do not hide those of the entity.
-    let parent = line.dropFirst().first.flatMap { storeHashes[$0.name] ?? model.versionHash(of: $0.name) }
-    func fits(_ line: [EntityDescription], _ parent: VersionHash?) -> Bool {
-      model.versionHash(ofLine: line, parent: parent) == wanted
+    if let above = line.dropFirst().first {
+      // What the store says of the parent, so that its differences do not hide those of the entity.
+      parts.parent = storeHashes[above.name] ?? parts.parent
+      if parts.hash == wanted { return "entity \(name): it differs by its parent '\(above.name)' alone" }
     }
-    if let above = line.dropFirst().first, fits(line, parent) {
-      return "entity \(name): it differs by its parent '\(above.name)' alone"
+    if let entity = line.first, let says = Self.fact(of: entity, parts, wanted) {
+      return "entity \(name): the store's model says \(says)"
     }
-    for (place, entity) in line.enumerated() {
-      for variant in place == 0 ? Self.variants(of: entity) : [] where fits([variant.entity] + line.dropFirst(), parent)
-      {
-        return "entity \(entity.name): the store's model says \(variant.says)"
+    // An override hides what an ancestor declares.
+    var seen: Set<String> = []
+    for entity in line {
+      for attribute in entity.attributes where seen.insert(attribute.name).inserted {
+        for (says, variant) in Self.variants(of: attribute) {
+          var changed = parts
+          changed.setDigest(model.versionHashDigest(of: variant), ofProperty: attribute.name)
+          if changed.hash == wanted { return "\(entity.name).\(attribute.name): the store's model \(says)" }
+        }
       }
-      for variant in Self.propertyVariants(of: entity) {
-        var changed = line
-        changed[place] = variant.entity
-        if fits(changed, parent) { return "\(entity.name).\(variant.property): the store's model \(variant.says)" }
+      for relationship in entity.relationships where seen.insert(relationship.name).inserted {
+        for (says, variant) in Self.variants(of: relationship) {
+          var changed = parts
+          let digest = model.versionHashDigest(of: variant, declaredBy: entity.name)
+          changed.setDigest(digest, ofProperty: relationship.name)
+          if changed.hash == wanted { return "\(entity.name).\(relationship.name): the store's model \(says)" }
+        }
       }
     }
-    if line.count > 1, fits(line, nil) { return "entity \(name): the store's model says no parent" }
-    return nil
+    parts.parent = nil
+    return parts.hash == wanted ? "entity \(name): the store's model says no parent" : nil
   }
 
   // MARK: One fact at a time
 
-  private static func variants(of entity: EntityDescription) -> [(entity: EntityDescription, says: String)] {
-    var variants: [(entity: EntityDescription, says: String)] = []
-    func add(_ says: String, _ change: (inout EntityDescription) -> Void) {
-      var other = entity
-      change(&other)
-      variants.append((other, says))
+  /// The fact of the entity as a whole that explains the hash.
+  private static func fact(of entity: EntityDescription, _ parts: VersionHashParts, _ wanted: VersionHash) -> String? {
+    func explains(_ change: (inout VersionHashParts) -> Void) -> Bool {
+      var changed = parts
+      change(&changed)
+      return changed.hash == wanted
     }
-    add(entity.isAbstract ? "not abstract" : "abstract") { $0.isAbstract.toggle() }
-    if entity.versionHashModifier != nil { add("no hash modifier") { $0.versionHashModifier = nil } }
-    for (index, constraint) in entity.uniquenessConstraints.enumerated() {
-      add("no uniqueness of (\(constraint.joined(separator: ", ")))") { $0.uniquenessConstraints.remove(at: index) }
+    if explains({ $0.isAbstract.toggle() }) { return entity.isAbstract ? "not abstract" : "abstract" }
+    if explains({ $0.versionHashModifier = nil }) { return "no hash modifier" }
+    for (index, constraint) in entity.uniquenessConstraints.enumerated()
+    where explains({ $0.uniquenessConstraints.remove(at: index) }) {
+      return "no uniqueness of (\(constraint.joined(separator: ", ")))"
     }
-    if entity.uniquenessConstraints.count > 1 { add("no uniqueness at all") { $0.uniquenessConstraints = [] } }
+    if explains({ $0.uniquenessConstraints = [] }) { return "no uniqueness at all" }
     for attribute in entity.attributes where !attribute.isTransient {
-      let constraint = [attribute.name]
-      guard !entity.uniquenessConstraints.contains(constraint) else { continue }
-      add("uniqueness of (\(attribute.name))") { $0.uniquenessConstraints.append(constraint) }
+      if explains({ $0.uniquenessConstraints.append([attribute.name]) }) { return "uniqueness of (\(attribute.name))" }
     }
-    return variants
-  }
-
-  private static func propertyVariants(
-    of entity: EntityDescription
-  ) -> [(entity: EntityDescription, property: String, says: String)] {
-    var variants: [(entity: EntityDescription, property: String, says: String)] = []
-    for (index, attribute) in entity.attributes.enumerated() {
-      for (says, variant) in Self.variants(of: attribute) {
-        var other = entity
-        other.attributes[index] = variant
-        variants.append((other, attribute.name, says))
-      }
-    }
-    for (index, relationship) in entity.relationships.enumerated() {
-      for (says, variant) in Self.variants(of: relationship) {
-        var other = entity
-        other.relationships[index] = variant
-        variants.append((other, relationship.name, says))
-      }
-    }
-    return variants
+    return nil
   }
 
   private static func variants(of attribute: AttributeDescription) -> [(says: String, AttributeDescription)] {

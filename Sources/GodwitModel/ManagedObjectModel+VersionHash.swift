@@ -20,19 +20,26 @@ extension ManagedObjectModel {
     return computed.hashes[entityName]
   }
 
-  /// The version hash that an entity would have if it, its ancestors and its parent's hash were as given.
-  ///
-  /// For asking what would have to differ in the model for a hash found in a store.
-  ///
-  /// - Parameters:
-  ///   - line: the entity first, then its ancestors in order.
-  ///   - parent: the hash of the second entity of the line; nil for a root.
-  /// - Returns: nil for an empty line.
-  public func versionHash(ofLine line: [EntityDescription], parent: VersionHash?) -> VersionHash? {
+  /// What the version hash of an entity is made of; nil when the model lacks it.
+  public func versionHashParts(of entityName: String) -> VersionHashParts? {
+    let line = lineage(of: entityName)
     guard let entity = line.first else { return nil }
     var digests: [String: VersionHash] = [:]
     for ancestor in line.reversed() { addDigests(of: ancestor, to: &digests) }
-    return hash(of: entity, parent: parent, digests: digests)
+    return VersionHashParts(entity, parent: entity.superentityName.flatMap(versionHash(of:)), digests: digests)
+  }
+
+  /// What an attribute of this description adds to an entity's hash; nil for a transient one.
+  public func versionHashDigest(of attribute: AttributeDescription) -> VersionHash? {
+    attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
+  }
+
+  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient one.
+  public func versionHashDigest(
+    of relationship: RelationshipDescription, declaredBy entityName: String
+  ) -> VersionHash? {
+    relationship.isTransient
+      ? nil : VersionHash(relationship, isOwnInverse: isOwnInverse(relationship, declaredBy: entityName))
   }
 
   /// `NSStoreModelVersionHashesDigest`: base64 of the SHA-512 of each entity's name and hash.
@@ -80,7 +87,7 @@ extension ManagedObjectModel {
         continue
       }
       addDigests(of: entity, to: &digests)
-      let hash = self.hash(of: entity, parent: parent, digests: digests)
+      let hash = VersionHashParts(entity, parent: parent, digests: digests).hash
       computed.hashes[entity.name] = hash
       computed.digests[entity.name] = digests
       parent = hash
@@ -89,23 +96,10 @@ extension ManagedObjectModel {
 
   /// Adds what an entity declares to what it inherits; a transient override takes the inherited one away.
   private func addDigests(of entity: EntityDescription, to digests: inout [String: VersionHash]) {
-    for attribute in entity.attributes {
-      digests[attribute.name] = attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
-    }
+    for attribute in entity.attributes { digests[attribute.name] = versionHashDigest(of: attribute) }
     for relationship in entity.relationships {
-      digests[relationship.name] =
-        relationship.isTransient
-        ? nil
-        : VersionHash(relationship, isOwnInverse: isOwnInverse(relationship, declaredBy: entity.name))
+      digests[relationship.name] = versionHashDigest(of: relationship, declaredBy: entity.name)
     }
-  }
-
-  private func hash(
-    of entity: EntityDescription, parent: VersionHash?, digests: [String: VersionHash]
-  ) -> VersionHash {
-    VersionHash(
-      entityName: entity.name, isAbstract: entity.isAbstract, parent: parent, digests: digests,
-      versionHashModifier: entity.versionHashModifier, uniquenessConstraints: entity.uniquenessConstraints)
   }
 
   /// Whether the relationship, declared by that entity, is its own inverse.

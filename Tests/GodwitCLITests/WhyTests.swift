@@ -76,7 +76,7 @@ struct `The verb why` {
           from 'Notes' to 'Notes 3'
             Note.stars: attribute added (Integer 16, optional)
             Note.title: optional to required, no default, 2 rows are null: needs a mapping
-          way       a mapping file for this step: 1 of 2 changes cannot be inferred
+          path      a mapping file for this step: 1 of 2 changes cannot be inferred
 
         """)
     #expect(result.diagnostics.isEmpty)
@@ -93,7 +93,7 @@ struct `The verb why` {
           first     Note.stars: the store's model has no such attribute
           from 'Notes 2' to 'Notes 3'
             Note.stars: attribute added (Integer 16, optional)
-          way       could be inferred; this version runs written mapping files
+          path      could be inferred; this version runs written mapping files
 
         """)
   }
@@ -105,7 +105,7 @@ struct `The verb why` {
     #expect(
       result.output.contains(
         "    Note.title: optional to required, no default: needs a mapping where rows stand against it\n"))
-    #expect(result.output.contains("  way       could be inferred where no row stands against it; "))
+    #expect(result.output.contains("  path      could be inferred where no row stands against it; "))
   }
 
   @Test func `a model is compatible with itself`() throws {
@@ -141,7 +141,7 @@ struct `The verb why` {
     #expect(record["model"] as? String == "Notes 3")
     #expect(record["source"] as? String == notes.store)
     #expect(record["fitting"] as? [String] == ["Notes"])
-    #expect(record["way"] as? String == "mapping")
+    #expect(record["migrationPath"] as? String == "mapping")
     #expect(record["first"] as? String == "Note.stars: the store's model has no such attribute")
     let changes = try #require(record["changes"] as? [[String: Any]])
     #expect(changes.map { $0["effort"] as? String } == ["inferable", "mapping"])

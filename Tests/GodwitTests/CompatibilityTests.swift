@@ -94,11 +94,11 @@ struct NotesModel {
 struct DifferenceCase: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let lines: [String]
-  let way: Compatibility.Way
+  let way: Compatibility.MigrationPath
   let change: @Sendable (inout NotesModel) -> Void
 
   init(
-    _ description: String, _ lines: [String], _ way: Compatibility.Way = .inferable,
+    _ description: String, _ lines: [String], _ way: Compatibility.MigrationPath = .inferable,
     _ change: @escaping @Sendable (inout NotesModel) -> Void
   ) {
     testDescription = description
@@ -340,7 +340,7 @@ struct `Why a model does not fit` {
     let folder = try TemporaryFolder()
     let (found, old, new) = try Self.compare(difference, in: folder)
     #expect(found.changes.map(\.description) == difference.lines)
-    #expect(found.way == difference.way)
+    #expect(found.migrationPath == difference.way)
     #expect(found.verdict == .migrationNeeded)
     #expect(found.fitting == [old.name])
     #expect(old.versionHashes != new.versionHashes)
@@ -358,7 +358,7 @@ struct `Why a model does not fit` {
     #expect(found.changes.count == difference.lines.count)
     #expect(found.changes.allSatisfy { $0.rows == nil })
     // Counting can only settle what was open.
-    #expect(found.way == difference.way || found.way == .dependsOnRows)
+    #expect(found.migrationPath == difference.way || found.migrationPath == .dependsOnRows)
   }
 
   @Test func `limits that got tighter are told, though no hash knows them`() throws {
@@ -381,7 +381,7 @@ struct `Why a model does not fit` {
         "Note.title: minimum none to length 10, 6 rows break it (not part of the hash): needs a mapping",
         "Tag.name: maximum none to length 6, 0 rows break it (not part of the hash)",
       ])
-    #expect(found.way == .mapping)
+    #expect(found.migrationPath == .mapping)
     #expect(found.first == "Bag.width: the store's model says no hash modifier")
   }
 
@@ -416,7 +416,7 @@ struct `Why a model does not fit` {
     notes.relationship("Note", "folder") { $0.deleteRule = .cascade }
     let found = Compatibility(of: old, with: try notes.model("Notes 2"))
     #expect(found.verdict == .compatible)
-    #expect(found.changes.isEmpty && found.first == nil && found.way == nil)
+    #expect(found.changes.isEmpty && found.first == nil && found.migrationPath == nil)
   }
 
   @Test func `the order of entities, properties and models decides nothing`() throws {
@@ -570,7 +570,7 @@ struct `Why no model fits` {
     #expect(found.verdict == .noModelFits)
     #expect(found.first == flip.testDescription)
     #expect(found.differences.map(\.kind) == [.hashesDiffer])
-    #expect(found.fitting.isEmpty && found.changes.isEmpty && found.way == nil)
+    #expect(found.fitting.isEmpty && found.changes.isEmpty && found.migrationPath == nil)
   }
 
   @Test(arguments: FlipCase.all.filter { $0.testDescription.contains("says required") })
@@ -712,8 +712,8 @@ struct `Why real stores do not fit` {
     let last = try example("3", 4)
     #expect(last.first == "Post.hide: the store's model has no such attribute")
     #expect(last.changes.map(\.description) == ["Post.hide: attribute added (Boolean), 7995 rows take the default"])
-    #expect(last.way == .inferable)
-    #expect(try example("1", 4).way == .mapping)
+    #expect(last.migrationPath == .inferable)
+    #expect(try example("1", 4).migrationPath == .mapping)
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
