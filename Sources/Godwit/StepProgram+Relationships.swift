@@ -114,8 +114,8 @@ extension StepProgram {
       let pairs = try self.pairs(assignment, lookup: lookup, association: association)
       return ChunkStatement(
         sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position) \
-          SELECT \(assignment.end.rawValue), \(job.mapping), subject, target, position FROM (\(pairs.sql)) \
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position, inverse_position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), subject, target, position, inverse_position FROM (\(pairs.sql)) \
           WHERE subject IS NOT NULL AND target IS NOT NULL
           """, builder: builder, reasons: pairs.reasons)
     case .markers(let number), .single(let number):
@@ -142,13 +142,14 @@ extension StepProgram {
       }
       return ChunkStatement(
         sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position) \
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, inverse_position) \
           SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(target), \
           \(try singlePosition(source, mapping: mapping)) FROM \(rows)
           """, builder: builder)
     }
   }
 
+  /// The place of an object among those that its to-one leads back to.
   private func singlePosition(
     _ source: ResolvedEntityMapping.RelationshipSource, mapping: ResolvedEntityMapping
   ) throws -> String {
@@ -194,7 +195,8 @@ extension StepProgram {
       let parts = inner.isEmpty ? ("", "") : Self.split(inner)
       from =
         "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
-      (position, inversePosition) = (chain.isToMany ? chain.order : nil, nil)
+      position = chain.isToMany ? chain.order : nil
+      inversePosition = try singlePosition(source, mapping: mapping)
     }
     let sql =
       "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)"
@@ -220,6 +222,9 @@ extension StepProgram {
   /// The statements that resolve a link for a range of keys at its first end: gathered edges that no
   /// later assignment displaced are stored.
   ///
+  /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
+  /// `d`, and `xd` the place of `d` among those of `x`.
+  ///
   /// Assignments run in mapping order, then source key, then property name. Within a mapping
   /// destination keys ascend with source keys, so (mapping, subject, side) orders them.
   func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
@@ -227,14 +232,14 @@ extension StepProgram {
     let table = Self.linkTable(index)
     // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
     let edges = link.isOwnInverse ? """
-      SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
+      SELECT subject AS d, target AS x, mapping, subject, side, NULL AS dx, NULL AS xd FROM \(table) \
       WHERE side = 0 AND target >= subject AND subject BETWEEN ?1 AND ?2 \
-      UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
+      UNION ALL SELECT target, subject, mapping, subject, side, NULL, NULL FROM \(table) \
       WHERE side = 0 AND target < subject AND target BETWEEN ?1 AND ?2
       """ : """
-      SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
+      SELECT subject AS d, target AS x, mapping, subject, side, position AS dx, inverse_position AS xd FROM \(table) \
       WHERE side = 0 AND target IS NOT NULL AND subject BETWEEN ?1 AND ?2 \
-      UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
+      UNION ALL SELECT target, subject, mapping, subject, side, inverse_position, position FROM \(table) \
       WHERE side = 1 AND target BETWEEN ?1 AND ?2
       """
     func notLater(_ condition: String) -> String {
@@ -251,7 +256,7 @@ extension StepProgram {
       if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
     }
     let gather = """
-      INSERT INTO temp.godwit_edge (d, x, position) SELECT d, x, MIN(position) FROM (\(edges)) AS e \
+      INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM (\(edges)) AS e \
       WHERE \(conditions.joined(separator: " AND ")) GROUP BY d, x
       """
     let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
@@ -269,7 +274,7 @@ extension StepProgram {
         let target = try destinationTable(of: side.relationship.destinationEntityName).name
         sets.append("\(quoted(entityColumn)) = (SELECT Z_ENT FROM main.\(quoted(target)) WHERE Z_PK = e.\(other))")
       }
-      if let orderColumn { sets.append("\(quoted(orderColumn)) = e.position") }
+      if let orderColumn { sets.append("\(quoted(orderColumn)) = e.\(other)\(own)") }
       return
         "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", ")) FROM temp.godwit_edge AS e WHERE t.Z_PK = e.\(own)"
     }
@@ -289,9 +294,9 @@ extension StepProgram {
       let otherOrder = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
       var columns = [subject, object]
       var values = ["d", "x"]
-      for column in [order, otherOrder].compactMap({ $0 }) {
+      for case (let column?, let value) in [(order, "dx"), (otherOrder, "xd")] {
         columns.append(column)
-        values.append("position")
+        values.append(value)
       }
       return [
         "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x"

@@ -60,7 +60,7 @@ struct StepProgram {
     }
     for (index, link) in links.enumerated() where link.strategy == .resolved {
       statements.append(
-        "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER)"
+        "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER, inverse_position INTEGER)"
       )
     }
     return statements
