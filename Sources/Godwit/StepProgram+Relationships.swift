@@ -144,22 +144,32 @@ extension StepProgram {
         sql: """
           INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, inverse_position) \
           SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(target), \
-          \(try singlePosition(source, mapping: mapping)) FROM \(rows)
+          \(try inverseOrder(of: source, in: mapping, target: target, association)) FROM \(rows)
           """, builder: builder)
     }
   }
 
-  /// The place of an object among those that its to-one leads back to.
-  private func singlePosition(
-    _ source: ResolvedEntityMapping.RelationshipSource, mapping: ResolvedEntityMapping
+  /// What the object made of row `s` is sorted by among the objects of its `target`: the source's order key where
+  /// the source is ordered, else the mapping's position.
+  func inverseOrder(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping, target: String,
+    _ association: AssociationLowering
   ) throws -> String {
-    if source.path.count == 1,
-      case .foreignKey(_, _, _, let order?) = sourceSchema.storage(
-        of: source.path[0].relationship.name, in: mapping.source.name)
-    {
-      return "s.\(quoted(order))"
+    guard source.path.count == 1, let hop = source.path.first else { return "\(mapping.index)" }
+    switch sourceSchema.storage(of: hop.relationship.name, in: mapping.source.name) {
+    case .foreignKey(_, _, _, let order?): return "s.\(quoted(order))"
+    case .join(let join, let subject, let object, _):
+      // Of several join rows, the one that led to the target tells the place.
+      let isOwner = subject == join.ownerColumn
+      guard let order = isOwner ? join.destinationOrderColumn : join.ownerOrderColumn, !source.lookups.isEmpty else {
+        return "\(mapping.index)"
+      }
+      let alias = association.builder.alias("o")
+      let found = try source.lookups.map { try association.lookup($0, key: "\(alias).\(quoted(object))") }
+      return
+        "(SELECT MIN(\(alias).\(quoted(order))) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS \(alias) WHERE \(alias).\(quoted(subject)) = s.Z_PK AND \(target) IN (\(found.joined(separator: ", "))))"
+    default: return "\(mapping.index)"
     }
-    return "\(mapping.index)"
   }
 
   /// A SELECT of subject, target, position and inverse position: the destination keys that one
@@ -196,7 +206,7 @@ extension StepProgram {
       from =
         "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
       position = chain.isToMany ? chain.order : nil
-      inversePosition = try singlePosition(source, mapping: mapping)
+      inversePosition = try inverseOrder(of: source, in: mapping, target: target, association)
     }
     let sql =
       "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)"
