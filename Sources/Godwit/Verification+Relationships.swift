@@ -85,8 +85,9 @@ extension Verification {
     // A path of one segment can keep the source's order; of several, only when none is ordered.
     let isSourceOrdered = reached.contains { $0.place != nil || $0.inversePlace != nil }
     let isMixed = part.assignment.path.count > 1 && isSourceOrdered || !mapping.uniqueBy.isEmpty
-    let way = part.end * 4 + (isMixed ? 2 : 0) + (isSourceOrdered ? 1 : 0)
     for lookup in part.assignment.lookups {
+      // Several sources of one object may each have their place.
+      let way = part.end * 4 + (isMixed || !mappings[lookup].uniqueBy.isEmpty ? 2 : 0) + (isSourceOrdered ? 1 : 0)
       var targets: [Target] = []
       for target in reached {
         guard

@@ -179,7 +179,7 @@ import Testing
     let (_, program) = try attached.planner(job).plan(now: 0)
     for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
     for sql in program.scratchStatements { try connection.execute(sql) }
-    try connection.execute("CREATE TEMP TABLE godwit_edge (d INTEGER, x INTEGER, position INTEGER)")
+    try connection.execute("CREATE TEMP TABLE godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
     var statements: [String] = []
     for index in program.mappings.indices { statements.append(try program.create(index, predicate: nil).sql) }
     for (index, link) in program.links.enumerated() {
