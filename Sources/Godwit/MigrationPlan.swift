@@ -100,7 +100,7 @@ extension MigrationPlan: CustomStringConvertible {
     var lines = [
       "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
     ]
-    if let sourceModelOrigin { lines.append("  source model \(sourceModelOrigin)") }
+    if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
