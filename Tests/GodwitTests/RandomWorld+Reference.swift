@@ -97,7 +97,9 @@ extension RandomWorld {
     let isFirst = pair.a.name == assignment.name
     var links = result.links[pair.a.name] ?? [:]
     func clear(_ tag: Int64, isFirst: Bool) {
-      links = links.filter { ($0.key.a != tag || !isFirst && !pair.isOwnInverse) && ($0.key.b != tag || isFirst && !pair.isOwnInverse) }
+      links = links.filter {
+        ($0.key.a != tag || !isFirst && !pair.isOwnInverse) && ($0.key.b != tag || isFirst && !pair.isOwnInverse)
+      }
     }
     clear(made.tag, isFirst: isFirst)
     let inverse = isFirst ? pair.b : pair.a
@@ -134,10 +136,11 @@ extension RandomWorld {
       entity = source.relationship(segment, of: entity)?.destinationEntityName ?? ""
     }
     let hop = path.first ?? ""
-    let back = sourcePairs.lazy.compactMap { pair -> String? in
-      guard let b = pair.b else { return nil }
-      return pair.a.name == hop ? b.name : b.name == hop ? pair.a.name : nil
-    }.first ?? ""
+    let back =
+      sourcePairs.lazy.compactMap { pair -> String? in
+        guard let b = pair.b else { return nil }
+        return pair.a.name == hop ? b.name : b.name == hop ? pair.a.name : nil
+      }.first ?? ""
     // Objects of several sources, and those along several relationships, come in no order that compares.
     let isPlain = owner.sources.count == 1 && (path.count < 2 || !path.contains(where: isOrdered))
     return keys.flatMap { key -> [Found] in

@@ -11,7 +11,8 @@ extension RandomWorld {
       for object in objects {
         try store.insert(
           object.entity, key: object.key,
-          attributes: ["id": .integer(object.id), "n": object.n.map { .integer($0) } ?? .null], relationships: object.links)
+          attributes: ["id": .integer(object.id), "n": object.n.map { .integer($0) } ?? .null],
+          relationships: object.links)
       }
     }
   }

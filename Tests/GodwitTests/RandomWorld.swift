@@ -73,7 +73,9 @@ struct RandomWorld {
       let (x, y) = (entities[random.below(entities.count)], entities[random.below(entities.count)])
       // Names are drawn so that either end may sort first.
       let names = ["\(prefix)\(number)x", "\(prefix)\(number)y"].shuffled(using: &random)
-      if !isSource, random.chance(10) { return RandomPair(a: .init(entity: x, name: names[0], isToMany: false), b: nil) }
+      if !isSource, random.chance(10) {
+        return RandomPair(a: .init(entity: x, name: names[0], isToMany: false), b: nil)
+      }
       if random.chance(10) {
         return RandomPair(a: .init(entity: x, name: names[0], isToMany: false), b: nil, isOwnInverse: true)
       }
@@ -193,7 +195,9 @@ extension RandomWorld {
     var ends: [(from: String, to: String)] = []
     for index in 0..<count {
       let number = random.below(3)
-      let (from, to) = isMirrored ? ("E\(index < 3 ? index : number)", "F\(index < 3 ? index : number)")
+      let (from, to) =
+        isMirrored
+        ? ("E\(index < 3 ? index : number)", "F\(index < 3 ? index : number)")
         : ("E\(number)", "F\(random.below(3))")
       ends.append((from, to))
       var filter: String?
@@ -207,7 +211,8 @@ extension RandomWorld {
       }
       mappings.append(
         try .make(
-          from, to, name: "M\(index)", kind: random.chance(isMirrored ? 50 : 10) ? .copy : .transform, filter: filter, uniqueBy: random.chance(20) ? ["n"] : [],
+          from, to, name: "M\(index)", kind: random.chance(isMirrored ? 50 : 10) ? .copy : .transform, filter: filter,
+          uniqueBy: random.chance(20) ? ["n"] : [],
           attributes: ["tag": "$source.id * 100 + \(index)", "n": "$source.n"]))
       filters.append(test)
     }
