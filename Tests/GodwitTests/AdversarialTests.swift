@@ -31,7 +31,7 @@ func adversarialSeeds(_ count: Int) -> [UInt64] {
 
 @Suite struct AdversarialTests {
   @Test func `links equal those of assigning them one by one`() throws {
-    for seed in adversarialSeeds(40) {
+    for seed in adversarialSeeds(60) {
       var random = SeededGenerator(seed: seed)
       let world = try RandomWorld(&random)
       let fixture = try MigrationFixture(world.source, to: world.destination)

@@ -100,7 +100,12 @@ struct RandomWorld {
           a: .init(entity: pair.a.entity.replacingOccurrences(of: "E", with: "F"), name: pair.a.name, isToMany: false),
           b: nil, isOwnInverse: pair.isOwnInverse)
       }
-      return RandomPair(a: end(pair.a), b: end(b))
+      var mirror = RandomPair(a: end(pair.a), b: end(b))
+      // With another name a to-many is set from its inverse only.
+      if random.chance(40) {
+        if mirror.b?.isToMany == true { mirror.b?.name += "z" } else { mirror.a.name += "z" }
+      }
+      return mirror
     }
   }
 }
@@ -186,7 +191,7 @@ extension RandomWorld {
   }
 
   private mutating func map(_ random: inout SeededGenerator) throws {
-    let count = isMirrored ? 3 + random.below(2) : 2 + random.below(4)
+    let count = isMirrored ? 4 + random.below(2) : 2 + random.below(4)
     var ends: [(from: String, to: String)] = []
     for index in 0..<count {
       let number = random.below(3)
@@ -213,7 +218,7 @@ extension RandomWorld {
     }
     for index in 0..<count {
       for relationship in destination.relationships(of: ends[index].to) where random.chance(isMirrored ? 80 : 65) {
-        if isMirrored, random.chance(85) {
+        if isMirrored, random.chance(95) {
           guard mappings[index].kind != .copy, source.relationship(relationship.name, of: ends[index].from) != nil
           else { continue }
           mappings[index].relationshipMappings.append(
