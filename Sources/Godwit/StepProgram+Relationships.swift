@@ -325,7 +325,6 @@ extension StepProgram {
   /// How many rows of a create chunk have a to-one that finds several objects; nil when none can.
   func severalStatement(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
     let mapping = mappings[index]
-    guard mapping.mapping.uniqueBy.isEmpty else { return nil }
     let builder = StatementBuilder()
     let association = associations(builder)
     var sums: [String] = []
@@ -337,17 +336,16 @@ extension StepProgram {
       }
     }
     guard !sums.isEmpty else { return nil }
-    var condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"
+    var rows = try assigningRows(of: index, association)
     if let predicate {
-      condition +=
+      rows +=
         " AND "
         + ExpressionLowering.condition(
           predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
         ).sql
     }
     return ChunkStatement(
-      sql:
-        "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joined(separator: " + "))), 0) FROM \(try association.table(index)) AS s WHERE \(condition)",
+      sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joined(separator: " + "))), 0) FROM \(rows)",
       builder: builder)
   }
 
@@ -358,10 +356,19 @@ extension StepProgram {
     let association = associations(builder)
     let source = mapping.relationships[links[job.link].assignments[number].part]
     guard let count = try found(by: source, of: mapping, association) else { return nil }
-    return ChunkStatement(
-      sql:
-        "SELECT COALESCE(SUM(\(count) > 1), 0) FROM \(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(job.mapping, alias: "s").sql)",
-      builder: builder)
+    let rows = try assigningRows(of: job.mapping, association)
+    return ChunkStatement(sql: "SELECT COALESCE(SUM(\(count) > 1), 0) FROM \(rows)", builder: builder)
+  }
+
+  /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the lowest-key
+  /// source of each object.
+  private func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
+    let table = try association.table(index)
+    guard mappings[index].mapping.uniqueBy.isEmpty else {
+      return
+        "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+    }
+    return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"
   }
 
   /// The number of objects a to-one finds, as SQL; nil when it cannot exceed one.

@@ -112,4 +112,25 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     #expect(
       try fixture.rows("SELECT \(book), \(shelf) FROM source.\(join.name) ORDER BY 1, 2") == ["1|1", "1|3", "2|2"])
   }
+
+  @Test func `a to-one that finds several is counted once an object`() throws {
+    let people: [EntityDescription] = [
+      .make("Boss", [:], [.toMany("staff", "Worker", inverse: "boss")]),
+      .make("Worker", ["name": .string], [.toOne("boss", "Boss", inverse: "staff")]),
+    ]
+    let fixture = try MigrationFixture(people, to: people)
+    try fixture.build { store in
+      try store.insert("Boss", key: 1, attributes: [:], relationships: [:])
+      for key in Int64(1)...4 {
+        try store.insert("Worker", key: key, attributes: ["name": .init("w\(key % 2)")], relationships: ["boss": [1]])
+      }
+    }
+    fixture.mappings = [
+      try .make("Boss", "Boss", name: "First"), try .make("Boss", "Boss", name: "Second"),
+      try .make(
+        "Worker", "Worker", uniqueBy: ["name"], attributes: ["name": "$source.name"],
+        relationships: ["boss": .sourceRelationship("boss")]),
+    ]
+    #expect(try fixture.run().several == 2)
+  }
 }
