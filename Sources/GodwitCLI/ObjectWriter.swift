@@ -139,13 +139,15 @@ struct ObjectWriter {
     let needsQuotes = text.utf8.contains {
       $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
     }
-    guard needsQuotes || text.utf8.first == UInt8(ascii: " ") || text.utf8.last == UInt8(ascii: " ") else { return text }
+    guard needsQuotes || text.utf8.first == UInt8(ascii: " ") || text.utf8.last == UInt8(ascii: " ") else {
+      return text
+    }
     return "\"" + text.replacing("\"", with: "\"\"") + "\""
   }
 
   // MARK: Dates
 
-  /// ISO 8601 in UTC with microseconds, by the Gregorian calendar; years beyond four digits carry a sign.
+  /// ISO 8601 in UTC with microseconds, by the Gregorian calendar at all times; years beyond four digits carry a sign.
   ///
   /// What is too far for a calendar is given as seconds since 2001, as stored.
   static func date(_ seconds: Double) -> String {

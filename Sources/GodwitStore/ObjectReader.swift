@@ -58,7 +58,9 @@ public final class ObjectReader {
   }
 
   /// The object's URI, as `NSManagedObjectID.uriRepresentation` gives it.
-  public func uri(of reference: Reference) -> String { "x-coredata://\(storeUUID)/\(reference.entity)/p\(reference.key)" }
+  public func uri(of reference: Reference) -> String {
+    "x-coredata://\(storeUUID)/\(reference.entity)/p\(reference.key)"
+  }
 
   /// Hands every object of the entities to `body`, in the order of keys, until it returns false.
   ///
@@ -143,7 +145,9 @@ public final class ObjectReader {
     for (name, source) in plan.sources {
       switch source {
       case .attribute(let attribute, let column):
-        do { properties.append((name, try attributeValue(row.value(column), attribute))) } catch var error as GodwitError {
+        do { properties.append((name, try attributeValue(row.value(column), attribute))) } catch var error
+          as GodwitError
+        {
           error.site = error.site ?? "\(plan.entity) p\(key) of '\(path)'"
           throw error
         }

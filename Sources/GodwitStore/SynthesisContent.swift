@@ -114,8 +114,9 @@ struct SynthesisContent {
         link.form = .mutual(noise: noise.named(path), isAlwaysLinked: !relationship.isOptional)
       } else {
         let other =
-          (model.declaringEntity(of: inverse.name, in: relationship.inverseEntityName ?? relationship.destinationEntityName)?
-          .name ?? relationship.destinationEntityName) + "." + inverse.name
+          (model.declaringEntity(
+            of: inverse.name, in: relationship.inverseEntityName ?? relationship.destinationEntityName)?
+            .name ?? relationship.destinationEntityName) + "." + inverse.name
         let isFirst = Text(path) < Text(other)
         link.form = .paired(
           isFirst: isFirst, noise: noise.named(isFirst ? path : other),
@@ -217,7 +218,9 @@ struct SynthesisContent {
     let (ownerLeast, ownerMost) = limits(of: relationship, on: owners)
     let (destinationLeast, destinationMost) = limits(of: inverse, on: destinations)
     let noise = noise.named(join.ownerEntityName + "." + join.ownerRelationshipName)
-    let columns = [join.ownerColumn, join.destinationColumn] + [join.ownerOrderColumn, join.destinationOrderColumn]
+    let columns =
+      [join.ownerColumn, join.destinationColumn]
+      + [join.ownerOrderColumn, join.destinationOrderColumn]
       .compactMap { $0 }
     let statement = try connection.prepare(
       "INSERT OR IGNORE INTO \(StoreSchema.identifier(join.name)) (\(columns.map(StoreSchema.identifier).joined(separator: ", "))) "
@@ -261,7 +264,9 @@ struct SynthesisContent {
     guard count > 0, most != 0 else { return }
     // Each step gives every object two neighbours; a bound of one leaves pairs from the ends inwards.
     if most == 1 {
-      for index in 0..<count where count - 1 - index != index || least > 0 { try insert(index, count - 1 - index, 0, 0) }
+      for index in 0..<count where count - 1 - index != index || least > 0 {
+        try insert(index, count - 1 - index, 0, 0)
+      }
       return
     }
     let steps = min(max(1, (least + 1) / 2), most.map { max(1, $0 / 2) } ?? .max, max(1, (count - 1) / 2))

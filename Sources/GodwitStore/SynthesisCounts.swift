@@ -31,9 +31,9 @@ struct SynthesisCounts {
       }
     }
     // Each round moves objects from where too many are to where too few are.
-    for _ in 0..<(100 + 20 * demands.count) {
+    for round in 0..<(200 + 40 * demands.count) {
       var isSettled = true
-      for demand in demands where try !settle(demand, model) { isSettled = false }
+      for demand in demands where try !settle(demand, round: round, model) { isSettled = false }
       if isSettled { return }
     }
     throw Self.impossible(rows, model)
@@ -45,7 +45,8 @@ struct SynthesisCounts {
       remedy: "give another number of rows, larger by a few")
   }
 
-  private mutating func gather(_ relationship: RelationshipDescription, of entity: String, _ model: ManagedObjectModel) {
+  private mutating func gather(_ relationship: RelationshipDescription, of entity: String, _ model: ManagedObjectModel)
+  {
     func concrete(_ name: String) -> Set<String> {
       Set(model.family(of: name).filter { !$0.isAbstract }.map(\.name))
     }
@@ -78,7 +79,7 @@ struct SynthesisCounts {
   private func total(_ names: Set<String>) -> Int { names.reduce(0) { $0 + (counts[$1] ?? 0) } }
 
   /// - Returns: whether the demand was met already.
-  private mutating func settle(_ demand: Demand, _ model: ManagedObjectModel) throws -> Bool {
+  private mutating func settle(_ demand: Demand, round: Int, _ model: ManagedObjectModel) throws -> Bool {
     switch demand {
     case .atLeast(let least, of: let destination, for: let subjects):
       let missing = least - total(destination)
@@ -97,6 +98,14 @@ struct SynthesisCounts {
       }
       let excess = few - many.multipliedReportingOverflow(by: times).partialValue
       guard excess > 0 else { return true }
+      let givers = subjects.subtracting(destination)
+      let others = Set(counts.keys).subtracting(subjects).subtracting(destination).sorted(
+        by: ManagedObjectModel.precedes)
+      if times == 1, excess % 2 == 1, !others.isEmpty {
+        // Two numbers that must be equal cannot share an odd one: it goes elsewhere, each time to another entity.
+        try move(1, from: givers, to: [others[round % others.count]], model)
+        guard excess > 1 else { return false }
+      }
       try move(
         (excess + times) / (times + 1), from: subjects.subtracting(destination),
         to: destination.subtracting(subjects), model)

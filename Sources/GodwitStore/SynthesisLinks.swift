@@ -40,7 +40,9 @@ struct SynthesisToOne: Sendable {
     case .spread(let least, let most):
       let round = index / count
       if round < least { return index % count }
-      if let most { return round < most && !mayBeNil ? index % count : isOptional || round >= most ? nil : index % count }
+      if let most {
+        return round < most && !mayBeNil ? index % count : isOptional || round >= most ? nil : index % count
+      }
       if mayBeNil { return nil }
       // A tree, as owners of the same kind are mostly meant.
       if isSameFamily { return index > 0 ? (bits >> 8).reduced(below: index) : isOptional ? nil : 0 }
@@ -89,7 +91,8 @@ struct SynthesisJoin: Sendable {
     let all = Self.product(owners, destinations)
     let low = max(Self.product(owners, ownerLeast), Self.product(destinations, destinationLeast))
     let high = min(
-      all, ownerMost.map { Self.product(owners, $0) } ?? .max, destinationMost.map { Self.product(destinations, $0) } ?? .max)
+      all, ownerMost.map { Self.product(owners, $0) } ?? .max,
+      destinationMost.map { Self.product(destinations, $0) } ?? .max)
     guard low <= high else { return nil }
     self.owners = owners
     self.destinations = destinations

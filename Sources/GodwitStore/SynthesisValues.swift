@@ -69,7 +69,9 @@ struct SynthesisValues: Sendable {
       }
     case .string:
       let lengths = Self.lengths(attribute)
-      guard lengths.lowerBound <= lengths.upperBound else { return "expected a length that its limits allow, found none" }
+      guard lengths.lowerBound <= lengths.upperBound else {
+        return "expected a length that its limits allow, found none"
+      }
       if let pattern {
         if isUnique { return "expected no regular expression beside a uniqueness constraint, found one" }
         if pattern.text(noise[0], lengths: lengths.lowerBound...lengths.upperBound) == nil {
@@ -148,7 +150,8 @@ struct SynthesisValues: Sendable {
     case .double, .float, .date: real(position, bits)
     case .decimal: decimal(position, bits)
     case .string: .string(Text(string(position, bits)))
-    case .uri: .uri(Text("https://example.org/" + (isNasty && bits % 4 == 0 ? "%F0%9F%A6%86/?q=" : "") + name(position)))
+    case .uri:
+      .uri(Text("https://example.org/" + (isNasty && bits % 4 == 0 ? "%F0%9F%A6%86/?q=" : "") + name(position)))
     case .uuid: .uuid(Self.uuid(bits, position))
     case .binary: .data(data(position, bits))
     case .transformable: .data(Self.archive(of: isNasty ? nastyText(bits) : word(bits), position))
@@ -193,7 +196,9 @@ struct SynthesisValues: Sendable {
     } else {
       let nasty: [Double] =
         attribute.type == .float
-        ? [Double(Float.greatestFiniteMagnitude), -Double(Float.greatestFiniteMagnitude), 1.401298464324817e-45, -1, 0.5]
+        ? [
+          Double(Float.greatestFiniteMagnitude), -Double(Float.greatestFiniteMagnitude), 1.401298464324817e-45, -1, 0.5,
+        ]
         : [.greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastNonzeroMagnitude, 0.1, 9_007_199_254_740_992, -1]
       number =
         isNasty && bits & 1 == 0
@@ -236,9 +241,11 @@ struct SynthesisValues: Sendable {
   private func word(_ bits: UInt64) -> String { Self.words[bits.reduced(below: Self.words.count)] }
 
   private static let nastyTexts = [
-    "", "\u{C5}ngstr\u{F6}m", "A\u{30A}ngstro\u{308}m", "👩‍👧‍👦", "🦆🏳️‍🌈", "שלום", "مرحبا بالعالم", "a\u{202E}b\u{202C}", "\u{FEFF}bom",
+    "", "\u{C5}ngstr\u{F6}m", "A\u{30A}ngstro\u{308}m", "👩‍👧‍👦", "🦆🏳️‍🌈", "שלום", "مرحبا بالعالم", "a\u{202E}b\u{202C}",
+    "\u{FEFF}bom",
     "line\nbreak\r\n", "tab\tquote\"comma,semi;", "'; DROP TABLE ZFOO; --", "\u{2028}\u{2029}", "İıSsßẞ", "\u{10FFFF}",
-    "NULL", "0", " lead and trail ", "𝔘𝔫𝔦𝔠𝔬𝔡𝔢", "e\u{301}\u{302}\u{303}\u{304}", "%_\\", "Z\u{200B}\u{200D}", "ﬀ", "한국어", "\u{1}\u{7F}",
+    "NULL", "0", " lead and trail ", "𝔘𝔫𝔦𝔠𝔬𝔡𝔢", "e\u{301}\u{302}\u{303}\u{304}", "%_\\", "Z\u{200B}\u{200D}", "ﬀ",
+    "한국어", "\u{1}\u{7F}",
   ]
 
   private func nastyText(_ bits: UInt64) -> String {

@@ -23,7 +23,7 @@ struct `Making stores from the command line` {
     let inspection = try FileInspection(of: folder.file("a.sqlite"), models: [Self.model])
     #expect(inspection.description.contains("Peoplizer 4"))
     #expect(run(Self.model, folder.file("b.sqlite"), "--rows", "100", "--seed", "5").status == 0)
-    #expect(try StoreDump(folder.file("a.sqlite")) == StoreDump(folder.file("b.sqlite")))
+    #expect(try StoreDump(folder.file("a.sqlite")) == (try StoreDump(folder.file("b.sqlite"))))
   }
 
   @Test func `what is in the way, missing or wrong has its exit status`() throws {
