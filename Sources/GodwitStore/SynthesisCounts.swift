@@ -1,134 +1,136 @@
 import GodwitModel
 
 /// How many objects each entity gets, so that every required relationship can be satisfied.
+///
+/// 1. All concrete entities share the objects evenly.
+/// 2. While something required cannot be satisfied, those objects move that mend most.
+/// 3. Where no move mends anything, one object moves all the same, another each time.
 struct SynthesisCounts {
-  /// What one relationship asks of the numbers of two families.
-  private enum Demand {
-    /// With objects in `subjects`, `destination` needs so many.
-    case atLeast(Int, of: Set<String>, for: Set<String>)
-    /// `subjects` may have at most so many times the objects of `destination`.
-    case atMost(Set<String>, times: Int, Set<String>)
+  /// What one relationship asks of the numbers of two families. Entities stand for their places.
+  private struct Demand {
+    enum Rule {
+      /// With subjects, so many destinations.
+      case atLeast(Int)
+      /// At most so many subjects for each destination.
+      case atMost(Int)
+      /// At least so many destinations for each subject.
+      case each(Int)
+    }
+
+    var rule: Rule
+    var subjects: [Int]
+    var destination: [Int]
+
+    /// How many objects are missing or too many; 0 when the demand is met.
+    func excess(_ counts: [Int]) -> Int {
+      let subjects = subjects.reduce(0) { $0 + counts[$1] }
+      let destination = destination.reduce(0) { $0 + counts[$1] }
+      return switch rule {
+      case .atLeast(let least): subjects > 0 ? max(0, least - destination) : 0
+      case .atMost(let times): max(0, subjects - times * destination)
+      case .each(let times): max(0, times * subjects - destination)
+      }
+    }
   }
 
-  private var demands: [Demand] = []
-  private(set) var counts: [String: Int] = [:]
+  /// No product of a number of rows with it overflows.
+  private static let factorLimit = 1_000_000
 
-  /// - Throws: `.usage` when no distribution of so many objects satisfies the required relationships.
+  private var demands: [Demand] = []
+  /// Concrete entities, in name order.
+  private let names: [String]
+  private var numbers: [Int] = []
+
+  var counts: [String: Int] { Dictionary(uniqueKeysWithValues: zip(names, numbers)) }
+
+  /// - Throws: `.usage` when no distribution of so many objects was found that satisfies the required relationships.
   init(_ model: ManagedObjectModel, rows: Int) throws {
-    let concrete = model.entities.filter { !$0.isAbstract }.map(\.name)
-    guard !concrete.isEmpty else {
+    names = model.entities.filter { !$0.isAbstract }.map(\.name)
+    guard !names.isEmpty else {
       guard rows == 0 else {
         throw GodwitError(.usage, "cannot make \(rows) objects of model '\(model.name)': it has no concrete entity")
       }
       return
     }
-    for (index, name) in concrete.enumerated() {
-      counts[name] = rows / concrete.count + (index < rows % concrete.count ? 1 : 0)
-    }
-    for entity in concrete {
-      for relationship in model.relationships(of: entity) where !relationship.isTransient {
+    numbers = names.indices.map { rows / names.count + ($0 < rows % names.count ? 1 : 0) }
+    for entity in names {
+      for relationship in model.relationships(of: entity) where !relationship.isTransient && !relationship.isOptional {
         gather(relationship, of: entity, model)
       }
     }
-    // Each round moves objects from where too many are to where too few are.
-    for round in 0..<(200 + 40 * demands.count) {
-      var isSettled = true
-      for demand in demands where try !settle(demand, round: round, model) { isSettled = false }
-      if isSettled { return }
+    for round in 0..<1000 {
+      let broken = demands.filter { $0.excess(numbers) > 0 }
+      if broken.isEmpty { return }
+      improve(broken, round: round)
     }
-    throw Self.impossible(rows, model)
-  }
-
-  private static func impossible(_ rows: Int, _ model: ManagedObjectModel) -> GodwitError {
-    GodwitError(
-      .usage, "cannot make \(rows) objects of model '\(model.name)': its required relationships allow no such number",
+    throw GodwitError(
+      .usage,
+      "cannot make \(rows) objects of model '\(model.name)': found no way to satisfy its required relationships",
       remedy: "give another number of rows, larger by a few")
   }
 
   private mutating func gather(_ relationship: RelationshipDescription, of entity: String, _ model: ManagedObjectModel)
   {
-    func concrete(_ name: String) -> Set<String> {
-      Set(model.family(of: name).filter { !$0.isAbstract }.map(\.name))
+    func concrete(_ name: String) -> [Int] {
+      let family = Set(model.family(of: name).map(\.name))
+      return names.indices.filter { family.contains(names[$0]) }
+    }
+    func add(_ rule: Demand.Rule, _ subjects: [Int], _ destination: [Int]) {
+      demands.append(Demand(rule: rule, subjects: subjects, destination: destination))
     }
     let destination = concrete(relationship.destinationEntityName)
     let inverse = model.inverse(of: relationship).flatMap { $0.isTransient ? nil : $0 }
-    let least = relationship.isOptional ? 0 : max(1, relationship.isToMany ? relationship.minCount : 1)
     let declaring = model.declaringEntity(of: relationship.name, in: entity)?.name ?? entity
     let family = concrete(declaring)
-    guard least > 0 else { return }
+    let most = inverse.flatMap { $0.maxCount > 0 ? min($0.maxCount, Self.factorLimit) : nil }
     if relationship.isToMany {
       guard let inverse else { return }
-      demands.append(.atLeast(least, of: destination, for: [entity]))
-      if !inverse.isToMany { demands.append(.atMost(family, times: -least, destination)) }
-      if inverse.isToMany, inverse.maxCount > 0 {
-        demands.append(.atMost(family, times: max(1, inverse.maxCount / least), destination))
-      }
+      let least = min(max(1, relationship.minCount), Self.factorLimit)
+      add(.atLeast(least), names.indices.filter { names[$0] == entity }, destination)
+      if !inverse.isToMany { return add(.each(least), family, destination) }
+      if let most { add(.atMost(max(1, most / least)), family, destination) }
       return
     }
-    demands.append(.atLeast(1, of: destination, for: [entity]))
+    add(.atLeast(1), names.indices.filter { names[$0] == entity }, destination)
     guard let inverse else { return }
     if !inverse.isToMany {
-      if inverse.name != relationship.name || declaring != inverse.destinationEntityName {
-        demands.append(.atMost(family, times: 1, destination))
-      }
-    } else if inverse.maxCount > 0 {
-      demands.append(.atMost(family, times: inverse.maxCount, destination))
+      if family != destination { add(.atMost(1), family, destination) }
+    } else if let most {
+      add(.atMost(most), family, destination)
     }
   }
 
-  private func total(_ names: Set<String>) -> Int { names.reduce(0) { $0 + (counts[$1] ?? 0) } }
-
-  /// - Returns: whether the demand was met already.
-  private mutating func settle(_ demand: Demand, round: Int, _ model: ManagedObjectModel) throws -> Bool {
-    switch demand {
-    case .atLeast(let least, of: let destination, for: let subjects):
-      let missing = least - total(destination)
-      guard missing > 0, total(subjects) > 0 else { return true }
-      try move(missing, from: Set(counts.keys).subtracting(destination), to: destination, model)
-      return false
-    case .atMost(let subjects, let times, let destination):
-      let (few, many) = (total(subjects), total(destination))
-      if times < 0 {
-        // Turned round: the destination must have so many times the subjects.
-        let factor = -times
-        let missing = few.multipliedReportingOverflow(by: factor).partialValue - many
-        guard missing > 0 else { return true }
-        try move((missing + factor) / (factor + 1), from: subjects.subtracting(destination), to: destination, model)
-        return false
+  /// Moves objects between two entities so that least is missing afterwards.
+  private mutating func improve(_ broken: [Demand], round: Int) {
+    let total = demands.reduce(0) { $0 + $1.excess(numbers) }
+    // Entities that are concerned, and the largest of the others, which have objects to spare.
+    let concerned = Set(broken.flatMap { $0.subjects + $0.destination })
+    let others = names.indices.filter { !concerned.contains($0) }.sorted { (numbers[$1], $0) < (numbers[$0], $1) }
+    let candidates = concerned.sorted() + others.prefix(4)
+    var best: (total: Int, from: Int, to: Int, number: Int)?
+    for from in candidates where numbers[from] > 0 {
+      for to in candidates where to != from {
+        var number = 1
+        while number <= numbers[from] {
+          var moved = numbers
+          moved[from] -= number
+          moved[to] += number
+          let left = demands.reduce(0) { $0 + $1.excess(moved) }
+          if left < best?.total ?? total { best = (left, from, to, number) }
+          number *= 2
+        }
       }
-      let excess = few - many.multipliedReportingOverflow(by: times).partialValue
-      guard excess > 0 else { return true }
-      let givers = subjects.subtracting(destination)
-      let others = Set(counts.keys).subtracting(subjects).subtracting(destination).sorted(
-        by: ManagedObjectModel.precedes)
-      if times == 1, excess % 2 == 1, !others.isEmpty {
-        // Two numbers that must be equal cannot share an odd one: it goes elsewhere, each time to another entity.
-        try move(1, from: givers, to: [others[round % others.count]], model)
-        guard excess > 1 else { return false }
-      }
-      try move(
-        (excess + times) / (times + 1), from: subjects.subtracting(destination),
-        to: destination.subtracting(subjects), model)
-      return false
     }
-  }
-
-  private mutating func move(
-    _ number: Int, from givers: Set<String>, to takers: Set<String>, _ model: ManagedObjectModel
-  ) throws {
-    // Ordered by name so that equal numbers are always broken alike.
-    let taker = takers.sorted(by: ManagedObjectModel.precedes).min { (counts[$0] ?? 0) < (counts[$1] ?? 0) }
-    guard let taker else { throw Self.impossible(counts.values.reduce(0, +), model) }
-    var missing = number
-    while missing > 0 {
-      let giver = givers.subtracting([taker]).sorted(by: ManagedObjectModel.precedes).max {
-        (counts[$0] ?? 0) < (counts[$1] ?? 0)
-      }
-      guard let giver, let count = counts[giver], count > 0 else { return }
-      let moved = min(missing, max(1, count / 2), count)
-      counts[giver] = count - moved
-      counts[taker, default: 0] += moved
-      missing -= moved
+    if let best {
+      numbers[best.from] -= best.number
+      numbers[best.to] += best.number
+      return
     }
+    let givers = candidates.filter { numbers[$0] > 0 }
+    guard !givers.isEmpty else { return }
+    let from = givers[round % givers.count]
+    let to = candidates[(round / givers.count + round) % candidates.count]
+    numbers[from] -= 1
+    numbers[to] += 1
   }
 }
