@@ -26,13 +26,14 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "GodwitModel",
       dependencies: [
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "OrderedCollections", package: "swift-collections"),
       ], swiftSettings: strict),
-    .target(name: "GodwitXcode", dependencies: ["GodwitModel"], swiftSettings: strict),
+    .target(name: "GodwitXcode", dependencies: ["GodwitModel", "CZlib"], swiftSettings: strict),
     .target(
       name: "GodwitSpill",
       dependencies: ["CLZ4", .product(name: "SystemPackage", package: "swift-system")],
@@ -69,7 +70,8 @@ let package = Package(
       path: "Tests/TestSupport", swiftSettings: strict),
     .testTarget(name: "GodwitModelTests", dependencies: ["GodwitModel", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "GodwitXcodeTests", dependencies: ["GodwitXcode", "GodwitModel", "TestSupport"], swiftSettings: strict),
+      name: "GodwitXcodeTests", dependencies: ["GodwitXcode", "GodwitModel", "GodwitStore", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(name: "GodwitSpillTests", dependencies: ["GodwitSpill", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "GodwitStoreTests", dependencies: ["GodwitStore", "GodwitXcode", "GodwitModel", "TestSupport"],

@@ -41,7 +41,7 @@ final class Executor {
   func run(afterChunk: (Chunk) throws -> Bool) throws {
     let done = try ledger.done()
     try connection.execute(
-      "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, position INTEGER)")
+      "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
     for chunk in plan.chunks where !done.contains(chunk.id) {
       do {
         try connection.transaction {

@@ -8,6 +8,8 @@ public struct MigrationJob: Sendable {
   public var sourcePath: String
   public var destinationPath: String
   public var sourceModel: ManagedObjectModel
+  /// Where the source model came from, for the plan; nil when it is one of those given.
+  public var sourceModelOrigin: String?
   public var destinationModel: ManagedObjectModel
   /// Laid end to end; the order is the mapping order.
   public var mappingModels: [MappingModel]
@@ -22,12 +24,14 @@ public struct MigrationJob: Sendable {
   public init(
     name: String, sourcePath: String, destinationPath: String, sourceModel: ManagedObjectModel,
     destinationModel: ManagedObjectModel, mappingModels: [MappingModel], chunkRows: Int? = nil,
-    chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64), mappingText: String? = nil
+    chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64), mappingText: String? = nil,
+    sourceModelOrigin: String? = nil
   ) {
     self.name = name
     self.sourcePath = sourcePath
     self.destinationPath = destinationPath
     self.sourceModel = sourceModel
+    self.sourceModelOrigin = sourceModelOrigin
     self.destinationModel = destinationModel
     self.mappingModels = mappingModels
     self.chunkRows = chunkRows

@@ -63,6 +63,8 @@ public struct MigrationPlan: Sendable {
   public var job: String
   public var source: String
   public var destination: String
+  /// Where the source model came from; nil when it is one of those given.
+  public var sourceModelOrigin: String?
   public var steps: [Step]
   public var stages: [StageCount]
   /// Estimated peak of disk space in bytes that the run needs beside the source.
@@ -75,7 +77,7 @@ public struct MigrationPlan: Sendable {
 
   init(
     job: String, source: String, destination: String, steps: [Step], stages: [StageCount], diskBytes: Int64,
-    sourceBytes: Int64, chunks: [Chunk], facts: PlanFacts
+    sourceBytes: Int64, chunks: [Chunk], facts: PlanFacts, sourceModelOrigin: String? = nil
   ) {
     self.job = job
     self.source = source
@@ -86,6 +88,7 @@ public struct MigrationPlan: Sendable {
     self.sourceBytes = sourceBytes
     self.chunks = chunks
     self.facts = facts
+    self.sourceModelOrigin = sourceModelOrigin
   }
 
   /// Rows that all chunks read together; what the percent is a part of.
@@ -97,6 +100,7 @@ extension MigrationPlan: CustomStringConvertible {
     var lines = [
       "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
     ]
+    if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")

@@ -25,7 +25,8 @@ extension Planner {
     }
     return MigrationPlan(
       job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
-      diskBytes: diskBytes(program), sourceBytes: facts.sourceBytes, chunks: chunks, facts: facts)
+      diskBytes: diskBytes(program), sourceBytes: facts.sourceBytes, chunks: chunks, facts: facts,
+      sourceModelOrigin: job.sourceModelOrigin)
   }
 
   /// The source's size for each row taken, half as much again for journal, indexes and sorting.

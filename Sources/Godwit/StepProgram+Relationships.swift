@@ -115,8 +115,8 @@ extension StepProgram {
       let pairs = try self.pairs(assignment, lookup: lookup, association: association)
       return ChunkStatement(
         sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position) \
-          SELECT \(assignment.end.rawValue), \(job.mapping), subject, target, position FROM (\(pairs.sql)) \
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position, inverse_position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), subject, target, position, inverse_position FROM (\(pairs.sql)) \
           WHERE subject IS NOT NULL AND target IS NOT NULL
           """, builder: builder, reasons: pairs.reasons)
     case .markers(let number), .single(let number):
@@ -143,23 +143,34 @@ extension StepProgram {
       }
       return ChunkStatement(
         sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position) \
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, inverse_position) \
           SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(target), \
-          \(try singlePosition(source, mapping: mapping)) FROM \(rows)
+          \(try inverseOrder(of: source, in: mapping, target: target, association)) FROM \(rows)
           """, builder: builder)
     }
   }
 
-  private func singlePosition(
-    _ source: ResolvedEntityMapping.RelationshipSource, mapping: ResolvedEntityMapping
+  /// What the object made of row `s` is sorted by among the objects of its `target`: the source's order key where
+  /// the source is ordered, else the mapping's position.
+  func inverseOrder(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping, target: String,
+    _ association: AssociationLowering
   ) throws -> String {
-    if source.path.count == 1,
-      case .foreignKey(_, _, _, let order?) = sourceSchema.storage(
-        of: source.path[0].relationship.name, in: mapping.source.name)
-    {
-      return "s.\(quoted(order))"
+    guard source.path.count == 1, let hop = source.path.first else { return "\(mapping.index)" }
+    switch sourceSchema.storage(of: hop.relationship.name, in: mapping.source.name) {
+    case .foreignKey(_, _, _, let order?): return "s.\(quoted(order))"
+    case .join(let join, let subject, let object, _):
+      // Of several join rows, the one that led to the target tells the place.
+      let isOwner = subject == join.ownerColumn
+      guard let order = isOwner ? join.destinationOrderColumn : join.ownerOrderColumn, !source.lookups.isEmpty else {
+        return "\(mapping.index)"
+      }
+      let alias = association.builder.alias("o")
+      let found = try source.lookups.map { try association.lookup($0, key: "\(alias).\(quoted(object))") }
+      return
+        "(SELECT MIN(\(alias).\(quoted(order))) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS \(alias) WHERE \(alias).\(quoted(subject)) = s.Z_PK AND \(target) IN (\(found.joined(separator: ", "))))"
+    default: return "\(mapping.index)"
     }
-    return "\(mapping.index)"
   }
 
   /// A SELECT of subject, target, position and inverse position: the destination keys that one
@@ -195,7 +206,8 @@ extension StepProgram {
       let parts = inner.isEmpty ? ("", "") : Self.split(inner)
       from =
         "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
-      (position, inversePosition) = (chain.isToMany ? chain.order : nil, nil)
+      position = chain.isToMany ? chain.order : nil
+      inversePosition = try inverseOrder(of: source, in: mapping, target: target, association)
     }
     let sql =
       "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)"
@@ -221,6 +233,9 @@ extension StepProgram {
   /// The statements that resolve a link for a range of keys at its first end: gathered edges that no
   /// later assignment displaced are stored.
   ///
+  /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
+  /// `d`, and `xd` the place of `d` among those of `x`.
+  ///
   /// Assignments run in mapping order, then source key, then property name. Within a mapping
   /// destination keys ascend with source keys, so (mapping, subject, side) orders them.
   func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
@@ -230,15 +245,15 @@ extension StepProgram {
     let edges =
       link.isOwnInverse
       ? """
-      SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
+      SELECT subject AS d, target AS x, mapping, subject, side, NULL AS dx, NULL AS xd FROM \(table) \
       WHERE side = 0 AND target >= subject AND subject BETWEEN ?1 AND ?2 \
-      UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
+      UNION ALL SELECT target, subject, mapping, subject, side, NULL, NULL FROM \(table) \
       WHERE side = 0 AND target < subject AND target BETWEEN ?1 AND ?2
       """
       : """
-      SELECT subject AS d, target AS x, mapping, subject, side, position FROM \(table) \
+      SELECT subject AS d, target AS x, mapping, subject, side, position AS dx, inverse_position AS xd FROM \(table) \
       WHERE side = 0 AND target IS NOT NULL AND subject BETWEEN ?1 AND ?2 \
-      UNION ALL SELECT target, subject, mapping, subject, side, position FROM \(table) \
+      UNION ALL SELECT target, subject, mapping, subject, side, inverse_position, position FROM \(table) \
       WHERE side = 1 AND target BETWEEN ?1 AND ?2
       """
     func notLater(_ condition: String) -> String {
@@ -255,7 +270,7 @@ extension StepProgram {
       if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
     }
     let gather = """
-      INSERT INTO temp.godwit_edge (d, x, position) SELECT d, x, MIN(position) FROM (\(edges)) AS e \
+      INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM (\(edges)) AS e \
       WHERE \(conditions.joined(separator: " AND ")) GROUP BY d, x
       """
     let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
@@ -273,7 +288,7 @@ extension StepProgram {
         let target = try destinationTable(of: side.relationship.destinationEntityName).name
         sets.append("\(quoted(entityColumn)) = (SELECT Z_ENT FROM main.\(quoted(target)) WHERE Z_PK = e.\(other))")
       }
-      if let orderColumn { sets.append("\(quoted(orderColumn)) = e.position") }
+      if let orderColumn { sets.append("\(quoted(orderColumn)) = e.\(other)\(own)") }
       return
         "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", ")) FROM temp.godwit_edge AS e WHERE t.Z_PK = e.\(own)"
     }
@@ -293,9 +308,9 @@ extension StepProgram {
       let otherOrder = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
       var columns = [subject, object]
       var values = ["d", "x"]
-      for column in [order, otherOrder].compactMap({ $0 }) {
+      for case (let column?, let value) in [(order, "dx"), (otherOrder, "xd")] {
         columns.append(column)
-        values.append("position")
+        values.append(value)
       }
       return [
         "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x"

@@ -60,7 +60,7 @@ struct StepProgram {
     }
     for (index, link) in links.enumerated() where link.strategy == .resolved {
       statements.append(
-        "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER)"
+        "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER, inverse_position INTEGER)"
       )
     }
     return statements
@@ -199,7 +199,11 @@ struct StepProgram {
       }
       if let orderColumn {
         columns.append(
-          .init(name: orderColumn, sql: "(CASE WHEN \(key) IS NOT NULL THEN \(sourceOrder(link, of: mapping)) END)"))
+          .init(
+            name: orderColumn,
+            sql:
+              "(CASE WHEN \(key) IS NOT NULL THEN \(try sourceOrder(link, of: mapping, target: key, association)) END)")
+        )
       }
     }
     return columns
@@ -253,21 +257,21 @@ struct StepProgram {
 
   /// What the objects of an ordered owner are sorted by before their places are numbered: the source's
   /// order key where the source is ordered, else the mapping's position.
-  private func sourceOrder(_ link: RelationshipLink, of mapping: ResolvedEntityMapping) -> String {
-    var hopName: String?
+  private func sourceOrder(
+    _ link: RelationshipLink, of mapping: ResolvedEntityMapping, target: String, _ association: AssociationLowering
+  ) throws -> String {
     if link.strategy == .atCreation {
       let assignment = link.assignments.first { $0.mapping == mapping.index && $0.end == link.carriedEnd }
-      let path = assignment.map { mapping.relationships[$0.part].path } ?? []
-      hopName = path.count == 1 ? path[0].relationship.name : nil
-    } else {
-      let owner = link.assignments.first {
-        $0.end == link.carriedEnd && mappings[$0.mapping].relationships[$0.part].lookups.contains(mapping.index)
-      }
-      hopName = owner.flatMap {
-        resolved.sourceModel.inverse(of: mappings[$0.mapping].relationships[$0.part].path[0].relationship)?.name
-      }
+      guard let assignment else { return "\(mapping.index)" }
+      return try inverseOrder(of: mapping.relationships[assignment.part], in: mapping, target: target, association)
     }
-    if let hopName, case .foreignKey(_, _, _, let order?) = sourceSchema.storage(of: hopName, in: mapping.source.name) {
+    let owner = link.assignments.first {
+      $0.end == link.carriedEnd && mappings[$0.mapping].relationships[$0.part].lookups.contains(mapping.index)
+    }
+    let hop = owner.flatMap {
+      resolved.sourceModel.inverse(of: mappings[$0.mapping].relationships[$0.part].path[0].relationship)?.name
+    }
+    if let hop, case .foreignKey(_, _, _, let order?) = sourceSchema.storage(of: hop, in: mapping.source.name) {
       return "s.\(quoted(order))"
     }
     return "\(mapping.index)"

@@ -47,30 +47,47 @@ extension Verification {
           .map { Part(end: $0, assignment: assignment) }
       }.sorted { Text($0.assignment.relationship.name) < Text($1.assignment.relationship.name) }
       guard !parts.isEmpty else { continue }
+      // An object is assigned once for each property, whatever the number of its sources: it holds nothing
+      // between two of them, so that one property's turn ends before the next one's begins.
       try scratch.query(
-        "SELECT source, winner, destination FROM \(image(mapping.index)) WHERE destination IS NOT NULL ORDER BY winner, source"
+        "SELECT source, destination FROM \(image(mapping.index)) WHERE source = winner AND destination IS NOT NULL ORDER BY source"
       ) { row in
-        let (key, winner, object) = (row.int64(0), row.int64(1), row.int64(2))
         for part in parts {
-          try assign(part, of: link, mapping: mapping, source: key, isFirst: key == winner, object: object)
+          try assign(part, of: link, mapping: mapping, winner: row.int64(0), object: row.int64(1))
         }
         return true
       }
     }
   }
 
+  /// Sets one property of one object: a to-one to what its lowest-key source finds, a to-many to what all
+  /// its sources find together.
   private func assign(
-    _ part: Part, of link: VerifiedLink, mapping: VerifiedMapping, source key: Int64, isFirst: Bool, object: Int64
+    _ part: Part, of link: VerifiedLink, mapping: VerifiedMapping, winner: Int64, object: Int64
+  ) throws {
+    try clear(object, end: part.end, of: link)
+    guard part.assignment.relationship.isToMany, !mapping.uniqueBy.isEmpty else {
+      return try assign(part, of: link, mapping: mapping, source: winner, object: object)
+    }
+    try scratch.query(
+      "SELECT source FROM \(image(mapping.index)) WHERE winner = ?1 ORDER BY source", [.integer(winner)]
+    ) { row in
+      try assign(part, of: link, mapping: mapping, source: row.int64(0), object: object)
+      return true
+    }
+  }
+
+  private func assign(
+    _ part: Part, of link: VerifiedLink, mapping: VerifiedMapping, source key: Int64, object: Int64
   ) throws {
     let isToMany = part.assignment.relationship.isToMany
-    guard isFirst || isToMany else { return }
     let reached = try follow(part.assignment.path, from: key, in: mapping.sourceEntity)
     // A path of one segment can keep the source's order; of several, only when none is ordered.
     let isSourceOrdered = reached.contains { $0.place != nil || $0.inversePlace != nil }
     let isMixed = part.assignment.path.count > 1 && isSourceOrdered || !mapping.uniqueBy.isEmpty
-    let way = part.end * 4 + (isMixed ? 2 : 0) + (isSourceOrdered ? 1 : 0)
-    if isFirst { try clear(object, end: part.end, of: link) }
     for lookup in part.assignment.lookups {
+      // Several sources of one object may each have their place.
+      let way = part.end * 4 + (isMixed || !mappings[lookup].uniqueBy.isEmpty ? 2 : 0) + (isSourceOrdered ? 1 : 0)
       var targets: [Target] = []
       for target in reached {
         guard

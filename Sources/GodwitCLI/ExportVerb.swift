@@ -1,6 +1,7 @@
 import ArgumentParser
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 
 struct ExportVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -16,7 +17,8 @@ struct ExportVerb: Verb {
   @Option(help: ArgumentHelp("Print JSON lines or CSV.", valueName: "jsonl|csv")) var format: ExportFormat = .jsonl
   @Option(
     help: ArgumentHelp(
-      "The model of the store: a bundle is searched for the version that fits.", valueName: "MODEL"))
+      "The model of the store, a bundle or one version; by default the one that the store carries.", valueName: "MODEL")
+  )
   var model: String?
   @Flag(help: "Print objects of subentities too.") var subentities = false
   @Option(name: [.customShort("o"), .long], help: ArgumentHelp("Write to a new file.", valueName: "FILE"))
@@ -24,12 +26,7 @@ struct ExportVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let metadata = try StoreMetadata(readingStoreAt: store)
-    guard let model else {
-      throw GodwitError(
-        .usage, "cannot export from '\(store)': expected --model, found none",
-        remedy: "give the model of the store with --model MODEL")
-    }
-    let fitting = try ModelVersions(references: [model]).model(fitting: metadata, path: store)
+    let fitting = try fittingModel(metadata)
     guard fitting.entity(entity) != nil else {
       throw GodwitError(
         .usage,
@@ -58,6 +55,21 @@ struct ExportVerb: Verb {
       throw error
     }
     return 0
+  }
+
+  /// The version that fits the store: of the model that was named, else of the one that the store carries.
+  private func fittingModel(_ metadata: StoreMetadata) throws -> ManagedObjectModel {
+    if let model { return try ModelVersions(references: [model]).model(fitting: metadata, path: store) }
+    let cause: String
+    switch try StoredModel(inStoreAt: store, metadata: metadata) {
+    case .fits(let cached): return cached.model
+    case .missing: cause = "the store carries no model"
+    case .differs: cause = "the model that the store carries is of another version"
+    case .unreadable(let error): cause = error.message
+    }
+    throw GodwitError(
+      .usage, "cannot export from '\(store)': expected --model, found none", cause: cause,
+      remedy: "give the model of the store with --model MODEL")
   }
 
   /// Gathers records to pieces of 64 KiB; ends when `send` returns false.

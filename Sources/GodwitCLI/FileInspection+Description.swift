@@ -5,7 +5,7 @@ extension FileInspection: CustomStringConvertible {
   var description: String {
     var lines = ["\(path): \(kind.rawValue)"]
     if let detail { lines.append("  \(detail)") }
-    if let store { lines += Self.lines(store) }
+    if let store { lines += Self.lines(store, cachedModel) }
     if let fittingModel { lines.append("  model        '\(fittingModel)' fits") }
     if let model {
       lines.append(
@@ -38,7 +38,7 @@ extension FileInspection: CustomStringConvertible {
     return lines.joined(separator: "\n")
   }
 
-  private static func lines(_ store: StoreSummary) -> [String] {
+  private static func lines(_ store: StoreSummary, _ cached: CachedModelContent?) -> [String] {
     var lines = [
       "  size         \(ByteCount(bytes: store.fileBytes))"
         + (store.walBytes.map { ", -wal \(ByteCount(bytes: $0))" } ?? "")
@@ -53,7 +53,12 @@ extension FileInspection: CustomStringConvertible {
     }
     if !store.historyTables.isEmpty { lines.append("  history      " + store.historyTables.joined(separator: ", ")) }
     if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count) tables") }
-    if store.hasModelCache { lines.append("  model cache  yes") }
+    if let cached {
+      lines.append("  model cache  " + (cached.fits ? "fits" : "does not fit: \(cached.problem ?? "")"))
+      lines += cached.omissions.map { "    left out: \($0)" }
+    } else if store.hasModelCache {
+      lines.append("  model cache  empty")
+    }
     lines.append("  entities")
     for entity in store.entities {
       lines.append(

@@ -24,6 +24,8 @@ struct FileInspection: Encodable {
   var store: StoreSummary?
   /// The version that fits the store, of the models given.
   var fittingModel: String?
+  /// Of the model that the store carries.
+  var cachedModel: CachedModelContent?
   var model: ModelContent?
   var mapping: MappingContent?
   var job: JobContent?
@@ -36,6 +38,14 @@ struct FileInspection: Encodable {
     /// Of the version shown: the one asked for, else the current one.
     let version: String?
     let entities: [String]
+  }
+
+  struct CachedModelContent: Encodable {
+    let fits: Bool
+    /// Why it does not.
+    let problem: String?
+    /// What it says that no model of Xcode's can say.
+    let omissions: [String]
   }
 
   struct MappingContent: Encodable {
@@ -75,7 +85,7 @@ struct FileInspection: Encodable {
       throw GodwitError(.missingInput, "cannot read '\(path)': no such file", remedy: "check the path")
     }
     switch XcodeFileKind.identify(path) {
-    case .model?, .modelBundle?:
+    case .model?, .modelBundle?, .compiledModel?, .compiledModelBundle?:
       kind = .model
       model = try Self.model(reference)
       return
@@ -95,8 +105,9 @@ struct FileInspection: Encodable {
     if head.starts(with: Array("SQLite format 3\0".utf8)) {
       kind = .store
       store = try StoreSummary(readingStoreAt: path)
-      guard !models.isEmpty else { return }
       let metadata = try StoreMetadata(readingStoreAt: path)
+      cachedModel = Self.cachedModel(try StoredModel(inStoreAt: path, metadata: metadata))
+      guard !models.isEmpty else { return }
       fittingModel = try ModelVersions(references: models).model(fitting: metadata, path: path).name
     } else if head.starts(with: [0x04, 0x22, 0x4D, 0x18]) {
       kind = .spillFile
@@ -118,7 +129,7 @@ struct FileInspection: Encodable {
     GodwitError(
       .dataWrong,
       "cannot inspect '\(path)': expected a store, model, mapping, manifest, work folder or spill file, found \(found)",
-      remedy: "a model ends in .xcdatamodel or .xcdatamodeld, a mapping or manifest in .yaml")
+      remedy: "a model ends in .xcdatamodel, .xcdatamodeld, .mom or .momd, a mapping or manifest in .yaml")
   }
 
   private static func head(of path: String) throws -> [UInt8] {
@@ -149,6 +160,16 @@ struct FileInspection: Encodable {
     let model = try version.map { try bundle.model(named: $0) }
     return ModelContent(
       versions: bundle.versions, current: bundle.currentVersion, version: version, entities: model?.entityNames ?? [])
+  }
+
+  private static func cachedModel(_ model: StoredModel) -> CachedModelContent? {
+    switch model {
+    case .missing: nil
+    case .fits(let cached): CachedModelContent(fits: true, problem: nil, omissions: cached.omissions)
+    case .differs(let cached):
+      CachedModelContent(fits: false, problem: "its version hashes are others", omissions: cached.omissions)
+    case .unreadable(let error): CachedModelContent(fits: false, problem: error.message, omissions: [])
+    }
   }
 
   private static func mapping(_ mapping: MappingModel) -> MappingContent {

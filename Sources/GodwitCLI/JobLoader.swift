@@ -24,19 +24,24 @@ struct JobLoader {
     let versions = try ModelVersions(manifest.models)
     logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
     let metadata = try StoreMetadata(readingStoreAt: manifest.source.resolved)
-    let source = try sourceModel(among: versions, metadata: metadata)
+    let mappings = try mappings()
+    let (source, origin) = try sourceModel(
+      among: versions, metadata: metadata, nameWanted: mappings.lazy.compactMap(\.sourceModelName).first)
     let target = try destinationModel(among: versions)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
-    let mappings = try mappings()
     return MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
       destinationModel: target, mappingModels: mappings, chunkRows: manifest.chunks.rows,
-      chunkPredicates: try chunkPredicates(of: mappings), memory: manifest.memory)
+      chunkPredicates: try chunkPredicates(of: mappings), memory: manifest.memory,
+      sourceModelOrigin: origin)
   }
 
   // MARK: Models
 
-  private func sourceModel(among versions: ModelVersions, metadata: StoreMetadata) throws -> ManagedObjectModel {
+  /// - Parameter nameWanted: what the mappings call the source model; one that carries no name gets it.
+  private func sourceModel(among versions: ModelVersions, metadata: StoreMetadata, nameWanted: String?) throws
+    -> (ManagedObjectModel, origin: String?)
+  {
     let path = manifest.source.resolved
     let hasHashes = !metadata.versionHashes.isEmpty
     if let assumed = manifest.assumeSourceModel {
@@ -46,14 +51,28 @@ struct JobLoader {
           "cannot assume the source model '\(assumed.value)': the store '\(path)' says which model it has",
           location: assumed.location, remedy: "remove 'assume-source-model'")
       }
-      return try versions.model(named: assumed, key: "assume-source-model")
+      return (try versions.model(named: assumed, key: "assume-source-model"), nil)
     }
     guard hasHashes else {
       throw GodwitError(
         .noPath, "no model fits the store '\(path)': it says nothing of its model",
         remedy: "name the model version with 'assume-source-model'")
     }
-    return try versions.model(fitting: metadata, path: path)
+    do {
+      return (try versions.model(fitting: metadata, path: path), nil)
+    } catch let error as GodwitError where error.code == .noPath {
+      // The last resort, and an old one: what the application ships with wins where it fits.
+      switch try StoredModel(inStoreAt: path, metadata: metadata, name: nameWanted) {
+      case .fits(let cached):
+        logger.debug("source model taken from the store", metadata: ["omissions": "\(cached.omissions.count)"])
+        return (cached.model, "from the store's own cache")
+      case .missing: throw error
+      case .differs, .unreadable:
+        var error = error
+        error.cause = (error.cause.map { $0 + "\n" } ?? "") + "the model in the store's own cache does not fit either"
+        throw error
+      }
+    }
   }
 
   private func destinationModel(among versions: ModelVersions) throws -> ManagedObjectModel {

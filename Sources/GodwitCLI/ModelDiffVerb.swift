@@ -1,4 +1,5 @@
 import ArgumentParser
+import Godwit
 import GodwitModel
 
 struct ModelDiffVerb: Verb {
@@ -10,7 +11,7 @@ struct ModelDiffVerb: Verb {
   @OptionGroup var format: FormatOptions
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let difference = ModelDifference(from: try ModelVerb.read(from), to: try ModelVerb.read(to))
+    let difference = ModelComparison(from: try ModelVerb.read(from), to: try ModelVerb.read(to))
     switch format.format {
     case .json: try session.print(json: difference)
     case .text: session.output.write("\(difference)\n")

@@ -17,5 +17,6 @@ struct ModelVerb: ParsableCommand {
   }
 
   static let help = ArgumentHelp(
-    "A .xcdatamodel, or a .xcdatamodeld: its current version, or PATH#Version Name.", valueName: "MODEL")
+    "A .xcdatamodel or .mom; or a .xcdatamodeld or .momd: its current version, or PATH#Version Name.",
+    valueName: "MODEL")
 }

@@ -32,6 +32,7 @@ struct PlanVerb: Verb {
 /// A plan as JSON.
 private struct PlanRecord: Encodable {
   let job, source, destination: String
+  let sourceModelOrigin: String?
   let isMigrationNeeded: Bool
   var steps: [MigrationPlan.Step]?
   var stages: [MigrationPlan.StageCount]?
@@ -42,6 +43,7 @@ private struct PlanRecord: Encodable {
     job = migration.name
     source = migration.sourcePath
     destination = migration.destinationPath
+    sourceModelOrigin = migration.sourceModelOrigin
     isMigrationNeeded = plan != nil
     guard let plan else { return }
     steps = plan.steps

@@ -20,6 +20,28 @@ extension ManagedObjectModel {
     return computed.hashes[entityName]
   }
 
+  /// What the version hash of an entity is made of; nil when the model lacks it.
+  public func versionHashParts(of entityName: String) -> VersionHashParts? {
+    let line = lineage(of: entityName)
+    guard let entity = line.first else { return nil }
+    var digests: [String: VersionHash] = [:]
+    for ancestor in line.reversed() { addDigests(of: ancestor, to: &digests) }
+    return VersionHashParts(entity, parent: entity.superentityName.flatMap(versionHash(of:)), digests: digests)
+  }
+
+  /// What an attribute of this description adds to an entity's hash; nil for a transient one.
+  public func versionHashDigest(of attribute: AttributeDescription) -> VersionHash? {
+    attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
+  }
+
+  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient one.
+  public func versionHashDigest(
+    of relationship: RelationshipDescription, declaredBy entityName: String
+  ) -> VersionHash? {
+    relationship.isTransient
+      ? nil : VersionHash(relationship, isOwnInverse: isOwnInverse(relationship, declaredBy: entityName))
+  }
+
   /// `NSStoreModelVersionHashesDigest`: base64 of the SHA-512 of each entity's name and hash.
   public var versionHashesDigest: String {
     var sum = SHA512()
@@ -64,22 +86,19 @@ extension ManagedObjectModel {
         digests = inherited
         continue
       }
-      for attribute in entity.attributes {
-        digests[attribute.name] =
-          attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
-      }
-      for relationship in entity.relationships {
-        digests[relationship.name] =
-          relationship.isTransient
-          ? nil
-          : VersionHash(relationship, isOwnInverse: isOwnInverse(relationship, declaredBy: entity.name))
-      }
-      let hash = VersionHash(
-        entityName: entity.name, isAbstract: entity.isAbstract, parent: parent, digests: digests,
-        versionHashModifier: entity.versionHashModifier, uniquenessConstraints: entity.uniquenessConstraints)
+      addDigests(of: entity, to: &digests)
+      let hash = VersionHashParts(entity, parent: parent, digests: digests).hash
       computed.hashes[entity.name] = hash
       computed.digests[entity.name] = digests
       parent = hash
+    }
+  }
+
+  /// Adds what an entity declares to what it inherits; a transient override takes the inherited one away.
+  private func addDigests(of entity: EntityDescription, to digests: inout [String: VersionHash]) {
+    for attribute in entity.attributes { digests[attribute.name] = versionHashDigest(of: attribute) }
+    for relationship in entity.relationships {
+      digests[relationship.name] = versionHashDigest(of: relationship, declaredBy: entity.name)
     }
   }
 

@@ -44,16 +44,10 @@ extension VersionHash {
     entityName: String, isAbstract: Bool, parent: VersionHash?, digests: [String: VersionHash],
     versionHashModifier: String?, uniquenessConstraints: [[String]]
   ) {
-    var sum = SHA256()
-    sum.update(text: entityName)
-    sum.update(data: [isAbstract ? 1 : 0] as [UInt8])
-    if let parent { sum.update(data: parent.bytes) }
-    for (_, digest) in digests.sorted(by: { Text($0.key) < Text($1.key) }) { sum.update(data: digest.bytes) }
-    if let versionHashModifier { sum.update(text: versionHashModifier) }
-    for constraint in uniquenessConstraints.map({ Text($0.joined(separator: ".")) }).sorted() {
-      sum.update(data: constraint.utf8)
-    }
-    self.init(sum.finalize())
+    var entity = EntityDescription(name: entityName, isAbstract: isAbstract)
+    entity.versionHashModifier = versionHashModifier
+    entity.uniquenessConstraints = uniquenessConstraints
+    self = VersionHashParts(entity, parent: parent, digests: digests).hash
   }
 
   /// - Parameter composites: the model's composite types.

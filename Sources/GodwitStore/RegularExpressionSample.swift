@@ -13,10 +13,11 @@ struct RegularExpressionSample: Sendable {
   }
 
   private let node: Node?
-  private let pattern: String
+  /// nil when the engine refuses the pattern.
+  private let expression: NSRegularExpression?
 
   init(_ pattern: String) {
-    self.pattern = pattern
+    expression = try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")
     var parser = Parser(rest: Array(pattern))
     let node = parser.choice(depth: 0)
     self.node = parser.failed || parser.place < parser.rest.count ? nil : node
@@ -24,7 +25,7 @@ struct RegularExpressionSample: Sendable {
 
   /// A text that matches as a whole and whose UTF-16 length is in range; nil when none was found.
   func text(_ bits: UInt64, lengths: ClosedRange<Int>) -> String? {
-    guard let expression = try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z") else { return nil }
+    guard let expression else { return nil }
     func fits(_ text: String) -> Bool {
       let range = NSRange(location: 0, length: text.utf16.count)
       return lengths.contains(range.length) && expression.firstMatch(in: text, range: range) != nil

@@ -1,14 +1,15 @@
 public import GodwitModel
 
 extension ManagedObjectModel {
-  /// Reads a model that Xcode saved: a `.xcdatamodel`, or a version of a `.xcdatamodeld`.
+  /// Reads a model that Xcode saved or compiled: a `.xcdatamodel` or `.mom`, or a version of a `.xcdatamodeld`
+  /// or `.momd`.
   ///
   /// The model is called by the version's name. Reads one file; time grows with its size.
   ///
   /// - Parameters:
   ///   - path: may also carry the version, as `PATH#Version Name`.
-  ///   - version: without `.xcdatamodel`; by default the current version.
-  /// - Throws: `GodwitError` with code `.missingInput` when the model is missing, malformed, compiled or
+  ///   - version: without `.xcdatamodel` or `.mom`; by default the current version.
+  /// - Throws: `GodwitError` with code `.missingInput` when the model is missing, malformed or
   ///   uses words this version does not know (with file, line and column); `.permission` when it
   ///   cannot be read.
   public init(contentsOf path: String, version: String? = nil) throws {

@@ -1,17 +1,19 @@
 import Foundation
 public import GodwitModel
 
-/// The versions of a model in one place: a `.xcdatamodeld`, or a lone `.xcdatamodel` with one version.
+/// The versions of a model in one place: a `.xcdatamodeld`, a lone `.xcdatamodel` with one version, or
+/// what is compiled of them, a `.momd` or a lone `.mom`.
 ///
 /// Xcode stores no order of versions. `versions` is sorted as a reader would: `Model 2` before `Model 10`.
 public struct ModelBundle: Sendable, Hashable {
   public let path: String
-  /// Version names, without `.xcdatamodel`.
+  /// Version names, without `.xcdatamodel` or `.mom`.
   public let versions: [String]
-  /// The version that `.xccurrentversion` names, or the only one; nil when nothing says.
+  /// The version that `.xccurrentversion` or `VersionInfo.plist` names, or the only one; nil when nothing says.
   public let currentVersion: String?
 
-  private let isSingleModel: Bool
+  private enum Form { case model, modelBundle, compiledModel, compiledModelBundle }
+  private let form: Form
 
   /// Reads the names only.
   ///
@@ -23,17 +25,18 @@ public struct ModelBundle: Sendable, Hashable {
     guard let kind = XcodeFileKind.identify(path) else {
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
       throw GodwitError(
-        .missingInput, "cannot read model '\(path)': expected a .xcdatamodel or .xcdatamodeld, found another name",
-        remedy: "give the folder that Xcode saved the model in")
+        .missingInput,
+        "cannot read model '\(path)': expected a .xcdatamodel, .xcdatamodeld, .mom or .momd, found another name",
+        remedy: "give the folder that Xcode saved the model in, or what it compiled of it")
     }
     switch kind {
     case .model, .archivedModel:
-      isSingleModel = true
+      form = .model
       versions = [XcodeFile.stem(path)]
       currentVersion = versions.first
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
     case .modelBundle:
-      isSingleModel = false
+      form = .modelBundle
       versions = try XcodeFile.names(inFolder: path, what: "model")
         .filter { XcodeFile.pathExtension($0) == "xcdatamodel" }
         .map(XcodeFile.stem).sorted(by: Self.precedes)
@@ -43,8 +46,26 @@ public struct ModelBundle: Sendable, Hashable {
           remedy: "restore the folder from version control")
       }
       currentVersion = try Self.namedCurrentVersion(path) ?? (versions.count == 1 ? versions.first : nil)
-    case .compiledModel, .compiledModelBundle, .optimisedModel:
-      throw Self.compiled(path)
+    case .compiledModel:
+      form = .compiledModel
+      versions = [XcodeFile.stem(path)]
+      currentVersion = versions.first
+      guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
+    case .compiledModelBundle:
+      form = .compiledModelBundle
+      let names = try XcodeFile.names(inFolder: path, what: "model")
+      versions = names.filter { XcodeFile.pathExtension($0) == "mom" }.map(XcodeFile.stem).sorted(by: Self.precedes)
+      guard !versions.isEmpty else {
+        throw GodwitError(
+          .missingInput, "cannot read model '\(path)': expected .mom files, found none",
+          remedy: "compile the model again, or give the .xcdatamodeld")
+      }
+      let info = names.contains(VersionInfo.fileName) ? try VersionInfo(contentsOf: path) : nil
+      currentVersion = info?.currentVersion ?? (versions.count == 1 ? versions.first : nil)
+    case .optimisedModel:
+      throw GodwitError(
+        .missingInput, "cannot read model '\(path)': expected a .mom, found its optimised form, an .omo",
+        remedy: "give the .mom of the same name beside it")
     case .mappingModel, .compiledMappingModel:
       throw GodwitError(
         .missingInput, "cannot read model '\(path)': expected a model, found a \(kind.rawValue)",
@@ -69,9 +90,27 @@ public struct ModelBundle: Sendable, Hashable {
       throw GodwitError(
         .missingInput,
         "cannot find version '\(version)' of model '\(path)'" + Spelling.suggestion(for: version, among: versions),
-        cause: versionList, remedy: "give one of these versions, without .xcdatamodel")
+        cause: versionList, remedy: "give one of these versions, without .xcdatamodel or .mom")
     }
-    let folder = isSingleModel ? path : "\(path)/\(version).xcdatamodel"
+    switch form {
+    case .compiledModel: return try Self.compiledModel(path, name: version)
+    case .compiledModelBundle: return try Self.compiledModel("\(path)/\(version).mom", name: version)
+    case .model: return try Self.sourceModel(path, name: version)
+    case .modelBundle: return try Self.sourceModel("\(path)/\(version).xcdatamodel", name: version)
+    }
+  }
+
+  private static func compiledModel(_ file: String, name: String) throws -> ManagedObjectModel {
+    let bytes = try XcodeFile.bytes(of: file, what: "compiled model")
+    do {
+      return try ManagedObjectModel(compiled: bytes, name: name)
+    } catch var error as GodwitError {
+      error.site = error.site ?? file
+      throw error
+    }
+  }
+
+  private static func sourceModel(_ folder: String, name version: String) throws -> ManagedObjectModel {
     let contents = folder + "/contents"
     if XcodeFileKind.identify(folder) == .archivedModel {
       throw GodwitError(
@@ -89,9 +128,10 @@ public struct ModelBundle: Sendable, Hashable {
   /// - Throws: code `.missingInput` when no current version is set, or the one set does not exist.
   public func currentModel() throws -> ManagedObjectModel {
     guard let currentVersion else {
+      let marker = form == .compiledModelBundle ? VersionInfo.fileName : ".xccurrentversion"
       throw GodwitError(
         .missingInput,
-        "cannot tell the current version of model '\(path)': expected its name in .xccurrentversion, found none",
+        "cannot tell the current version of model '\(path)': expected its name in \(marker), found none",
         cause: versionList, remedy: "give the version as '\(path)#\(versions.last ?? "Version")'")
     }
     return try model(named: currentVersion)
@@ -122,11 +162,5 @@ public struct ModelBundle: Sendable, Hashable {
         remedy: "set the current version in Xcode again")
     }
     return XcodeFile.pathExtension(name) == "xcdatamodel" ? XcodeFile.stem(name) : name
-  }
-
-  private static func compiled(_ path: String) -> GodwitError {
-    GodwitError(
-      .missingInput, "cannot read model '\(path)': compiled models are not read by this version yet",
-      remedy: "give the .xcdatamodeld it was compiled from")
   }
 }

@@ -5,7 +5,7 @@ import Foundation
 /// As text: `Peoplizer.xcdatamodeld`, or `Peoplizer.xcdatamodeld#Peoplizer 3`.
 public struct ModelReference: Sendable, Hashable {
   public var path: String
-  /// A version name without `.xcdatamodel`; nil for the current version.
+  /// A version name without `.xcdatamodel` or `.mom`; nil for the current version.
   public var version: String?
 
   public init(path: String, version: String? = nil) {

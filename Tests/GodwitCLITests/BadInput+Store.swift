@@ -1,4 +1,5 @@
 import Foundation
+import GodwitModel
 import GodwitStore
 
 extension BadInput {

@@ -16,10 +16,10 @@ struct `Inspecting real files` {
       kinds[inspection.kind, default: 0] += 1
       #expect(!inspection.description.isEmpty)
       if name.hasSuffix(".sqlite") { #expect(inspection.kind == .store) }
-      if name.hasSuffix(".xcdatamodeld") { #expect(inspection.kind == .model) }
+      if name.hasSuffix(".xcdatamodeld") || name.hasSuffix(".mom") { #expect(inspection.kind == .model) }
     }
     #expect((kinds[.store] ?? 0) >= 20)
-    #expect((kinds[.model] ?? 0) >= 20)
-    #expect((kinds[.otherXcodeFile] ?? 0) >= 5)
+    #expect((kinds[.model] ?? 0) >= 34)
+    #expect((kinds[.otherXcodeFile] ?? 0) >= 1)
   }
 }

@@ -151,6 +151,23 @@ struct `Exporting objects` {
     #expect(ObjectWriter.date(seconds) == text)
   }
 
+  @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+  func `a store that carries its model needs no other`() throws {
+    var exported = 0
+    for path in CorpusStores.paths {
+      guard let metadata = try? StoreMetadata(readingStoreAt: path),
+        case .fits(let cached) = try StoredModel(inStoreAt: path, metadata: metadata)
+      else { continue }
+      for entity in cached.model.entityNames {
+        let session = CommandSession(output: .memory(), diagnostics: .memory())
+        let status = GodwitCommand.run(arguments: ["export", path, "--entity", entity, "--subentities"], in: session)
+        #expect(status == 0, "\(path): \(session.diagnostics.text)")
+      }
+      exported += 1
+    }
+    #expect(exported >= 8)
+  }
+
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"), arguments: CorpusPair.all.map(\.name))
   func `every store of the corpus with a known model is exported, line by line`(name: String) throws {
     let pair = try #require(CorpusPair.all.first { $0.name == name })

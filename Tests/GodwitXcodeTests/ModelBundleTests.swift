@@ -90,7 +90,7 @@ private func failure(_ work: () throws -> ManagedObjectModel) -> GodwitError? {
 
 @Test func `a path that holds no model source is refused`() throws {
   let folder = try TemporaryFolder()
-  for name in ["a.xcdatamodel", "b.xcdatamodeld", "e.xcdatamodel/contents", "x.xcdatamodeld/P.xcdatamodel"] {
+  for name in ["a.xcdatamodel", "b.xcdatamodeld", "f.momd", "e.xcdatamodel/contents", "x.xcdatamodeld/P.xcdatamodel"] {
     try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: true)
   }
   for name in ["c.txt", "d.xcdatamodel"] {
@@ -102,8 +102,8 @@ private func failure(_ work: () throws -> ManagedObjectModel) -> GodwitError? {
     ("b.xcdatamodeld", "expected .xcdatamodel folders, found none"), ("c.txt", "found another name"),
     ("d.xcdatamodel", "expected a folder with a contents file"), ("e.xcdatamodel", "expected a file, found something"),
     ("x.xcdatamodeld", "cannot find model contents"),
-    ("a.mom", "compiled models are not read by this version yet"),
-    ("a.momd", "compiled models are not read by this version yet"),
+    ("a.mom", "cannot find model"), ("a.momd", "cannot find model"), ("f.momd", "expected .mom files, found none"),
+    ("a.omo", "found its optimised form, an .omo"),
     ("a.cdm", "expected a model, found a compiled mapping model"),
   ]
   for (name, message) in cases {

@@ -1,3 +1,4 @@
+import GodwitModel
 public import GodwitStore
 
 /// Everything a store says, as lines: schema, every row of every table in key order, decoded metadata.

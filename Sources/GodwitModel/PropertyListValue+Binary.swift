@@ -9,15 +9,17 @@
 
 extension PropertyListValue {
   /// Why bytes are no property list that can be read.
-  struct Malformed: Error, Equatable {
-    var problem: String
+  public struct Malformed: Error, Equatable {
+    public var problem: String
+    public init(problem: String) { self.problem = problem }
   }
 
-  /// Reads a binary property list; bounded in depth and in the number of values.
+  /// Reads a binary property list; bounded in depth, in the number of values and in their size.
   ///
+  /// - Parameter maximumValues: the most values that are read, a shared one counted at each use.
   /// - Throws: `Malformed`.
-  init(binary bytes: [UInt8]) throws {
-    var reader = try Reader(bytes)
+  public init(binary bytes: [UInt8], maximumValues: Int = 200_000) throws {
+    var reader = try Reader(bytes, maximumValues: maximumValues)
     self = try reader.value(reader.top, depth: 0)
   }
 
@@ -29,13 +31,19 @@ extension PropertyListValue {
     let top: Int
     let table: Int
     /// Values may be shared many times over: what is counted is each visit.
-    private var budget = 200_000
+    private let maximumValues: Int
+    private var valuesLeft: Int
+    /// Bytes of text and data that may still be copied, for the same reason.
+    private var bytesLeft: Int
 
-    init(_ bytes: [UInt8]) throws {
+    init(_ bytes: [UInt8], maximumValues: Int) throws {
       guard bytes.count >= 40, bytes.starts(with: Array("bplist0".utf8)) else {
         throw Malformed(problem: "it is no binary property list")
       }
       self.bytes = bytes
+      self.maximumValues = maximumValues
+      valuesLeft = maximumValues
+      bytesLeft = 1_048_576 + 16 * min(bytes.count, 1 << 32)
       let trailer = bytes.count - 32
       offsetSize = Int(bytes[trailer + 6])
       referenceSize = Int(bytes[trailer + 7])
@@ -68,6 +76,14 @@ extension PropertyListValue {
       return bytes[start..<(start + size)]
     }
 
+    /// A slice that will be copied.
+    private mutating func content(_ start: Int, _ size: Int) throws -> ArraySlice<UInt8> {
+      let content = try slice(start, size)
+      bytesLeft -= size
+      guard bytesLeft >= 0 else { throw Malformed(problem: "it repeats its values too often") }
+      return content
+    }
+
     private func reference(_ start: Int, _ index: Int) throws -> Int {
       guard let value = Int(exactly: try unsigned(start + index * referenceSize, referenceSize)), value < count
       else { throw Malformed(problem: "a reference leads nowhere") }
@@ -76,8 +92,8 @@ extension PropertyListValue {
 
     mutating func value(_ index: Int, depth: Int) throws -> PropertyListValue {
       guard depth < 100 else { throw Malformed(problem: "it is nested more than 100 deep") }
-      budget -= 1
-      guard budget > 0 else { throw Malformed(problem: "it has more than 200000 values") }
+      valuesLeft -= 1
+      guard valuesLeft > 0 else { throw Malformed(problem: "it has more than \(maximumValues) values") }
       guard let start = Int(exactly: try unsigned(table + index * offsetSize, offsetSize)), start < table else {
         throw Malformed(problem: "an offset leads nowhere")
       }
@@ -103,13 +119,13 @@ extension PropertyListValue {
       case 0x8 where low <= 7: return .uid(try unsigned(start + 1, low + 1))
       case 0x4:
         let (size, body) = try length(start, low)
-        return .data(Array(try slice(body, size)))
+        return .data(Array(try content(body, size)))
       case 0x5:
         let (size, body) = try length(start, low)
-        return .string(String(decoding: try slice(body, size), as: UTF8.self))
+        return .string(String(decoding: try content(body, size), as: UTF8.self))
       case 0x6:
         let (size, body) = try length(start, low)
-        let units = try slice(body, size * 2)
+        let units = try content(body, size * 2)
         return .string(
           String(
             decoding: stride(from: units.startIndex, to: units.endIndex, by: 2).map {

@@ -24,18 +24,12 @@ struct EntityFacts {
 /// The facts of an attribute or relationship that a comparison tells.
 struct PropertyFacts {
   let name: String
-  let renamingIdentifier: String?
   /// `String`, or `to-many Person`.
   let kind: String
   private let facts: [(label: String, text: String)]
 
-  static func all(of entity: EntityDescription) -> [PropertyFacts] {
-    entity.attributes.map(PropertyFacts.init) + entity.relationships.map(PropertyFacts.init)
-  }
-
-  private init(_ attribute: AttributeDescription) {
+  init(_ attribute: AttributeDescription) {
     name = attribute.name
-    renamingIdentifier = attribute.renamingIdentifier
     kind = attribute.compositeName ?? attribute.type.xcodeName
     facts = [
       ("type", kind),
@@ -54,9 +48,8 @@ struct PropertyFacts {
     ]
   }
 
-  private init(_ relationship: RelationshipDescription) {
+  init(_ relationship: RelationshipDescription) {
     name = relationship.name
-    renamingIdentifier = relationship.renamingIdentifier
     kind = "\(relationship.isToMany ? "to-many" : "to-one") \(relationship.destinationEntityName)"
     facts = [
       ("type", kind),
@@ -74,7 +67,7 @@ struct PropertyFacts {
   func changes(to other: PropertyFacts) -> [String] { Fact.changes(facts, other.facts) }
 }
 
-private enum Fact {
+enum Fact {
   /// `label old to new` for each label of both whose texts differ; a label of one side only does not count.
   static func changes(_ old: [(label: String, text: String)], _ new: [(label: String, text: String)]) -> [String] {
     new.compactMap { fact in

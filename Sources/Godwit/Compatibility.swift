@@ -1,0 +1,247 @@
+public import GodwitModel
+import GodwitStore
+public import GodwitXcode
+
+/// Whether a model fits a store, or another model: if not, why, and what it would take.
+///
+/// It reads and never writes. Nothing in it is a value of the store: it tells counts only.
+public struct Compatibility: Sendable, Hashable, Encodable {
+  public enum Verdict: String, Sendable, Hashable, Encodable {
+    /// The hashes are equal: nothing to migrate.
+    case compatible
+    /// The store's model is known, and the path from it to the model asked about is described.
+    case migrationNeeded = "migration-needed"
+    /// No version at hand fits the store, so there is no path to describe.
+    case noModelFits = "no-model-fits"
+  }
+
+  /// How the data gets over the changes.
+  public enum MigrationPath: String, Sendable, Hashable, Encodable {
+    /// Every change could be inferred.
+    case inferable
+    /// Whether it could be inferred depends on rows that nobody counted.
+    case dependsOnRows = "depends-on-rows"
+    /// Some change needs a written mapping.
+    case mapping
+  }
+
+  /// One entity whose hashes in the store and in the model are not the same.
+  public struct EntityDifference: Sendable, Hashable, Encodable {
+    public enum Kind: String, Sendable, Hashable, Encodable {
+      case onlyInStore = "only-in-store"
+      case onlyInModel = "only-in-model"
+      case hashesDiffer = "hashes-differ"
+    }
+
+    public let entity: String
+    public let kind: Kind
+    /// The one fact that explains the hash, as far as it was found.
+    public let reason: String?
+  }
+
+  public let verdict: Verdict
+  /// The store's path, or the name of the model that stands for it.
+  public let source: String
+  /// The name of the model asked about.
+  public let model: String
+  /// The versions whose hashes are the store's, in the bundle's order.
+  public let fitting: [String]
+  /// The first entity and property that keeps the model from matching; nil when it fits.
+  public let first: String?
+  /// Entity by entity, by hashes alone; empty when the model fits.
+  public let differences: [EntityDifference]
+  /// What it would take, from the first fitting version; empty when there is none.
+  public let changes: [ModelChange]
+  /// Nil unless a migration is needed.
+  public let migrationPath: MigrationPath?
+  /// Further facts, each a sentence.
+  public let notes: [String]
+  /// Rules of version hashes that the model relies on and no published hash confirms.
+  public let unconfirmedHashRules: [String]
+
+  // MARK: A store against a model
+
+  /// - Parameters:
+  ///   - version: The version asked about; nil for the current one. All others are searched for the store's model.
+  /// - Throws: as `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and `ModelChange.changes`.
+  ///   A version that is not asked about and cannot be read is only noted.
+  public init(ofStoreAt path: String, with bundle: ModelBundle, version: String? = nil) throws {
+    let asked = try version.map(bundle.model(named:)) ?? bundle.currentModel()
+    let metadata = try StoreMetadata(readingStoreAt: path)
+    var models: [ManagedObjectModel] = []
+    var notes: [String] = []
+    for name in bundle.versions {
+      if name == asked.name {
+        models.append(asked)
+        continue
+      }
+      do { models.append(try bundle.model(named: name)) } catch let error as GodwitError {
+        notes.append("version '\(name)' was not considered: \(error.message)")
+      }
+    }
+    try self.init(ofStoreAt: path, metadata: metadata, with: asked, among: models, notes: notes)
+  }
+
+  /// - Parameter models: Where the store's own model is looked for, in order.
+  init(
+    ofStoreAt path: String, metadata: StoreMetadata, with asked: ManagedObjectModel, among models: [ManagedObjectModel],
+    notes: [String] = []
+  ) throws {
+    var notes = notes
+    let hashes = metadata.entityVersionHashes
+    // A hash of another length is none that a model can have.
+    let isWhole = hashes.count == metadata.versionHashes.count
+    let fitting = isWhole ? models.filter { $0.isCompatible(with: hashes) } : []
+    source = path
+    model = asked.name
+    self.fitting = fitting.map(\.name)
+    unconfirmedHashRules = asked.unconfirmedHashRules.map(\.description)
+    if isWhole, asked.isCompatible(with: hashes) {
+      (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
+      self.notes = notes
+      return
+    }
+    differences = Self.differences(hashes, asked, explaining: fitting.isEmpty)
+    if let own = fitting.first {
+      changes = try ModelChange.changes(from: own, to: asked, countingInStoreAt: path)
+      migrationPath = Self.migrationPath(changes)
+      verdict = .migrationNeeded
+      first = Self.first(differences, changes, asked)
+      let names = models.map(\.name)
+      if let from = names.firstIndex(of: own.name), let to = names.firstIndex(of: asked.name), to < from {
+        notes.append("'\(asked.name)' comes before '\(own.name)': only a mapping that the job names leads back")
+      }
+    } else {
+      (verdict, changes, migrationPath) = (.noModelFits, [], nil)
+      first =
+        hashes.isEmpty
+        ? "the store carries no version hashes" : differences.first.map { $0.reason ?? $0.description }
+      if let nearest = Self.nearest(hashes, models), nearest.name != asked.name {
+        let count = nearest.versionHashes.count { hashes[$0.key] == $0.value }
+        notes.append("the nearest version is '\(nearest.name)', which \(count) of \(hashes.count) entities fit")
+      }
+    }
+    self.notes = notes
+  }
+
+  // MARK: A model against a model
+
+  /// Compares as if a store of the earlier model were there; without one no rows are counted.
+  public init(of old: ManagedObjectModel, with new: ManagedObjectModel) {
+    let hashes = old.versionHashes
+    source = old.name
+    model = new.name
+    notes = []
+    unconfirmedHashRules = Array(Set((new.unconfirmedHashRules + old.unconfirmedHashRules).map(\.description))).sorted()
+    guard !new.isCompatible(with: hashes) else {
+      fitting = old.name == new.name ? [new.name] : [old.name, new.name]
+      (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
+      return
+    }
+    fitting = [old.name]
+    verdict = .migrationNeeded
+    differences = Self.differences(hashes, new, explaining: false)
+    changes = ModelChange.changes(from: old, to: new)
+    migrationPath = Self.migrationPath(changes)
+    first = Self.first(differences, changes, new)
+  }
+
+  // MARK: Comparing
+
+  private static func differences(
+    _ hashes: [String: VersionHash], _ model: ManagedObjectModel, explaining: Bool
+  ) -> [EntityDifference] {
+    let own = model.versionHashes
+    let explanation = HashExplanation(model: model, storeHashes: hashes)
+    return Set(own.keys).union(hashes.keys).sorted(by: ManagedObjectModel.precedes).compactMap { name in
+      switch (own[name], hashes[name]) {
+      case (nil, _): return EntityDifference(entity: name, kind: .onlyInStore, reason: nil)
+      case (_, nil): return EntityDifference(entity: name, kind: .onlyInModel, reason: nil)
+      case (let a, let b) where a != b:
+        return EntityDifference(
+          entity: name, kind: .hashesDiffer, reason: explaining ? explanation.reason(forEntity: name) : nil)
+      default: return nil
+      }
+    }
+  }
+
+  /// The first entity that differs with the first of its changes that hashes know, its ancestors' included.
+  private static func first(
+    _ differences: [EntityDifference], _ changes: [ModelChange], _ model: ManagedObjectModel
+  ) -> String? {
+    guard let difference = differences.first else { return nil }
+    let line = [difference.entity] + model.lineage(of: difference.entity).map(\.name)
+    for name in line {
+      guard let change = changes.first(where: { $0.entity == name && $0.isPartOfHash }) else { continue }
+      return "\(change.path): \(change.inEarlierModel)"
+    }
+    return difference.description
+  }
+
+  private static func migrationPath(_ changes: [ModelChange]) -> MigrationPath {
+    if changes.contains(where: { $0.effort == .mapping }) { return .mapping }
+    return changes.contains { $0.effort == .dependsOnRows } ? .dependsOnRows : .inferable
+  }
+
+  /// The version with the most entities of equal hashes, the later one of equals; nil when none has any.
+  private static func nearest(_ hashes: [String: VersionHash], _ models: [ManagedObjectModel]) -> ManagedObjectModel? {
+    var best: (model: ManagedObjectModel, count: Int)?
+    for model in models {
+      let count = model.versionHashes.count { hashes[$0.key] == $0.value }
+      if count > 0, count >= best?.count ?? 0 { best = (model, count) }
+    }
+    return best?.model
+  }
+}
+
+extension Compatibility.EntityDifference: CustomStringConvertible {
+  public var description: String {
+    let text =
+      switch kind {
+      case .onlyInStore: "only in the store"
+      case .onlyInModel: "only in the model"
+      case .hashesDiffer: "the hashes differ"
+      }
+    return "entity \(entity): \(text)"
+  }
+}
+
+extension Compatibility: CustomStringConvertible {
+  public var description: String {
+    var lines: [String] = []
+    switch verdict {
+    case .compatible:
+      lines.append("compatible: '\(model)' fits '\(source)'")
+      let others = fitting.filter { $0 != model && $0 != source }
+      if !others.isEmpty { lines.append("  so do     " + others.map { "'\($0)'" }.joined(separator: ", ")) }
+    case .migrationNeeded:
+      lines.append("a migration is needed: '\(model)' does not fit '\(source)'")
+      lines.append("  fits      " + fitting.map { "'\($0)'" }.joined(separator: ", "))
+      if let first { lines.append("  first     \(first)") }
+      lines.append("  from '\(fitting.first ?? source)' to '\(model)'")
+      lines += changes.map { "    \($0)" }
+      if let text = pathText { lines.append("  path      \(text)") }
+    case .noModelFits:
+      lines.append("no version fits: the store's own model is unknown, '\(model)' does not fit '\(source)'")
+      if let first { lines.append("  first     \(first)") }
+      lines.append("  by hashes")
+      for difference in differences {
+        lines.append("    \(difference)")
+        if let reason = difference.reason { lines.append("      \(reason)") }
+      }
+    }
+    lines += notes.map { "  note      \($0)" }
+    return lines.joined(separator: "\n")
+  }
+
+  private var pathText: String? {
+    let written = changes.count { $0.effort == .mapping }
+    return switch migrationPath {
+    case nil: nil
+    case .inferable?: "could be inferred; this version runs written mapping files"
+    case .dependsOnRows?:
+      "could be inferred where no row stands against it; this version runs written mapping files"
+    case .mapping?: "a mapping file for this step: \(written) of \(changes.count) changes cannot be inferred"
+    }
+  }
+}

@@ -1,0 +1,64 @@
+public import GodwitModel
+
+/// One difference between two models, and what it asks of the data.
+public struct ModelChange: Sendable, Hashable, Encodable {
+  /// What it takes to bring the data over a change.
+  public enum Effort: String, Sendable, Hashable, Encodable {
+    /// Nothing happens to the rows, and no hash changes.
+    case nothing
+    /// An inferred mapping model could do it.
+    case inferable
+    /// Inferable when no row stands against it; no store was given to count.
+    case dependsOnRows = "depends-on-rows"
+    /// Only a written mapping can do it, or the rows have to be mended first.
+    case mapping
+  }
+
+  /// The name in the later model; in the earlier one for what is removed.
+  public let entity: String
+  /// Nil when the entity as a whole is concerned.
+  public let property: String?
+  /// For example `optional to required, no default, 312 rows are null`.
+  public let change: String
+  public let effort: Effort
+  /// The rows that the text counts; nil when there was no store, or nothing to count.
+  public let rows: Int64?
+  /// Whether the version hash of the entity covers it.
+  public let isPartOfHash: Bool
+  /// What sets the earlier model apart, for example `the store's model says optional`.
+  public let inEarlierModel: String
+
+  /// `Note.title`, or `entity Note`.
+  public var path: String { property.map { "\(entity).\($0)" } ?? "entity \(entity)" }
+
+  /// The changes from one model to another, in name order of the entities; of one entity its own first.
+  ///
+  /// Changes that neither a hash nor validation knows (class names, delete rules, indexes, defaults) are left out.
+  public static func changes(from old: ManagedObjectModel, to new: ManagedObjectModel) -> [ModelChange] {
+    // Without a store nothing is read, so nothing fails.
+    (try? ModelChangeList(from: old, to: new, counts: nil).changes) ?? []
+  }
+
+  /// As `changes(from:to:)`, with counts from a store of the earlier model; scans a table for most changes.
+  ///
+  /// - Throws: as `StoreConnection.openStore`; 65 when the store lacks a table or column of the model.
+  public static func changes(
+    from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt path: String
+  ) throws -> [ModelChange] {
+    let counts = try StoreCounts(readingStoreAt: path, model: old)
+    return try ModelChangeList(from: old, to: new, counts: counts).changes
+  }
+}
+
+extension ModelChange: CustomStringConvertible {
+  public var description: String {
+    let remark =
+      switch effort {
+      case .mapping: ": needs a mapping"
+      case .dependsOnRows: ": needs a mapping where rows stand against it"
+      case .nothing: " (not part of the hash)"
+      case .inferable: ""
+      }
+    return "\(path): \(change)\(remark)"
+  }
+}

@@ -1,0 +1,105 @@
+public import GodwitModel
+
+/// What changed from one model to another, fact by fact: entities, and the properties each declares.
+///
+/// It also tells what no hash covers (class names, delete rules, defaults). What a change asks of the
+/// data is said by `ModelChange`.
+public struct ModelComparison: Sendable, Hashable, Encodable {
+  public enum Kind: String, Sendable, Hashable, Encodable {
+    case added, removed, renamed, changed
+  }
+
+  public struct Property: Sendable, Hashable, Encodable {
+    public let name: String
+    /// The name in the earlier model, when it is another.
+    public let oldName: String?
+    public let kind: Kind
+    /// `type String to Integer 64` and the like.
+    public let changes: [String]
+  }
+
+  public struct Entity: Sendable, Hashable, Encodable {
+    public let name: String
+    /// The name in the earlier model, when it is another.
+    public let oldName: String?
+    public let kind: Kind
+    public let changes: [String]
+    public let properties: [Property]
+    /// Whether the version hashes differ; nil where one side lacks the entity.
+    public let hashesDiffer: Bool?
+  }
+
+  /// What the models are called.
+  public let from, to: String
+  /// Entities with a change, in name order.
+  public let entities: [Entity]
+  /// Whether a store of the earlier model has to be migrated.
+  public let hashesDiffer: Bool
+
+  public init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
+    from = old.name
+    to = new.name
+    let (oldHashes, newHashes) = (old.versionHashes, new.versionHashes)
+    hashesDiffer = oldHashes != newHashes
+    let pairing = ModelPairing(from: old, to: new)
+    entities = pairing.entities.compactMap { pair in
+      switch pair {
+      case (nil, let entity?):
+        return Entity(name: entity.name, oldName: nil, kind: .added, changes: [], properties: [], hashesDiffer: nil)
+      case (let entity?, nil):
+        return Entity(name: entity.name, oldName: nil, kind: .removed, changes: [], properties: [], hashesDiffer: nil)
+      case (let before?, let after?):
+        let isRenamed = before.name != after.name
+        let changes = EntityFacts(before).changes(to: EntityFacts(after))
+        let properties = Self.properties(pairing, before, after)
+        let differ = oldHashes[before.name] != newHashes[after.name]
+        guard isRenamed || differ || !changes.isEmpty || !properties.isEmpty else { return nil }
+        return Entity(
+          name: after.name, oldName: isRenamed ? before.name : nil, kind: isRenamed ? .renamed : .changed,
+          changes: changes, properties: properties, hashesDiffer: differ)
+      case (nil, nil): return nil
+      }
+    }
+  }
+
+  private static func properties(
+    _ pairing: ModelPairing, _ before: EntityDescription, _ after: EntityDescription
+  ) -> [Property] {
+    pairing.properties(before, after).compactMap { pair in
+      switch (pair.old?.facts, pair.new?.facts) {
+      case (nil, let now?): return Property(name: now.name, oldName: nil, kind: .added, changes: [now.kind])
+      case (let was?, nil): return Property(name: was.name, oldName: nil, kind: .removed, changes: [was.kind])
+      case (let was?, let now?):
+        let changes = was.changes(to: now)
+        let isRenamed = was.name != now.name
+        guard isRenamed || !changes.isEmpty else { return nil }
+        return Property(
+          name: now.name, oldName: isRenamed ? was.name : nil, kind: isRenamed ? .renamed : .changed, changes: changes)
+      case (nil, nil): return nil
+      }
+    }
+  }
+}
+
+extension ModelComparison: CustomStringConvertible {
+  public var description: String {
+    var lines = ["'\(from)' to '\(to)'"]
+    for entity in entities {
+      lines.append("  entity \(entity.name): " + Self.headline(entity.kind, entity.oldName, entity.changes))
+      for property in entity.properties {
+        lines.append("    \(property.name): " + Self.headline(property.kind, property.oldName, property.changes))
+      }
+    }
+    if entities.isEmpty { lines.append("  no entity or property changed") }
+    lines.append(
+      hashesDiffer
+        ? "version hashes differ: a store has to be migrated" : "version hashes are equal: no migration is needed")
+    return lines.joined(separator: "\n")
+  }
+
+  private static func headline(_ kind: Kind, _ oldName: String?, _ changes: [String]) -> String {
+    let lead = kind.rawValue + (oldName.map { " from \($0)" } ?? "")
+    guard !changes.isEmpty else { return lead }
+    return kind == .changed ? changes.joined(separator: "; ") : "\(lead) (\(changes.joined(separator: "; ")))"
+  }
+}

@@ -1,0 +1,146 @@
+import GodwitModel
+import GodwitStore
+
+/// Counts of a store's rows, asked for by the names of its model; reads only, and never a value out.
+///
+/// Each count scans the table concerned.
+final class StoreCounts {
+  private let connection: StoreConnection
+  private let schema: StoreSchema
+
+  /// - Throws: as `StoreConnection.openStore` and `StoreSchema.init(model:probing:)`.
+  init(readingStoreAt path: String, model: ManagedObjectModel) throws {
+    connection = try StoreConnection.openStore(readingAt: path)
+    schema = try StoreSchema(model: model, probing: connection)
+  }
+
+  private static func quoted(_ name: String) -> String { StoreSchema.identifier(name) }
+
+  /// The table that holds the entities, all of one family, and the condition that finds them; nil for none.
+  private func place(_ entities: [String]) -> (table: String, condition: String)? {
+    guard let first = entities.first, let table = schema.table(of: first) else { return nil }
+    let numbers = entities.compactMap(schema.number).sorted().map(String.init).joined(separator: ", ")
+    return ("source.\(Self.quoted(table.name))", "Z_ENT IN (\(numbers))")
+  }
+
+  private func count(_ entities: [String], where condition: String? = nil) throws -> Int64 {
+    guard let place = place(entities) else { return 0 }
+    let more = condition.map { " AND (\($0))" } ?? ""
+    return try connection.integer("SELECT count(*) FROM \(place.table) WHERE \(place.condition)\(more)") ?? 0
+  }
+
+  /// Rows of exactly these entities.
+  func rows(of entities: [String]) throws -> Int64 { try count(entities) }
+
+  // MARK: Attributes
+
+  /// Rows whose attribute is null, or is not; nil when the store has no column for it.
+  func rows(of entities: [String], with attribute: String, isNull: Bool) throws -> Int64? {
+    guard let first = entities.first, let column = schema.column(of: attribute, in: first) else { return nil }
+    return try count(entities, where: "\(Self.quoted(column)) IS \(isNull ? "" : "NOT ")NULL")
+  }
+
+  /// Rows whose value is beyond the limits of `attribute`, stored under `name`; nil where SQL cannot tell.
+  func rows(of entities: [String], breaking attribute: AttributeDescription, storedAs name: String) throws -> Int64? {
+    guard let place = place(entities), let first = entities.first, let column = schema.column(of: name, in: first)
+    else { return nil }
+    let value = Self.quoted(column)
+    if attribute.type == .string {
+      let (minimum, maximum) = (attribute.minimumLength ?? 0, attribute.maximumLength ?? .max)
+      var broken: Int64 = 0
+      // A text has at most as many UTF-16 units as bytes, and at least as many as characters: few rows are read.
+      try connection.query(
+        "SELECT \(value) FROM \(place.table) WHERE \(place.condition) AND typeof(\(value)) = 'text' "
+          + "AND (length(CAST(\(value) AS BLOB)) > ?1 OR length(\(value)) < ?2)", [.int(maximum), .int(minimum)]
+      ) { row in
+        let length = row.string(0)?.utf16.count ?? 0
+        if length > maximum || length < minimum { broken += 1 }
+        return true
+      }
+      return broken
+    }
+    guard attribute.type.isInteger || [.double, .float, .date].contains(attribute.type) else { return nil }
+    var conditions: [String] = []
+    for (limit, sign) in [(attribute.minimumValue, "<"), (attribute.maximumValue, ">")] {
+      switch limit {
+      case .integer(let number)?: conditions.append("\(value) \(sign) \(number)")
+      case .double(let number)?, .date(let number)?:
+        guard number.isFinite else { return nil }
+        conditions.append("\(value) \(sign) \(number)")
+      case nil: continue
+      default: return nil
+      }
+    }
+    guard !conditions.isEmpty else { return 0 }
+    return try count(entities, where: conditions.joined(separator: " OR "))
+  }
+
+  // MARK: Relationships
+
+  /// Rows that a relationship leads on from, or from nowhere (`isEmpty`); nil when nothing is stored.
+  func rows(of entities: [String], leadingOn relationship: String, isEmpty: Bool) throws -> Int64? {
+    guard let first = entities.first else { return 0 }
+    switch schema.storage(of: relationship, in: first) {
+    case .none: return nil
+    case .foreignKey(_, let column, _, _):
+      return try count(entities, where: "\(Self.quoted(column)) IS \(isEmpty ? "" : "NOT ")NULL")
+    case let storage:
+      guard let links = Self.links(storage) else { return nil }
+      return try count(
+        entities,
+        where:
+          "Z_PK \(isEmpty ? "NOT " : "")IN (SELECT \(links.key) FROM \(links.table) WHERE \(links.key) IS NOT NULL)")
+    }
+  }
+
+  /// Rows whose to-many leads to more than `maximum` objects, or to some but fewer than `minimum`.
+  ///
+  /// A maximum of 0 or less is none. Nil when nothing is stored.
+  func rows(of entities: [String], whereCountOf relationship: String, isBelow minimum: Int, orAbove maximum: Int) throws
+    -> Int64?
+  {
+    guard let first = entities.first else { return 0 }
+    guard let links = Self.links(schema.storage(of: relationship, in: first)) else { return nil }
+    var bounds: [String] = []
+    if maximum > 0 { bounds.append("count(*) > \(maximum)") }
+    if minimum > 1 { bounds.append("count(*) < \(minimum)") }
+    guard !bounds.isEmpty else { return 0 }
+    return try count(
+      entities,
+      where: "Z_PK IN (SELECT \(links.key) FROM \(links.table) WHERE \(links.key) IS NOT NULL "
+        + "GROUP BY \(links.key) HAVING \(bounds.joined(separator: " OR ")))")
+  }
+
+  /// The table whose rows are the links of a to-many, and the column with the owner's key.
+  private static func links(_ storage: StoreSchema.RelationshipStorage) -> (table: String, key: String)? {
+    switch storage {
+    case .inverse(let table, let column, _, _): ("source.\(quoted(table))", quoted(column))
+    case .join(let join, let subject, _, _): ("source.\(quoted(join.name))", quoted(subject))
+    case .foreignKey, .none: nil
+    }
+  }
+
+  // MARK: Uniqueness
+
+  /// Rows whose values of these properties another row has already; nil when one has no column.
+  ///
+  /// Rows with a null among them never count, as in SQLite's unique indexes.
+  func duplicates(in entities: [String], of properties: [String]) throws -> Int64? {
+    guard let place = place(entities), let first = entities.first else { return 0 }
+    var columns: [String] = []
+    for property in properties {
+      if let column = schema.column(of: property, in: first) {
+        columns.append(Self.quoted(column))
+      } else if case .foreignKey(_, let column, _, _) = schema.storage(of: property, in: first) {
+        columns.append(Self.quoted(column))
+      } else {
+        return nil
+      }
+    }
+    guard !columns.isEmpty else { return 0 }
+    let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    return try connection.integer(
+      "SELECT coalesce(sum(n - 1), 0) FROM (SELECT count(*) AS n FROM \(place.table) "
+        + "WHERE \(place.condition) AND \(present) GROUP BY \(columns.joined(separator: ", ")))")
+  }
+}

@@ -1,0 +1,30 @@
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+
+/// The model that a store carries, and whether it is the one the store was written with.
+enum StoredModel {
+  case missing
+  case fits(CachedModel)
+  /// Of another version, as an in-place migration may leave it.
+  case differs(CachedModel)
+  case unreadable(GodwitError)
+
+  /// - Parameter name: what the model is to be called; by default its version identifier.
+  /// - Throws: when the store cannot be read; what is wrong with the model alone is `unreadable`.
+  init(inStoreAt path: String, metadata: StoreMetadata, name: String? = nil) throws {
+    guard let content = try StoreModelCache.content(ofStoreAt: path) else {
+      self = .missing
+      return
+    }
+    do {
+      let name = name ?? metadata.versionIdentifiers.first { !$0.isEmpty } ?? "model of the store"
+      let cached = try CachedModel(modelCache: content, name: name)
+      let hashes = metadata.entityVersionHashes
+      let fits = hashes.count == metadata.versionHashes.count && cached.model.isCompatible(with: hashes)
+      self = fits ? .fits(cached) : .differs(cached)
+    } catch let error as GodwitError {
+      self = .unreadable(error)
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import GodwitModel
+
+/// The model that Core Data keeps inside a store, from framework version 637 on.
+///
+/// `GodwitXcode` turns the bytes into a model. They may be of another version than the store:
+/// compare the model's version hashes with those of the metadata.
+public enum StoreModelCache {
+  /// The most bytes that are read.
+  static let limitBytes: Int64 = 64 << 20
+
+  /// The bytes of `Z_MODELCACHE`; nil when the store has no such table, or nothing in it.
+  ///
+  /// - Parameter path: What messages call the store.
+  /// - Throws: `.dataWrong` when there are more than 64 MiB.
+  public static func content(
+    of connection: StoreConnection, schema: String = StoreConnection.sourceSchema, path: String
+  ) throws -> [UInt8]? {
+    let prefix = StoreSchema.identifier(schema)
+    var hasContent = false
+    try connection.query("PRAGMA \(prefix).table_info(Z_MODELCACHE)") { row in
+      if row.string(1) == "Z_CONTENT" { hasContent = true }
+      return true
+    }
+    let source = "FROM \(prefix).Z_MODELCACHE WHERE Z_CONTENT IS NOT NULL LIMIT 1"
+    guard hasContent, let length = try connection.integer("SELECT length(CAST(Z_CONTENT AS BLOB)) \(source)") else {
+      return nil
+    }
+    guard length <= limitBytes else {
+      throw GodwitError(
+        .dataWrong,
+        "cannot read the model in '\(path)': expected at most \(limitBytes >> 20) MiB in 'Z_MODELCACHE', found \(length) bytes"
+      )
+    }
+    guard case .blob(let bytes)? = try connection.value("SELECT Z_CONTENT \(source)"), !bytes.isEmpty else {
+      return nil
+    }
+    return bytes
+  }
+
+  /// The bytes of `Z_MODELCACHE` of the store at a path, leaving no trace.
+  public static func content(ofStoreAt path: String) throws -> [UInt8]? {
+    try content(of: try StoreConnection.openStore(readingAt: path), path: path)
+  }
+}

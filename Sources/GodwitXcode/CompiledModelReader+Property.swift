@@ -1,0 +1,140 @@
+import GodwitModel
+
+extension CompiledModelReader {
+  private static let propertyKeys: Set<String> = [
+    "NSPropertyName", "NSEntity", "NSIsOptional", "NSIsTransient", "NSIsReadOnly", "NSIsIndexed",
+    "NSIndexedBySpotlight", "NSRenamingIdentifier", "NSVersionHashModifier", "NSUserInfo", "NSValidationPredicates",
+    "NSValidationWarnings", "_P",
+  ]
+  private static let attributeKeys = propertyKeys.union([
+    "NSAttributeType", "NSAttributeValueClassName", "NSDefaultValue", "NSValueTransformerName", "NSFlagsKey",
+  ])
+  private static let derivedAttributeKeys = attributeKeys.union(["NSDerivationExpression", "NSFilteringPredicate"])
+  private static let relationshipKeys = propertyKeys.union([
+    "NSDestinationEntity", "_NSDestinationEntityName", "NSInverseRelationship", "_NSInverseRelationshipName",
+    "NSMaxCount", "NSMinCount", "NSDeleteRule", "NSIsOrdered",
+  ])
+  private static let fetchedPropertyKeys = propertyKeys.union(["NSFetchRequest", "_NSFetchRequestEntityName"])
+
+  private mutating func name(of object: KeyedArchive.Object, key: String, at place: String) throws -> String {
+    let name = try required("NSPropertyName", of: object)
+    guard name == key else { throw problem("\(place) bears the name '\(name)'") }
+    return name
+  }
+
+  // MARK: Attributes
+
+  mutating func attribute(
+    _ object: KeyedArchive.Object, key: String, at place: String
+  ) throws -> AttributeDescription {
+    let isDerived = object.className == "NSDerivedAttributeDescription"
+    try check(
+      object, is: isDerived ? "NSDerivedAttributeDescription" : "NSAttributeDescription",
+      keys: isDerived ? Self.derivedAttributeKeys : Self.attributeKeys, at: place)
+    let number = try integer("NSAttributeType", of: object) ?? 0
+    guard let type = AttributeType(rawValue: number), type != .composite else {
+      throw problem("unknown value \(number) of key 'NSAttributeType' at \(place)")
+    }
+    var attribute = AttributeDescription(
+      name: try name(of: object, key: key, at: place), type: type, isOptional: try flag("NSIsOptional", of: object))
+    attribute.isTransient = try flag("NSIsTransient", of: object)
+    if try !isDerived && flag("NSIsReadOnly", of: object) {
+      throw problem("unknown value of key 'NSIsReadOnly' at \(place): read-only attributes are not supported")
+    }
+    attribute.isIndexed = try flag("NSIsIndexed", of: object)
+    let flags = try integer("NSFlagsKey", of: object) ?? 0
+    guard flags & ~20 == 0 else { throw problem("unknown value \(flags) of key 'NSFlagsKey' at \(place)") }
+    attribute.allowsExternalBinaryDataStorage = flags & 4 != 0
+    attribute.preservesValueInHistoryOnDeletion = flags & 16 != 0
+    attribute.valueTransformerName = try nonEmpty("NSValueTransformerName", of: object)
+    if type == .transformable {
+      let className = try nonEmpty("NSAttributeValueClassName", of: object)
+      attribute.customClassName = className == "NSObject" ? nil : className
+    }
+    attribute.versionHashModifier = try nonEmpty("NSVersionHashModifier", of: object)
+    let renaming = try nonEmpty("NSRenamingIdentifier", of: object)
+    attribute.renamingIdentifier = renaming == attribute.name ? nil : renaming
+    attribute.userInfo = try userInfo(of: object, at: place)
+    if isDerived { attribute.derivationExpression = try derivation(of: object, at: place) }
+    let value = try archive.value("NSDefaultValue", of: object)
+    if let known = try attributeValue(value, type: type) {
+      attribute.defaultValue = known
+    } else {
+      try omit("the default value at \(place) (key 'NSDefaultValue') does not fit the type \(type.xcodeName)")
+    }
+    try readLimits(of: object, into: &attribute, at: place)
+    return attribute
+  }
+
+  /// As NSExpression prints it, which is what the version hash is made of.
+  private mutating func derivation(of object: KeyedArchive.Object, at place: String) throws -> String {
+    guard let found = try self.object("NSDerivationExpression", of: object) else {
+      throw problem("expected an expression for key 'NSDerivationExpression' at \(place), found none")
+    }
+    guard try self.object("NSFilteringPredicate", of: object) == nil else {
+      throw problem("a filter in key 'NSFilteringPredicate' at \(place) is not supported")
+    }
+    do { return "\(try expression(found))" } catch let error as UnknownExpression {
+      throw problem("\(error.text) in key 'NSDerivationExpression' at \(place)")
+    }
+  }
+
+  // MARK: Relationships and fetched properties
+
+  mutating func relationship(
+    _ object: KeyedArchive.Object, key: String, at place: String
+  ) throws -> RelationshipDescription {
+    try check(object, is: "NSRelationshipDescription", keys: Self.relationshipKeys, at: place)
+    let destination = try self.object("NSDestinationEntity", of: object).map { try required("NSEntityName", of: $0) }
+    let inverse = try self.object("NSInverseRelationship", of: object).map { try underlying($0) }
+    let maxCount = try integer("NSMaxCount", of: object) ?? 0
+    var relationship = RelationshipDescription(
+      name: try name(of: object, key: key, at: place),
+      destinationEntityName: try destination ?? required("_NSDestinationEntityName", of: object),
+      inverseName: try inverse.map { try required("NSPropertyName", of: $0) }
+        ?? nonEmpty("_NSInverseRelationshipName", of: object),
+      isToMany: maxCount != 1, isOptional: try flag("NSIsOptional", of: object))
+    if let inverse, let entity = try self.object("NSEntity", of: inverse) {
+      relationship.inverseEntityName = try required("NSEntityName", of: entity)
+    }
+    relationship.maxCount = maxCount
+    relationship.minCount = try integer("NSMinCount", of: object) ?? 0
+    relationship.isTransient = try flag("NSIsTransient", of: object)
+    relationship.isOrdered = try flag("NSIsOrdered", of: object)
+    if try flag("NSIsReadOnly", of: object) || !objects("NSValidationPredicates", of: object).isEmpty {
+      try omit("'NSIsReadOnly' or 'NSValidationPredicates' at \(place), which no relationship of Xcode's has,")
+    }
+    let rules: [RelationshipDescription.DeleteRule] = [.noAction, .nullify, .cascade, .deny]
+    let rule = try integer("NSDeleteRule", of: object) ?? 1
+    guard rules.indices.contains(rule) else { throw problem("unknown value \(rule) of key 'NSDeleteRule' at \(place)") }
+    relationship.deleteRule = rules[rule]
+    relationship.versionHashModifier = try nonEmpty("NSVersionHashModifier", of: object)
+    let renaming = try nonEmpty("NSRenamingIdentifier", of: object)
+    relationship.renamingIdentifier = renaming == relationship.name ? nil : renaming
+    relationship.userInfo = try userInfo(of: object, at: place)
+    return relationship
+  }
+
+  /// The property that a proxy stands for.
+  private mutating func underlying(_ object: KeyedArchive.Object) throws -> KeyedArchive.Object {
+    guard object.className == "_NSPropertyDescriptionProxy" else { return object }
+    guard let property = try self.object("NSUnderlyingProperty", of: object) else {
+      throw problem("expected a property for key 'NSUnderlyingProperty' of class '\(object.className)', found none")
+    }
+    return property
+  }
+
+  mutating func fetchedProperty(
+    _ object: KeyedArchive.Object, key: String, at place: String
+  ) throws -> FetchedPropertyDescription {
+    try check(object, is: "NSFetchedPropertyDescription", keys: Self.fetchedPropertyKeys, at: place)
+    var property = FetchedPropertyDescription(
+      name: try name(of: object, key: key, at: place), isOptional: try flag("NSIsOptional", of: object),
+      // The name that Xcode gives the request of a fetched property.
+      fetchRequest: try self.object("NSFetchRequest", of: object).flatMap {
+        try fetchRequest($0, name: "fetchedPropertyFetchRequest")
+      })
+    property.userInfo = try userInfo(of: object, at: place)
+    return property
+  }
+}

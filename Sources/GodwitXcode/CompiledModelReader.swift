@@ -1,0 +1,392 @@
+import GodwitModel
+
+/// Turns the archive of a compiled model into a model.
+///
+/// What is not understood is an error that names class and key: a key ignored here could be data
+/// lost in a migration. A store's own model may hold what only code can give an entity (a default
+/// that is an object of the application, any predicate as a validation); there it is left out and listed.
+struct CompiledModelReader {
+  let name: String
+  /// Whether what a source store does not need may be left out.
+  let allowsOmissions: Bool
+  private(set) var omissions: [String] = []
+  var archive: KeyedArchive
+
+  /// More than any store can hold; they bound the work that a damaged archive can ask for.
+  static let entitiesMaximum = 10_000
+  static let propertiesPerEntityMaximum = 2_000
+  static let propertiesMaximum = 100_000
+  static let inheritanceMaximum = 100
+  private var propertyCount = 0
+  static let expressionsMaximum = 100_000
+  var expressionCount = 0
+
+  /// - Throws: code `.missingInput`.
+  static func read(
+    _ bytes: [UInt8], name: String, allowsOmissions: Bool
+  ) throws -> (model: ManagedObjectModel, omissions: [String]) {
+    let list = try PropertyListFile.read(
+      bytes, file: "compiled model '\(name)'", maximumValues: KeyedArchive.valuesMaximum)
+    do {
+      var reader = CompiledModelReader(
+        name: name, allowsOmissions: allowsOmissions, archive: try KeyedArchive(list))
+      let model = try reader.model(try reader.archive.root())
+      return (model, reader.omissions)
+    } catch let error as KeyedArchive.Malformed {
+      throw problem(error.problem, name: name)
+    }
+  }
+
+  private init(name: String, allowsOmissions: Bool, archive: KeyedArchive) {
+    self.name = name
+    self.allowsOmissions = allowsOmissions
+    self.archive = archive
+  }
+
+  // MARK: Complaints
+
+  private static func problem(_ text: String, name: String) -> GodwitError {
+    GodwitError(
+      .missingInput, "cannot read compiled model '\(name)': \(text)",
+      remedy: "give the .xcdatamodeld it was compiled from")
+  }
+
+  func problem(_ text: String) -> GodwitError { Self.problem(text, name: name) }
+
+  /// Leaves something out where that is allowed.
+  mutating func omit(_ text: String) throws {
+    guard allowsOmissions else { throw problem(text) }
+    omissions.append(text)
+  }
+
+  /// - Throws: when the object is of another class or has a key that is not known.
+  func check(_ object: KeyedArchive.Object, is className: String, keys: Set<String>, at place: String) throws {
+    guard object.className == className else {
+      throw problem("expected the class '\(className)' at \(place), found '\(object.className)'")
+    }
+    if let key = object.keys.first(where: { !keys.contains($0) }) {
+      throw problem("unknown key '\(key)' of class '\(className)' at \(place)")
+    }
+  }
+
+  // MARK: Fields
+
+  mutating func text(_ key: String, of object: KeyedArchive.Object) throws -> String? {
+    let value = try archive.value(key, of: object)
+    if case .null = value { return nil }
+    guard let text = try archive.text(value) else {
+      throw problem("expected a string for key '\(key)' of class '\(object.className)'")
+    }
+    return text
+  }
+
+  mutating func nonEmpty(_ key: String, of object: KeyedArchive.Object) throws -> String? {
+    let text = try text(key, of: object)
+    return text?.isEmpty == true ? nil : text
+  }
+
+  mutating func required(_ key: String, of object: KeyedArchive.Object) throws -> String {
+    guard let text = try nonEmpty(key, of: object) else {
+      throw problem("expected a name for key '\(key)' of class '\(object.className)', found none")
+    }
+    return text
+  }
+
+  mutating func flag(_ key: String, of object: KeyedArchive.Object) throws -> Bool {
+    switch try archive.value(key, of: object) {
+    case .null: return false
+    case .plain(.boolean(let flag)): return flag
+    case .plain(.integer(let number)) where number == 0 || number == 1: return number == 1
+    default: throw problem("expected true or false for key '\(key)' of class '\(object.className)'")
+    }
+  }
+
+  mutating func integer(_ key: String, of object: KeyedArchive.Object) throws -> Int? {
+    switch try archive.value(key, of: object) {
+    case .null: return nil
+    case .plain(.integer(let number)):
+      if let number = Int(exactly: number) { return number }
+    default: break
+    }
+    throw problem("expected a whole number for key '\(key)' of class '\(object.className)'")
+  }
+
+  mutating func object(_ key: String, of object: KeyedArchive.Object) throws -> KeyedArchive.Object? {
+    switch try archive.value(key, of: object) {
+    case .null: return nil
+    case .object(let found): return found
+    case .plain: throw problem("expected an object for key '\(key)' of class '\(object.className)'")
+    }
+  }
+
+  /// The objects of an array or set; nothing when there is none.
+  mutating func objects(_ key: String, of object: KeyedArchive.Object) throws -> [KeyedArchive.Object] {
+    guard let list = try self.object(key, of: object) else { return [] }
+    return try archive.members(of: list).map { member in
+      guard case .object(let member) = member else {
+        throw problem("expected objects for key '\(key)' of class '\(object.className)'")
+      }
+      return member
+    }
+  }
+
+  mutating func entries(
+    _ key: String, of object: KeyedArchive.Object
+  ) throws -> [(key: String, value: KeyedArchive.Value)] {
+    guard let dictionary = try self.object(key, of: object) else { return [] }
+    return try archive.entries(of: dictionary)
+  }
+
+  /// Lists of property names, given by name or as the properties themselves.
+  mutating func nameLists(_ key: String, of object: KeyedArchive.Object) throws -> [[String]] {
+    var lists: [[String]] = []
+    for list in try objects(key, of: object) {
+      var names: [String] = []
+      for member in try archive.members(of: list) {
+        if let name = try archive.text(member) {
+          names.append(name)
+        } else if case .object(let property) = member, property.className.hasSuffix("Description") {
+          names.append(try required("NSPropertyName", of: property))
+        } else {
+          throw problem("expected property names for key '\(key)' of class '\(object.className)'")
+        }
+      }
+      if !names.isEmpty { lists.append(names) }
+    }
+    return lists
+  }
+
+  mutating func userInfo(of object: KeyedArchive.Object, at place: String) throws -> [String: String] {
+    var info: [String: String] = [:]
+    for (key, value) in try entries("NSUserInfo", of: object) {
+      guard let text = try archive.text(value) else {
+        try omit("the value of '\(key)' in 'NSUserInfo' at \(place) is no string")
+        continue
+      }
+      info[key] = text
+    }
+    return info
+  }
+
+  // MARK: The model
+
+  private static let modelKeys: Set<String> = [
+    "NSEntities", "NSFetchRequestTemplates", "NSVersionIdentifiers", "NSConfigurations", "CDMCompilerToolVersion",
+    "CDMCompilerXcodeVersion",
+  ]
+
+  private mutating func model(_ root: KeyedArchive.Object) throws -> ManagedObjectModel {
+    try check(root, is: "NSManagedObjectModel", keys: Self.modelKeys, at: "the root")
+    let members = try entries("NSEntities", of: root)
+    guard members.count <= Self.entitiesMaximum else {
+      throw problem("expected at most \(Self.entitiesMaximum) entities, found \(members.count)")
+    }
+    var entities: [EntityDescription] = []
+    for (key, value) in members {
+      guard case .object(let object) = value else { throw problem("entity '\(key)' is no object") }
+      let entity = try entity(object)
+      guard entity.name == key else {
+        throw problem("the entity '\(entity.name)' is listed as '\(key)'")
+      }
+      entities.append(entity)
+    }
+    let parents = try lineages(of: entities)
+    entities = Self.withoutInherited(entities, lineages: parents).map(Self.withoutMirroredIndexes)
+    for index in entities.indices {
+      for place in entities[index].relationships.indices {
+        let relationship = entities[index].relationships[place]
+        // The destination is what the editor names; its ancestor may be what declares the inverse.
+        if let declaring = relationship.inverseEntityName,
+          parents[relationship.destinationEntityName]?.contains(declaring) == true
+        {
+          entities[index].relationships[place].inverseEntityName = relationship.destinationEntityName
+        }
+      }
+    }
+
+    var requests: [FetchRequestTemplate] = []
+    for (key, value) in try entries("NSFetchRequestTemplates", of: root) {
+      guard case .object(let object) = value else { throw problem("fetch request '\(key)' is no object") }
+      if let request = try fetchRequest(object, name: key) { requests.append(request) }
+    }
+    var configurations: [String: [String]] = [:]
+    for (key, value) in try entries("NSConfigurations", of: root) {
+      guard case .object(let list) = value else { throw problem("configuration '\(key)' is no object") }
+      configurations[key] = try archive.members(of: list).map { member in
+        guard case .object(let entity) = member else { throw problem("configuration '\(key)' lists no entity") }
+        return try required("NSEntityName", of: entity)
+      }.sorted(by: ManagedObjectModel.precedes)
+    }
+    return try ManagedObjectModel(
+      name: name, entities: entities, versionIdentifiers: try versionIdentifiers(of: root),
+      configurations: configurations, fetchRequestTemplates: requests.sorted { Text($0.name) < Text($1.name) })
+  }
+
+  private mutating func versionIdentifiers(of root: KeyedArchive.Object) throws -> [String] {
+    guard let list = try object("NSVersionIdentifiers", of: root) else { return [] }
+    return try archive.members(of: list).map { member in
+      guard let text = try archive.text(member) else {
+        throw problem("expected strings for key 'NSVersionIdentifiers' of class 'NSManagedObjectModel'")
+      }
+      return text
+    }.sorted { Text($0) < Text($1) }
+  }
+
+  // MARK: Entities
+
+  private static let entityKeys: Set<String> = [
+    "NSEntityName", "NSClassNameForEntity", "NSProperties", "NSSubentities", "NSSuperentity", "NSIsAbstract",
+    "NSVersionHashModifier", "NSRenamingIdentifier", "NSUserInfo", "NSManagedObjectModel",
+    "NSFetchIndexDescriptions", "NSCompoundIndexes", "NSUniqueTuples",
+  ]
+
+  private mutating func entity(_ object: KeyedArchive.Object) throws -> EntityDescription {
+    let name = try required("NSEntityName", of: object)
+    try check(object, is: "NSEntityDescription", keys: Self.entityKeys, at: "entity '\(name)'")
+    var entity = EntityDescription(name: name)
+    entity.managedObjectClassName = try nonEmpty("NSClassNameForEntity", of: object)
+    entity.superentityName = try self.object("NSSuperentity", of: object).map { try required("NSEntityName", of: $0) }
+    entity.isAbstract = try flag("NSIsAbstract", of: object)
+    let renaming = try nonEmpty("NSRenamingIdentifier", of: object)
+    entity.renamingIdentifier = renaming == name ? nil : renaming
+    entity.versionHashModifier = try nonEmpty("NSVersionHashModifier", of: object)
+    entity.userInfo = try userInfo(of: object, at: "entity '\(name)'")
+    entity.uniquenessConstraints = try nameLists("NSUniqueTuples", of: object)
+    entity.compoundIndexes = try nameLists("NSCompoundIndexes", of: object)
+    entity.fetchIndexes = try objects("NSFetchIndexDescriptions", of: object).map { try fetchIndex($0, of: name) }
+    try readProperties(of: object, into: &entity)
+    return entity
+  }
+
+  private mutating func readProperties(
+    of object: KeyedArchive.Object, into entity: inout EntityDescription
+  ) throws {
+    let entries = try entries("NSProperties", of: object)
+    propertyCount += entries.count
+    guard entries.count <= Self.propertiesPerEntityMaximum, propertyCount <= Self.propertiesMaximum else {
+      throw problem(
+        "expected at most \(Self.propertiesPerEntityMaximum) properties of an entity and "
+          + "\(Self.propertiesMaximum) in all, found more")
+    }
+    for (key, value) in entries {
+      let place = "'\(entity.name).\(key)'"
+      guard case .object(let property) = value else { throw problem("\(place) is no object") }
+      switch property.className {
+      case "NSAttributeDescription", "NSDerivedAttributeDescription":
+        entity.attributes.append(try attribute(property, key: key, at: place))
+      case "NSRelationshipDescription": entity.relationships.append(try relationship(property, key: key, at: place))
+      case "NSFetchedPropertyDescription":
+        entity.fetchedProperties.append(try fetchedProperty(property, key: key, at: place))
+      case "_NSPropertyDescriptionProxy":
+        // It stands for a property that an ancestor declares.
+        guard entity.superentityName != nil else { throw problem("\(place) is inherited, and there is no parent") }
+      default: throw problem("unknown class '\(property.className)' of key 'NSProperties' at \(place)")
+      }
+    }
+    entity.attributes.sort { Text($0.name) < Text($1.name) }
+    entity.relationships.sort { Text($0.name) < Text($1.name) }
+    entity.fetchedProperties.sort { Text($0.name) < Text($1.name) }
+  }
+
+  /// Entity name to its own name and those of its ancestors, nearest first.
+  private func lineages(of entities: [EntityDescription]) throws -> [String: [String]] {
+    let parents = Dictionary(entities.map { ($0.name, $0.superentityName) }) { first, _ in first }
+    var lineages: [String: [String]] = [:]
+    for entity in entities {
+      var line = [entity.name]
+      var next = entity.superentityName
+      while let name = next {
+        line.append(name)
+        guard line.count <= Self.inheritanceMaximum else {
+          throw problem(
+            "entity '\(entity.name)' inherits from itself, or over more than \(Self.inheritanceMaximum) steps")
+        }
+        next = parents[name] ?? nil
+      }
+      lineages[entity.name] = line
+    }
+    return lineages
+  }
+
+  /// Takes away what a store's model repeats of the ancestors' properties; an override that differs stays.
+  private static func withoutInherited(
+    _ entities: [EntityDescription], lineages: [String: [String]]
+  ) -> [EntityDescription] {
+    var attributes: [String: [String: AttributeDescription]] = [:]
+    var relationships: [String: [String: RelationshipDescription]] = [:]
+    var fetched: [String: [String: FetchedPropertyDescription]] = [:]
+    for entity in entities {
+      attributes[entity.name] = Dictionary(entity.attributes.map { ($0.name, $0) }) { first, _ in first }
+      relationships[entity.name] = Dictionary(entity.relationships.map { ($0.name, $0) }) { first, _ in first }
+      fetched[entity.name] = Dictionary(entity.fetchedProperties.map { ($0.name, $0) }) { first, _ in first }
+    }
+    return entities.map { entity in
+      var entity = entity
+      let ancestors = (lineages[entity.name] ?? []).dropFirst()
+      entity.attributes.removeAll { own in ancestors.lazy.compactMap { attributes[$0]?[own.name] }.first == own }
+      entity.relationships.removeAll { own in ancestors.lazy.compactMap { relationships[$0]?[own.name] }.first == own }
+      entity.fetchedProperties.removeAll { own in ancestors.lazy.compactMap { fetched[$0]?[own.name] }.first == own }
+      return entity
+    }
+  }
+
+  /// Takes away the old forms of fetch indexes, which the archive repeats: a compound index for one
+  /// over several properties, the flag of the attribute for one over a single property.
+  private static func withoutMirroredIndexes(_ entity: EntityDescription) -> EntityDescription {
+    var entity = entity
+    let indexed = Set(entity.fetchIndexes.map { $0.elements.compactMap(\.propertyName) })
+    entity.compoundIndexes.removeAll { indexed.contains($0) }
+    for place in entity.attributes.indices where indexed.contains([entity.attributes[place].name]) {
+      entity.attributes[place].isIndexed = false
+    }
+    return entity
+  }
+
+  // MARK: Fetch indexes and requests
+
+  private mutating func fetchIndex(_ object: KeyedArchive.Object, of entity: String) throws -> FetchIndexDescription {
+    let name = try required("NSIndexName", of: object)
+    let place = "index '\(name)' of entity '\(entity)'"
+    try check(
+      object, is: "NSFetchIndexDescription",
+      keys: ["NSIndexName", "NSIndexElements", "NSPartialIndexPredicate", "NSEntity"], at: place)
+    let elements = try objects("NSIndexElements", of: object).map { element in
+      try check(
+        element, is: "NSFetchIndexElementDescription",
+        keys: ["NSPropertyName", "NSAscending", "NSFetchIndexElementType", "NSFetchIndexDescription"], at: place)
+      let type = try integer("NSFetchIndexElementType", of: element) ?? 0
+      guard type == 0 || type == 1 else {
+        throw problem("unknown value \(type) of key 'NSFetchIndexElementType' at \(place)")
+      }
+      return FetchIndexDescription.Element(
+        propertyName: try required("NSPropertyName", of: element), expressionText: nil, isRTree: type == 1,
+        isAscending: try flag("NSAscending", of: element))
+    }
+    return FetchIndexDescription(
+      name: name, elements: elements,
+      partialPredicateText: try self.object("NSPartialIndexPredicate", of: object).map { "\(try predicate($0))" })
+  }
+
+  private static let fetchRequestKeys: Set<String> = [
+    "NSEntity", "NSEntityName", "NSPredicate", "NSSortDescriptors", "NSValuesToFetch", "NSHasFetchRequestFlags",
+    "NSFetchRequestFlags", "NSResultType", "NSValuesToGroupBy", "NSHavingPredicate", "NSFetchOffset", "NSFetchLimit",
+    "NSBatchSize", "NSRelationshipKeyPathsForPrefetching", "NSAllocationType", "NSAffectedStores",
+  ]
+
+  /// Only entity and predicate are kept: nothing here runs the request.
+  mutating func fetchRequest(_ object: KeyedArchive.Object, name: String) throws -> FetchRequestTemplate? {
+    let place = "fetch request '\(name)'"
+    try check(object, is: "NSFetchRequest", keys: Self.fetchRequestKeys, at: place)
+    let entity =
+      try self.object("NSEntity", of: object).map { try required("NSEntityName", of: $0) }
+      ?? required("NSEntityName", of: object)
+    var text: String?
+    if let predicate = try self.object("NSPredicate", of: object) {
+      do { text = "\(try self.predicate(predicate))" } catch let error as UnknownExpression {
+        try omit("\(error.text) in the predicate of \(place)")
+        return nil
+      }
+    }
+    return FetchRequestTemplate(name: name, entityName: entity, predicateText: text)
+  }
+}

@@ -1,0 +1,42 @@
+public import GodwitModel
+
+extension ManagedObjectModel {
+  /// Reads a compiled model, the content of a `.mom`.
+  ///
+  /// The archive is read as data: no class that it names is ever made into an object. Properties
+  /// are in name order, since the archive keeps none. Fetch requests keep entity and predicate.
+  ///
+  /// - Parameters:
+  ///   - compiled: A keyed archive in binary or XML form.
+  ///   - name: What the model is to be called; the archive does not say.
+  /// - Throws: `GodwitError` with code `.missingInput` when it is damaged, too large (10 000 entities, 2 000
+  ///   properties of one) or has a class, key or value that is not known.
+  public init(compiled: [UInt8], name: String) throws {
+    self = try CompiledModelReader.read(compiled, name: name, allowsOmissions: false).model
+  }
+
+  /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
+  ///
+  /// It may hold what only code can give a model; `CachedModel` tells what of it was left out.
+  ///
+  /// - Parameter modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
+  /// - Throws: as `init(compiled:name:)`.
+  public init(modelCache: [UInt8], name: String) throws {
+    self = try CachedModel(modelCache: modelCache, name: name).model
+  }
+}
+
+/// The model that a store carries, for use as a migration's source.
+public struct CachedModel: Sendable, Hashable {
+  public let model: ManagedObjectModel
+  /// What the archive says and the model leaves out, one sentence each: defaults that are objects of
+  /// the application, validations and user info of shapes that Xcode's editor cannot make. None has
+  /// an effect on what the store holds.
+  public let omissions: [String]
+
+  /// - Throws: as `ManagedObjectModel.init(modelCache:name:)`.
+  public init(modelCache: [UInt8], name: String) throws {
+    (model, omissions) = try CompiledModelReader.read(
+      Inflation.inflate(modelCache, name: name), name: name, allowsOmissions: true)
+  }
+}

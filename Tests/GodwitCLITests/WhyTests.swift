@@ -1,0 +1,260 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+/// A bundle of `Notes`, `Notes 2` and the current `Notes 3`, and a store of the first with three rows.
+private struct Notes {
+  let folder: TemporaryFolder
+  let bundle: String
+  let store: String
+  let models: [ManagedObjectModel]
+
+  init() throws {
+    folder = try TemporaryFolder()
+    bundle = folder.file("Notes.xcdatamodeld")
+    store = folder.file("notes.sqlite")
+    var title = AttributeDescription(name: "title", type: .string)
+    let first = try ManagedObjectModel(name: "Notes", entities: [EntityDescription(name: "Note", attributes: [title])])
+    title.isOptional = false
+    let second = try ManagedObjectModel(
+      name: "Notes 2", entities: [EntityDescription(name: "Note", attributes: [title])])
+    let stars = AttributeDescription(name: "stars", type: .integer16)
+    let third = try ManagedObjectModel(
+      name: "Notes 3", entities: [EntityDescription(name: "Note", attributes: [title, stars])])
+    models = [first, second, third]
+    for model in models {
+      let version = bundle + "/\(model.name).xcdatamodel"
+      try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+      try Data(model.xcodeContents.utf8).write(to: URL(filePath: version + "/contents"))
+    }
+    let marker = try PropertyListSerialization.data(
+      fromPropertyList: ["_XCCurrentVersionName": "Notes 3.xcdatamodel"], format: .xml, options: 0)
+    try marker.write(to: URL(filePath: bundle + "/.xccurrentversion"))
+    let builder = try StoreBuilder(path: store, model: first)
+    for title in [AttributeValue.null, .null, AttributeValue("private words")] {
+      try builder.insert("Note", attributes: ["title": title])
+    }
+    try builder.finish()
+  }
+
+  func version(_ name: String) -> String { "\(bundle)/\(name).xcdatamodel" }
+}
+
+private func why(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
+  let session = CommandSession(output: .memory(), diagnostics: .memory())
+  let status = GodwitCommand.run(arguments: ["why"] + arguments, in: session)
+  return (status, session.output.text, session.diagnostics.text)
+}
+
+private func object(_ text: String) throws -> [String: Any] {
+  try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+}
+
+struct `The verb why` {
+  @Test func `a version that fits is 0`() throws {
+    let notes = try Notes()
+    let result = why(notes.store, notes.bundle + "#Notes")
+    #expect(result.status == 0)
+    #expect(result.output == "compatible: 'Notes' fits '\(notes.store)'\n")
+    #expect(result.diagnostics.isEmpty)
+  }
+
+  @Test func `a migration that is needed is 2, told to the end`() throws {
+    let notes = try Notes()
+    let result = why(notes.store, notes.bundle)
+    #expect(result.status == 2)
+    #expect(
+      result.output == """
+        a migration is needed: 'Notes 3' does not fit '\(notes.store)'
+          fits      'Notes'
+          first     Note.stars: the store's model has no such attribute
+          from 'Notes' to 'Notes 3'
+            Note.stars: attribute added (Integer 16, optional)
+            Note.title: optional to required, no default, 2 rows are null: needs a mapping
+          path      a mapping file for this step: 1 of 2 changes cannot be inferred
+
+        """)
+    #expect(result.diagnostics.isEmpty)
+  }
+
+  @Test func `changes that could be inferred are told as such`() throws {
+    let notes = try Notes()
+    let result = why(notes.version("Notes 2"), "--against", notes.version("Notes 3"))
+    #expect(result.status == 2)
+    #expect(
+      result.output == """
+        a migration is needed: 'Notes 3' does not fit 'Notes 2'
+          fits      'Notes 2'
+          first     Note.stars: the store's model has no such attribute
+          from 'Notes 2' to 'Notes 3'
+            Note.stars: attribute added (Integer 16, optional)
+          path      could be inferred; this version runs written mapping files
+
+        """)
+  }
+
+  @Test func `without a store rows are left open`() throws {
+    let notes = try Notes()
+    let result = why(notes.bundle + "#Notes", "--against", notes.bundle + "#Notes 2")
+    #expect(result.status == 2)
+    #expect(
+      result.output.contains(
+        "    Note.title: optional to required, no default: needs a mapping where rows stand against it\n"))
+    #expect(result.output.contains("  path      could be inferred where no row stands against it; "))
+  }
+
+  @Test func `a model is compatible with itself`() throws {
+    let notes = try Notes()
+    let result = why(notes.bundle, "--against", notes.bundle)
+    #expect(result.status == 0)
+    #expect(result.output == "compatible: 'Notes 3' fits 'Notes 3'\n")
+  }
+
+  @Test func `no model is 69, with the report and the complaint`() throws {
+    let notes = try Notes()
+    let result = why(notes.store, notes.version("Notes 2"))
+    #expect(result.status == 69)
+    #expect(
+      result.output == """
+        no version fits: the store's own model is unknown, 'Notes 2' does not fit '\(notes.store)'
+          first     Note.title: the store's model says optional
+          by hashes
+            entity Note: the hashes differ
+              Note.title: the store's model says optional
+
+        """)
+    #expect(result.diagnostics.hasPrefix("godwit: no model fits the store '\(notes.store)'\n"))
+    #expect(result.diagnostics.contains("  cause   Note.title: the store's model says optional\n"))
+  }
+
+  @Test func `JSON holds the same`() throws {
+    let notes = try Notes()
+    let needed = why(notes.store, notes.bundle, "--format", "json")
+    #expect(needed.status == 2)
+    let record = try object(needed.output)
+    #expect(record["verdict"] as? String == "migration-needed")
+    #expect(record["model"] as? String == "Notes 3")
+    #expect(record["source"] as? String == notes.store)
+    #expect(record["fitting"] as? [String] == ["Notes"])
+    #expect(record["migrationPath"] as? String == "mapping")
+    #expect(record["first"] as? String == "Note.stars: the store's model has no such attribute")
+    let changes = try #require(record["changes"] as? [[String: Any]])
+    #expect(changes.map { $0["effort"] as? String } == ["inferable", "mapping"])
+    #expect(changes.map { $0["rows"] as? Int } == [nil, 2])
+    #expect(changes.map { $0["property"] as? String } == ["stars", "title"])
+    let unknown = why(notes.store, notes.version("Notes 3"), "--format", "json")
+    #expect(unknown.status == 69)
+    let differences = try #require(try object(unknown.output)["differences"] as? [[String: Any]])
+    #expect(differences.map { $0["kind"] as? String } == ["hashes-differ"])
+    // Two facts differ, so no single one explains the hash.
+    #expect(differences.first?["reason"] == nil)
+  }
+
+  @Test func `an unconfirmed rule is warned of on standard error`() throws {
+    let folder = try TemporaryFolder()
+    let twin = RelationshipDescription(name: "twin", destinationEntityName: "Note", inverseName: "twin")
+    let model = try ManagedObjectModel(name: "M", entities: [EntityDescription(name: "Note", relationships: [twin])])
+    let path = folder.file("M.xcdatamodel")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    try Data(model.xcodeContents.utf8).write(to: URL(filePath: path + "/contents"))
+    let result = why(path, "--against", path)
+    #expect(result.status == 0)
+    #expect(
+      result.diagnostics == "godwit: warning: the hash relies on a rule that is not confirmed: "
+        + "Note.twin: a relationship that is its own inverse counts as one without inverse\n")
+  }
+
+  @Test func `wrong usage is 64`() throws {
+    let notes = try Notes()
+    for result in [
+      why(), why(notes.store), why(notes.store, notes.bundle, "--against", notes.bundle),
+      why(notes.bundle, notes.bundle), why(notes.store, notes.bundle, "--format", "xml"),
+    ] {
+      #expect(result.status == 64)
+      #expect(result.output.isEmpty)
+      #expect(result.diagnostics.hasPrefix("godwit: "))
+    }
+    #expect(why(notes.bundle, notes.bundle).diagnostics.contains("--against MODEL"))
+  }
+
+  @Test func `a missing store, model or version is 66`() throws {
+    let notes = try Notes()
+    #expect(why(notes.folder.file("no.sqlite"), notes.bundle).status == 66)
+    #expect(why(notes.store, notes.folder.file("No.xcdatamodeld")).status == 66)
+    #expect(why(notes.folder.file("No.xcdatamodel"), "--against", notes.bundle).status == 66)
+    let version = why(notes.store, notes.bundle + "#Notes 4")
+    #expect(version.status == 66)
+    #expect(version.diagnostics.contains("did you mean"))
+  }
+
+  @Test func `a damaged store is 65`() throws {
+    let notes = try Notes()
+    try Data("no database".utf8).write(to: URL(filePath: notes.folder.file("text.sqlite")))
+    #expect(why(notes.folder.file("text.sqlite"), notes.bundle).status == 65)
+    for sql in ["DROP TABLE ZNOTE", "DELETE FROM Z_METADATA", "DROP TABLE Z_PRIMARYKEY"] {
+      let path = notes.folder.file("damaged.sqlite")
+      try? FileManager.default.removeItem(atPath: path)
+      try FileManager.default.copyItem(atPath: notes.store, toPath: path)
+      let connection = try StoreConnection(path: path)
+      try connection.execute(sql)
+      try connection.close()
+      let result = why(path, notes.bundle)
+      #expect(result.status == 65, "\(sql)")
+      #expect(result.output.isEmpty)
+    }
+  }
+
+  @Test func `a store without hashes fits no model`() throws {
+    let notes = try Notes()
+    let path = notes.folder.file("bare.sqlite")
+    var metadata = StoreMetadata(model: notes.models[0])
+    metadata.values[StoreMetadata.Key.versionHashes] = nil
+    try StoreBuilder(path: path, model: notes.models[0], metadata: metadata).finish()
+    let result = why(path, notes.bundle)
+    #expect(result.status == 69)
+    #expect(result.output.contains("  first     the store carries no version hashes\n"))
+  }
+
+  @Test func `values of the store are never told`() throws {
+    let notes = try Notes()
+    for model in [notes.bundle, notes.version("Notes"), notes.version("Notes 2")] {
+      for format in ["text", "json"] {
+        let result = why(notes.store, model, "--format", format)
+        #expect(!(result.output + result.diagnostics).contains("private"))
+      }
+    }
+  }
+
+  @Test func `a read-only folder is no hindrance, and stays as it was`() throws {
+    let notes = try Notes()
+    let manager = FileManager.default
+    let before = try Set(manager.contentsOfDirectory(atPath: notes.folder.path))
+    let bytes = try Data(contentsOf: URL(filePath: notes.store))
+    try manager.setAttributes([.posixPermissions: 0o555], ofItemAtPath: notes.folder.path)
+    defer { try? manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: notes.folder.path) }
+    #expect(why(notes.store, notes.bundle).status == 2)
+    #expect(try Set(manager.contentsOfDirectory(atPath: notes.folder.path)) == before)
+    #expect(try Data(contentsOf: URL(filePath: notes.store)) == bytes)
+  }
+
+  @Test func `the process exits with the same status`() throws {
+    let notes = try Notes()
+    #expect(try BuiltCommand.run("why", notes.store, notes.bundle).status == 2)
+    #expect(try BuiltCommand.run("why", notes.store, notes.bundle + "#Notes").status == 0)
+    #expect(try BuiltCommand.run("why", notes.store, notes.version("Notes 2")).status == 69)
+  }
+}
+
+struct `The README` {
+  @Test func `its table of verbs has the verb why`() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let text = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    #expect(text.contains("| `godwit why STORE MODEL` |"))
+  }
+}

@@ -1,0 +1,332 @@
+import Foundation
+import GodwitModel
+import GodwitXcode
+import TestSupport
+import Testing
+
+private func failure(_ body: () throws -> Void) -> GodwitError? {
+  do {
+    try body()
+    return nil
+  } catch { return error as? GodwitError }
+}
+
+/// A model of one entity `E`, with the attribute that `make` gives.
+private func model(
+  _ make: (inout ArchiveFixture) -> (String, PropertyListValue)
+) throws -> AttributeDescription {
+  var archive = ArchiveFixture()
+  let attribute = make(&archive)
+  let entity = archive.entity("E", [attribute])
+  let model = try ManagedObjectModel(compiled: archive.model([entity]), name: "M")
+  return try #require(model.entity("E")?.attributes.first)
+}
+
+/// People and dogs: inheritance, an inverse pair, indexes, uniqueness, a configuration, a fetch request.
+private func people() -> [UInt8] {
+  var a = ArchiveFixture()
+  let (person, employee, dog) = (a.reserve(), a.reserve(), a.reserve())
+  let (dogs, owner) = (a.reserve(), a.reserve())
+  _ = a.object(
+    "NSRelationshipDescription",
+    [
+      "NSPropertyName": a.string("dogs"), "NSDestinationEntity": dog, "NSInverseRelationship": owner,
+      "NSEntity": person,
+      "NSMaxCount": .integer(0), "NSMinCount": .integer(0), "NSDeleteRule": .integer(2), "NSIsOrdered": .boolean(true),
+      "NSIsOptional": .boolean(true), "NSRenamingIdentifier": a.string("pets"),
+    ], at: dogs)
+  _ = a.object(
+    "NSRelationshipDescription",
+    [
+      "NSPropertyName": a.string("owner"), "NSDestinationEntity": person, "NSInverseRelationship": dogs,
+      "NSEntity": dog,
+      "NSMaxCount": .integer(1), "NSMinCount": .integer(1), "NSDeleteRule": .integer(3),
+    ], at: owner)
+  let name = a.attribute("name", .string, ["NSVersionHashModifier": a.string("2")])
+  let element = a.object(
+    "NSFetchIndexElementDescription",
+    ["NSPropertyName": a.string("name"), "NSAscending": .boolean(true), "NSFetchIndexElementType": .integer(0)])
+  let elements = a.array([element])
+  let index = a.object("NSFetchIndexDescription", ["NSIndexName": a.string("byName"), "NSIndexElements": elements])
+  let unique = a.array([a.array([a.string("name")], "NSMutableArray")])
+  let indexes = a.array([index], "NSMutableArray")
+  let info = a.dictionary([("note", a.string("n"))])
+  let people = a.entity(
+    "Person", [name, ("dogs", dogs)],
+    [
+      "NSIsAbstract": .boolean(true), "NSClassNameForEntity": a.string("APPerson"), "NSUniqueTuples": unique,
+      "NSFetchIndexDescriptions": indexes, "NSUserInfo": info, "NSRenamingIdentifier": a.string("Human"),
+    ], at: person)
+  // What the store's model repeats of the parent: once as a proxy, once as a copy.
+  let proxy = a.object(
+    "_NSPropertyDescriptionProxy", ["NSUnderlyingProperty": dogs, "NSEntityDescription": employee])
+  let copy = a.attribute("name", .string, ["NSVersionHashModifier": a.string("2")])
+  let salary = a.attribute("salary", .decimal)
+  let employees = a.entity("Employee", [("dogs", proxy), copy, salary], ["NSSuperentity": person], at: employee)
+  let dogEntity = a.entity("Dog", [("owner", owner)], ["NSVersionHashModifier": a.string("d")], at: dog)
+  let predicate = a.comparison(a.keyPath("name"), 99, a.constant(a.string("x")), options: 1)
+  let request = a.object("NSFetchRequest", ["NSEntity": person, "NSPredicate": predicate, "NSFetchLimit": .integer(0)])
+  let requests = a.dictionary([("named", request)])
+  let members = a.array([dog], "NSSet")
+  let configurations = a.dictionary([("Dogs", members)])
+  let identifiers = a.array([a.string("7")], "NSSet")
+  return a.model(
+    [people, employees, dogEntity],
+    [
+      "NSFetchRequestTemplates": requests, "NSConfigurations": configurations, "NSVersionIdentifiers": identifiers,
+      "CDMCompilerXcodeVersion": .integer(1),
+    ])
+}
+
+struct `Compiled models` {
+  @Test func `entities, properties and all around them are read`() throws {
+    let model = try ManagedObjectModel(compiled: people(), name: "People 2")
+    #expect(model.name == "People 2")
+    #expect(model.entityNames == ["Dog", "Employee", "Person"])
+    #expect(model.versionIdentifiers == ["7"])
+    #expect(model.configurations == ["Dogs": ["Dog"]])
+    #expect(
+      model.fetchRequestTemplates
+        == [.init(name: "named", entityName: "Person", predicateText: "name CONTAINS[c] \"x\"")])
+
+    let person = try #require(model.entity("Person"))
+    #expect(person.isAbstract && person.managedObjectClassName == "APPerson" && person.renamingIdentifier == "Human")
+    #expect(person.uniquenessConstraints == [["name"]] && person.userInfo == ["note": "n"])
+    #expect(person.fetchIndexes.map(\.name) == ["byName"])
+    #expect(person.attributes.map(\.versionHashModifier) == ["2"])
+    let dogs = try #require(person.relationships.first)
+    #expect(dogs.isToMany && dogs.isOrdered && dogs.deleteRule == .cascade && dogs.renamingIdentifier == "pets")
+    #expect(dogs.inverseName == "owner" && dogs.inverseEntityName == "Dog" && dogs.maxCount == 0)
+
+    let employee = try #require(model.entity("Employee"))
+    #expect(employee.superentityName == "Person")
+    #expect(employee.attributes.map(\.name) == ["salary"])
+    #expect(employee.relationships.isEmpty)
+    let owner = try #require(model.entity("Dog")?.relationships.first)
+    #expect(!owner.isToMany && !owner.isOptional && owner.minCount == 1 && owner.deleteRule == .deny)
+    #expect(model.entity("Dog")?.versionHashModifier == "d")
+  }
+
+  @Test func `defaults have the attribute's type`() throws {
+    typealias Case = (AttributeType, (inout ArchiveFixture) -> PropertyListValue, AttributeValue)
+    let mantissa: [UInt8] = [0x39, 0x30] + Array(repeating: 0, count: 14)
+    let cases: [Case] = [
+      (.integer16, { $0.add(.integer(-3)) }, .integer(-3)),
+      (.boolean, { $0.add(.boolean(true)) }, .boolean(true)),
+      (.boolean, { $0.add(.integer(1)) }, .boolean(true)),
+      (.integer32, { $0.add(.boolean(true)) }, .integer(1)),
+      (.double, { $0.add(.integer(2)) }, .double(2)),
+      (.float, { $0.add(.real(0.5)) }, .double(0.5)),
+      (.decimal, { $0.add(.integer(7)) }, .decimal(7)),
+      (
+        .decimal,
+        {
+          $0.object(
+            "NSDecimalNumber",
+            [
+              "NS.mantissa": .data(mantissa), "NS.exponent": .integer(-2), "NS.length": .integer(1),
+              "NS.negative": .boolean(true), "NS.compact": .boolean(true), "NS.mantissa.bo": .integer(1),
+            ])
+        }, .decimal(try #require(Decimal(string: "-123.45")))
+      ),
+      (.date, { $0.object("NSDate", ["NS.time": .real(12.5)]) }, .date(12.5)),
+      (.string, { $0.object("NSMutableString", ["NS.string": .string("s")]) }, .string("s")),
+      (.string, { $0.string("") }, .string("")),
+      (.uri, { $0.object("NSURL", ["NS.base": .uid(0), "NS.relative": .uid(0)]) }, .null),
+      (.binary, { $0.object("NSMutableData", ["NS.data": .data([1])]) }, .data([1])),
+      (
+        .uuid, { $0.object("NSUUID", ["NS.uuidbytes": .data(Array(0..<16))]) },
+        .uuid(try #require(UUID(uuidString: "00010203-0405-0607-0809-0A0B0C0D0E0F")))
+      ),
+      (.string, { _ in ArchiveFixture.null }, .null),
+    ]
+    for (type, make, expected) in cases where !(type == .uri) {
+      let read = try model { archive in
+        let value = make(&archive)
+        return archive.attribute("a", type, ["NSDefaultValue": value])
+      }
+      #expect(read.defaultValue == expected, "\(type)")
+    }
+    let uri = try model { archive in
+      let text = archive.string("x:y")
+      let value = archive.object("NSURL", ["NS.base": ArchiveFixture.null, "NS.relative": text])
+      return archive.attribute("a", .uri, ["NSDefaultValue": value])
+    }
+    #expect(uri.defaultValue == .uri("x:y"))
+  }
+
+  @Test func `flags are told apart`() throws {
+    for (flags, external, kept) in [(0, false, false), (4, true, false), (16, false, true), (20, true, true)] {
+      let read = try model { $0.attribute("a", .binary, ["NSFlagsKey": .integer(Int64(flags))]) }
+      #expect(read.allowsExternalBinaryDataStorage == external)
+      #expect(read.preservesValueInHistoryOnDeletion == kept)
+    }
+    let flagged = try model {
+      $0.attribute("a", .string, ["NSIsTransient": .boolean(true), "NSIsIndexed": .boolean(true)])
+    }
+    #expect(flagged.isTransient && flagged.isIndexed)
+  }
+
+  @Test func `validations of Xcode's shapes become limits`() throws {
+    let text = try model { a in
+      let parts = [
+        a.comparison(a.keyPath("length"), 3, a.constant(.integer(2))),
+        a.comparison(a.keyPath("length"), 1, a.constant(.integer(9))),
+      ]
+      let own = a.object("NSSelfExpression", [:])
+      let pattern = a.comparison(own, 6, a.constant(a.string("[a-z]+")))
+      let list = a.array([a.compound(1, parts), pattern])
+      return a.attribute("a", .string, ["NSValidationPredicates": list])
+    }
+    #expect(text.minimumLength == 2 && text.maximumLength == 9 && text.regularExpression == "[a-z]+")
+    let number = try model { a in
+      let own = a.object("NSSelfExpression", [:])
+      let list = a.array([
+        a.comparison(own, 3, a.constant(.integer(-1))), a.comparison(own, 1, a.constant(.integer(4))),
+      ])
+      return a.attribute("a", .double, ["NSValidationPredicates": list])
+    }
+    #expect(number.minimumValue == .double(-1) && number.maximumValue == .double(4))
+  }
+
+  @Test func `a derivation prints as its expression`() throws {
+    let cases: [((inout ArchiveFixture) -> PropertyListValue, String)] = [
+      ({ $0.function("count:", [$0.keyPath("pages")]) }, "count:(pages)"),
+      ({ $0.function("canonical:", [$0.keyPath("name")]) }, "canonical:(name)"),
+      ({ $0.function("now", []) }, "now()"),
+      ({ $0.keyPath("owner.name") }, "owner.name"),
+    ]
+    for (make, expected) in cases {
+      var archive = ArchiveFixture()
+      let expression = make(&archive)
+      let property = archive.object(
+        "NSDerivedAttributeDescription",
+        [
+          "NSPropertyName": archive.string("a"), "NSAttributeType": .integer(300), "NSIsReadOnly": .boolean(true),
+          "NSDerivationExpression": expression, "NSFilteringPredicate": ArchiveFixture.null,
+        ])
+      let entity = archive.entity("E", [("a", property)])
+      let model = try ManagedObjectModel(compiled: archive.model([entity]), name: "M")
+      #expect(model.entity("E")?.attributes.first?.derivationExpression == expected)
+    }
+  }
+
+  @Test func `what is not understood is named with class and key`() throws {
+    func refusal(_ make: (inout ArchiveFixture) -> (String, PropertyListValue)) -> String {
+      let error = failure { _ = try model(make) }
+      #expect(error?.code == .missingInput)
+      return error?.message ?? ""
+    }
+    #expect(
+      refusal { $0.attribute("a", .string, ["NSNew": .integer(1)]) }.contains(
+        "unknown key 'NSNew' of class 'NSAttributeDescription' at 'E.a'"))
+    #expect(refusal { ("a", $0.object("NSNewDescription", [:])) }.contains("unknown class 'NSNewDescription'"))
+    #expect(refusal { $0.attribute("a", .string, ["NSFlagsKey": .integer(64)]) }.contains("'NSFlagsKey' at 'E.a'"))
+    #expect(
+      refusal { $0.attribute("a", .string, ["NSAttributeType": .integer(77)]) }.contains("77 of key 'NSAttributeType'"))
+    #expect(refusal { $0.attribute("a", .composite) }.contains("'NSAttributeType' at 'E.a'"))
+    #expect(refusal { $0.attribute("a", .string, ["NSIsReadOnly": .boolean(true)]) }.contains("'NSIsReadOnly'"))
+    #expect(
+      refusal { $0.attribute("a", .integer16, ["NSDefaultValue": .integer(70_000)]) }.contains("'NSDefaultValue'"))
+    #expect(
+      refusal { a in
+        let value = a.object("App.Cover", [:])
+        return a.attribute("a", .transformable, ["NSDefaultValue": value])
+      }.contains("'NSDefaultValue'"))
+    #expect(
+      refusal { a in
+        let list = a.array([a.object("NSBlockPredicate", [:])])
+        return a.attribute("a", .string, ["NSValidationPredicates": list])
+      }.contains("unknown class 'NSBlockPredicate' in key 'NSValidationPredicates' at 'E.a'"))
+    #expect(
+      refusal { a in
+        let list = a.array([a.comparison(a.keyPath("b"), 4, a.constant(.integer(1)))])
+        return a.attribute("a", .string, ["NSValidationPredicates": list])
+      }.contains("key 'NSValidationPredicates'"))
+  }
+
+  @Test func `the XML form of an archive is read too`() throws {
+    let binary = try PropertyListSerialization.propertyList(from: Data(people()), format: nil)
+    let xml = try PropertyListSerialization.data(fromPropertyList: binary, format: .xml, options: 0)
+    #expect(String(decoding: xml, as: UTF8.self).contains("CF$UID"))
+    #expect(
+      try ManagedObjectModel(compiled: Array(xml), name: "P") == ManagedObjectModel(compiled: people(), name: "P"))
+  }
+}
+
+struct `Files of compiled models` {
+  private func write(_ bytes: [UInt8], _ path: String) throws {
+    let folder = URL(filePath: path).deletingLastPathComponent()
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try Data(bytes).write(to: URL(filePath: path))
+  }
+
+  private func information(_ values: [String: PropertyListValue]) -> [UInt8] {
+    PropertyListValue.dictionary(values).binaryPropertyList
+  }
+
+  @Test func `a bundle has its versions and its current one`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("P.momd")
+    for name in ["P", "P 10", "P 2"] { try write(people(), "\(path)/\(name).mom") }
+    try write(Array("momv2$".utf8), path + "/P 2.omo")
+    let hash = [UInt8](repeating: 7, count: 32)
+    try write(
+      information([
+        "NSManagedObjectModel_CurrentVersionName": .string("P 2"),
+        "NSManagedObjectModel_VersionHashes": .dictionary(["P": .dictionary(["E": .data(hash)])]),
+        "NSManagedObjectModel_VersionChecksums": .dictionary(["P": .string("c")]),
+      ]), path + "/VersionInfo.plist")
+    let bundle = try ModelBundle(contentsOf: path + "/")
+    #expect(bundle.versions == ["P", "P 2", "P 10"])
+    #expect(try bundle.currentModel().name == "P 2")
+    #expect(try ManagedObjectModel(contentsOf: path + "#P 10").name == "P 10")
+    #expect(try ManagedObjectModel(contentsOf: path + "/P.mom").name == "P")
+    let info = try VersionInfo(contentsOf: path)
+    #expect(info.currentVersion == "P 2")
+    #expect(info.versionHashes == ["P": ["E": try #require(VersionHash(bytes: hash))]])
+    #expect(info.versionChecksums == ["P": "c"])
+    #expect(try VersionInfo(contentsOf: path + "/VersionInfo.plist") == info)
+    let error = failure { _ = try ManagedObjectModel(contentsOf: path + "/P 2.omo") }
+    #expect(error?.message.hasSuffix("found its optimised form, an .omo") == true)
+  }
+
+  @Test func `without a current version the error says where it would stand`() throws {
+    let folder = try TemporaryFolder()
+    for name in ["P", "Q"] { try write(people(), folder.file("P.momd/\(name).mom")) }
+    let error = failure { _ = try ManagedObjectModel(contentsOf: folder.file("P.momd")) }
+    #expect(error?.code == .missingInput)
+    #expect(error?.message.hasSuffix("expected its name in VersionInfo.plist, found none") == true)
+  }
+
+  @Test func `damaged version information is an error`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("VersionInfo.plist")
+    let cases: [[UInt8]] = [
+      [], Array("{ A = B; }".utf8), Array("bplist00".utf8), PropertyListValue.array([]).binaryPropertyList,
+      information(["NSManagedObjectModel_CurrentVersionName": .integer(1)]),
+      information(["NSManagedObjectModel_VersionHashes": .array([])]),
+      information(["NSManagedObjectModel_VersionHashes": .dictionary(["P": .dictionary(["E": .data([1])])])]),
+      information(["NSManagedObjectModel_VersionChecksums": .dictionary(["P": .integer(1)])]),
+    ]
+    for bytes in cases {
+      try write(bytes, path)
+      #expect(failure { _ = try VersionInfo(contentsOf: path) }?.code == .missingInput)
+    }
+    try write(Array("<plist><dict/></plist>".utf8), path)
+    #expect(try VersionInfo(contentsOf: path).versionHashes.isEmpty)
+  }
+
+  @Test func `what is no compiled model is refused with its file`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("P.mom")
+    for bytes in [[], Array("bplist00".utf8), PropertyListValue.array([]).binaryPropertyList, [1, 2, 3]] {
+      try write(bytes, path)
+      let error = failure { _ = try ManagedObjectModel(contentsOf: path) }
+      #expect(error?.code == .missingInput)
+      #expect(error?.site == path)
+    }
+    #expect(failure { _ = try ManagedObjectModel(contentsOf: folder.file("none.mom")) }?.code == .missingInput)
+    #expect(failure { _ = try ManagedObjectModel(contentsOf: folder.file("none.momd")) }?.code == .missingInput)
+  }
+}
