@@ -33,6 +33,8 @@ final class TextStream: Sendable {
 
   /// Why the last write failed.
   var failure: String? { state.withLock { $0.failure } }
+  /// Whether writing more is in vain.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
   /// What was written to a stream in memory.
   var text: String { state.withLock { $0.text } }
 

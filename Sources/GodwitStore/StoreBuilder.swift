@@ -240,10 +240,11 @@ public final class StoreBuilder {
       try connection.execute(
         """
         UPDATE \(table) SET \(order) = n.place FROM (
-          SELECT \(row) AS row, 1024 * row_number() OVER (PARTITION BY \(group) ORDER BY \(by))
-            + max(1024, coalesce((SELECT max(o.\(order)) FROM \(table) AS o WHERE o.\(group) = t.\(group)), 1024)) AS place
-          FROM \(table) AS t WHERE \(group) IS NOT NULL AND \(order) IS NULL) AS n
-        WHERE n.row = \(table).\(row)
+          SELECT \(row) AS row, \(order) AS known,
+            1024 * row_number() OVER (PARTITION BY \(group), \(order) IS NULL ORDER BY \(by))
+            + max(1024, coalesce(max(\(order)) OVER (PARTITION BY \(group)), 1024)) AS place
+          FROM \(table) WHERE \(group) IS NOT NULL) AS n
+        WHERE n.row = \(table).\(row) AND n.known IS NULL
         """)
     }
     try forEachKey { table, storage, _ in

@@ -1,0 +1,54 @@
+import GodwitModel
+import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A new file of text that has its name when it is complete.
+///
+/// 1. `init` opens a temporary file beside the path.
+/// 2. `write` any number of times.
+/// 3. `finish` gives it its name, or `discard` removes it.
+final class ExportFile {
+  private let path: String
+  private let temporary: String
+  private var descriptor: Int32
+
+  init(path: String) throws {
+    self.path = path
+    temporary = try NewFile.temporaryName(beside: path)
+    descriptor = open(temporary, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw NewFile.failure(errno, path) }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  func write(_ text: String) throws {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      #if canImport(Glibc)
+        let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      #else
+        let count = rest.withUnsafeBytes { Musl.write(descriptor, $0.baseAddress, $0.count) }
+      #endif
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        throw GodwitError(
+          .inputOutput, "cannot write to '\(path)': \(String(cString: strerror(errno)))",
+          remedy: "free disk space and run the same command")
+      }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  func finish() throws {
+    close(descriptor)
+    descriptor = -1
+    try NewFile.publish(temporary, as: path)
+  }
+
+  func discard() { NewFile.discard(temporary) }
+}

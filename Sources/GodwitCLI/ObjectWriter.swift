@@ -1,0 +1,178 @@
+import ArgumentParser
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// How `export` prints objects.
+enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
+  /// One JSON object a line.
+  case jsonl
+  /// RFC 4180 with a header.
+  case csv
+}
+
+/// Prints objects as JSON lines or CSV records. Equal objects give equal text.
+///
+/// | value | JSON | CSV |
+/// |---|---|---|
+/// | nil | `null` | empty |
+/// | Boolean | `true` | `true` |
+/// | Integer, Double, Float | a number; `"inf"` and `"-inf"` as strings | the same |
+/// | Decimal | a string | the same |
+/// | Date | `"2001-01-01T00:00:00.000000Z"` | the same |
+/// | UUID, URI | a string | the same |
+/// | Binary, Transformable | base64 | base64 |
+/// | String that is no UTF-8 | `{"@base64": "…"}` | `base64:…` |
+/// | external file that is missing | `{"@missing-file": "…"}` | `missing-file:…` |
+/// | to-one | an object URI | the same |
+/// | to-many | an array of object URIs | separated by spaces |
+///
+/// `@entity` and `@uri` come first: no property's name begins so.
+struct ObjectWriter {
+  let format: ExportFormat
+  private let reader: ObjectReader
+  /// The columns of CSV: all properties that some entity has.
+  private let columns: [String]
+
+  init(format: ExportFormat, entities: [String], reader: ObjectReader) {
+    self.format = format
+    self.reader = reader
+    columns = Set(entities.flatMap(reader.propertyNames)).sorted { Text($0) < Text($1) }
+  }
+
+  var head: String {
+    format == .csv ? (["@entity", "@uri"] + columns).map(Self.field).joined(separator: ",") + "\r\n" : ""
+  }
+
+  func record(_ object: ObjectReader.Object) -> String {
+    let uri = reader.uri(of: object.reference)
+    switch format {
+    case .jsonl:
+      var text = "{\"@entity\":\(Self.quoted(object.reference.entity)),\"@uri\":\(Self.quoted(uri))"
+      for (name, value) in object.properties { text += ",\(Self.quoted(name)):\(json(value))" }
+      return text + "}\n"
+    case .csv:
+      var fields = [object.reference.entity, uri]
+      var rest = object.properties[...]
+      // Both lists are sorted by name.
+      for column in columns {
+        if let next = rest.first, next.name == column {
+          fields.append(plain(next.value))
+          rest = rest.dropFirst()
+        } else {
+          fields.append("")
+        }
+      }
+      return fields.map(Self.field).joined(separator: ",") + "\r\n"
+    }
+  }
+
+  // MARK: JSON
+
+  private func json(_ value: ObjectReader.Value) -> String {
+    switch value {
+    case .missingFile(let name): return "{\"@missing-file\":\(Self.quoted(name))}"
+    case .toOne(let reference): return reference.map { Self.quoted(reader.uri(of: $0)) } ?? "null"
+    case .toMany(let references):
+      return "[" + references.map { Self.quoted(reader.uri(of: $0)) }.joined(separator: ",") + "]"
+    case .attribute(let value, _):
+      switch value {
+      case .null: return "null"
+      case .boolean, .integer: return plain(value)
+      case .double(let number): return number.isFinite ? plain(value) : Self.quoted(plain(value))
+      case .string(let text), .uri(let text):
+        guard let string = String(validating: text.utf8, as: UTF8.self) else {
+          return "{\"@base64\":\"\(Data(text.utf8).base64EncodedString())\"}"
+        }
+        return Self.quoted(string)
+      case .decimal, .date, .data, .uuid: return Self.quoted(plain(value))
+      }
+    }
+  }
+
+  /// A JSON string: only what must be escaped is.
+  static func quoted(_ text: String) -> String {
+    var bytes: [UInt8] = [UInt8(ascii: "\"")]
+    bytes.reserveCapacity(text.utf8.count + 2)
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+      case UInt8(ascii: "\n"): bytes += Array("\\n".utf8)
+      case UInt8(ascii: "\r"): bytes += Array("\\r".utf8)
+      case UInt8(ascii: "\t"): bytes += Array("\\t".utf8)
+      case 0..<0x20: bytes += Array((byte < 16 ? "\\u000" : "\\u00").utf8) + Array(String(byte, radix: 16).utf8)
+      default: bytes.append(byte)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  // MARK: CSV
+
+  private func plain(_ value: ObjectReader.Value) -> String {
+    switch value {
+    case .missingFile(let name): "missing-file:" + name
+    case .toOne(let reference): reference.map(reader.uri) ?? ""
+    case .toMany(let references): references.map(reader.uri).joined(separator: " ")
+    case .attribute(let value, _): plain(value)
+    }
+  }
+
+  private func plain(_ value: AttributeValue) -> String {
+    switch value {
+    case .null: ""
+    case .boolean(let truth): truth ? "true" : "false"
+    case .integer(let number): String(number)
+    case .decimal(let number): number.description
+    case .double(let number): number.description
+    case .string(let text), .uri(let text):
+      String(validating: text.utf8, as: UTF8.self) ?? "base64:" + Data(text.utf8).base64EncodedString()
+    case .date(let seconds): Self.date(seconds)
+    case .data(let bytes): Data(bytes).base64EncodedString()
+    case .uuid(let uuid): uuid.uuidString
+    }
+  }
+
+  /// Quoted when it holds a comma, a quote, a line break, or a space at an end.
+  static func field(_ text: String) -> String {
+    let needsQuotes = text.utf8.contains {
+      $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
+    }
+    guard needsQuotes || text.utf8.first == UInt8(ascii: " ") || text.utf8.last == UInt8(ascii: " ") else {
+      return text
+    }
+    return "\"" + text.replacing("\"", with: "\"\"") + "\""
+  }
+
+  // MARK: Dates
+
+  /// ISO 8601 in UTC with microseconds, by the Gregorian calendar at all times; years beyond four digits carry a sign.
+  ///
+  /// What is too far for a calendar is given as seconds since 2001, as stored.
+  static func date(_ seconds: Double) -> String {
+    guard seconds.isFinite, abs(seconds) < 1e14 else { return seconds.description }
+    var whole = Int64(seconds.rounded(.down))
+    var microseconds = Int64(((seconds - seconds.rounded(.down)) * 1_000_000).rounded())
+    if microseconds == 1_000_000 { (whole, microseconds) = (whole + 1, 0) }
+    // Days since 0000-03-01, where a leap day ends the year: 2001-01-01 is day 730 791.
+    let dayOfReference = whole >= 0 ? whole / 86_400 : -((-whole + 86_399) / 86_400)
+    let secondOfDay = whole - dayOfReference * 86_400
+    let day = dayOfReference + 730_791
+    let era = (day >= 0 ? day : day - 146_096) / 146_097
+    let dayOfEra = day - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let month = (5 * dayOfYear + 2) / 153
+    let dayOfMonth = dayOfYear - (153 * month + 2) / 5 + 1
+    let year = yearOfEra + era * 400 + (month >= 10 ? 1 : 0)
+    func digits(_ number: Int64, _ count: Int) -> String {
+      let text = String(number)
+      return String(repeating: "0", count: max(0, count - text.count)) + text
+    }
+    let yearText = (0...9999).contains(year) ? digits(year, 4) : (year < 0 ? "-" : "+") + digits(abs(year), 6)
+    return yearText + "-" + digits(month < 10 ? month + 3 : month - 9, 2) + "-" + digits(dayOfMonth, 2) + "T"
+      + digits(secondOfDay / 3600, 2) + ":" + digits(secondOfDay / 60 % 60, 2) + ":" + digits(secondOfDay % 60, 2) + "."
+      + digits(microseconds, 6) + "Z"
+  }
+}

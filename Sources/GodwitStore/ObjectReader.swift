@@ -1,0 +1,255 @@
+import Foundation
+public import GodwitModel
+
+/// Reads the objects of an entity one by one, decoded with the model, for export.
+///
+/// Memory holds one object at a time. What a to-many leads to is looked up per object through an index; where
+/// an old store has none, one is made in a temporary file first.
+public final class ObjectReader {
+  /// An object of the store by name and key.
+  public struct Reference: Sendable, Hashable {
+    public var entity: String
+    public var key: Int64
+  }
+
+  /// What a property of an object holds.
+  public enum Value: Sendable, Hashable {
+    case attribute(AttributeValue, AttributeDescription)
+    /// The name of an external file that is missing.
+    case missingFile(String)
+    case toOne(Reference?)
+    case toMany([Reference])
+  }
+
+  public struct Object: Sendable {
+    public var reference: Reference
+    /// By name; what is not stored (transient properties, a to-many without an inverse) is left out.
+    public var properties: [(name: String, value: Value)]
+  }
+
+  public let schema: StoreSchema
+  /// The store's identifier.
+  public let storeUUID: String
+  private let path: String
+  private let connection: StoreConnection
+  private var entityNames: [Int64: String] = [:]
+  private var entityLookups: [String: SQLStatement] = [:]
+  private var lookups: [String: SQLStatement] = [:]
+
+  private var prefix: String { StoreConnection.sourceSchema + "." }
+
+  /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(readingStoreAt:)`, and
+  ///   `StoreSchema.init(model:probing:)` when the model is not the store's.
+  public init(path: String, model: ManagedObjectModel) throws {
+    self.path = path
+    connection = try StoreConnection.openStore(readingAt: path, cache: .mebibytes(8))
+    storeUUID = try StoreMetadata(reading: connection, path: path).uuid
+    schema = try StoreSchema(model: model, probing: connection)
+    for (name, number) in schema.entityNumbers { entityNames[Int64(number)] = name }
+  }
+
+  /// The stored properties of an entity, sorted by name.
+  public func propertyNames(of entity: String) -> [String] {
+    let attributes = schema.model.attributes(of: entity).map(\.name).filter { schema.column(of: $0, in: entity) != nil }
+    let relationships = schema.model.relationships(of: entity).map(\.name).filter {
+      schema.storage(of: $0, in: entity) != .none
+    }
+    return (attributes + relationships).sorted { Text($0) < Text($1) }
+  }
+
+  /// The object's URI, as `NSManagedObjectID.uriRepresentation` gives it.
+  public func uri(of reference: Reference) -> String {
+    "x-coredata://\(storeUUID)/\(reference.entity)/p\(reference.key)"
+  }
+
+  /// Hands every object of the entities to `body`, in the order of keys, until it returns false.
+  ///
+  /// - Parameter entities: Entities of one inheritance tree.
+  /// - Throws: `.dataWrong` when a value does not fit its attribute; what `body` throws.
+  public func forEachObject(of entities: [String], _ body: (Object) throws -> Bool) throws {
+    defer {
+      for statement in Array(lookups.values) + Array(entityLookups.values) { statement.finalize() }
+      lookups = [:]
+      entityLookups = [:]
+    }
+    guard let first = entities.first, let table = schema.table(of: first) else { return }
+    var plans: [Int64: Plan] = [:]
+    for entity in entities {
+      guard let number = schema.number(of: entity), schema.table(of: entity)?.name == table.name else { continue }
+      plans[Int64(number)] = try plan(for: entity, in: table)
+    }
+    let columns = table.columns.map { StoreSchema.identifier($0.name) }.joined(separator: ", ")
+    let numbers = plans.keys.sorted().map(String.init).joined(separator: ", ")
+    // The plus keeps SQLite from an index on Z_ENT, which would have to be sorted by key.
+    try connection.query(
+      "SELECT \(columns) FROM \(prefix)\(StoreSchema.identifier(table.name)) WHERE +Z_ENT IN (\(numbers)) ORDER BY Z_PK"
+    ) { row in
+      guard let keyPlace = table.columns.firstIndex(where: { $0.role == .primaryKey }),
+        let entityPlace = table.columns.firstIndex(where: { $0.role == .entity }),
+        let plan = plans[row.int64(entityPlace)]
+      else { return true }
+      return try body(try object(plan, key: row.int64(keyPlace), row))
+    }
+  }
+
+  // MARK: One object
+
+  private enum Source {
+    case attribute(AttributeDescription, column: Int)
+    case toOne(destination: String, column: Int, entityColumn: Int?, hasSubentities: Bool)
+    case toMany(SQLStatement, destination: String)
+  }
+
+  private struct Plan {
+    var entity: String
+    var sources: [(name: String, source: Source)] = []
+  }
+
+  private func plan(for entity: String, in table: StoreSchema.EntityTable) throws -> Plan {
+    var places: [String: Int] = [:]
+    for (place, column) in table.columns.enumerated() { places[column.name] = place }
+    var plan = Plan(entity: entity)
+    for name in propertyNames(of: entity) {
+      if let attribute = schema.model.attribute(name, of: entity) {
+        guard let column = schema.column(of: name, in: entity).flatMap({ places[$0] }) else { continue }
+        plan.sources.append((name, .attribute(attribute, column: column)))
+        continue
+      }
+      guard let relationship = schema.model.relationship(name, of: entity) else { continue }
+      let destination = relationship.destinationEntityName
+      switch schema.storage(of: name, in: entity) {
+      case .none: continue
+      case .foreignKey(_, let column, let entityColumn, _):
+        guard let place = places[column] else { continue }
+        plan.sources.append(
+          (
+            name,
+            .toOne(
+              destination: destination, column: place, entityColumn: entityColumn.flatMap { places[$0] },
+              hasSubentities: schema.model.hasSubentities(destination))
+          ))
+      case .inverse(let table, let column, _, let orderColumn):
+        plan.sources.append(
+          (name, .toMany(try inverse(table, column, orderColumn), destination: destination)))
+      case .join(let join, let subject, let object, let orderColumn):
+        plan.sources.append(
+          (name, .toMany(try self.join(join, subject, object, orderColumn, to: destination), destination: destination)))
+      }
+    }
+    return plan
+  }
+
+  private func object(_ plan: Plan, key: Int64, _ row: SQLRow) throws -> Object {
+    var properties: [(name: String, value: Value)] = []
+    properties.reserveCapacity(plan.sources.count)
+    for (name, source) in plan.sources {
+      switch source {
+      case .attribute(let attribute, let column):
+        do { properties.append((name, try attributeValue(row.value(column), attribute))) } catch var error
+          as GodwitError
+        {
+          error.site = error.site ?? "\(plan.entity) p\(key) of '\(path)'"
+          throw error
+        }
+      case .toOne(let destination, let column, let entityColumn, let hasSubentities):
+        guard !row.isNull(column) else {
+          properties.append((name, .toOne(nil)))
+          continue
+        }
+        let object = row.int64(column)
+        var entity = entityColumn.flatMap { row.isNull($0) ? nil : entityNames[row.int64($0)] }
+        if entity == nil, hasSubentities { entity = try self.entity(of: object, in: destination) }
+        properties.append((name, .toOne(Reference(entity: entity ?? destination, key: object))))
+      case .toMany(let statement, let destination):
+        try statement.bind([.integer(key)])
+        var references: [Reference] = []
+        while try statement.step() {
+          let entity = statement.row.isNull(1) ? nil : entityNames[statement.row.int64(1)]
+          references.append(Reference(entity: entity ?? destination, key: statement.row.int64(0)))
+        }
+        properties.append((name, .toMany(references)))
+      }
+    }
+    return Object(reference: Reference(entity: plan.entity, key: key), properties: properties)
+  }
+
+  private func attributeValue(_ value: SQLValue, _ attribute: AttributeDescription) throws -> Value {
+    if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value,
+      case .external(let name)? = StoredBinary(bytes)
+    {
+      guard let data = FileManager.default.contents(atPath: externalPath(name)) else { return .missingFile(name) }
+      return .attribute(.data(Array(data)), attribute)
+    }
+    return .attribute(try AttributeValue(decoding: value, as: attribute), attribute)
+  }
+
+  /// `.<store without extension>_SUPPORT/_EXTERNAL_DATA/<UUID>` beside the store.
+  private func externalPath(_ name: String) -> String {
+    let url = URL(filePath: path)
+    return url.deletingLastPathComponent().appending(
+      path: ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT/_EXTERNAL_DATA/\(name)"
+    ).path
+  }
+
+  private func entity(of key: Int64, in destination: String) throws -> String? {
+    guard let table = schema.table(of: destination)?.name else { return nil }
+    let statement =
+      try entityLookups[table]
+      ?? connection.prepare("SELECT Z_ENT FROM \(prefix)\(StoreSchema.identifier(table)) WHERE Z_PK = ?1")
+    entityLookups[table] = statement
+    try statement.bind([.integer(key)])
+    guard try statement.step() else { return nil }
+    return entityNames[statement.row.int64(0)]
+  }
+
+  // MARK: Looking up to-many relationships
+
+  /// The to-many side of a key in the other object's row: key and entity number, in order.
+  private func inverse(_ table: String, _ column: String, _ orderColumn: String?) throws -> SQLStatement {
+    let columns = ["Z_PK", "Z_ENT", column] + (orderColumn.map { [$0] } ?? [])
+    let rows = try indexed(table, column, columns)
+    let order = (orderColumn.map { "\(StoreSchema.identifier($0)) IS NULL, \(StoreSchema.identifier($0)), " } ?? "")
+    let sql = "SELECT Z_PK, Z_ENT FROM \(rows) WHERE \(StoreSchema.identifier(column)) = ?1 ORDER BY \(order)Z_PK"
+    return try prepared(sql)
+  }
+
+  private func join(
+    _ join: StoreSchema.JoinTable, _ subject: String, _ object: String, _ orderColumn: String?, to destination: String
+  ) throws -> SQLStatement {
+    let columns = [subject, object] + (orderColumn.map { [$0] } ?? [])
+    let rows = try indexed(join.name, subject, columns)
+    let (subject, object) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
+    let order = (orderColumn.map { "j.\(StoreSchema.identifier($0)) IS NULL, j.\(StoreSchema.identifier($0)), " } ?? "")
+    let table = StoreSchema.identifier(schema.table(of: destination)?.name ?? "")
+    return try prepared(
+      "SELECT j.\(object), d.Z_ENT FROM \(rows) AS j LEFT JOIN \(prefix)\(table) AS d ON d.Z_PK = j.\(object) "
+        + "WHERE j.\(subject) = ?1 ORDER BY \(order)j.\(object)")
+  }
+
+  private func prepared(_ sql: String) throws -> SQLStatement {
+    let statement = try lookups[sql] ?? connection.prepare(sql)
+    lookups[sql] = statement
+    return statement
+  }
+
+  /// The table when an index begins with the column; else a temporary copy of the columns that has one.
+  private func indexed(_ table: String, _ column: String, _ columns: [String]) throws -> String {
+    let name = prefix + StoreSchema.identifier(table)
+    let quoted = StoreSchema.identifier(column)
+    let isIndexed = try connection.integer(
+      """
+      SELECT count(*) FROM pragma_index_list(?1, 'source') AS l, pragma_index_info(l.name, 'source') AS i \
+      WHERE i.seqno = 0 AND i.name = ?2 AND NOT l.partial
+      """, [.text(table), .text(column)])
+    if isIndexed ?? 0 > 0 { return name }
+    let copy = StoreSchema.identifier("godwit.\(table).\(column)")
+    let list = columns.map(StoreSchema.identifier).joined(separator: ", ")
+    let exists = try connection.integer(
+      "SELECT count(*) FROM temp.sqlite_master WHERE name = ?1", [.text("godwit.\(table).\(column)")])
+    guard exists == 0 else { return "temp." + copy }
+    try connection.execute("CREATE TEMP TABLE \(copy) AS SELECT \(list) FROM \(name) WHERE \(quoted) IS NOT NULL")
+    try connection.execute(
+      "CREATE INDEX temp.\(StoreSchema.identifier("godwit.\(table).\(column).index")) ON \(copy) (\(quoted))")
+    return "temp." + copy
+  }
+}
