@@ -240,6 +240,7 @@ public struct MigrationManager: Sendable {
       isWorthKeeping = true
       try WorkFolder.sync(folder.path)
     } else {
+      try ledger.checkVersion()
       try compare(try ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files)
       let facts = try ledger.facts()
       opened.functions.setNow(facts.now)

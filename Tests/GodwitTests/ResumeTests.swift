@@ -149,6 +149,17 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     #expect(try fixture.run().outcome == .finished)
   }
 
+  @Test func `a ledger of another version is not resumed`() throws {
+    let fixture = try fixture()
+    #expect(try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped)
+    let store = try StoreConnection(path: fixture.destinationPath + ".godwit/store.sqlite")
+    try store.execute("UPDATE godwit_ledger SET value = '2' WHERE key = 'version'")
+    try store.close()
+    let error = try #require(throws: GodwitError.self) { try fixture.run() }
+    #expect(error.code == .cannotCreate)
+    #expect(error.message.contains("another version"))
+  }
+
   @Test func `discard removes an unfinished run and nothing else`() throws {
     let fixture = try fixture()
     #expect(try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped)
