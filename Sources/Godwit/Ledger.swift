@@ -75,7 +75,8 @@ struct Ledger {
   /// Refuses a ledger whose tables another version of Godwit laid out.
   func checkVersion() throws {
     let found = try connection.value("SELECT value FROM godwit_ledger WHERE key = 'version'")
-    guard found == .text("\(Self.version)") else {
+    // Without the entry the ledger is damaged: reading the next one says so.
+    guard found == nil || found == .text("\(Self.version)") else {
       throw GodwitError(
         .cannotCreate, "cannot resume: another version of Godwit began the job",
         remedy: "resume with that version, or `godwit discard` the job and run again")
