@@ -170,6 +170,9 @@ struct ExpressionLowering {
     guard let column = schema.column(of: attribute.name, in: row.entityName), !attribute.isTransient else {
       throw NotLowerable(reason: "'\(attribute.name)' is not stored")
     }
+    guard !attribute.allowsExternalBinaryDataStorage else {
+      throw NotLowerable(reason: "'\(attribute.name)' carries a prefix that Swift takes off")
+    }
     let sql = "\(row.alias).\(quoted(column))"
     let site = builder.site(
       ReadingSite(

@@ -221,10 +221,11 @@ public struct MigrationManager: Sendable {
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
     try configure(connection, isNew: made)
+    // Taken before the source is opened: a change from here on is noticed.
+    let stamp = try source.files.stamp()
     try connection.attachSource(source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path)
     let opened = try source.attached(to: connection, job: job)
     let ledger = Ledger(connection: connection)
-    let stamp = try source.files.stamp()
     let plan: MigrationPlan
     let program: StepProgram
     if made {

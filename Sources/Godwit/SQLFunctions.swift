@@ -51,7 +51,9 @@ final class SQLFunctions {
   /// Runs `body`, whose statements were built with `statement`'s builder.
   ///
   /// - Throws: `.dataWrong` with the place when a value did not fit or an expression failed.
-  func running<T>(_ statement: ChunkStatement, site: String, _ body: () throws -> T) throws -> T {
+  func running<T>(
+    _ statement: ChunkStatement, site: @autoclosure () -> String, _ body: () throws -> T
+  ) throws -> T {
     current = statement.builder.functions
     failure = nil
     thrown = nil
@@ -59,14 +61,14 @@ final class SQLFunctions {
     do {
       return try body()
     } catch {
-      if let failure { throw self.error(failure, site: site) }
+      if let failure { throw self.error(failure, site: site()) }
       if let spill = thrown as? SpillError { throw GodwitError(spill) }
       if var known = thrown as? GodwitError {
-        known.site = known.site ?? site
+        known.site = known.site ?? site()
         throw known
       }
       if var known = error as? GodwitError {
-        known.site = known.site ?? site
+        known.site = known.site ?? site()
         throw known
       }
       throw error

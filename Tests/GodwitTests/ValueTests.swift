@@ -128,6 +128,26 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     #expect(before == after)
     #expect(before.count == 1)
   }
+
+  @Test func `binary data that may lie in external files is copied as it is or refused`() throws {
+    var photo = AttributeDescription(name: "photo", type: .binary)
+    photo.allowsExternalBinaryDataStorage = true
+    func run(_ expression: String, to attribute: AttributeDescription) throws -> MigrationFixture {
+      let fixture = try MigrationFixture(item([photo]), to: item([attribute]))
+      try fixture.build { try $0.insert("Item", key: 1, attributes: ["photo": .data([7, 8])], relationships: [:]) }
+      fixture.mappings = [try .make("Item", "Item", attributes: ["photo": expression])]
+      try fixture.run()
+      return fixture
+    }
+    #expect(try run("$source.photo", to: photo).rows("SELECT hex(ZPHOTO) FROM source.ZITEM") == ["010708"])
+    let computed = "TERNARY($source.photo == nil, nil, $source.photo)"
+    #expect(try failure { try run(computed, to: photo) }.code == .configuration)
+    var plain = photo
+    plain.allowsExternalBinaryDataStorage = false
+    #expect(try failure { try run("$source.photo", to: plain) }.code == .configuration)
+    // Computed into a plain attribute the prefix byte is gone.
+    #expect(try run(computed, to: plain).rows("SELECT hex(ZPHOTO) FROM source.ZITEM") == ["0708"])
+  }
 }
 
 @Suite struct ValidationTests {
