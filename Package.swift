@@ -93,7 +93,7 @@ let package = Package(
       dependencies: [
         "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "TestSupport",
         "godwit-tool",
-      ], swiftSettings: strict),
+      ], exclude: ["Golden"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -68,9 +68,15 @@ public struct MigrationManager: Sendable {
   /// All digests but the source's, which costs a reading of the whole store.
   private var quickIdentity: Ledger.Identity {
     Ledger.Identity(
-      source: "", sourceModel: Digest.hex(job.sourceModel.xcodeContents),
-      destinationModel: Digest.hex(job.destinationModel.xcodeContents), mappings: Digest.hex(job.mappingText),
+      source: "", sourceModel: Self.digest(of: job.sourceModel),
+      destinationModel: Self.digest(of: job.destinationModel), mappings: Digest.hex(job.mappingText),
       manifest: manifestDigest)
+  }
+
+  /// What a model says, and the hashes that were published for it.
+  private static func digest(of model: ManagedObjectModel) -> String {
+    let published = model.publishedVersionHashes.sorted { Text($0.key) < Text($1.key) }
+    return Digest.hex(model.xcodeContents + published.map { "\n\($0.key) \($0.value.base64)" }.joined())
   }
 
   /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.

@@ -24,8 +24,6 @@ extension JobLoader {
     }
     refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
     refuse(manifest.append, "append", "remove the key, and name a destination that does not exist")
-    refuse(!manifest.mergeModels.isEmpty, "merge-models", "list one model that has all entities")
-    refuse(manifest.configuration != nil, "configuration", "remove the key: the store then holds all entities")
     refuse(manifest.destinationType != .sqlite, "destination-type", "write `destination-type: sqlite`")
     refuse(manifest.history != .drop, "history", "write `history: drop`")
     refuse(manifest.cloudkit != .stop, "cloudkit", "remove the key: a mirrored store is refused")

@@ -21,13 +21,16 @@ struct JobLoader {
   func job() throws -> MigrationJob {
     try refuseUnsupported()
     let destination = try destination()
-    let versions = try ModelVersions(manifest.models)
+    var versions = try ModelVersions(manifest.models)
     logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
     let metadata = try StoreMetadata(readingStoreAt: manifest.source.resolved)
+    let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
+    if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
+    if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
+    let target = try destinationModel(among: versions, merged: merged)
     let mappings = try mappings()
     let (source, origin) = try sourceModel(
       among: versions, metadata: metadata, nameWanted: mappings.lazy.compactMap(\.sourceModelName).first)
-    let target = try destinationModel(among: versions)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
     return MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
@@ -75,9 +78,21 @@ struct JobLoader {
     }
   }
 
-  private func destinationModel(among versions: ModelVersions) throws -> ManagedObjectModel {
-    guard let name = manifest.destinationModel else { return try versions.currentModel() }
-    return try versions.model(named: name, key: "destination-model")
+  private func destinationModel(among versions: ModelVersions, merged: MergedModels?) throws -> ManagedObjectModel {
+    let whole = try merged?.destination()
+    var model: ManagedObjectModel
+    switch (manifest.destinationModel, whole) {
+    case (let name?, let whole?) where name.value == whole.name: model = whole
+    case (let name?, _): model = try versions.model(named: name, key: "destination-model")
+    case (nil, let whole?): model = whole
+    case (nil, nil): model = try versions.currentModel()
+    }
+    guard let configuration = manifest.configuration else { return model }
+    do { model = try model.restricted(toConfiguration: configuration) } catch var error as GodwitError {
+      error.location = manifest.locations["configuration"]
+      throw error
+    }
+    return model
   }
 
   // MARK: Mappings

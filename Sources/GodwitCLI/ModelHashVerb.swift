@@ -6,25 +6,24 @@ struct ModelHashVerb: Verb {
     commandName: "hash", abstract: "Print the version hash of every entity, as Core Data computes it.")
 
   @Argument(help: ModelVerb.help) var model: String
+  @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
   @OptionGroup var format: FormatOptions
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let model = try ModelVerb.read(model)
-    let hashes = model.versionHashes.mapValues(\.base64)
+    let model = try ModelVerb.read(model, hashes: hashes)
+    let versionHashes = model.versionHashes.mapValues(\.base64)
     switch format.format {
     case .json:
       try session.print(
-        json: Record(entities: hashes, checksum: model.versionChecksum, digest: model.versionHashesDigest))
+        json: Record(entities: versionHashes, checksum: model.versionChecksum, digest: model.versionHashesDigest))
     case .text:
-      let width = hashes.keys.map(\.count).max() ?? 0
-      for (name, hash) in hashes.sorted(by: { ManagedObjectModel.precedes($0.key, $1.key) }) {
+      let width = versionHashes.keys.map(\.count).max() ?? 0
+      for (name, hash) in versionHashes.sorted(by: { ManagedObjectModel.precedes($0.key, $1.key) }) {
         session.output.write(name + String(repeating: " ", count: width - name.count + 2) + hash + "\n")
       }
       session.output.write("\nchecksum  \(model.versionChecksum)\ndigest    \(model.versionHashesDigest)\n")
     }
-    for rule in model.unconfirmedHashRules {
-      session.diagnostics.write("godwit: warning: the hash relies on a rule that is not confirmed: \(rule)\n")
-    }
+    session.warnOfUnconfirmedHashRules(model.unconfirmedHashRules.map(\.description))
     return 0
   }
 

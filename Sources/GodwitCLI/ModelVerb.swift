@@ -9,12 +9,25 @@ struct ModelVerb: ParsableCommand {
     subcommands: [ModelHashVerb.self, ModelSchemaVerb.self, ModelDiffVerb.self])
 
   /// The model that a MODEL argument names.
-  static func read(_ text: String) throws -> ManagedObjectModel {
+  ///
+  /// - Parameter hashes: Files whose published hashes win over computed ones.
+  static func read(_ text: String, hashes: [String] = []) throws -> ManagedObjectModel {
     let reference = ModelReference(parsing: text)
-    let bundle = try ModelBundle(contentsOf: reference.path)
+    let bundle = try bundle(at: reference.path, hashes: hashes)
     guard let version = reference.version else { return try bundle.currentModel() }
     return try bundle.model(named: version)
   }
+
+  /// The bundle at a path, its versions with the hashes published for them.
+  static func bundle(at path: String, hashes: [String]) throws -> ModelBundle {
+    var bundle = try ModelBundle(contentsOf: path)
+    for file in hashes { try bundle.adopt(PublishedVersionHashes(contentsOf: file)) }
+    return bundle
+  }
+
+  static let hashesHelp = ArgumentHelp(
+    "Take version hashes from a VersionInfo.plist or a store that Core Data wrote; they win over computed ones.",
+    valueName: "FILE")
 
   static let help = ArgumentHelp(
     "A .xcdatamodel or .mom; or a .xcdatamodeld or .momd: its current version, or PATH#Version Name.",

@@ -6,41 +6,63 @@ import GodwitXcode
 /// All model versions that a list of models offers.
 struct ModelVersions {
   struct Candidate {
-    let model: ManagedObjectModel
+    var model: ManagedObjectModel
     let bundle: String
   }
 
   private(set) var models: [Candidate] = []
-  /// The version that each listed model would be by itself; nil where a bundle names no current one.
-  private var currents: [ManagedObjectModel?] = []
+  /// The place in `models` of the version that each listed model would be by itself; nil where a bundle names no current one.
+  private var currents: [Int?] = []
   private var unreadable: [GodwitError] = []
 
   /// Reads all versions of each bundle, and only `Version` of `PATH#Version`.
   init(_ paths: [ManifestPath]) throws { try self.init(references: paths.map(\.resolved)) }
 
+  /// - Parameter references: Models, and files whose published hashes win over computed ones.
   init(references: [String]) throws {
-    for text in references {
+    let isHashFile = PublishedVersionHashes.isFile(at:)
+    for text in references where !isHashFile(text) {
       let reference = ModelReference(parsing: text)
       let bundle = try ModelBundle(contentsOf: reference.path)
       if let version = reference.version {
-        let model = try bundle.model(named: version)
-        models.append(Candidate(model: model, bundle: bundle.path))
-        currents.append(model)
+        currents.append(models.count)
+        models.append(Candidate(model: try bundle.model(named: version), bundle: bundle.path))
         continue
       }
+      // A marker that names no version of the bundle is an error of the bundle.
+      if let named = bundle.currentVersion, !bundle.versions.contains(named) { _ = try bundle.model(named: named) }
+      var current: Int?
       for version in bundle.versions {
         do {
-          models.append(Candidate(model: try bundle.model(named: version), bundle: bundle.path))
+          let model = try bundle.model(named: version)
+          if version == bundle.currentVersion { current = models.count }
+          models.append(Candidate(model: model, bundle: bundle.path))
         } catch let error as GodwitError {
           // A version that Xcode 3 left behind matters only when it is the one that is needed.
+          if version == bundle.currentVersion { throw error }
           unreadable.append(error)
         }
       }
-      guard let current = bundle.currentVersion else {
-        currents.append(nil)
-        continue
-      }
-      currents.append(try bundle.model(named: current))
+      currents.append(current)
+    }
+    for path in references where isHashFile(path) {
+      let published = try PublishedVersionHashes(contentsOf: path)
+      for (index, model) in try published.adopted(by: models.map(\.model)).enumerated() { models[index].model = model }
+    }
+  }
+
+  /// Adds the model that several form, or that a configuration is; it stands before those it was made of.
+  mutating func prefer(_ model: ManagedObjectModel, from bundle: String) {
+    models.insert(Candidate(model: model, bundle: bundle), at: 0)
+    currents = currents.map { $0.map { $0 + 1 } }
+  }
+
+  /// Takes of every version that has this configuration only its entities.
+  mutating func restrict(toConfiguration configuration: String) {
+    for index in models.indices where models[index].model.configurations[configuration] != nil {
+      // What is wrong with a configuration matters only for the model that is used: the destination is restricted again.
+      guard let part = try? models[index].model.restricted(toConfiguration: configuration) else { continue }
+      models[index].model = part
     }
   }
 
@@ -80,7 +102,7 @@ struct ModelVersions {
         cause: "its versions are " + models.map { "'\($0.model.name)'" }.joined(separator: ", "),
         remedy: "name it with 'destination-model'")
     }
-    return current
+    return models[current].model
   }
 
   // MARK: By version hashes
@@ -108,9 +130,24 @@ struct ModelVersions {
       cause += "\nits hash relies on a rule that is not confirmed: \(rule)"
     }
     if let error = unreadable.first { cause += "\nnot considered: \(error.message)" }
-    throw GodwitError(
-      .noPath, "no model fits the store '\(path)'", cause: cause,
-      remedy: "list the model version that the store was written with under 'models'")
+    var remedy = "list the model version that the store was written with under 'models'"
+    if let found = configuration(fitting: hashes) {
+      cause += "\nthe configuration '\(found.configuration)' of '\(found.model)' does fit"
+      remedy = "write `configuration: \(found.configuration)`"
+    }
+    throw GodwitError(.noPath, "no model fits the store '\(path)'", cause: cause, remedy: remedy)
+  }
+
+  private func configuration(fitting hashes: [String: VersionHash]) -> (model: String, configuration: String)? {
+    for candidate in models {
+      for name in candidate.model.configurations.keys.sorted(by: { Text($0) < Text($1) }) {
+        guard let part = try? candidate.model.restricted(toConfiguration: name), part.isCompatible(with: hashes) else {
+          continue
+        }
+        return (candidate.model.name, name)
+      }
+    }
+    return nil
   }
 
   private func nearest(to hashes: [String: VersionHash]) -> Candidate? {

@@ -35,6 +35,9 @@ struct RunVerb: Verb {
     let start = Date()
     do {
       let migration = try job.loader(in: session).job()
+      if !quiet {
+        session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
+      }
       let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
       let summary = try MigrationManager(migration).run(control: control, maximumSeconds: left) { printer.update($0) }
       signals.finish()

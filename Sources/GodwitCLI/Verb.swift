@@ -39,6 +39,13 @@ struct JobOptions: ParsableArguments {
 }
 
 extension CommandSession {
+  /// Says which hashes of a model rest on a rule that nothing published confirms.
+  func warnOfUnconfirmedHashRules(_ rules: [String]) {
+    for rule in rules {
+      diagnostics.write("godwit: warning: the hash relies on a rule that is not confirmed: \(rule)\n")
+    }
+  }
+
   /// Prints one JSON document with sorted keys.
   func print(json value: some Encodable) throws {
     output.write(try JSONText.document(value) + "\n")

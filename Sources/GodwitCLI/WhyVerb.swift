@@ -16,6 +16,7 @@ struct WhyVerb: Verb {
   @Argument(help: ModelVerb.help) var model: String?
   @Option(help: ArgumentHelp("Compare the model in place of STORE with this one.", valueName: "MODEL"))
   var against: String?
+  @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
   @OptionGroup var format: FormatOptions
 
   func validate() throws {
@@ -32,9 +33,7 @@ struct WhyVerb: Verb {
     case .json: try session.print(json: found)
     case .text: session.output.write("\(found)\n")
     }
-    for rule in found.unconfirmedHashRules {
-      session.diagnostics.write("godwit: warning: the hash relies on a rule that is not confirmed: \(rule)\n")
-    }
+    session.warnOfUnconfirmedHashRules(found.unconfirmedHashRules)
     switch found.verdict {
     case .compatible: return 0
     case .migrationNeeded: return 2
@@ -46,7 +45,9 @@ struct WhyVerb: Verb {
   }
 
   private func compatibility() throws -> Compatibility {
-    if let against { return Compatibility(of: try ModelVerb.read(source), with: try ModelVerb.read(against)) }
+    if let against {
+      return Compatibility(of: try ModelVerb.read(source), with: try ModelVerb.read(against, hashes: hashes))
+    }
     let reference = ModelReference(parsing: model ?? "")
     let kind = XcodeFileKind.identify(ModelReference(parsing: source).path)
     guard kind == nil else {
@@ -54,6 +55,6 @@ struct WhyVerb: Verb {
         .usage, "expected a store, found a model: '\(source)'", remedy: "compare two models with `--against MODEL`")
     }
     return try Compatibility(
-      ofStoreAt: source, with: try ModelBundle(contentsOf: reference.path), version: reference.version)
+      ofStoreAt: source, with: try ModelVerb.bundle(at: reference.path, hashes: hashes), version: reference.version)
   }
 }

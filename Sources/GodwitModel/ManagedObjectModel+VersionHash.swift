@@ -5,9 +5,14 @@ extension ManagedObjectModel {
   /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).
   ///
   /// Computed anew at each call, in time proportional to the properties, inherited ones counted.
-  /// No store with hashes computed here has been opened by Core Data yet: where a store or a
-  /// `VersionInfo.plist` of the same model is at hand, the hashes in it win.
+  /// No store with hashes computed here has been opened by Core Data yet: where published ones are
+  /// known (`PublishedVersionHashes`), they win.
   public var versionHashes: [String: VersionHash] {
+    computedVersionHashes.merging(publishedVersionHashes) { _, published in published }
+  }
+
+  /// The hashes by the rules, whatever is published.
+  public var computedVersionHashes: [String: VersionHash] {
     var computed = HashedEntities()
     for entity in entities { hash(entity.name, into: &computed) }
     return computed.hashes
@@ -15,6 +20,7 @@ extension ManagedObjectModel {
 
   /// The version hash of one entity; nil when the model lacks it.
   public func versionHash(of entityName: String) -> VersionHash? {
+    if let published = publishedVersionHashes[entityName] { return published }
     var computed = HashedEntities()
     hash(entityName, into: &computed)
     return computed.hashes[entityName]

@@ -13,6 +13,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public let fetchRequestTemplates: [FetchRequestTemplate]
   /// Composite type name to its attributes.
   public let composites: [String: [AttributeDescription]]
+  /// Hashes that Apple's software computed for this very model; they win over computed ones. By entity name.
+  public internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
 
   private let indexByName: [String: Int]
   private let subentityNames: [String: [String]]

@@ -27,13 +27,18 @@ extension UnconfirmedHashRule: CustomStringConvertible {
 }
 
 extension ManagedObjectModel {
-  /// The unconfirmed rules that the hashes of all entities rely on, in entity order.
+  /// The unconfirmed rules that the hashes of all entities rely on, in entity order. Published hashes rely on none.
   public var unconfirmedHashRules: [UnconfirmedHashRule] {
     entities.flatMap { unconfirmedHashRules(of: $0.name) }
   }
 
   /// The unconfirmed rules that the hash of one entity relies on, by its own and inherited properties.
   public func unconfirmedHashRules(of entityName: String) -> [UnconfirmedHashRule] {
+    publishedVersionHashes[entityName] == nil ? unconfirmedRules(of: entityName) : []
+  }
+
+  /// As above, whatever is published.
+  func unconfirmedRules(of entityName: String) -> [UnconfirmedHashRule] {
     var found: [UnconfirmedHashRule] = []
     func note(_ rule: UnconfirmedHashRule.Rule, _ property: String? = nil) {
       found.append(UnconfirmedHashRule(rule: rule, entityName: entityName, propertyName: property))

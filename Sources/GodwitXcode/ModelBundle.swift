@@ -14,6 +14,8 @@ public struct ModelBundle: Sendable, Hashable {
 
   private enum Form { case model, modelBundle, compiledModel, compiledModelBundle }
   private let form: Form
+  /// By version name.
+  private var published: [String: [String: VersionHash]] = [:]
 
   /// Reads the names only.
   ///
@@ -62,6 +64,7 @@ public struct ModelBundle: Sendable, Hashable {
       }
       let info = names.contains(VersionInfo.fileName) ? try VersionInfo(contentsOf: path) : nil
       currentVersion = info?.currentVersion ?? (versions.count == 1 ? versions.first : nil)
+      published = info?.versionHashes ?? [:]
     case .optimisedModel:
       throw GodwitError(
         .missingInput, "cannot read model '\(path)': expected a .mom, found its optimised form, an .omo",
@@ -84,6 +87,8 @@ public struct ModelBundle: Sendable, Hashable {
 
   // MARK: Models
 
+  /// The model of a version; its hashes are those that `VersionInfo.plist` publishes, where there is one.
+  ///
   /// - Throws: code `.missingInput` when there is no such version or it cannot be read.
   public func model(named version: String) throws -> ManagedObjectModel {
     guard versions.contains(version) else {
@@ -92,6 +97,24 @@ public struct ModelBundle: Sendable, Hashable {
         "cannot find version '\(version)' of model '\(path)'" + Spelling.suggestion(for: version, among: versions),
         cause: versionList, remedy: "give one of these versions, without .xcdatamodel or .mom")
     }
+    let model = try read(version)
+    // A version that `VersionInfo.plist` lists with other entities was put into the folder later.
+    return published[version].flatMap(model.adopting) ?? model
+  }
+
+  /// Gives the versions the hashes that are published for them.
+  ///
+  /// A version that cannot be read is passed over.
+  ///
+  /// - Throws: as `PublishedVersionHashes.adopted(by:)`.
+  public mutating func adopt(_ hashes: PublishedVersionHashes) throws {
+    for model in try hashes.adopted(by: versions.compactMap { try? model(named: $0) })
+    where !model.publishedVersionHashes.isEmpty {
+      published[model.name] = model.publishedVersionHashes
+    }
+  }
+
+  private func read(_ version: String) throws -> ManagedObjectModel {
     switch form {
     case .compiledModel: return try Self.compiledModel(path, name: version)
     case .compiledModelBundle: return try Self.compiledModel("\(path)/\(version).mom", name: version)

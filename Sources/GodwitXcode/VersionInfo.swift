@@ -58,4 +58,11 @@ public struct VersionInfo: Sendable, Hashable {
   }
 
   static let fileName = "VersionInfo.plist"
+
+  /// The hashes, for models to adopt.
+  public func published(origin: String) -> PublishedVersionHashes {
+    PublishedVersionHashes(
+      origin: origin,
+      versions: versionHashes.sorted { Text($0.key) < Text($1.key) }.map { .init(name: $0.key, hashes: $0.value) })
+  }
 }

@@ -1,0 +1,131 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+@testable import GodwitXcode
+
+/// Damages bytes in the ways that parsers are wrong about: flips, cuts, repeats, foreign numbers.
+///
+/// The seed is printed with a failure; `GODWIT_SEED` takes it back, `GODWIT_RUNS` sets how often each file is damaged.
+private struct Mutation: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
+
+  mutating func next() -> UInt64 {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return state
+  }
+
+  mutating func damage(_ original: [UInt8]) -> [UInt8] {
+    var bytes = original
+    for _ in 0..<Int.random(in: 1...6, using: &self) {
+      guard !bytes.isEmpty else { break }
+      let at = Int.random(in: bytes.indices, using: &self)
+      let end = min(bytes.count, at + Int.random(in: 1...40, using: &self))
+      switch Int.random(in: 0..<7, using: &self) {
+      case 0: bytes[at] = UInt8.random(in: 0...255, using: &self)
+      case 1: bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &self)
+      case 2: bytes.removeSubrange(at..<end)
+      case 3: bytes.insert(contentsOf: bytes[at..<end], at: Int.random(in: bytes.indices, using: &self))
+      case 4: bytes.removeSubrange(at...)
+      case 5: bytes.replaceSubrange(at..<end, with: [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
+      default: bytes.insert(contentsOf: Array("&#x0;<![CDATA[-9223372036854775808".utf8), at: at)
+      }
+    }
+    return bytes
+  }
+}
+
+private func environment(_ name: String, _ fallback: Int) -> Int {
+  ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback
+}
+
+@Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+struct `Mutated corpus files` {
+  private let seed = environment("GODWIT_SEED", 1)
+  private let runs = environment("GODWIT_RUNS", 3)
+
+  private func paths(_ endings: [String]) -> [String] {
+    guard let folder = Corpus.folder, let walk = FileManager.default.enumerator(atPath: folder.path) else { return [] }
+    return walk.compactMap { $0 as? String }.filter { name in endings.contains(where: name.hasSuffix) }.sorted()
+  }
+
+  /// Reads every file `runs` times, damaged anew each time; only `GodwitError` may come of it.
+  private func attempt(_ name: String, _ original: [UInt8], _ read: ([UInt8]) throws -> Void) {
+    for run in 0..<runs {
+      let number = UInt64(bitPattern: Int64(seed + run))
+      var mutation = Mutation(seed: number &* 31 &+ UInt64(original.count))
+      do { try read(mutation.damage(original)) } catch let error as GodwitError {
+        if error.code == .internalBug { Issue.record("\(name), GODWIT_SEED=\(number): \(error)") }
+      } catch is PropertyListValue.Malformed {} catch { Issue.record("\(name), GODWIT_SEED=\(number): \(error)") }
+    }
+  }
+
+  @Test func `of model source are read or refused`() throws {
+    let names = paths([".xcdatamodel/contents"])
+    #expect(names.count >= 160)
+    for name in names {
+      attempt(name, Array(try Data(contentsOf: URL(filePath: Corpus.path(name))))) { bytes in
+        _ = try ModelContents.read(bytes, file: name, modelName: "M").versionHashes
+      }
+    }
+  }
+
+  @Test func `of compiled models are read or refused`() throws {
+    let names = paths([".mom"])
+    #expect(names.count >= 10)
+    for name in names {
+      attempt(name, Array(try Data(contentsOf: URL(filePath: Corpus.path(name))))) { bytes in
+        _ = try ManagedObjectModel(compiled: bytes, name: "M").versionHashes
+      }
+    }
+  }
+
+  @Test func `of metadata and cached models are read or refused`() throws {
+    for path in CorpusStores.paths {
+      let connection = try StoreConnection.openStore(readingAt: path)
+      if case .blob(let list)? = try connection.value("SELECT Z_PLIST FROM Z_METADATA") {
+        attempt(path, list) { bytes in _ = try PropertyListValue(binary: bytes) }
+      }
+      guard let cache = try StoreModelCache.content(ofStoreAt: path) else { continue }
+      attempt(path, cache) { bytes in _ = try CachedModel(modelCache: bytes, name: "M").model.versionHashes }
+    }
+  }
+
+  /// A trap, a hang or unbounded memory ends a process, so these run in one of their own.
+  @Test func `are inspected by the command with bounded memory and in bounded time`() throws {
+    let folder = try TemporaryFolder()
+    let command = try #require(BuiltCommand.path)
+    let names = paths([".mom", ".sqlite", ".xcdatamodel/contents"])
+    for (index, name) in names.enumerated() where index % 12 == seed % 12 {
+      let ending = name.hasSuffix("contents") ? "xcdatamodel" : (name as NSString).pathExtension
+      let copy = folder.file("\(index).\(ending)")
+      var file = copy
+      if ending == "xcdatamodel" {
+        try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+        file += "/contents"
+      }
+      var mutation = Mutation(seed: UInt64(bitPattern: Int64(seed + index)))
+      let original = Array(try Data(contentsOf: URL(filePath: Corpus.path(name))))
+      try Data(mutation.damage(original)).write(to: URL(filePath: file))
+      let process = Process()
+      process.executableURL = URL(filePath: "/bin/bash")
+      process.arguments = [
+        "-c", "ulimit -v 1500000; ulimit -c 0; exec timeout -k 1 60 \"$0\" inspect \"$1\"", command, copy,
+      ]
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      process.waitUntilExit()
+      #expect(
+        [0, 65, 66, 69].contains(process.terminationStatus),
+        "\(name), GODWIT_SEED=\(seed): \(process.terminationStatus)")
+    }
+  }
+}
