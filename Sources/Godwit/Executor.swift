@@ -81,7 +81,7 @@ final class Executor {
       case .validate, .unique: "validation"
       }
     let number = chunksAlike(chunk).firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
-    return "step 1 of 1, \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.site(entityName: entity)))"
+    return "\(job.position.site), \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.site(entityName: entity)))"
   }
 
   func chunksAlike(_ chunk: Chunk) -> [Chunk] {

@@ -1,43 +1,112 @@
 public import GodwitModel
 
-/// What is to be migrated: one source store, one destination, two models, the mappings between.
+/// One hop of a job, from a model version to another.
+public struct MigrationStep: Sendable {
+  public var sourceModel: ManagedObjectModel
+  public var destinationModel: ManagedObjectModel
+  /// Laid end to end; the order is the mapping order.
+  public var mappingModels: [MappingModel]
+  /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
+  public var origin: String?
+
+  public init(
+    sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModels: [MappingModel],
+    origin: String? = nil
+  ) {
+    self.sourceModel = sourceModel
+    self.destinationModel = destinationModel
+    self.mappingModels = mappingModels
+    self.origin = origin
+  }
+
+  /// A canonical text of the mappings, for the digest that notices a change.
+  var mappingText: String { MigrationJob.canonicalText(of: mappingModels) }
+}
+
+/// What is to be migrated: one source store, one destination, and the steps between their models.
 ///
 /// The command line makes it from a manifest; code can make it by hand.
 public struct MigrationJob: Sendable {
   public var name: String
   public var sourcePath: String
   public var destinationPath: String
-  public var sourceModel: ManagedObjectModel
+  /// At least one; each step's source model is the destination model of the step before.
+  public var steps: [MigrationStep] {
+    // A job without a step means nothing; the last sound value stays.
+    didSet { if steps.isEmpty { steps = oldValue } }
+  }
   /// Where the source model came from, for the plan; nil when it is one of those given.
   public var sourceModelOrigin: String?
-  public var destinationModel: ManagedObjectModel
-  /// Laid end to end; the order is the mapping order.
-  public var mappingModels: [MappingModel]
   /// Rows per chunk; nil: chosen from sampled row widths and the memory budget.
   public var chunkRows: Int?
   /// Predicates in place of key ranges, by mapping name.
   public var chunkPredicates: [String: [ParsedPredicate]]
   public var memory: ByteCount
-  /// A canonical text of the mappings, for the digest that notices a change.
-  public var mappingText: String
+  /// Which of how many steps of a larger job this one is.
+  var position = StepPosition()
 
+  /// A job of one step.
   public init(
     name: String, sourcePath: String, destinationPath: String, sourceModel: ManagedObjectModel,
     destinationModel: ManagedObjectModel, mappingModels: [MappingModel], chunkRows: Int? = nil,
-    chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64), mappingText: String? = nil,
+    chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64),
+    sourceModelOrigin: String? = nil
+  ) {
+    self.init(
+      name: name, sourcePath: sourcePath, destinationPath: destinationPath,
+      first: MigrationStep(
+        sourceModel: sourceModel, destinationModel: destinationModel, mappingModels: mappingModels),
+      chunkRows: chunkRows, chunkPredicates: chunkPredicates, memory: memory, sourceModelOrigin: sourceModelOrigin)
+  }
+
+  /// A job of one or more steps.
+  ///
+  /// - Parameter first: The step that reads the source.
+  /// - Parameter later: The steps after it, in order.
+  public init(
+    name: String, sourcePath: String, destinationPath: String, first: MigrationStep, later: [MigrationStep] = [],
+    chunkRows: Int? = nil, chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64),
     sourceModelOrigin: String? = nil
   ) {
     self.name = name
     self.sourcePath = sourcePath
     self.destinationPath = destinationPath
-    self.sourceModel = sourceModel
     self.sourceModelOrigin = sourceModelOrigin
-    self.destinationModel = destinationModel
-    self.mappingModels = mappingModels
     self.chunkRows = chunkRows
     self.chunkPredicates = chunkPredicates
     self.memory = memory
-    self.mappingText = mappingText ?? Self.canonicalText(of: mappingModels)
+    steps = [first] + later
+  }
+
+  public var sourceModel: ManagedObjectModel { steps[0].sourceModel }
+  public var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
+
+  /// The mappings of all steps.
+  public var mappingModels: [MappingModel] { steps.flatMap(\.mappingModels) }
+
+  /// A canonical text of all mappings, for the digest that notices a change.
+  var mappingText: String {
+    // The models between decide the result as much as the mappings do.
+    steps.enumerated().map { index, step in
+      index == 0 ? step.mappingText : "step \(step.sourceModel.versionHashesDigest)\n" + step.mappingText
+    }.joined(separator: "\n")
+  }
+
+  /// One step as a job of its own.
+  ///
+  /// - Parameters:
+  ///   - index: From 0.
+  ///   - source: The store that the step before made; nil for the job's source.
+  func step(_ index: Int, source: String? = nil) -> MigrationJob {
+    let step = steps[index]
+    let names = Set(step.mappingModels.flatMap(\.entityMappings).map(\.name))
+    var job = self
+    job.steps = [step]
+    job.sourcePath = source ?? sourcePath
+    job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
+    job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
+    job.position = StepPosition(index: index, count: steps.count)
+    return job
   }
 
   /// Names, kinds, expressions and order of all mappings, without comments or layout.

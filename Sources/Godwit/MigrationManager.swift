@@ -20,12 +20,16 @@ public struct MigrationManager: Sendable {
   /// The metadata key under which a finished store names the digests of the jobs that made it.
   public static let jobsKey = "GodwitJobs"
 
+  /// As `jobsKey`, for a store between two steps, which nobody gets to see.
+  static let stepKey = "GodwitStep"
+
   // MARK: Plan
 
   /// What `run` would do. Counts in the source; writes nothing, and works on a read-only tree.
   ///
   /// An unfinished run's plan is read from its ledger.
   public func plan() throws -> MigrationPlan {
+    guard job.steps.count == 1 else { return try planSteps() }
     let source = try OpenSource(job)
     if let resumed = try openLedger() {
       defer { try? resumed.connection.close() }
@@ -36,6 +40,7 @@ public struct MigrationManager: Sendable {
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.
   public func status() throws -> MigrationStatus {
+    if job.steps.count > 1, let status = try statusOfSteps() { return status }
     if let ledger = try openLedger() {
       defer { try? ledger.connection.close() }
       let chunks = try ledger.chunks()
@@ -66,7 +71,7 @@ public struct MigrationManager: Sendable {
   }
 
   /// All digests but the source's, which costs a reading of the whole store.
-  private var quickIdentity: Ledger.Identity {
+  var quickIdentity: Ledger.Identity {
     Ledger.Identity(
       source: "", sourceModel: Self.digest(of: job.sourceModel),
       destinationModel: Self.digest(of: job.destinationModel), mappings: Digest.hex(job.mappingText),
@@ -96,7 +101,12 @@ public struct MigrationManager: Sendable {
   }
 
   private func openLedger() throws -> Ledger? {
-    let path = WorkFolder.path(forDestination: job.destinationPath) + "/store.sqlite"
+    try Self.openLedger(inFolder: WorkFolder.path(forDestination: job.destinationPath))
+  }
+
+  /// The ledger of the unfinished store in a folder; nil when there is none.
+  static func openLedger(inFolder folder: String) throws -> Ledger? {
+    let path = folder + "/store.sqlite"
     guard FileManager.default.fileExists(atPath: path) else { return nil }
     // Looking never writes. A run may be at work; one that was killed may have left a journal, which is
     // rolled back in a copy.
@@ -147,11 +157,25 @@ public struct MigrationManager: Sendable {
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
+    let watch = RunWatch(control: control, start: start, maximumSeconds: maximumSeconds)
     var isWorthKeeping = true
     do {
-      return try run(
-        in: folder, source: source, quick: quick, control: control, start: start,
-        maximumSeconds: maximumSeconds, isWorthKeeping: &isWorthKeeping, progress: progress)
+      var (summary, last) =
+        job.steps.count == 1
+        ? try run(
+          in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch,
+          isWorthKeeping: &isWorthKeeping, progress: progress)
+        : try runSteps(
+          in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &isWorthKeeping,
+          progress: progress)
+      if summary.outcome == .finished {
+        try folder.publish(lastStepFolder(in: folder.path).storePath, to: job.destinationPath)
+        try folder.remove()
+        if let last { progress(last) }
+      }
+      summary.seconds = Date().timeIntervalSince(start)
+      summary.peakBytes = ProcessMemory.peakBytes
+      return summary
     } catch {
       // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
       if !isWorthKeeping { folder.undo() }
@@ -163,7 +187,7 @@ public struct MigrationManager: Sendable {
   private var manifestDigest: String { Digest.hex("history drop\nappend false\ntype sqlite") }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
-  private func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
+  func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
     var identity = quick
     identity.source = try files.contentDigest()
     return identity
@@ -197,10 +221,22 @@ public struct MigrationManager: Sendable {
     }
   }
 
-  private func run(
-    in folder: borrowing WorkFolder, source: OpenSource, quick: Ledger.Identity, control: MigrationControl, start: Date,
-    maximumSeconds: Double?, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
-  ) throws -> MigrationSummary {
+  /// Migrates one step into the store of its folder, or resumes, or finds that it is done.
+  ///
+  /// - Parameters:
+  ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
+  ///   - now: What `now()` means, when a larger job has settled it.
+  /// - Returns: What was done, and the progress to show when the store is in place.
+  func run(
+    in folder: StepFolder, source: OpenSource, quick: Ledger.Identity, origin: String? = nil, now: Double? = nil,
+    watch: RunWatch, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+  ) throws -> (MigrationSummary, MigrationProgress?) {
+    func identity() throws -> Ledger.Identity {
+      var identity = quick
+      identity.source = try origin ?? source.files.contentDigest()
+      return identity
+    }
+    let control = watch.control
     let manager = FileManager.default
     var made = !manager.fileExists(atPath: folder.storePath)
     isWorthKeeping = !made
@@ -208,13 +244,11 @@ public struct MigrationManager: Sendable {
     if !made, try !Ledger.exists(connection) {
       // Either all is done but the move, or the run died before its first commit.
       if let jobs = try? StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
-        .applicationValues[Self.jobsKey]?.array?.compactMap(\.string),
-        jobs.contains(try identity(quick, files: source.files).digest)
+        .applicationValues[madeByKey]?.array?.compactMap(\.string),
+        jobs.contains(try job.position.jobDigest ?? identity().digest)
       {
         try connection.close()
-        try folder.publish(to: job.destinationPath)
-        try folder.remove()
-        return MigrationSummary(outcome: .finished, wasResumed: true)
+        return (MigrationSummary(outcome: .finished, wasResumed: true), nil)
       }
       isWorthKeeping = false
       try connection.close()
@@ -235,8 +269,8 @@ public struct MigrationManager: Sendable {
     let plan: MigrationPlan
     let program: StepProgram
     if made {
-      let digest = try identity(quick, files: source.files)
-      (plan, program) = try opened.planner(job).plan(now: Self.now())
+      let digest = try identity()
+      (plan, program) = try opened.planner(job).plan(now: now ?? Self.now())
       let schema = opened.destinationSchema
       try connection.transaction {
         for sql in schema.createStatements { try connection.execute(sql) }
@@ -248,7 +282,8 @@ public struct MigrationManager: Sendable {
       try WorkFolder.sync(folder.path)
     } else {
       try ledger.checkVersion()
-      try compare(try ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files)
+      try compare(
+        try ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
       let facts = try ledger.facts()
       opened.functions.setNow(facts.now)
       (plan, program) = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
@@ -256,17 +291,14 @@ public struct MigrationManager: Sendable {
     opened.functions.setNow(plan.facts.now)
     let executor = Executor(
       job: job, plan: plan, program: program, connection: connection, functions: opened.functions, ledger: ledger,
-      files: source.files, stamp: stamp, spillPath: { [path = folder.path] in path + "/association-\($0).lz4" })
-    var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: start)
+      files: source.files, stamp: stamp, spillPath: { folder.spillPath(mapping: $0) })
+    var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: watch.start)
     var stopped: String?
     progress(meter.progress)
     do {
       try executor.run { chunk in
         progress(meter.finish(chunk))
-        if let reason = control.reason { stopped = reason }
-        if let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds {
-          stopped = stopped ?? "time box reached"
-        }
+        stopped = watch.stopReason
         return stopped == nil
       }
     } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
@@ -281,16 +313,15 @@ public struct MigrationManager: Sendable {
     if stopped == nil || meter.isComplete {
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
       try connection.close()
-      try folder.publish(to: job.destinationPath)
-      try folder.remove()
       summary.outcome = .finished
       summary.reason = nil
-      progress(meter.complete())
+      return (summary, meter.complete())
     }
-    summary.seconds = Date().timeIntervalSince(start)
-    summary.peakBytes = ProcessMemory.peakBytes
-    return summary
+    return (summary, nil)
   }
+
+  /// Under which metadata key a store names what made it: the job, or the step when others follow.
+  var madeByKey: String { job.position.isLast ? Self.jobsKey : Self.stepKey }
 
   private var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }
 
@@ -320,15 +351,20 @@ public struct MigrationManager: Sendable {
 
   /// Refuses to go on with another job's work, and names what differs.
   private func compare(
-    _ known: Ledger.Identity, with quick: Ledger.Identity, ledger: Ledger, stamp: StoreFiles.Stamp, files: StoreFiles
+    _ known: Ledger.Identity, with quick: Ledger.Identity, ledger: Ledger, stamp: StoreFiles.Stamp,
+    files: StoreFiles, origin: String?
   ) throws {
-    var digest = known.source
-    if try ledger.stamp() != stamp {
+    var digest = origin ?? known.source
+    if origin == nil, try ledger.stamp() != stamp {
       digest = try files.contentDigest()
       if digest == known.source { try ledger.setStamp(stamp) }
     }
+    try compare(known, with: quick, source: digest)
+  }
+
+  func compare(_ known: Ledger.Identity, with quick: Ledger.Identity, source: String) throws {
     let parts = [
-      ("the source store", known.source, digest), ("the source model", known.sourceModel, quick.sourceModel),
+      ("the source store", known.source, source), ("the source model", known.sourceModel, quick.sourceModel),
       ("the destination model", known.destinationModel, quick.destinationModel),
       ("the mapping", known.mappings, quick.mappings), ("the manifest", known.manifest, quick.manifest),
     ]
@@ -356,11 +392,14 @@ public struct MigrationManager: Sendable {
     }
     let model = job.destinationModel
     var metadata = try StoreMetadata(reading: connection, path: job.sourcePath)
-    let jobs = metadata.applicationValues[Self.jobsKey]?.array ?? []
+    metadata.values[Self.stepKey] = nil
+    // The last step answers for the whole job, whose digest the caller knows.
+    let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
+    let jobs = job.position.isLast ? metadata.applicationValues[Self.jobsKey]?.array ?? [] : []
     metadata.values = metadata.values(
       versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
       checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
-      extra: [Self.jobsKey: .array(jobs + [.string(identity.digest)])])
+      extra: [madeByKey: .array(jobs + [.string(digest)])])
     let kept = try keptCounters(opened, plan: plan)
     try connection.transaction {
       try metadata.write(to: connection)
@@ -423,7 +462,8 @@ struct AttachedSource {
   let functions: SQLFunctions
   let bytes: Int64
 
-  init(_ connection: StoreConnection, job: MigrationJob, files: StoreFiles) throws {
+  /// - Parameter files: nil for a source without rows, which only stands for its model.
+  init(_ connection: StoreConnection, job: MigrationJob, files: StoreFiles?) throws {
     self.connection = connection
     try connection.checkCoreDataTables(path: job.sourcePath)
     try Self.refuseMirroring(connection, path: job.sourcePath)
@@ -439,8 +479,8 @@ struct AttachedSource {
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
     destinationSchema = StoreSchema(model: job.destinationModel)
     functions = try SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: MigrationManager.now())
-    let stamp = try files.stamp()
-    bytes = stamp.store.size + (stamp.wal?.size ?? 0)
+    let stamp = try files?.stamp()
+    bytes = (stamp?.store.size ?? 0) + (stamp?.wal?.size ?? 0)
     for (name, predicates) in job.chunkPredicates {
       guard let mapping = resolved.entityMappings.first(where: { $0.name == name }) else { continue }
       for predicate in predicates {

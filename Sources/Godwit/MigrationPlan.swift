@@ -44,6 +44,10 @@ public struct MigrationPlan: Sendable {
     public var passes: [Pass]
     /// Source objects that no mapping takes, by entity.
     public var dropped: [Dropped]
+    /// Where the mappings came from; nil when the job names them.
+    public var origin: String?
+    /// Why rows are not counted; nil where they are.
+    public var rowsNote: String?
   }
 
   public struct Dropped: Sendable, Codable, Hashable {
@@ -104,6 +108,7 @@ extension MigrationPlan: CustomStringConvertible {
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
+      if let origin = step.origin { lines.append("  mappings     \(origin)") }
       for pass in step.passes {
         lines.append("  pass \(pass.number) of \(step.passes.count)")
         for mapping in pass.mappings {
@@ -112,7 +117,9 @@ extension MigrationPlan: CustomStringConvertible {
           lines.append(
             "      lane       \(mapping.lane.rawValue)"
               + (mapping.reasons.isEmpty ? "" : " (\(mapping.reasons.joined(separator: "; ")))"))
-          lines.append("      rows       \(mapping.rows) in \(mapping.chunks) chunk\(mapping.chunks == 1 ? "" : "s")")
+          lines.append(
+            "      rows       "
+              + (step.rowsNote ?? "\(mapping.rows) in \(mapping.chunks) chunk\(mapping.chunks == 1 ? "" : "s")"))
           lines.append("      keys       \(mapping.keys), association \(mapping.association)")
           for (name, how) in mapping.relationships.sorted(by: { $0.key < $1.key }) {
             lines.append("      \(name): \(how)")

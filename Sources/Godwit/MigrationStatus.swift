@@ -22,6 +22,9 @@ public struct MigrationStatus: Sendable, Codable {
   public var job: String
   public var percent: Double
   public var lines: [Line]
+  /// The step at work, from 1, and how many there are; nil for a job of one step.
+  public var step: Int?
+  public var steps: Int?
 
   init(state: State, job: String, chunks: [Chunk], done: Set<Int>) {
     self.state = state
@@ -55,6 +58,7 @@ extension MigrationStatus: CustomStringConvertible {
     guard state == .unfinished else { return text }
     let tenths = Int(percent * 10)
     text += ", \(tenths / 10).\(tenths % 10)%"
+    if let step, let steps { text += ", step \(step) of \(steps)" }
     for line in lines {
       text +=
         "\n  \(line.stage.padded(to: 10))\(line.name): chunks \(line.done)/\(line.chunks), rows \(line.rowsDone)/\(line.rows)"

@@ -18,7 +18,7 @@ extension Planner {
     }
     let step = MigrationPlan.Step(
       sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passPlans,
-      dropped: dropped)
+      dropped: dropped, origin: job.steps[0].origin)
     let stages = Chunk.Stage.allCases.compactMap { stage -> MigrationPlan.StageCount? in
       let those = chunks.filter { $0.stage == stage }
       return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })

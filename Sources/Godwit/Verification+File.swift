@@ -104,14 +104,17 @@ extension Verification {
     compare(StoreMetadata.Key.storeType, made.values[StoreMetadata.Key.storeType]?.string, "SQLite")
     compare("Z_UUID", made.uuid, before.uuid)
     let jobs = MigrationManager.jobsKey
-    for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key }) where key != jobs {
+    for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key })
+    where key != jobs && key != MigrationManager.stepKey {
       compare(key, made.values[key], value)
     }
-    for key in made.applicationValues.keys.sorted() where key != jobs && before.applicationValues[key] == nil {
+    for key in made.applicationValues.keys.sorted()
+    where key != jobs && key != MigrationManager.stepKey && before.applicationValues[key] == nil {
       find(.metadata, property: key, "the source has no such key")
     }
-    let earlier = before.values[jobs]?.array?.count ?? 0
-    let named = made.values[jobs]?.array?.compactMap(\.string) ?? []
+    let key = job.position.isLast ? jobs : MigrationManager.stepKey
+    let earlier = job.position.isLast ? before.values[jobs]?.array?.count ?? 0 : 0
+    let named = made.values[key]?.array?.compactMap(\.string) ?? []
     if named.count <= earlier { find(.metadata, property: jobs, "it does not name the job that made the store") }
     report.count("metadata keys", 1)
   }

@@ -95,6 +95,16 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
   }
 
+  /// Adds what one step of a job of several came to.
+  mutating func add(_ other: VerificationReport, of position: StepPosition) {
+    totalFindings += other.totalFindings
+    for var finding in other.findings where findings.count < Self.findingLimit {
+      finding.message = "\(position.site): \(finding.message)"
+      findings.append(finding)
+    }
+    for check in other.checks { count("\(check.name), \(position.site)", check.count) }
+  }
+
   /// Findings, then checks, a line each; the last line is the verdict.
   public var description: String {
     var lines = findings.map(\.description)

@@ -7,7 +7,8 @@ import GodwitStore
 /// The executor lowers a mapping to SQL; the verifier evaluates the same expressions in Swift, works the
 /// keys out from what the destination holds, and replays relationship assignments one at a time. It
 /// needs time and temporary disk space in proportion to the store, and memory in proportion to nothing
-/// but the largest to-many of one object. It writes to neither store.
+/// but the largest to-many of one object. It writes to neither store. A job of several steps is proved step
+/// by step, for which the stores between are made again in `TMPDIR`.
 ///
 /// What is not proved:
 /// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
@@ -40,6 +41,11 @@ public struct Verifier: Sendable {
         .missingInput, "cannot verify '\(job.destinationPath)': no such file",
         remedy: "run the job with `godwit run` first")
     }
+    guard job.steps.count == 1 else { return try runSteps(progress: progress) }
+    return try compare(job, progress: progress)
+  }
+
+  private func compare(_ job: MigrationJob, progress: (Double) -> Void) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
@@ -51,6 +57,30 @@ public struct Verifier: Sendable {
         remedy: "stop what writes to it and run the same command")
     }
     return verification.report
+  }
+
+  /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder.
+  ///
+  /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
+  private func runSteps(progress: (Double) -> Void) throws -> VerificationReport {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    var report = VerificationReport()
+    var source: String?
+    let count = Double(job.steps.count)
+    for index in job.steps.indices {
+      var step = job.step(index, source: source)
+      if !step.position.isLast {
+        step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
+        // A step of a job that has a destination ran before: what stops it now is worth its own error.
+        try MigrationManager(step).run()
+      }
+      let part = try compare(step) { progress((Double(index) + $0) / count) }
+      report.add(part, of: step.position)
+      if let source { try? FileManager.default.removeItem(atPath: source) }
+      source = step.destinationPath
+    }
+    return report
   }
 
   /// Seconds since 2001.

@@ -25,9 +25,6 @@ struct WorkFolder: ~Copyable {
     FileManager.default.fileExists(atPath: path(forDestination: destination))
   }
 
-  var storePath: String { path + "/store.sqlite" }
-  func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
-
   /// - Throws: `.cannotCreate` (73) when the folder cannot be made, `.permission` (77) when it is not
   ///   writable, `.stopped` (75) when another run holds the lock.
   init(forDestination destination: String) throws {
@@ -127,7 +124,9 @@ struct WorkFolder: ~Copyable {
   }
 
   /// Makes the finished store the destination: synced, moved without replacing anything, folder synced.
-  func publish(to destination: String) throws {
+  ///
+  /// - Parameter storePath: The finished store inside the folder.
+  func publish(_ storePath: String, to destination: String) throws {
     try Self.sync(storePath)
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
@@ -150,7 +149,9 @@ struct WorkFolder: ~Copyable {
       let manager = FileManager.default
       // The store goes first: without it what is left is begun anew, never resumed. The lock goes last: while it
       // exists, a folder that is half gone is still ours to remove.
-      if manager.fileExists(atPath: storePath) { try manager.removeItem(atPath: storePath) }
+      let record = StepRecord.path(in: path)
+      if manager.fileExists(atPath: record) { try manager.removeItem(atPath: record) }
+      for store in try Self.stores(in: path) { try manager.removeItem(atPath: store) }
       for name in try manager.contentsOfDirectory(atPath: path) where name != "lock" {
         try manager.removeItem(atPath: path + "/" + name)
       }
@@ -158,6 +159,15 @@ struct WorkFolder: ~Copyable {
     } catch {
       throw GodwitError(.inputOutput, "cannot remove '\(path)'", cause: "\(error.localizedDescription)")
     }
+  }
+
+  /// The stores of the folder, that of the last step first.
+  private static func stores(in path: String) throws -> [String] {
+    let manager = FileManager.default
+    let steps = try manager.contentsOfDirectory(atPath: path).filter { $0.hasPrefix("step-") }
+    let order = steps.sorted { $0.compare($1, options: .numeric) == .orderedDescending }
+    return (order.map { "\(path)/\($0)" } + [path]).map { StepFolder(path: $0).storePath }
+      .filter(manager.fileExists)
   }
 
   /// Deletes the folder, and the empty folders that were made for it; what cannot be deleted stays.

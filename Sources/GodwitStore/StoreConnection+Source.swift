@@ -1,4 +1,5 @@
 import Foundation
+import GRDBSQLite
 public import GodwitModel
 
 extension StoreConnection {
@@ -67,6 +68,23 @@ extension StoreConnection {
     } catch {
       try? execute("DETACH \(Self.sourceSchema)")
       throw error
+    }
+  }
+
+  /// Attaches a store without objects as `source`, held in memory: it stands for its model.
+  public func attachEmptySource(_ schema: StoreSchema) throws {
+    let made = try StoreConnection(path: nil)
+    defer { try? made.close() }
+    try EmptyStore.createTables(of: schema, on: made)
+    try execute("ATTACH ':memory:' AS \(Self.sourceSchema)")
+    try made.withHandle { made in
+      var size: sqlite3_int64 = 0
+      guard let bytes = sqlite3_serialize(made, "main", &size, 0) else {
+        throw GodwitError(.inputOutput, "cannot hold an empty store in memory: out of memory")
+      }
+      let flags = UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY)
+      let code = withHandle { sqlite3_deserialize($0, Self.sourceSchema, bytes, size, size, flags) }
+      guard code == SQLITE_OK else { throw lastError(code, sql: nil) }
     }
   }
 

@@ -202,7 +202,7 @@ import Testing
   @Test func `the same name for the same entities in two listed files is one association`() throws {
     let fixture = try world()
     var job = try fixture.job
-    job.mappingModels = [
+    job.steps[0].mappingModels = [
       MappingModel(entityMappings: [try .make("Country", "Country", name: "C", filter: "SELF.continent != nil")]),
       MappingModel(entityMappings: [
         try .make("Country", "Country", name: "C", filter: "SELF.continent == nil"),

@@ -300,7 +300,7 @@ private func school() throws -> MigrationFixture {
       mapping.entityMappings[index].attributeMappings.removeAll { $0.name == "name" || $0.name == "street" }
     }
     var other = job
-    other.mappingModels = [mapping]
+    other.steps[0].mappingModels = [mapping]
     #expect(try !Verifier(job: other).run().isClean)
   }
 

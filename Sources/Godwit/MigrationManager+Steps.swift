@@ -1,0 +1,204 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// A job of several steps: each step is migrated like a job of its own, into a store in the work folder.
+///
+/// 1. The record of the steps is written before the first one begins.
+/// 2. Step *k* reads the store of step *k* - 1 (the first one the source) and makes its own, resumable chunk by chunk.
+/// 3. When its store is finished and synced, the record names it; then the store of step *k* - 1 is removed.
+/// 4. The store of the last step becomes the destination.
+/// So at any moment at most two stores lie in the work folder, and no finished step is run again.
+extension MigrationManager {
+  // MARK: Run
+
+  func runSteps(
+    in folder: String, source: OpenSource, quick: Ledger.Identity, watch: RunWatch, isWorthKeeping: inout Bool,
+    progress: (MigrationProgress) -> Void
+  ) throws -> (MigrationSummary, MigrationProgress?) {
+    var record: StepRecord
+    let stamp = try source.files.stamp()
+    let isResumed: Bool
+    if var known = try StepRecord.read(in: folder) {
+      isResumed = true
+      var digest = known.identity.source
+      if known.stamp != stamp {
+        digest = try source.files.contentDigest()
+        known.stamp = stamp
+      }
+      try compare(known.identity, with: quick, source: digest)
+      record = known
+    } else {
+      isWorthKeeping = false
+      isResumed = false
+      var identity = quick
+      identity.source = try source.files.contentDigest()
+      record = StepRecord(identity: identity, stamp: stamp, now: Self.now())
+      try checkSteps()
+      try record.write(in: folder)
+      isWorthKeeping = true
+    }
+    var meter = StepMeter(start: watch.start, count: job.steps.count)
+    var last: MigrationProgress?
+    for index in record.steps.count..<job.steps.count {
+      let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
+      let before = index == 0 ? nil : StepFolder(path: StepFolder.path(ofStep: index, in: folder))
+      try Self.makeFolder(step.path)
+      let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
+      let origin = record.steps.last?.digest ?? record.identity.source
+      var keeps = true
+      let stepSource = try before.map { _ in try OpenSource(manager.job, attach: false) } ?? source
+      let (summary, complete) = try manager.run(
+        in: step, source: stepSource, quick: manager.quickIdentity, origin: origin, now: record.now, watch: watch,
+        isWorthKeeping: &keeps
+      ) { progress(meter.part($0, step: index)) }
+      guard summary.outcome == .finished else {
+        return (total(record, plus: summary, isResumed: isResumed), nil)
+      }
+      try WorkFolder.sync(step.storePath)
+      try WorkFolder.sync(step.path)
+      var identity = manager.quickIdentity
+      identity.source = origin
+      record.steps.append(
+        .init(
+          digest: identity.digest, objects: summary.objects, several: summary.several, displaced: summary.displaced,
+          dropped: summary.dropped))
+      try record.write(in: folder)
+      if let before { try? FileManager.default.removeItem(atPath: before.path) }
+      last = complete.map { meter.part($0, step: index) }
+      if let reason = watch.stopReason, index + 1 < job.steps.count {
+        var stopped = total(record, isResumed: isResumed)
+        stopped.reason = reason
+        return (stopped, nil)
+      }
+    }
+    var summary = total(record, isResumed: isResumed)
+    summary.outcome = .finished
+    return (summary, last)
+  }
+
+  /// Where the store lies that becomes the destination.
+  func lastStepFolder(in folder: String) -> StepFolder {
+    StepFolder(path: job.steps.count == 1 ? folder : StepFolder.path(ofStep: job.steps.count, in: folder))
+  }
+
+  private func manager(ofStep index: Int, source: String?, identity: Ledger.Identity) -> MigrationManager {
+    var step = job.step(index, source: source)
+    if step.position.isLast { step.position.jobDigest = identity.digest }
+    return MigrationManager(step)
+  }
+
+  private func total(_ record: StepRecord, plus running: MigrationSummary? = nil, isResumed: Bool) -> MigrationSummary {
+    var summary = MigrationSummary(outcome: .stopped, reason: running?.reason)
+    // Objects of the last step are those of the destination; what went wrong on the way counts in every step.
+    summary.objects = running?.objects ?? record.steps.last?.objects ?? 0
+    summary.several = record.steps.reduce(running?.several ?? 0) { $0 + $1.several }
+    summary.displaced = record.steps.reduce(running?.displaced ?? 0) { $0 + $1.displaced }
+    summary.dropped = record.steps.flatMap(\.dropped) + (running?.dropped ?? [])
+    summary.wasResumed = isResumed || running?.wasResumed == true
+    return summary
+  }
+
+  private static func makeFolder(_ path: String) throws {
+    do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
+      throw GodwitError(.inputOutput, "cannot create '\(path)'", cause: error.localizedDescription)
+    }
+  }
+
+  /// What is wrong with a later step is said before the first one begins.
+  private func checkSteps() throws {
+    for index in job.steps.indices.dropFirst() { _ = try planWithoutRows(step: index) }
+  }
+
+  // MARK: Plan
+
+  /// The plan of all steps. The rows of a step can be counted only when the steps before it are done.
+  func planSteps() throws -> MigrationPlan {
+    let folder = WorkFolder.path(forDestination: job.destinationPath)
+    let record = try StepRecord.read(in: folder)
+    let current = min(record?.steps.count ?? 0, job.steps.count - 1)
+    let before = StepFolder(path: StepFolder.path(ofStep: current, in: folder)).storePath
+    let here = job.step(current, source: current == 0 ? nil : before)
+    let source = try OpenSource(here)
+    var plan: MigrationPlan
+    if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: current + 1, in: folder)) {
+      defer { try? ledger.connection.close() }
+      plan = try source.planner(here).plan(facts: try ledger.facts(), chunks: try ledger.chunks()).0
+    } else {
+      plan = try source.planner(here).plan(now: Self.now()).0
+    }
+    plan.source = job.sourcePath
+    plan.sourceModelOrigin = job.sourceModelOrigin
+    // The store of the step before and the one under construction lie side by side.
+    plan.diskBytes *= 2
+    let counted = plan.steps
+    plan.steps = try job.steps.indices.flatMap { index in
+      var steps = index == current ? counted : try planWithoutRows(step: index).steps
+      for position in steps.indices where index != current {
+        steps[position].rowsNote = index < current ? "the step is done" : "counted when the step before is done"
+      }
+      return steps
+    }
+    return plan
+  }
+
+  /// The plan of a step on a store without objects: everything but counts.
+  private func planWithoutRows(step index: Int) throws -> MigrationPlan {
+    let step = job.step(index)
+    let connection = try StoreConnection(path: nil)
+    defer { try? connection.close() }
+    try connection.attachEmptySource(StoreSchema(model: step.sourceModel))
+    do {
+      return try AttachedSource(connection, job: step, files: nil).planner(step).plan(now: Self.now()).0
+    } catch var error as GodwitError {
+      error.site = error.site ?? step.position.site
+      throw error
+    }
+  }
+
+  // MARK: Status
+
+  /// nil when no work folder with a record of steps exists.
+  func statusOfSteps() throws -> MigrationStatus? {
+    let folder = WorkFolder.path(forDestination: job.destinationPath)
+    guard let record = try StepRecord.read(in: folder) else { return nil }
+    let finished = record.steps.count
+    var status = MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [])
+    if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: finished + 1, in: folder)) {
+      defer { try? ledger.connection.close() }
+      status = MigrationStatus(
+        state: .unfinished, job: job.name, chunks: try ledger.chunks(), done: try ledger.done())
+    }
+    status.step = min(finished + 1, job.steps.count)
+    status.steps = job.steps.count
+    status.percent = (Double(finished) * 100 + status.percent) / Double(job.steps.count)
+    return status
+  }
+}
+
+/// Turns the progress of one step into that of the job. Every step counts alike: the rows of later ones are not known yet.
+private struct StepMeter {
+  let start: Date
+  let count: Int
+  private var first: Double?
+
+  init(start: Date, count: Int) {
+    self.start = start
+    self.count = count
+  }
+
+  mutating func part(_ progress: MigrationProgress, step index: Int) -> MigrationProgress {
+    var progress = progress
+    let isLast = index + 1 == count
+    let percent = (Double(index) * 100 + progress.percent) / Double(count)
+    progress.percent = isLast && progress.percent >= 100 ? 100 : min(99.9, percent)
+    progress.step = index + 1
+    progress.steps = count
+    let begun = first ?? progress.percent
+    first = begun
+    let seconds = Date().timeIntervalSince(start)
+    let gained = progress.percent - begun
+    progress.secondsLeft = gained > 0 ? seconds * (100 - progress.percent) / gained : nil
+    return progress
+  }
+}

@@ -1,0 +1,12 @@
+/// Where the store under construction of one step lies, with its spill files.
+///
+/// A job of one step keeps them in the work folder itself, one of several in `step-1`, `step-2`, … inside it.
+struct StepFolder: Sendable, Hashable {
+  let path: String
+
+  var storePath: String { path + "/store.sqlite" }
+  func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
+
+  /// - Parameter number: From 1.
+  static func path(ofStep number: Int, in workFolder: String) -> String { "\(workFolder)/step-\(number)" }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// What is durable of a job of several steps: which steps are finished, and what they did.
+///
+/// It lies as `job.json` in the work folder, replaced as a whole and synced. The step at work keeps its own
+/// ledger in its own store; this record is written when the step's store is finished and synced.
+struct StepRecord: Codable {
+  /// A finished step.
+  struct Step: Codable {
+    /// The digest of the step and of all before it.
+    var digest: String
+    var objects, several, displaced: Int64
+    var dropped: [MigrationPlan.Dropped]
+  }
+
+  /// Raised when the content changes its meaning.
+  static let version = 1
+
+  var version = Self.version
+  var identity: Ledger.Identity
+  var stamp: StoreFiles.Stamp
+  /// Seconds since 2001 that `now()` means in every step.
+  var now: Double
+  var steps: [Step] = []
+
+  static func path(in folder: String) -> String { folder + "/job.json" }
+
+  /// - Returns: nil when there is none.
+  /// - Throws: `.dataWrong` when it cannot be read, `.cannotCreate` when another version of Godwit wrote it.
+  static func read(in folder: String) throws -> StepRecord? {
+    let path = path(in: folder)
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    guard let record = try? JSONDecoder().decode(Self.self, from: Data(contentsOf: URL(filePath: path))) else {
+      throw GodwitError(
+        .dataWrong, "cannot read the ledger '\(path)'", remedy: "`godwit discard` the job and run again")
+    }
+    guard record.version == Self.version else {
+      throw GodwitError(
+        .cannotCreate, "cannot resume: another version of Godwit began the job",
+        remedy: "resume with that version, or `godwit discard` the job and run again")
+    }
+    return record
+  }
+
+  /// Replaces the file; durable when it returns.
+  func write(in folder: String) throws {
+    let path = Self.path(in: folder)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    do {
+      try encoder.encode(self).write(to: URL(filePath: path + ".new"))
+      try WorkFolder.sync(path + ".new")
+    } catch let error as GodwitError {
+      throw error
+    } catch {
+      throw GodwitError(.inputOutput, "cannot write '\(path)'", cause: error.localizedDescription)
+    }
+    guard rename(path + ".new", path) == 0 else {
+      throw GodwitError(.inputOutput, "cannot write '\(path)'", cause: String(cString: strerror(errno)))
+    }
+    try WorkFolder.sync(folder)
+  }
+}
