@@ -24,10 +24,11 @@ struct JobLoader {
     let versions = try ModelVersions(manifest.models)
     logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
     let metadata = try StoreMetadata(readingStoreAt: manifest.source.resolved)
-    let mappings = try mappings()
+    let listed = try listedMappings()
     let (source, origin) = try sourceModel(
-      among: versions, metadata: metadata, nameWanted: mappings.lazy.compactMap(\.sourceModelName).first)
+      among: versions, metadata: metadata, nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     let target = try destinationModel(among: versions)
+    let mappings = try mappings(listed, from: source, to: target)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
     return MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
@@ -82,17 +83,18 @@ struct JobLoader {
 
   // MARK: Mappings
 
-  private func mappings() throws -> [MappingModel] {
+  private func listedMappings() throws -> [ListedMapping] {
     guard case .files(let paths) = manifest.mappings else { return [] }
     return try paths.map { path in
-      if let kind = XcodeFileKind.identify(path.resolved) {
-        throw GodwitError(
-          .configuration, "cannot use mapping '\(path.raw)': a \(kind.rawValue) is not supported by this version",
-          location: path.location, remedy: "write the mapping model as a .mapping.yaml file")
-      }
       logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
-      return try MappingModel(contentsOfYAML: path.resolved)
+      return try ListedMapping(path)
     }
+  }
+
+  private func mappings(
+    _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws -> [MappingModel] {
+    try listed.map { try $0.model(from: source, to: destination) }
   }
 
   private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {
