@@ -119,8 +119,18 @@ public struct MigrationJob: Sendable {
       if let filter = mapping.filter { lines.append("filter \(filter.predicate)") }
       if let policy = mapping.policyName { lines.append("policy \(policy)") }
       if !mapping.uniqueBy.isEmpty { lines.append("unique-by \(mapping.uniqueBy.joined(separator: ","))") }
+      for (key, value) in mapping.userInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
+        lines.append("user-info \(key) \(value)")
+      }
+      for (property, info) in mapping.propertyUserInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
+        for (key, value) in info.sorted(by: { Text($0.key) < Text($1.key) }) {
+          lines.append("user-info \(property) \(key) \(value)")
+        }
+      }
       for attribute in mapping.attributeMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
-        lines.append("attribute \(attribute.name) \(attribute.value.expression)")
+        lines.append(
+          "attribute \(attribute.name) \(attribute.value.expression)"
+            + (attribute.usesDefaultForNil ? " else the default" : ""))
       }
       for relationship in mapping.relationshipMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
         switch relationship.value {

@@ -44,14 +44,16 @@ struct Planner {
           remedy: "leave the entity out of the mapping, or wait for a version that does")
       }
       for (attribute, source) in mapping.attributes {
-        if case .expression = source, attribute.type == .binary, attribute.allowsExternalBinaryDataStorage {
+        if case .expression = source.withoutDefault, attribute.type == .binary,
+          attribute.allowsExternalBinaryDataStorage
+        {
           throw GodwitError(
             .configuration,
             "cannot compute '\(mapping.destination.name).\(attribute.name)': its values may lie in external files",
             location: mapping.mapping.location,
             remedy: "copy the attribute as it is; this version does not encode such values")
         }
-        guard case .copy(let name) = source, attribute.type == .binary,
+        guard case .copy(let name) = source.withoutDefault, attribute.type == .binary,
           let from = resolved.sourceModel.attribute(name, of: mapping.source.name),
           from.allowsExternalBinaryDataStorage || attribute.allowsExternalBinaryDataStorage
         else { continue }

@@ -48,12 +48,17 @@ public struct ResolvedMapping: Sendable {
 
 /// One entity mapping with its names resolved.
 public struct ResolvedEntityMapping: Sendable {
-  public enum AttributeSource: Sendable, Hashable {
+  public indirect enum AttributeSource: Sendable, Hashable {
     /// The source attribute of that name, as it is.
     case copy(String)
     case expression(ParsedExpression)
     /// The destination model's default, because nothing is mapped.
     case modelDefault
+    /// As the other says, and the destination model's default where that gives nil.
+    case defaultForNil(AttributeSource)
+
+    /// Where the value comes from while it is not nil.
+    var withoutDefault: Self { if case .defaultForNil(let source) = self { source.withoutDefault } else { self } }
   }
 
   /// One relationship that is set, and where its objects come from.
@@ -224,13 +229,21 @@ private struct MappingResolver {
     }
     return try known.filter { !$0.isTransient && !$0.isDerived }.map { attribute in
       if let entry = explicit[attribute.name] {
+        var value = ResolvedEntityMapping.AttributeSource.expression(entry.value)
         if case .keyPath(let base?, let segments) = entry.value.expression.node,
           case .variable("source") = base.node, segments.count == 1,
           source.attribute(segments[0], of: from.name)?.type == attribute.type
         {
-          return (attribute, .copy(segments[0]))
+          value = .copy(segments[0])
         }
-        return (attribute, .expression(entry.value))
+        guard entry.usesDefaultForNil else { return (attribute, value) }
+        guard !attribute.defaultValue.isNull else {
+          throw error(
+            "nil of '\(entry.name)' is to become the default, and model '\(destination.name)' gives it none",
+            in: mapping,
+            at: entry.location, try: "give the attribute a default, or remove 'if-nil'")
+        }
+        return (attribute, .defaultForNil(value))
       }
       if mapping.kind == .copy, let same = source.attribute(attribute.name, of: from.name), !same.isTransient {
         guard same.type != attribute.type else { return (attribute, .copy(same.name)) }

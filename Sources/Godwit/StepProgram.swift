@@ -147,6 +147,9 @@ struct StepProgram {
     switch source {
     case .modelDefault:
       return builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))
+    case .defaultForNil(let source):
+      let sql = try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+      return "COALESCE(\(sql), \(builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))))"
     case .copy(let name):
       guard let column = sourceSchema.column(of: name, in: mapping.source.name) else { return "NULL" }
       let sql = "s.\(quoted(column))"

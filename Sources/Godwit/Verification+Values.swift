@@ -64,6 +64,14 @@ extension Verification {
   func expectedValue(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> SQLValue? {
+    let value = try mappedValue(of: attribute, in: mapping, from: object)
+    guard value == .null, mapping.nilIsDefault.contains(attribute.name) else { return value }
+    return Self.stored(attribute.defaultValue)
+  }
+
+  private func mappedValue(
+    of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
+  ) throws -> SQLValue? {
     switch mapping.values[attribute.name] {
     case nil, .unknown: return nil
     case .standard: return Self.stored(attribute.defaultValue)

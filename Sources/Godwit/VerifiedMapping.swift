@@ -27,6 +27,8 @@ struct VerifiedMapping {
   var filter: Predicate?
   var uniqueBy: [AttributeDescription]
   var values: [String: Value]
+  /// Attributes whose nil becomes the default.
+  var nilIsDefault: Set<String>
   var assignments: [Assignment]
   /// Relationships that some expression sets which cannot be read.
   var unread: Int
@@ -54,6 +56,7 @@ struct VerifiedMapping {
     filter = mapping.filter?.predicate
     uniqueBy = mapping.uniqueBy.compactMap { to.attribute($0, of: destination) }
     values = [:]
+    nilIsDefault = Set(mapping.attributeMappings.filter(\.usesDefaultForNil).map(\.name))
     for attribute in to.attributes(of: destination) where !attribute.isTransient {
       values[attribute.name] = Self.value(of: attribute, in: mapping, source: source, model: from)
     }

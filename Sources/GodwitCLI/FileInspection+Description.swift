@@ -19,7 +19,9 @@ extension FileInspection: CustomStringConvertible {
       if let name = mapping.sourceModel { lines.append("  from         \(name)") }
       if let name = mapping.destinationModel { lines.append("  to           \(name)") }
       for entity in mapping.entityMappings {
-        lines.append("    \(entity.name): \(entity.kind) \(entity.source ?? "-") to \(entity.destination ?? "-")")
+        lines.append(
+          "    \(entity.name): \(entity.kind) \(entity.source ?? "-") to \(entity.destination ?? "-")"
+            + (entity.policy.map { ", policy \($0)" } ?? ""))
       }
     }
     if let job {

@@ -51,7 +51,7 @@ struct FileInspection: Encodable {
   struct MappingContent: Encodable {
     struct Entity: Encodable {
       let name, kind: String
-      let source, destination: String?
+      let source, destination, policy: String?
     }
     let sourceModel, destinationModel: String?
     let entityMappings: [Entity]
@@ -88,6 +88,12 @@ struct FileInspection: Encodable {
     case .model?, .modelBundle?, .compiledModel?, .compiledModelBundle?:
       kind = .model
       model = try Self.model(reference)
+      return
+    case .mappingModel?, .compiledMappingModel?:
+      kind = .mappingModel
+      let found = try XcodeMappingModel(contentsOf: path)
+      detail = Self.detail(of: found)
+      mapping = Self.mapping(found)
       return
     case let other?:
       kind = .otherXcodeFile
@@ -177,8 +183,26 @@ struct FileInspection: Encodable {
       sourceModel: mapping.sourceModelName, destinationModel: mapping.destinationModelName,
       entityMappings: mapping.entityMappings.map {
         .init(
-          name: $0.name, kind: $0.kind.rawValue, source: $0.sourceEntityName, destination: $0.destinationEntityName)
+          name: $0.name, kind: $0.kind.rawValue, source: $0.sourceEntityName, destination: $0.destinationEntityName,
+          policy: $0.policyName)
       })
+  }
+
+  private static func mapping(_ found: XcodeMappingModel) -> MappingContent {
+    var model = MappingModel(
+      sourceModelName: found.sourceModelName, destinationModelName: found.destinationModelName,
+      entityMappings: found.outline)
+    model.file = found.path
+    return mapping(model)
+  }
+
+  /// What models the file was made for.
+  private static func detail(of found: XcodeMappingModel) -> String {
+    if let problem = found.embeddedModelProblem { return "\(found.kind.rawValue); \(problem.message)" }
+    let counts = "\(found.sourceEntityHashes.count) source and \(found.destinationEntityHashes.count) destination"
+    return found.kind == .compiledMappingModel
+      ? "\(found.kind.rawValue) for entities of \(counts) version hashes"
+      : "\(found.kind.rawValue); its models have \(counts) entities"
   }
 
   private static func job(_ manifest: JobManifest) -> JobContent {

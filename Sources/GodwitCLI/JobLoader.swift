@@ -28,9 +28,10 @@ struct JobLoader {
     if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
     if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
     let target = try destinationModel(among: versions, merged: merged)
-    let mappings = try mappings()
+    let listed = try listedMappings()
     let (source, origin) = try sourceModel(
-      among: versions, metadata: metadata, nameWanted: mappings.lazy.compactMap(\.sourceModelName).first)
+      among: versions, metadata: metadata, nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
+    let mappings = try mappings(listed, from: source, to: target)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
     return MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
@@ -97,17 +98,18 @@ struct JobLoader {
 
   // MARK: Mappings
 
-  private func mappings() throws -> [MappingModel] {
+  private func listedMappings() throws -> [ListedMapping] {
     guard case .files(let paths) = manifest.mappings else { return [] }
     return try paths.map { path in
-      if let kind = XcodeFileKind.identify(path.resolved) {
-        throw GodwitError(
-          .configuration, "cannot use mapping '\(path.raw)': a \(kind.rawValue) is not supported by this version",
-          location: path.location, remedy: "write the mapping model as a .mapping.yaml file")
-      }
       logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
-      return try MappingModel(contentsOfYAML: path.resolved)
+      return try ListedMapping(path)
     }
+  }
+
+  private func mappings(
+    _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws -> [MappingModel] {
+    try listed.map { try $0.model(from: source, to: destination) }
   }
 
   private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {

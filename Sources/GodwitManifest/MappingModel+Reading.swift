@@ -21,8 +21,9 @@ struct MappingReader {
     "": ["godwit-mapping", "source-model", "destination-model", "entity-mappings"],
     "entity-mappings": [
       "name", "type", "source", "destination", "filter", "policy", "unique-by", "attributes", "relationships",
-      "user-info",
+      "user-info", "property-user-info",
     ],
+    "attributes": ["value", "if-nil"],
     "relationships": ["mapping", "key-path", "source-relationship"],
   ]
 
@@ -87,10 +88,7 @@ struct MappingReader {
     }
     if let entry = entries["attributes"] {
       mapping.attributeMappings = try reader.entries(entry.value, key: "attributes").map {
-        AttributeMapping(
-          name: $0.key,
-          value: try expression($0.value, key: $0.key, what: "attribute '\($0.key)' of mapping '\(name)'"),
-          location: $0.location)
+        try attribute($0, mapping: name)
       }
     }
     if let entry = entries["relationships"] {
@@ -99,12 +97,48 @@ struct MappingReader {
       }
     }
     if let entry = entries["user-info"] {
-      for pair in try reader.entries(entry.value, key: "user-info") {
-        guard case .scalar(let scalar) = pair.value else { throw reader.wrong(pair.key, expected: "text", pair.value) }
-        mapping.userInfo[pair.key] = YAMLReader.isNull(scalar) ? "" : scalar.string
+      mapping.userInfo = try texts(entry.value, key: "user-info")
+    }
+    if let entry = entries["property-user-info"] {
+      for property in try reader.entries(entry.value, key: "property-user-info") {
+        mapping.propertyUserInfo[property.key] = try texts(property.value, key: property.key)
       }
     }
     return (mapping, reader.file.textLocation(of: nameEntry.value))
+  }
+
+  private func texts(_ node: Node, key: String) throws -> [String: String] {
+    var texts: [String: String] = [:]
+    for pair in try reader.entries(node, key: key) {
+      guard case .scalar(let scalar) = pair.value else { throw reader.wrong(pair.key, expected: "text", pair.value) }
+      texts[pair.key] = YAMLReader.isNull(scalar) ? "" : scalar.string
+    }
+    return texts
+  }
+
+  /// `EXPRESSION`, or `{value: EXPRESSION, if-nil: default}`.
+  private func attribute(_ entry: YAMLReader.Entry, mapping name: String) throws -> AttributeMapping {
+    let what = "attribute '\(entry.key)' of mapping '\(name)'"
+    guard case .mapping = entry.value else {
+      return AttributeMapping(
+        name: entry.key, value: try expression(entry.value, key: entry.key, what: what), location: entry.location)
+    }
+    let parts = try reader.entries(entry.value, key: entry.key, known: keys(in: "attributes"))
+    guard let value = parts["value"] else {
+      throw reader.error(
+        "expected the key 'value' in '\(entry.key)', found none", at: entry.location,
+        remedy: "write `\(entry.key): {value: EXPRESSION, if-nil: default}`")
+    }
+    if let choice = parts["if-nil"] { let _: NilRule = try reader.choice(choice.value, key: "if-nil") }
+    return AttributeMapping(
+      name: entry.key, value: try expression(value.value, key: "value", what: what),
+      usesDefaultForNil: parts["if-nil"] != nil, location: entry.location)
+  }
+
+  /// What nil becomes where a mapping says.
+  private enum NilRule: String, CaseIterable {
+    /// The default of the destination model.
+    case `default`
   }
 
   private func relationship(_ entry: YAMLReader.Entry, mapping name: String) throws -> RelationshipMapping {
@@ -168,6 +202,11 @@ struct MappingReader {
       return SourceText("nil", location: reader.file.location(of: node))
     }
     let text = try reader.text(node, key: key, expected: expected)
+    guard text != MappingGap.marker else {
+      throw reader.error(
+        "'\(key)' is still a gap ('\(MappingGap.marker)')", at: reader.file.textLocation(of: node),
+        remedy: "write \(expected) in place of '\(MappingGap.marker)', or remove the line")
+    }
     return SourceText(text, location: reader.file.textLocation(of: node))
   }
 

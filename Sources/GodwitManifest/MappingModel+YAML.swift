@@ -5,21 +5,44 @@ extension MappingModel {
   ///
   /// Expressions and predicates stand as they were written, or as they print when they came from no
   /// text. Read again, the text gives an equal model but for locations.
-  public var yaml: String {
-    var text = "godwit-mapping: 1\n"
+  public var yaml: String { yaml(remarks: []) }
+
+  /// The model as a mapping file with remarks at the ends of lines, and with gaps that the reader refuses until
+  /// someone has filled them.
+  public func yaml(remarks: [MappingRemark]) -> String {
+    var text = ""
+    for remark in remarks where remark.mapping == nil { text += MappingComment.line(remark.text) + "\n" }
+    text += "godwit-mapping: 1\n"
     if let sourceModelName { text += "source-model: \(YAMLText.scalar(sourceModelName))\n" }
     if let destinationModelName { text += "destination-model: \(YAMLText.scalar(destinationModelName))\n" }
     guard !entityMappings.isEmpty else { return text + "entity-mappings: []\n" }
     text += "entity-mappings:\n"
-    for mapping in entityMappings { text += mapping.yaml }
+    for mapping in entityMappings { text += mapping.yaml(remarks: remarks.filter { $0.mapping == mapping.name }) }
     return text
+  }
+}
+
+/// Comments of a mapping file.
+enum MappingComment {
+  /// One line whatever the text, in what YAML takes as text.
+  static func line(_ text: String) -> String {
+    let printable = text.unicodeScalars.map { scalar in
+      scalar.value >= 0x20 && scalar.value < 0x7F
+        || scalar.value >= 0xA0 && scalar.value < 0xFF00 && ![0x2028, 0x2029, 0xFEFF].contains(scalar.value)
+        ? Character(scalar) : "?"
+    }
+    return "# " + String(printable)
   }
 }
 
 extension EntityMapping {
   /// The mapping as an item of `entity-mappings`.
-  fileprivate var yaml: String {
-    var lines = ["- name: \(YAMLText.scalar(name))"]
+  fileprivate func yaml(remarks: [MappingRemark]) -> String {
+    func comment(_ subject: MappingRemark.Subject) -> String {
+      let texts = remarks.filter { $0.subject == subject && !$0.isGap }.map(\.text)
+      return texts.isEmpty ? "" : " " + MappingComment.line(texts.joined(separator: "; "))
+    }
+    var lines = ["- name: \(YAMLText.scalar(name))\(comment(.entity))"]
     func add(_ key: String, _ value: String?) {
       if let value { lines.append("  \(key): \(YAMLText.scalar(value))") }
     }
@@ -29,25 +52,54 @@ extension EntityMapping {
     add("filter", filter.map { $0.source.text.isEmpty ? $0.predicate.description : $0.source.text })
     add("policy", policyName)
     if !uniqueBy.isEmpty { lines.append("  unique-by: [\(uniqueBy.map(YAMLText.scalar).joined(separator: ", "))]") }
-    if !attributeMappings.isEmpty {
-      lines.append("  attributes:")
-      for attribute in attributeMappings {
-        lines.append("    \(YAMLText.scalar(attribute.name)): \(YAMLText.scalar(attribute.value.text))")
+    /// Lines by property: what is mapped, gaps, and remarks on what is not mapped.
+    func section(
+      _ title: String, _ mapped: [(name: String, line: String)], _ subject: (String) -> MappingRemark.Subject
+    ) {
+      let gaps = remarks.filter { $0.isGap && $0.subject == subject($0.subject.property ?? "") }
+      let loose = remarks.filter { remark in
+        guard !remark.isGap, let property = remark.subject.property, remark.subject == subject(property) else {
+          return false
+        }
+        return !mapped.contains { $0.name == property }
+      }
+      if !mapped.isEmpty || !gaps.isEmpty { lines.append("  \(title):") }
+      for (name, line) in mapped { lines.append("    \(YAMLText.scalar(name)): \(line)\(comment(subject(name)))") }
+      for gap in gaps {
+        lines.append(
+          "    \(YAMLText.scalar(gap.subject.property ?? "")): \(YAMLText.scalar(MappingGap.marker)) "
+            + MappingComment.line(gap.text))
+      }
+      for remark in loose {
+        lines.append("    " + MappingComment.line("\(remark.subject.property ?? ""): \(remark.text)"))
       }
     }
-    if !relationshipMappings.isEmpty {
-      lines.append("  relationships:")
-      for relationship in relationshipMappings {
-        lines.append("    \(YAMLText.scalar(relationship.name)): \(relationship.value.yaml)")
+    section("attributes", attributeMappings.map { ($0.name, $0.yaml) }, MappingRemark.Subject.attribute)
+    section("relationships", relationshipMappings.map { ($0.name, $0.value.yaml) }, MappingRemark.Subject.relationship)
+    func texts(_ texts: [String: String], indent: String) {
+      for (key, value) in texts.sorted(by: { Text($0.key) < Text($1.key) }) {
+        lines.append("\(indent)\(YAMLText.scalar(key)): \(YAMLText.scalar(value))")
       }
     }
     if !userInfo.isEmpty {
       lines.append("  user-info:")
-      for (key, value) in userInfo.sorted(by: { $0.key < $1.key }) {
-        lines.append("    \(YAMLText.scalar(key)): \(YAMLText.scalar(value))")
+      texts(userInfo, indent: "    ")
+    }
+    if !propertyUserInfo.isEmpty {
+      lines.append("  property-user-info:")
+      for (property, info) in propertyUserInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
+        lines.append("    \(YAMLText.scalar(property)):" + (info.isEmpty ? " {}" : ""))
+        texts(info, indent: "      ")
       }
     }
     return lines.map { "  \($0)\n" }.joined()
+  }
+}
+
+extension AttributeMapping {
+  fileprivate var yaml: String {
+    let text = YAMLText.scalar(value.text)
+    return usesDefaultForNil ? "{ value: \(text), if-nil: default }" : text
   }
 }
 

@@ -44,7 +44,10 @@ public struct EntityMapping: Sendable, Hashable {
   public var uniqueBy: [String]
   public var attributeMappings: [AttributeMapping]
   public var relationshipMappings: [RelationshipMapping]
+  /// Texts for a policy.
   public var userInfo: [String: String]
+  /// Texts for a policy about single properties of the destination, by property.
+  public var propertyUserInfo: [String: [String: String]] = [:]
   public var location: GodwitError.Location?
   /// Where the values of the mapping's keys stand, such as `source`.
   public var locations: [String: GodwitError.Location] = [:]
@@ -87,12 +90,17 @@ public struct ParsedExpression: Sendable, Hashable {
 public struct AttributeMapping: Sendable, Hashable {
   public var name: String
   public var value: ParsedExpression
+  /// Whether nil becomes the default of the destination attribute, as in an inferred mapping from optional to required.
+  public var usesDefaultForNil: Bool
   /// Where the attribute's name stands.
   public var location: GodwitError.Location?
 
-  public init(name: String, value: ParsedExpression, location: GodwitError.Location? = nil) {
+  public init(
+    name: String, value: ParsedExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
+  ) {
     self.name = name
     self.value = value
+    self.usesDefaultForNil = usesDefaultForNil
     self.location = location
   }
 }

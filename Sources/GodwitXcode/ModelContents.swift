@@ -15,7 +15,7 @@ struct ModelContents {
     return try ModelContents(file: file, modelName: modelName).model(root)
   }
 
-  private func model(_ root: MarkupElement) throws -> ManagedObjectModel {
+  func model(_ root: MarkupElement) throws -> ManagedObjectModel {
     guard root.name == "model" else {
       throw problem("expected the element <model>, found <\(root.name)>", at: root)
     }

@@ -14,7 +14,7 @@ public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
   case compiledModelBundle = "compiled model with versions"
   /// An `.omo` file: the optimised form of a `.mom` beside it.
   case optimisedModel = "optimised compiled model"
-  /// A `.xcmappingmodel` folder.
+  /// A `.xcmappingmodel`, or the `xcmapping.xml` in it.
   case mappingModel = "mapping model source"
   /// A `.cdm` file.
   case compiledMappingModel = "compiled mapping model"
@@ -24,6 +24,7 @@ public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
   /// Looks inside a `.xcdatamodel` only; whether a file can be read shows when it is read.
   public static func identify(_ path: String) -> XcodeFileKind? {
     let path = XcodeFile.trimmed(path)
+    if XcodeFile.lastComponent(path) == XcodeMappingModel.sourceFileName { return .mappingModel }
     switch XcodeFile.pathExtension(path).lowercased() {
     case "xcdatamodel":
       let manager = FileManager.default

@@ -6,35 +6,7 @@ import Testing
 @testable import GodwitManifest
 
 /// The model without its places.
-func placeless(_ model: MappingModel) -> MappingModel {
-  var model = model
-  model.file = nil
-  model.locations = [:]
-  model.entityMappings = model.entityMappings.map { mapping in
-    var mapping = mapping
-    mapping.location = nil
-    mapping.locations = [:]
-    mapping.filter?.source.location = nil
-    mapping.attributeMappings = mapping.attributeMappings.map { attribute in
-      var attribute = attribute
-      attribute.location = nil
-      attribute.value.source.location = nil
-      return attribute
-    }
-    mapping.relationshipMappings = mapping.relationshipMappings.map { relationship in
-      var relationship = relationship
-      relationship.location = nil
-      relationship.valueLocation = nil
-      if case .expression(var expression) = relationship.value {
-        expression.source.location = nil
-        relationship.value = .expression(expression)
-      }
-      return relationship
-    }
-    return mapping
-  }
-  return model
-}
+func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
 
 @Suite struct `Mapping files` {
   @Test func `every key is read`() throws {
@@ -60,6 +32,54 @@ func placeless(_ model: MappingModel) -> MappingModel {
     guard case .expression = links["friend"] else { throw Unexpected() }
     #expect(person.userInfo["colour"] == "it's: red # not" && person.userInfo["number"] == "7")
     #expect(person.userInfo["odd"] == "line\nbreak \u{2028} é \t")
+    #expect(person.propertyUserInfo == ["name": ["colour": "red", "n": "1"], "age": [:]])
+    #expect(person.attributeMappings.filter(\.usesDefaultForNil).map(\.name) == ["rank"])
+    #expect(values["rank"]?.text == "$source.rank" && values["plain"]?.text == "7")
+  }
+
+  @Test(arguments: [
+    ("a: { if-nil: default }", "expected the key 'value' in 'a'"), ("a: { value: 1, if-nil: 0 }", "for 'if-nil'"),
+    ("a: { value: 1, nil: default }", "unknown key 'nil'"), ("a: ???", "'a' is still a gap ('???')"),
+    ("a: { value: '???' }", "'value' is still a gap"),
+  ])
+  func `a value that says too little is refused at its place`(line: String, message: String) throws {
+    let text = "godwit-mapping: 1\nentity-mappings:\n  - name: M\n    attributes:\n      \(line)\n"
+    let error = #expect(throws: GodwitError.self) { try mappingModel(Array(text.utf8)) }
+    #expect(error?.code == .configuration && error?.location?.line == 5)
+    #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+  }
+
+  @Test func `remarks are comments, and gaps are refused until they are filled`() throws {
+    var mapping = EntityMapping(name: "M", source: "A", destination: "B")
+    mapping.attributeMappings = [
+      AttributeMapping(name: "a", value: ParsedExpression(try Expression(parsing: "$source.a"), source: SourceText("")))
+    ]
+    let model = MappingModel(entityMappings: [mapping])
+    let remarks = [
+      MappingRemark(mapping: nil, "two\nlines"), MappingRemark(mapping: "M", "changed: #1"),
+      MappingRemark(mapping: "M", subject: .attribute("a"), "kept"),
+      MappingRemark(mapping: "M", subject: .attribute("b"), "stays nil"),
+    ]
+    let text = model.yaml(remarks: remarks)
+    #expect(
+      text == """
+        # two?lines
+        godwit-mapping: 1
+        entity-mappings:
+          - name: M # changed: #1
+            source: A
+            destination: B
+            attributes:
+              a: $source.a # kept
+              # b: stays nil
+
+        """)
+    #expect(placeless(try mappingModel(Array(text.utf8))).yaml == model.yaml)
+    let gap = MappingRemark(mapping: "M", subject: .relationship("r"), "where to?", isGap: true)
+    let draft = model.yaml(remarks: [gap])
+    #expect(draft.contains("    relationships:\n      r: '???' # where to?\n"))
+    let error = #expect(throws: GodwitError.self) { try mappingModel(Array(draft.utf8)) }
+    #expect(error?.message.contains("'r' is still a gap") == true)
   }
 
   @Test func `a text in a block begins at its first line`() throws {

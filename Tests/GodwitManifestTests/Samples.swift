@@ -65,6 +65,8 @@ enum Samples {
             TERNARY($source.age > 3,
               "a", "b")
           quoted: "\\"tab\\\\t\\""
+          rank: { value: $source.rank, if-nil: default }
+          plain: { value: 7 }
         relationships:
           address: { mapping: AddressToAddress, key-path: $source.address.@distinctUnionOfSets.country }
           embedded: { mapping: AddressToAddress }
@@ -75,6 +77,9 @@ enum Samples {
           colour: 'it''s: red # not'
           number: 7
           odd: "line\\nbreak \\u2028 é \\t"
+        property-user-info:
+          name: { colour: red, n: 1 }
+          age: {}
       - name: Müller
         type: remove
         source: Müller

@@ -20,6 +20,7 @@ import Yams
     let schema = try JSONSchema(named: "mapping.schema.json")
     let places: [String: [String]] = [
       "": [], "entity-mappings": ["entity-mappings", "[]"],
+      "attributes": ["entity-mappings", "[]", "attributes", "*"],
       "relationships": ["entity-mappings", "[]", "relationships", "*"],
     ]
     #expect(Set(places.keys) == Set(MappingReader.keys.keys))

@@ -1,7 +1,14 @@
 import Foundation
 import GodwitModel
 
-extension CompiledModelReader {
+/// A finite number, as it was archived.
+struct ArchivedNumber {
+  var decimal: Decimal
+  var integer: Int64?
+  var double: Double?
+}
+
+extension ArchiveReader {
   /// The value as an attribute of the type holds it; nil when it does not fit.
   mutating func attributeValue(_ value: KeyedArchive.Value, type: AttributeType) throws -> AttributeValue? {
     if case .null = value { return .null }
@@ -42,13 +49,6 @@ extension CompiledModelReader {
       return bytes
     default: return nil
     }
-  }
-
-  /// A finite number, as it was archived.
-  struct ArchivedNumber {
-    var decimal: Decimal
-    var integer: Int64?
-    var double: Double?
   }
 
   mutating func number(_ value: KeyedArchive.Value) throws -> ArchivedNumber? {

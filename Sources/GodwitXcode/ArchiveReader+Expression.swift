@@ -5,9 +5,10 @@ struct UnknownExpression: Error {
   var text: String
 }
 
-extension CompiledModelReader {
+extension ArchiveReader {
   /// Deeper than anyone writes; it ends an expression that contains itself.
-  private static let depthMaximum = 64
+  private static var depthMaximum: Int { 64 }
+  private static var expressionsMaximum: Int { 100_000 }
 
   private mutating func count(_ depth: Int) throws {
     guard depth < Self.depthMaximum else { throw UnknownExpression(text: "nesting over \(Self.depthMaximum) levels") }

@@ -1,0 +1,60 @@
+import ArgumentParser
+import GodwitManifest
+import GodwitModel
+
+/// The verbs about mapping models.
+struct MappingVerb: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "mapping", abstract: "Turn a mapping model of Xcode's into YAML.",
+    subcommands: [MappingConvertVerb.self])
+}
+
+/// Where a verb that makes a mapping file leaves it, and in which form.
+struct MappingOutput: ParsableArguments {
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("Write a mapping file, which may not be there yet.", valueName: "FILE"))
+  var output: String?
+
+  @OptionGroup var format: FormatOptions
+
+  /// Prints or writes a mapping model with its remarks.
+  func write(_ model: MappingModel, remarks: [MappingRemark], in session: CommandSession) throws {
+    let yaml = model.yaml(remarks: remarks)
+    if let output {
+      let file = try ExportFile(path: output)
+      do { try file.write(yaml) } catch {
+        file.discard()
+        throw error
+      }
+      try file.finish()
+    }
+    switch format.format {
+    case .json: try session.print(json: Record(model, remarks: remarks, yaml: output == nil ? yaml : nil, file: output))
+    case .text: session.output.write(output.map { "\($0): \(model.entityMappings.count) entity mappings\n" } ?? yaml)
+    }
+  }
+
+  private struct Record: Encodable {
+    struct Remark: Encodable {
+      let mapping, property: String?
+      let text: String
+      let isGap: Bool
+    }
+    let sourceModel, destinationModel, file: String?
+    let mappings: [String]
+    let remarks: [Remark]
+    /// The mapping file, unless it was written.
+    let yaml: String?
+
+    init(_ model: MappingModel, remarks: [MappingRemark], yaml: String?, file: String?) {
+      sourceModel = model.sourceModelName
+      destinationModel = model.destinationModelName
+      self.file = file
+      mappings = model.entityMappings.map(\.name)
+      self.remarks = remarks.map {
+        Remark(mapping: $0.mapping, property: $0.subject.property, text: $0.text, isGap: $0.isGap)
+      }
+      self.yaml = yaml
+    }
+  }
+}

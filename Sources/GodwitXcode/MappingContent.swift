@@ -1,0 +1,178 @@
+import GodwitModel
+
+/// What a mapping model of Xcode's says, before defaults are filled in from the models.
+struct MappingContent: Sendable {
+  /// What becomes of a property, as far as the file says.
+  enum Value: Sendable {
+    /// Nothing is stored: the rule of Xcode's compiler applies.
+    case standard
+    /// Compiled to no expression: the property keeps the default of the model.
+    case none
+    case expression(ParsedExpression)
+    /// Xcode's fields "Key Path" (segments after `$source`) and "Mapping Name"; nil for one that is empty.
+    case keyPath([String]?, mapping: String?)
+  }
+
+  struct Property: Sendable {
+    var name: String
+    var value: Value
+    var userInfo: [String: String] = [:]
+    var location: GodwitError.Location?
+  }
+
+  struct Entity: Sendable {
+    var name: String
+    var source, destination: String?
+    var filter: ParsedPredicate?
+    var policyName: String?
+    var userInfo: [String: String] = [:]
+    var attributes: [Property] = []
+    var relationships: [Property] = []
+    var location: GodwitError.Location?
+
+    /// Copying and transforming are told apart by Core Data in name only: both evaluate the expressions. Godwit's
+    /// `copy` would fill what has no expression.
+    var kind: EntityMapping.Kind {
+      if source == nil { return .add }
+      if destination == nil { return .remove }
+      return policyName == nil ? .transform : .custom
+    }
+  }
+
+  let file: String
+  /// In mapping order.
+  var entities: [Entity]
+
+  // MARK: The mapping model
+
+  /// - Parameters:
+  ///   - source: Needed for what has no expression in the file; nil where every property has one.
+  ///   - destination: As `source`.
+  /// - Throws: code `.configuration`.
+  func mappingModel(from source: ManagedObjectModel?, to destination: ManagedObjectModel?) throws -> MappingModel {
+    var names: Set<String> = []
+    var mappings: [EntityMapping] = []
+    for entity in entities {
+      guard names.insert(entity.name).inserted else {
+        throw GodwitError(
+          .configuration, "cannot use mapping model '\(file)': two mappings are named '\(entity.name)'",
+          location: entity.location, remedy: "rename one of the two in Xcode")
+      }
+      var mapping = EntityMapping(
+        name: entity.name, kind: entity.kind, source: entity.source, destination: entity.destination)
+      mapping.filter = entity.filter
+      mapping.policyName = entity.policyName
+      mapping.userInfo = entity.userInfo
+      mapping.location = entity.location
+      for property in (entity.attributes + entity.relationships) where !property.userInfo.isEmpty {
+        mapping.propertyUserInfo[property.name] = property.userInfo
+      }
+      for property in entity.attributes.sorted(by: { Text($0.name) < Text($1.name) }) {
+        guard let value = try attributeValue(property, in: entity, source: source, destination: destination) else {
+          continue
+        }
+        mapping.attributeMappings.append(
+          AttributeMapping(name: property.name, value: value, location: property.location))
+      }
+      for property in entity.relationships.sorted(by: { Text($0.name) < Text($1.name) }) {
+        guard let value = try relationshipValue(property, in: entity, source: source, destination: destination) else {
+          continue
+        }
+        mapping.relationshipMappings.append(
+          RelationshipMapping(
+            name: property.name, value: value, location: property.location, valueLocation: property.location))
+      }
+      mappings.append(mapping)
+    }
+    return MappingModel(
+      sourceModelName: source?.name, destinationModelName: destination?.name, entityMappings: mappings, file: file)
+  }
+
+  private func problem(_ text: String, _ property: Property, in entity: Entity, try remedy: String) -> GodwitError {
+    GodwitError(
+      .configuration, "cannot use property '\(property.name)' of mapping '\(entity.name)': \(text)",
+      location: property.location, site: property.location == nil ? "mapping model '\(file)'" : nil, remedy: remedy)
+  }
+
+  // MARK: Defaults
+
+  /// `$source.name` for an attribute that the source entity has and its store holds, else nothing.
+  private func attributeValue(
+    _ property: Property, in entity: Entity, source: ManagedObjectModel?, destination: ManagedObjectModel?
+  ) throws -> ParsedExpression? {
+    switch property.value {
+    case .none: return nil
+    case .expression(let expression): return expression
+    case .keyPath:
+      throw problem("an attribute has no key path and mapping name", property, in: entity, try: "correct it in Xcode")
+    case .standard:
+      guard let name = entity.source else { return nil }
+      let source = try needed(source, property, in: entity)
+      guard let attribute = source.attribute(property.name, of: name), !attribute.isTransient else { return nil }
+      if let made = entity.destination, destination?.attribute(property.name, of: made)?.isDerived == true {
+        return nil
+      }
+      return try ArchivedExpression.parsed(
+        Expression(.keyPath(base: Expression(.variable("source")), segments: [property.name])), file: file)
+    }
+  }
+
+  /// The one mapping that makes the objects of the relationship's destination, or whichever carried the source objects.
+  private func relationshipValue(
+    _ property: Property, in entity: Entity, source: ManagedObjectModel?, destination: ManagedObjectModel?
+  ) throws -> RelationshipMapping.Value? {
+    let path: [String]
+    switch property.value {
+    case .none: return nil
+    case .expression(let expression): return ArchivedExpression.relationshipValue(expression)
+    case .keyPath(let segments?, let name?): return .mapping(name, keyPath: segments)
+    case .keyPath(nil, let name):
+      guard let name else { return nil }
+      return .mapping(name, keyPath: [property.name])
+    case .keyPath(let segments?, nil): path = segments
+    case .standard: path = [property.name]
+    }
+    guard let sourceName = entity.source, let destinationName = entity.destination else { return nil }
+    let source = try needed(source, property, in: entity)
+    let destination = try needed(destination, property, in: entity)
+    var reached = sourceName
+    for segment in path where !segment.hasPrefix("@") {
+      guard let relationship = source.relationship(segment, of: reached), !relationship.isTransient else {
+        if case .standard = property.value { return nil }
+        throw problem(
+          "'\(reached)' has no relationship '\(segment)'", property, in: entity, try: "correct the key path in Xcode")
+      }
+      reached = relationship.destinationEntityName
+    }
+    if let wanted = destination.relationship(property.name, of: destinationName)?.destinationEntityName,
+      let only = onlyMapping(making: wanted, in: destination), let taken = only.source,
+      source.isKind(taken, of: reached)
+    {
+      return .mapping(only.name, keyPath: path)
+    }
+    guard path.count == 1, let name = path.first else {
+      throw problem(
+        "the key path has no mapping name, and not one mapping alone makes the objects", property, in: entity,
+        try: "enter the mapping name in Xcode")
+    }
+    return .sourceRelationship(name)
+  }
+
+  /// The mapping that makes objects of the entity or its subentities, when there is one alone.
+  private func onlyMapping(making entity: String, in destination: ManagedObjectModel) -> Entity? {
+    guard !destination.hasSubentities(entity) else { return nil }
+    let makers = entities.filter { $0.destination == entity && $0.source != nil }
+    return makers.count == 1 ? makers.first : nil
+  }
+
+  private func needed(
+    _ model: ManagedObjectModel?, _ property: Property, in entity: Entity
+  ) throws -> ManagedObjectModel {
+    guard let model else {
+      throw problem(
+        "what the file leaves open needs the models, and those in the file cannot be read", property, in: entity,
+        try: "give the models")
+    }
+    return model
+  }
+}

@@ -1,0 +1,176 @@
+public import GodwitModel
+
+/// A mapping model file of Xcode's: a `.xcmappingmodel` (the folder, or the `xcmapping.xml` in it) or a compiled `.cdm`.
+///
+/// A source form leaves open what Xcode's compiler fills in from the two models, so a `MappingModel` is made
+/// of it with models at hand, and without any with those that lie inside the file. A compiled form has every expression.
+public struct XcodeMappingModel: Sendable {
+  /// How a file goes with two models.
+  public enum Fit: Sendable, Hashable {
+    /// The version hashes of both sides agree.
+    case hashes
+    /// The file names versions of these names; its own copies of them are older, or cannot be read.
+    case names
+    /// Why it is for others.
+    case none(String)
+  }
+
+  /// The file as it was given.
+  public let path: String
+  /// `.mappingModel` or `.compiledMappingModel`.
+  public let kind: XcodeFileKind
+  /// The versions that a source form names; nil for a compiled one, which knows hashes only.
+  public let sourceModelName, destinationModelName: String?
+  /// The version hashes the file was made for: of all entities in a source form, in a compiled one of those that its
+  /// mappings take and make. Empty where the models inside a source form cannot be read.
+  public let sourceEntityHashes, destinationEntityHashes: [String: VersionHash]
+  /// The models inside a source form, as they were when Xcode last refreshed it; nil where there is none to read.
+  public let embeddedSourceModel, embeddedDestinationModel: ManagedObjectModel?
+  /// Why a model inside the file cannot be read.
+  public let embeddedModelProblem: GodwitError?
+
+  private let content: MappingContent
+
+  /// Reads the file. Time and memory grow with its size; at most 256 MiB, and bounded in depth and number of objects.
+  ///
+  /// - Throws: `GodwitError` with code `.missingInput` when it is missing or damaged (an `xcmapping.xml` with line and
+  ///   column), `.permission` when it cannot be read, `.configuration` when it says what Godwit cannot do.
+  public init(contentsOf path: String) throws {
+    let path = XcodeFile.trimmed(path)
+    switch XcodeFileKind.identify(path) {
+    case .mappingModel?:
+      let file = try XcodeFile.form(of: path) == .folder ? path + "/" + Self.sourceFileName : path
+      self = try Self(source: XcodeFile.bytes(of: file, what: "mapping model"), path: path, file: file)
+    case .compiledMappingModel?:
+      self = try Self(compiled: XcodeFile.bytes(of: path, what: "mapping model"), path: path)
+    default:
+      guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "mapping model") }
+      throw GodwitError(
+        .missingInput, "cannot read mapping model '\(path)': expected a .xcmappingmodel or .cdm, found another name",
+        remedy: "give the folder that Xcode saved the mapping model in, or what it compiled of it")
+    }
+  }
+
+  static let sourceFileName = "xcmapping.xml"
+
+  /// - Parameter file: what messages call the file.
+  init(source bytes: [UInt8], path: String, file: String) throws {
+    let reader = try SourceMappingReader(bytes, file: file)
+    self.path = path
+    kind = .mappingModel
+    content = try reader.content()
+    sourceModelName = reader.modelName("sourcemodelpath")
+    destinationModelName = reader.modelName("destinationmodelpath")
+    var models: [ManagedObjectModel?] = []
+    var problem: GodwitError?
+    for (attribute, name) in [
+      ("sourcemodeldata", sourceModelName ?? "source"), ("destinationmodeldata", destinationModelName ?? "destination"),
+    ] {
+      do {
+        models.append(
+          try reader.document.bytes(attribute, of: reader.root).map { try EmbeddedModelReader.read($0, name: name) })
+      } catch let error as GodwitError {
+        // It is a copy for want of the model itself: the mappings are none the worse.
+        models.append(nil)
+        problem = problem ?? error
+      }
+    }
+    embeddedSourceModel = models.first ?? nil
+    embeddedDestinationModel = models.last ?? nil
+    embeddedModelProblem = problem
+    sourceEntityHashes = embeddedSourceModel?.versionHashes ?? [:]
+    destinationEntityHashes = embeddedDestinationModel?.versionHashes ?? [:]
+  }
+
+  init(compiled bytes: [UInt8], path: String) throws {
+    var reader = try CompiledMappingReader(bytes, file: path)
+    self.path = path
+    kind = .compiledMappingModel
+    content = try reader.content()
+    (sourceModelName, destinationModelName) = (nil, nil)
+    (embeddedSourceModel, embeddedDestinationModel, embeddedModelProblem) = (nil, nil, nil)
+    sourceEntityHashes = reader.sourceHashes
+    destinationEntityHashes = reader.destinationHashes
+  }
+
+  // MARK: The mapping model
+
+  /// The mapping model, with what the file leaves open filled in from the models inside it.
+  ///
+  /// - Throws: code `.configuration` when something is left open and those models cannot be read.
+  public func mappingModel() throws -> MappingModel {
+    var model: MappingModel
+    do {
+      model = try content.mappingModel(from: embeddedSourceModel, to: embeddedDestinationModel)
+    } catch var error as GodwitError {
+      error.cause = error.cause ?? embeddedModelProblem?.message
+      throw error
+    }
+    model.sourceModelName = sourceModelName
+    model.destinationModelName = destinationModelName
+    model.file = path
+    return model
+  }
+
+  /// The mapping model between two models, with what the file leaves open filled in from them.
+  ///
+  /// - Throws: code `.configuration` when the file is for other models (`fit(from:to:)`), or leaves open what these
+  ///   do not say.
+  public func mappingModel(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws -> MappingModel {
+    if case .none(let reason) = fit(from: source, to: destination) {
+      throw GodwitError(
+        .configuration,
+        "cannot use mapping model '\(path)' from '\(source.name)' to '\(destination.name)': it was made for other models",
+        cause: reason, remedy: "list the mapping model of this step, or refresh it in Xcode")
+    }
+    var model = try content.mappingModel(from: source, to: destination)
+    model.file = path
+    return model
+  }
+
+  /// The entity mappings by name, entities and policy, without what becomes of the properties; needs no models.
+  public var outline: [EntityMapping] {
+    content.entities.map { entity in
+      var mapping = EntityMapping(
+        name: entity.name, kind: entity.kind, source: entity.source, destination: entity.destination)
+      mapping.filter = entity.filter
+      mapping.policyName = entity.policyName
+      mapping.userInfo = entity.userInfo
+      return mapping
+    }
+  }
+
+  // MARK: Which models
+
+  /// Whether the file maps between two models: by the version hashes of both sides, else by the names it gives.
+  public func fit(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Fit {
+    let difference =
+      difference(sourceEntityHashes, source, "source")
+      ?? difference(destinationEntityHashes, destination, "destination")
+    guard let difference else { return .hashes }
+    guard sourceModelName == source.name, destinationModelName == destination.name else {
+      guard let sourceModelName, let destinationModelName else { return .none(difference) }
+      return .none("it names '\(sourceModelName)' and '\(destinationModelName)'; \(difference)")
+    }
+    return .names
+  }
+
+  private func difference(_ hashes: [String: VersionHash], _ model: ManagedObjectModel, _ side: String) -> String? {
+    let own = model.versionHashes
+    guard !hashes.isEmpty else {
+      // A compiled step that only adds has no source entity to compare.
+      return kind == .compiledMappingModel ? nil : "the \(side) model inside it cannot be read"
+    }
+    let names = kind == .compiledMappingModel ? Array(hashes.keys) : Array(Set(hashes.keys).union(own.keys))
+    for name in names.sorted(by: ManagedObjectModel.precedes) where hashes[name] != own[name] {
+      switch (hashes[name], own[name]) {
+      case (_, nil): return "its \(side) has the entity '\(name)', which '\(model.name)' lacks"
+      case (nil, _): return "its \(side) lacks the entity '\(name)' of '\(model.name)'"
+      default: return "the \(side) entity '\(name)' has another version hash than in '\(model.name)'"
+      }
+    }
+    return nil
+  }
+}
