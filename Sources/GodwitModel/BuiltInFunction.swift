@@ -1,35 +1,58 @@
 /// A function that expressions can call, in NSExpression's spelling.
-enum BuiltInFunction {
-  /// Canonical name and number of arguments; nil is any number of at least one.
-  static let all: [(name: String, count: Int?)] = [
-    ("sum:", nil), ("count:", 1), ("min:", nil), ("max:", nil), ("average:", nil), ("median:", nil),
-    ("mode:", nil), ("stddev:", nil), ("add:to:", 2), ("from:subtract:", 2), ("multiply:by:", 2),
-    ("divide:by:", 2), ("modulus:by:", 2), ("sqrt:", 1), ("log:", 1), ("ln:", 1), ("raise:toPower:", 2),
-    ("exp:", 1), ("ceiling:", 1), ("floor:", 1), ("trunc:", 1), ("abs:", 1), ("now", 0), ("uppercase:", 1),
-    ("lowercase:", 1), ("length:", 1), ("castObject:toType:", 2), ("bitwiseAnd:with:", 2),
-    ("bitwiseOr:with:", 2), ("bitwiseXor:with:", 2), ("leftshift:by:", 2), ("rightshift:by:", 2),
-    ("onesComplement:", 1),
-  ]
+struct BuiltInFunction: Sendable {
+  /// With a colon after each part that takes an argument.
+  var name: String
+  /// How many arguments it takes.
+  var counts: ClosedRange<Int>
 
-  /// Known to NSExpression, refused here.
-  static let unsupported: Set<String> = [
-    "random", "random:", "randomn:", "canonical:", "distancetolocation:fromlocation:", "distancetolocation:",
-    "noindex:", "objectfrom:withindex:",
-  ]
+  private static func taking(_ counts: ClosedRange<Int>, _ names: String...) -> [BuiltInFunction] {
+    names.map { BuiltInFunction(name: $0, counts: counts) }
+  }
+
+  static let all: [BuiltInFunction] =
+    taking(0...0, "now", "random")
+    + taking(
+      1...1, "count:", "sqrt:", "log:", "ln:", "exp:", "ceiling:", "floor:", "trunc:", "abs:", "uppercase:",
+      "lowercase:", "length:", "canonical:", "onesComplement:", "randomn:", "noindex:")
+    + taking(
+      2...2, "add:to:", "from:subtract:", "multiply:by:", "divide:by:", "modulus:by:", "raise:toPower:",
+      "castObject:toType:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:",
+      "rightshift:by:", "distanceToLocation:fromLocation:", "objectFrom:withIndex:")
+    + taking(1...1000, "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:")
+
+  private static let byKey = Dictionary(all.map { (key($0.name), $0) }, uniquingKeysWith: { first, _ in first })
 
   /// The function that `written` names: any case, with or without the last colon.
-  static func named(_ written: String) -> (name: String, count: Int?)? {
-    let key = normalized(written)
-    return all.first { normalized($0.name) == key }
+  static func named(_ written: String) -> BuiltInFunction? {
+    // `random:` with an argument is Foundation's older name of `randomn:`.
+    written.lowercased() == "random:" ? byKey["randomn"] : byKey[key(written)]
   }
 
-  static func isUnsupported(_ written: String) -> Bool {
-    let key = normalized(written)
-    return unsupported.contains { normalized($0) == key }
-  }
-
-  private static func normalized(_ name: String) -> String {
+  private static func key(_ name: String) -> String {
     let lower = name.lowercased()
     return lower.hasSuffix(":") ? String(lower.dropLast()) : lower
+  }
+
+  /// What is wrong with a number of arguments; nil for a right one.
+  func complaint(about count: Int) -> String? {
+    guard !counts.contains(count) else { return nil }
+    let wanted =
+      counts.count == 1 ? "\(counts.lowerBound) argument(s)" : "at least one argument and at most \(counts.upperBound)"
+    return "'\(name)' takes \(wanted), found \(count)"
+  }
+
+  /// Names as a writer types them, for hints.
+  static var spellings: [String] {
+    all.map { $0.name.hasSuffix(":") ? String($0.name.dropLast()) : $0.name }
+  }
+
+  /// The kind of value that the type name of a CAST asks for: `.double` for any number.
+  static func castType(_ name: String) -> AttributeType? {
+    switch name {
+    case "NSNumber", "NSDecimalNumber", "Number": .double
+    case "NSString", "String": .string
+    case "NSDate", "Date": .date
+    default: nil
+    }
   }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// An object that expressions read, usually a row of the source store.
 public protocol EvaluatedObject {
   var entityName: String { get }
@@ -28,6 +30,8 @@ public enum EvaluatedValue {
     switch self {
     case .value(.null), .object(nil): true
     case .value(.double(let number)), .value(.date(let number)): number.isNaN
+    // Core Data keeps a decimal that is not a number as text; it has no value in a calculation.
+    case .value(.decimal(let number)): number.isNaN
     default: false
     }
   }

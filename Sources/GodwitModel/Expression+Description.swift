@@ -19,13 +19,17 @@ extension Expression: CustomStringConvertible {
     case .subquery(let collection, let variable, let predicate):
       "SUBQUERY(\(collection), $\(variable), \(predicate))"
     case .cast(let operand, let type): "CAST(\(operand), \(Self.quoted(type)))"
+    case .element(let collection, let position): "\(collection.operand)[\(position)]"
+    case .set(let op, let a, let b): "\(a.operand) \(op.rawValue) \(b.operand)"
+    case .fetch(let request, let context, let countOnly):
+      "FETCH(\(request), \(context), \(countOnly ? "YES" : "NO"))"
     }
   }
 
   /// The text as an operand: in parentheses unless it is one unit.
   var operand: String {
     switch node {
-    case .arithmetic, .negation: "(\(self))"
+    case .arithmetic, .negation, .set: "(\(self))"
     case .constant(.integer(let n)) where n < 0: "(\(self))"
     case .constant(.double), .constant(.decimal): "(\(self))"
     default: description
@@ -35,7 +39,8 @@ extension Expression: CustomStringConvertible {
   private static func list(_ items: [Expression]) -> String { items.map(\.description).joined(separator: ", ") }
 
   private static func word(_ name: String) -> String {
-    ExpressionParser.reserved.contains(name.uppercased()) ? "#\(name)" : name
+    let word = name.uppercased()
+    return ExpressionParser.reserved.contains(word) || ExpressionParser.positions.contains(word) ? "#\(name)" : name
   }
 
   private static func text(of value: AttributeValue) -> String {
@@ -53,6 +58,7 @@ extension Expression: CustomStringConvertible {
     }
   }
 
+  /// A string constant as expressions write it, in double quotes.
   static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
@@ -72,5 +78,16 @@ extension Expression: CustomStringConvertible {
       }
     }
     return result + "\""
+  }
+}
+
+extension Expression.ElementPosition: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .index(let index): index.description
+    case .first: "FIRST"
+    case .last: "LAST"
+    case .size: "SIZE"
+    }
   }
 }

@@ -30,6 +30,26 @@ public struct Expression: Sendable {
     case subquery(collection: Expression, variable: String, predicate: Predicate)
     /// `CAST(expression, "type")`.
     case cast(Expression, type: String)
+    /// `collection[0]`, `[FIRST]`, `[LAST]`, `[SIZE]`.
+    case element(of: Expression, at: ElementPosition)
+    /// `a UNION b`, `a INTERSECT b`, `a MINUS b`.
+    case set(SetOperator, Expression, Expression)
+    /// `FETCH(request, context, countOnly)`.
+    case fetch(request: Expression, context: Expression, countOnly: Bool)
+  }
+
+  /// Which member of an ordered collection is meant; `.size` is their number.
+  public enum ElementPosition: Sendable, Hashable {
+    case index(Expression)
+    case first
+    case last
+    case size
+  }
+
+  public enum SetOperator: String, Sendable, Hashable, CaseIterable {
+    case union = "UNION"
+    case intersect = "INTERSECT"
+    case minus = "MINUS"
   }
 
   public enum ArithmeticOperator: String, Sendable, Hashable, CaseIterable {
@@ -42,6 +62,8 @@ public struct Expression: Sendable {
 
   public var node: Node
   public var range: TextRange
+  /// Where each segment of a parsed key path stands; empty for other nodes.
+  var segmentRanges: [TextRange] = []
 
   public init(_ node: Node, range: TextRange = 0..<0) {
     self.node = node

@@ -31,9 +31,9 @@ extension ExpressionChecker {
     }
   }
 
-  /// The type of both branches of a TERNARY.
+  /// The type of both branches of a TERNARY, or of the members of a list.
   func common(
-    _ a: ExpressionType, _ b: ExpressionType, _ range: Range<Int>
+    _ a: ExpressionType, _ b: ExpressionType, _ range: Range<Int>, in whole: String = "the branches of TERNARY"
   ) throws(ExpressionError) -> ExpressionType {
     switch (a, b) {
     case (.null, _): return b
@@ -49,7 +49,7 @@ extension ExpressionChecker {
       if let shared = ancestor(x, y) { return .objects(entity: shared, ordered: xOrdered && yOrdered) }
     default: break
     }
-    throw ExpressionError("the branches of TERNARY differ: \(a.phrase) and \(b.phrase)", range: range)
+    throw ExpressionError("\(whole) differ: \(a.phrase) and \(b.phrase)", range: range)
   }
 
   /// The nearest entity that both are.
@@ -62,17 +62,12 @@ extension ExpressionChecker {
   func function(
     _ name: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
-    if BuiltInFunction.isUnsupported(name) {
-      throw ExpressionError("the function '\(name)' is not supported", range: range)
-    }
     guard let function = BuiltInFunction.named(name) else {
       let hint = Spelling.suggestion(for: name, among: BuiltInFunction.all.map(\.name))
       throw ExpressionError("unknown function '\(name)'\(hint)", range: range)
     }
-    guard function.count.map({ $0 == arguments.count }) ?? !arguments.isEmpty else {
-      throw ExpressionError(
-        "'\(name)' takes \(function.count.map { "\($0)" } ?? "one or more") argument(s), found \(arguments.count)",
-        range: range)
+    if let complaint = function.complaint(about: arguments.count) {
+      throw ExpressionError(complaint, range: range)
     }
     var types: [ExpressionType] = []
     for argument in arguments { types.append(try type(of: argument, scope)) }
@@ -84,6 +79,15 @@ extension ExpressionChecker {
   ) throws(ExpressionError) -> ExpressionType {
     switch name {
     case "now": return .value(.date)
+    case "random": return .value(.integer64)
+    case "noindex:": return types.first ?? .null
+    case "distanceToLocation:fromLocation:":
+      throw ExpressionError(
+        "'distanceToLocation:fromLocation:' needs locations, which no attribute of a store holds: "
+          + "compute the distance from coordinates", range: range)
+    case "objectFrom:withIndex:":
+      guard arguments.count == 2 else { return .null }
+      return try element(of: arguments[0], at: .index(arguments[1]), scope)
     case "count:":
       if let first = types.first, first != .null, !first.isCollection {
         throw ExpressionError("'count:' needs a collection, found \(first.phrase)", range: range)
@@ -91,7 +95,7 @@ extension ExpressionChecker {
       return .value(.integer64)
     case "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:":
       return try statistics(name, arguments, types, scope)
-    case "uppercase:", "lowercase:", "length:":
+    case "uppercase:", "lowercase:", "length:", "canonical:":
       for (argument, type) in zip(arguments, types) {
         switch type {
         case .null: continue
@@ -118,7 +122,8 @@ extension ExpressionChecker {
     guard !types.contains(.null), let first = types.first, let last = types.last else { return .null }
     switch name {
     case "abs:", "ceiling:", "floor:", "trunc:", "modulus:by:": return wider(first, last)
-    case _ where name.hasPrefix("bitwise") || name.hasSuffix("shift:by:") || name == "onesComplement:":
+    case _ where name.hasPrefix("bitwise") || name.hasSuffix("shift:by:") || name == "onesComplement:",
+      "randomn:":
       return .value(.integer64)
     default: return .value(.double)
     }
@@ -164,42 +169,6 @@ extension ExpressionChecker {
       default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
       }
     default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
-    }
-  }
-
-  // MARK: Calls
-
-  private static let selectors = [
-    "destinationInstancesForEntityMappingNamed:sourceInstances:",
-    "destinationInstancesForSourceRelationshipNamed:sourceInstances:",
-  ]
-
-  func call(
-    _ operand: Expression, _ selector: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
-  ) throws(ExpressionError) -> ExpressionType {
-    switch try type(of: operand, scope) {
-    case .policy:
-      throw ExpressionError("no policy is registered that could answer '\(selector)'", range: range)
-    case .manager:
-      guard Self.selectors.contains(selector) else {
-        let hint = Spelling.suggestion(for: selector, among: Self.selectors)
-        throw ExpressionError("$manager does not answer '\(selector)'\(hint)", range: range)
-      }
-      guard arguments.count == 2 else {
-        throw ExpressionError("'\(selector)' takes 2 arguments, found \(arguments.count)", range: range)
-      }
-      guard case .constant(.string) = arguments[0].node else {
-        throw ExpressionError("'\(selector)' needs a name in quotes", range: arguments[0].range)
-      }
-      let instances = try type(of: arguments[1], scope)
-      switch instances {
-      case .null, .object, .objects, .list: return .destinationInstances
-      default:
-        throw ExpressionError(
-          "'\(selector)' needs source objects, found \(instances.phrase)", range: arguments[1].range)
-      }
-    case let found:
-      throw ExpressionError("FUNCTION calls $manager or $entityPolicy, found \(found.phrase)", range: operand.range)
     }
   }
 }

@@ -6,12 +6,18 @@ public struct ExpressionChecker {
   let model: ManagedObjectModel
   let entityName: String
   let role: ExpressionRole
+  let policy: ExpressionPolicy?
 
-  /// - Parameter entityName: the entity of the source objects.
-  public init(model: ManagedObjectModel, entityName: String, role: ExpressionRole) {
+  /// - Parameters:
+  ///   - entityName: the entity of the source objects.
+  ///   - policy: what answers `FUNCTION($entityPolicy, …)`; nil when nothing is known of one.
+  public init(
+    model: ManagedObjectModel, entityName: String, role: ExpressionRole, policy: ExpressionPolicy? = nil
+  ) {
     self.model = model
     self.entityName = entityName
     self.role = role
+    self.policy = policy
   }
 
   /// What the expression yields.
@@ -73,7 +79,8 @@ public struct ExpressionChecker {
       }
       return .object(entity: entityName)
     case .variable(let name): return try variable(name, scope, range)
-    case .keyPath(let base, let segments): return try keyPath(base, segments, scope, range)
+    case .keyPath(let base, let segments):
+      return try keyPath(base, segments, scope, KeyPathRanges(expression, count: segments.count))
     case .arithmetic(let op, let left, let right):
       return try arithmetic(op, left, try type(of: left, scope), right, try type(of: right, scope), range)
     case .negation(let operand):
@@ -101,6 +108,10 @@ public struct ExpressionChecker {
       try check(predicate, inner)
       return found
     case .cast(let operand, let name): return try cast(try type(of: operand, scope), name, operand.range, range)
+    case .element(let collection, let position): return try element(of: collection, at: position, scope)
+    case .set(let op, let left, let right): return try combine(op, left, right, scope, range)
+    case .fetch(let request, let context, let countOnly):
+      return try fetch(request, context, countOnly: countOnly, scope)
     }
   }
 
@@ -125,7 +136,8 @@ public struct ExpressionChecker {
     case "source": return .object(entity: entityName)
     case "manager": return .manager
     case "entityPolicy": return .policy
-    case "destination", "entityMapping", "propertyMapping": return .other
+    case "destination": return .other
+    case "entityMapping", "propertyMapping": return .facts(of: name)
     default:
       let known = Self.variables + scope.variables.keys
       let hint = Spelling.nearest(to: name, among: known).map { " (did you mean '$\($0)'?)" } ?? ""
@@ -133,49 +145,53 @@ public struct ExpressionChecker {
     }
   }
 
+  /// Where a key path and its segments stand.
+  struct KeyPathRanges {
+    var whole: Range<Int>
+    private var segments: [Range<Int>]
+
+    init(_ expression: Expression, count: Int) {
+      whole = expression.range
+      segments = expression.segmentRanges.count == count ? expression.segmentRanges : []
+    }
+
+    subscript(index: Int) -> Range<Int> { segments.indices.contains(index) ? segments[index] : whole }
+  }
+
   private func keyPath(
-    _ base: Expression?, _ segments: [String], _ scope: Scope, _ range: Range<Int>
+    _ base: Expression?, _ segments: [String], _ scope: Scope, _ ranges: KeyPathRanges
   ) throws(ExpressionError) -> ExpressionType {
     let path = segments.joined(separator: ".")
     if base == nil, role == .value {
-      throw ExpressionError("'\(path)' names no object: write '$source.\(path)'", range: range)
+      throw ExpressionError("'\(path)' names no object: write '$source.\(path)'", range: ranges.whole)
     }
     if role == .filter, case .variable("source")? = base?.node, scope.variables["source"] == nil {
-      throw ExpressionError("a filter has no '$source': write '\(path)'", range: range)
+      throw ExpressionError("a filter has no '$source': write '\(path)'", range: ranges.whole)
     }
     var start = ExpressionType.object(entity: entityName)
     if let base { start = try type(of: base, scope) }
-    return try follow(segments, from: start, range)
-  }
-
-  /// The range of a segment, counted back from the end of the key path.
-  private func range(of index: Int, in segments: [String], _ range: Range<Int>) -> Range<Int> {
-    let after = segments[(index + 1)...].reduce(0) { $0 + $1.utf8.count + 1 }
-    let end = range.upperBound - after
-    let start = end - segments[index].utf8.count
-    return !range.isEmpty && start >= range.lowerBound ? start..<end : range
+    return try follow(segments, from: start, ranges)
   }
 
   private func follow(
-    _ segments: [String], from start: ExpressionType, _ whole: Range<Int>
+    _ segments: [String], from start: ExpressionType, _ ranges: KeyPathRanges
   ) throws(ExpressionError) -> ExpressionType {
     var current = start
     var index = 0
     while index < segments.count {
       let segment = segments[index]
-      let place = range(of: index, in: segments, whole)
       if segment.hasPrefix("@") {
         var end = index + 1
         var selected = current
         while end < segments.count, !segments[end].hasPrefix("@") {
-          selected = try step(segments[end], from: selected, range(of: end, in: segments, whole))
+          selected = try step(segments[end], from: selected, ranges[end])
           end += 1
         }
-        current = try collect(segment, current, selected, hasArgument: end > index + 1, place)
+        current = try collect(segment, current, selected, hasArgument: end > index + 1, ranges[index])
         index = end
         continue
       }
-      current = try step(segment, from: current, place)
+      current = try step(segment, from: current, ranges[index])
       index += 1
     }
     return current
@@ -187,7 +203,14 @@ public struct ExpressionChecker {
     switch current {
     case .object(let entity): return try property(segment, of: entity, many: nil, range)
     case .objects(let entity, let ordered): return try property(segment, of: entity, many: ordered, range)
-    case .other: return .other
+    case .manager, .facts: return try fact(segment, of: current, range)
+    case .other:
+      throw ExpressionError(
+        "$destination has no values while they are computed: repeat the expression of '\(segment)'", range: range)
+    case .destinationInstances, .sourceInstances:
+      throw ExpressionError(
+        "'\(segment)' is read from \(current.phrase), which attributes cannot read: all objects are made first",
+        range: range)
     default: throw ExpressionError("'\(segment)' is read from \(current.phrase), which has no properties", range: range)
     }
   }

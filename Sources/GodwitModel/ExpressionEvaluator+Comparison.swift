@@ -103,10 +103,13 @@ extension ExpressionEvaluator {
     case .like: return try text(left, try right.one(), c.options, range, StringComparison.like)
     case .matches:
       return try text(left, try right.one(), c.options, range) { text, pattern, options in
-        guard let result = StringComparison.matches(text, pattern, options) else {
-          throw ExpressionError("the right side of MATCHES is no regular expression", range: right.range)
+        switch StringComparison.match(text, pattern, options) {
+        case .fits: return true
+        case .differs: return false
+        case .noPattern: throw ExpressionError("the right side of MATCHES is no regular expression", range: right.range)
+        case .tooLong:
+          throw ExpressionError("the regular expression of MATCHES takes too long on this text", range: right.range)
         }
-        return result
       }
     }
   }

@@ -30,73 +30,30 @@ extension ExpressionEvaluator {
     return ExpressionError("cannot calculate '\(name)' with \(found)", range: range)
   }
 
-  // MARK: Collections
-
-  func sum(_ values: [AttributeValue], _ range: Range<Int>) throws -> AttributeValue {
-    var total = AttributeValue.integer(0)
-    for value in values {
-      guard value.number != nil else { throw misfit("sum", [value], range) }
-      total = try calculate(.add, total, value, range)
-    }
-    return total
-  }
-
-  func average(_ values: [AttributeValue], _ range: Range<Int>) throws -> AttributeValue {
-    guard !values.isEmpty else { return .null }
-    return Number.double(try doubles(values, range).reduce(0, +) / Double(values.count)).value
-  }
-
-  /// The smallest (`wanted` -1) or greatest (1); the first of several.
-  func extreme(_ values: [AttributeValue], wanted: Int) -> AttributeValue {
-    var best = AttributeValue.null
-    for value in values where best.isNull || value.order(to: best) == wanted { best = value }
-    return best
-  }
-
-  private func doubles(_ values: [AttributeValue], _ range: Range<Int>) throws(ExpressionError) -> [Double] {
-    var result: [Double] = []
-    for value in values {
-      guard let number = value.number else { throw misfit("a statistic", [value], range) }
-      result.append(number.double)
-    }
-    return result
-  }
-
-  private func median(_ values: [AttributeValue], _ range: Range<Int>) throws -> AttributeValue {
-    let sorted = try doubles(values, range).sorted()
-    guard !sorted.isEmpty else { return .null }
-    let middle = sorted.count / 2
-    if sorted.count % 2 == 1 { return Number.double(sorted[middle]).value }
-    return Number.double((sorted[middle - 1] + sorted[middle]) / 2).value
-  }
-
-  /// The value that occurs most often, the smallest of several.
-  private func mode(_ values: [AttributeValue], _ range: Range<Int>) throws -> AttributeValue {
-    _ = try doubles(values, range)
-    let sorted = values.sorted { $0.order(to: $1) == -1 }
-    var (best, bestCount, count) = (AttributeValue.null, 0, 0)
-    for (index, value) in sorted.enumerated() {
-      count = index > 0 && value.order(to: sorted[index - 1]) == 0 ? count + 1 : 1
-      if count > bestCount { (best, bestCount) = (value, count) }
-    }
-    return best
-  }
-
-  /// The standard deviation of the values as a whole population.
-  private func deviation(_ values: [AttributeValue], _ range: Range<Int>) throws -> AttributeValue {
-    let numbers = try doubles(values, range)
-    guard !numbers.isEmpty else { return .null }
-    let mean = numbers.reduce(0, +) / Double(numbers.count)
-    let variance = numbers.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(numbers.count)
-    return Number.double(variance.squareRoot()).value
-  }
-
   // MARK: Functions
 
+  func statistic(
+    _ kind: Statistic.Kind, _ values: [AttributeValue], _ range: Range<Int>
+  ) throws(ExpressionError) -> AttributeValue {
+    var statistic = Statistic(kind)
+    do throws(ExpressionError) {
+      for value in values { try statistic.add(value) }
+    } catch { throw ExpressionError(error.message, range: range) }
+    return statistic.result
+  }
+
+  /// A function of single values, by its name: what a lowered expression calls from SQL.
+  ///
+  /// - Throws: `ExpressionError` when the values do not fit the function.
+  public static func call(_ name: String, _ arguments: [AttributeValue]) throws -> AttributeValue {
+    let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .value)
+    return try evaluator.call(name, arguments.map { .value($0) }, 0..<0)
+  }
+
   func call(_ name: String, _ arguments: [EvaluatedValue], _ range: Range<Int>) throws -> AttributeValue {
-    if let function = BuiltInFunction.named(name), function.count.map({ $0 == arguments.count }) ?? !arguments.isEmpty {
+    if let function = BuiltInFunction.named(name), function.counts.contains(arguments.count) {
       if let result = try statistic(function.name, arguments, range) { return result }
-      if function.count == 0 { return .date(now) }
+      if function.name == "now" { return .date(now) }
       let values = try arguments.map { try single($0, range) }
       if values.contains(where: \.isNull) { return .null }
       if let first = values.first, let result = try apply(function.name, first, values.dropFirst().first, range) {
@@ -118,18 +75,9 @@ extension ExpressionEvaluator {
         throw ExpressionError("'count:' needs a collection, found \(argument.phrase)", range: range)
       }
       return .integer(Int64(elements.count))
-    case "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:":
-      let values = try arguments.flatMap { try known($0, range) }
-      switch name {
-      case "sum:": return try sum(values, range)
-      case "min:": return extreme(values, wanted: -1)
-      case "max:": return extreme(values, wanted: 1)
-      case "average:": return try average(values, range)
-      case "median:": return try median(values, range)
-      case "mode:": return try mode(values, range)
-      default: return try deviation(values, range)
-      }
-    default: return nil
+    default:
+      guard let kind = Statistic.Kind(named: name) else { return nil }
+      return try self.statistic(kind, try arguments.flatMap { try known($0, range) }, range)
     }
   }
 
@@ -141,6 +89,8 @@ extension ExpressionEvaluator {
     case "uppercase:": return a.text.map { AttributeValue($0.string.uppercased()) }
     case "lowercase:": return a.text.map { AttributeValue($0.string.lowercased()) }
     case "length:": return a.text.map { .integer(Int64($0.string.utf16.count)) }
+    case "canonical:": return a.text.map { .string(StringComparison.canonical($0)) }
+    case "noindex:": return a
     case "castObject:toType:":
       guard let type = b?.text else { return nil }
       return try cast(a, to: type.string, range)
@@ -214,17 +164,5 @@ extension ExpressionEvaluator {
     default: break
     }
     throw ExpressionError("cannot cast \(EvaluatedValue.value(value).phrase) to '\(type)'", range: range)
-  }
-}
-
-extension BuiltInFunction {
-  /// The kind of value that the type name of a CAST asks for: `.double` for any number.
-  static func castType(_ name: String) -> AttributeType? {
-    switch name {
-    case "NSNumber", "NSDecimalNumber", "Number": .double
-    case "NSString", "String": .string
-    case "NSDate", "Date": .date
-    default: nil
-    }
   }
 }

@@ -10,14 +10,26 @@ public struct ExpressionEvaluator {
   let bindings: [String: EvaluatedValue]
   let now: Double
   let role: ExpressionRole
+  let mapping: MappingBindings
+  let host: (any ExpressionHost)?
+
+  /// What tells the random numbers of one property from those of another.
+  var salt: String { mapping.propertyName ?? "" }
 
   /// - Parameters:
   ///   - bindings: what the variables stand for, by name without the `$`.
   ///   - now: the value of `now()`, in seconds since 2001.
-  public init(bindings: [String: EvaluatedValue], now: Double, role: ExpressionRole) {
+  ///   - mapping: what `$entityMapping` and `$propertyMapping` stand for.
+  ///   - host: who answers `FUNCTION` and `FETCH`; without one both are errors.
+  public init(
+    bindings: [String: EvaluatedValue], now: Double, role: ExpressionRole, mapping: MappingBindings = .init(),
+    host: (any ExpressionHost)? = nil
+  ) {
     self.bindings = bindings
     self.now = now
     self.role = role
+    self.mapping = mapping
+    self.host = host
   }
 
   /// The value of an expression, with `object` as SELF.
@@ -63,6 +75,11 @@ public struct ExpressionEvaluator {
       }
       return value
     case .keyPath(let base, let segments):
+      if case .variable(let name)? = base?.node, scope.variables[name] == nil,
+        let known = mapping.constant(name, segments)
+      {
+        return .value(known)
+      }
       let start = try base.map { try value(of: $0, scope) } ?? .object(scope.object)
       return try follow(segments[...], from: start, expression.range)
     case .arithmetic(let op, let left, let right):
@@ -73,15 +90,22 @@ public struct ExpressionEvaluator {
     case .aggregate(let elements):
       return try collection(of: try elements.map { try value(of: $0, scope) }, expression.range)
     case .function(let name, let arguments):
+      if let value = try random(name, arguments, scope, expression.range) { return value }
       return .value(try call(name, try arguments.map { try value(of: $0, scope) }, expression.range))
-    case .call(_, let selector, _):
-      throw ExpressionError("FUNCTION '\(selector)' yields no value here", range: expression.range)
+    case .call(let receiver, let selector, let arguments):
+      return try answer(receiver, selector, arguments, scope, expression.range)
     case .ternary(let condition, let then, let otherwise):
       return try value(of: try test(condition, scope) == true ? then : otherwise, scope)
     case .subquery(let collection, let variable, let predicate):
       return try subquery(try value(of: collection, scope), variable, predicate, scope, collection.range)
     case .cast(let operand, let type):
       return .value(try cast(try single(operand, scope), to: type, expression.range))
+    case .element(let collection, let position):
+      return try element(of: try value(of: collection, scope), at: position, scope, expression.range)
+    case .set(let op, let left, let right):
+      return try combine(op, try value(of: left, scope), try value(of: right, scope), expression.range)
+    case .fetch(let request, _, let countOnly):
+      return try fetch(request, countOnly: countOnly, expression.range)
     }
   }
 
@@ -185,13 +209,13 @@ public struct ExpressionEvaluator {
     let selected = try follow(argument, from: collection, range)
     switch name {
     case "@count": return .value(.integer(Int64(selected.elements?.count ?? 0)))
-    case "@sum": return .value(try sum(try known(selected, range), range))
-    case "@avg": return .value(try average(try known(selected, range), range))
-    case "@min": return .value(extreme(try known(selected, range), wanted: -1))
-    case "@max": return .value(extreme(try known(selected, range), wanted: 1))
     case "@unionOfObjects", "@unionOfArrays", "@unionOfSets": return selected
     case "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets": return selected.distinct
-    default: throw ExpressionError("unknown collection operator '\(name)'", range: range)
+    default:
+      guard let kind = Statistic.Kind(named: name) else {
+        throw ExpressionError("unknown collection operator '\(name)'", range: range)
+      }
+      return .value(try statistic(kind, try known(selected, range), range))
     }
   }
 

@@ -6,6 +6,8 @@ struct ExpressionLexer {
     case string
     case variable
     case symbol
+    /// `%@`, `%K`, `%d`, …: the text is what follows the `%`.
+    case argument
     case end
   }
 
@@ -82,12 +84,8 @@ struct ExpressionLexer {
     }
     if Self.isDigit(c) || (c == UInt8(ascii: ".") && byte(1).map(Self.isDigit) == true) { return number() }
     if c == UInt8(ascii: "\"") || c == UInt8(ascii: "'") { return try string(quote: c) }
-    if c == UInt8(ascii: "%") {
-      throw ExpressionError(
-        "format arguments such as %@ and %K are not supported in text: write the value itself",
-        range: start..<min(start + 2, bytes.count))
-    }
-    for symbol in ["**", "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", ":="] {
+    if c == UInt8(ascii: "%") { return try argument() }
+    for symbol in ["**", "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", ":=", "<<", ">>"] {
       if bytes[start...].starts(with: symbol.utf8) {
         position += 2
         return Token(kind: .symbol, text: symbol, range: start..<position)
@@ -95,10 +93,22 @@ struct ExpressionLexer {
     }
     position += 1
     let text = slice(start..<position)
-    guard "+-*/=<>!(){}[],.".utf8.contains(c) else {
+    guard "+-*/=<>!(){}[],.&|^~".utf8.contains(c) else {
       throw ExpressionError("unexpected character '\(text)'", range: start..<position)
     }
     return Token(kind: .symbol, text: text, range: start..<position)
+  }
+
+  /// `%@` and `%K`, and C's conversions of numbers.
+  private mutating func argument() throws(ExpressionError) -> Token {
+    let start = position
+    for form in ["@", "K", "lld", "llu", "lli", "ld", "lu", "li", "lf", "d", "i", "u", "f", "g"]
+    where bytes[(start + 1)...].starts(with: form.utf8) {
+      position += 1 + form.utf8.count
+      return Token(kind: .argument, text: form, range: start..<position)
+    }
+    throw ExpressionError(
+      "expected '%@', '%K' or a number such as '%d' after '%'", range: start..<min(start + 2, bytes.count))
   }
 
   private mutating func number() -> Token {
@@ -145,12 +155,23 @@ struct ExpressionLexer {
       case UInt8(ascii: "n"): content.append(0x0A)
       case UInt8(ascii: "r"): content.append(0x0D)
       case UInt8(ascii: "t"): content.append(0x09)
+      case UInt8(ascii: "a"): content.append(0x07)
+      case UInt8(ascii: "b"): content.append(0x08)
+      case UInt8(ascii: "v"): content.append(0x0B)
+      case UInt8(ascii: "f"): content.append(0x0C)
+      case UInt8(ascii: "0"): content.append(0x00)
       case UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: "'"): content.append(e)
+      case UInt8(ascii: "x"), UInt8(ascii: "U"):
+        let value = try hexDigits(e == UInt8(ascii: "x") ? 2 : 8, escape)
+        guard let scalar = Unicode.Scalar(value) else {
+          throw ExpressionError("the escape names no Unicode character", range: escape..<position)
+        }
+        content.append(contentsOf: String(Character(scalar)).utf8)
       case UInt8(ascii: "u"):
-        var value = try hexQuad(escape)
+        var value = try hexDigits(4, escape)
         if value & 0xFC00 == 0xD800, byte() == UInt8(ascii: "\\"), byte(1) == UInt8(ascii: "u") {
           position += 2
-          let low = try hexQuad(escape)
+          let low = try hexDigits(4, escape)
           value = low & 0xFC00 == 0xDC00 ? 0x10000 + (value & 0x3FF) << 10 + (low & 0x3FF) : 0xD800
         }
         guard let scalar = Unicode.Scalar(value) else {
@@ -165,12 +186,17 @@ struct ExpressionLexer {
     throw ExpressionError("the string has no closing quote", range: start..<bytes.count)
   }
 
-  private mutating func hexQuad(_ escape: Int) throws(ExpressionError) -> UInt32 {
-    let end = min(position + 4, bytes.count)
+  private mutating func hexDigits(_ count: Int, _ escape: Int) throws(ExpressionError) -> UInt32 {
+    let end = min(position + count, bytes.count)
     let digits = slice(position..<end)
-    guard digits.utf8.count == 4, !digits.hasPrefix("+"), !digits.hasPrefix("-"),
+    guard digits.utf8.count == count, !digits.hasPrefix("+"), !digits.hasPrefix("-"),
       let value = UInt32(digits, radix: 16)
-    else { throw ExpressionError("expected four hexadecimal digits after '\\u'", range: escape..<end) }
+    else {
+      let words = count == 2 ? "two" : count == 4 ? "four" : "eight"
+      throw ExpressionError(
+        "expected \(words) hexadecimal digits after '\(slice(escape..<min(escape + 2, bytes.count)))'",
+        range: escape..<end)
+    }
     position = end
     return value
   }

@@ -22,7 +22,15 @@ public enum ExpressionType: Sendable, Hashable {
   case policy
   /// What the manager's look-ups return.
   case destinationInstances
-  /// `$destination`, `$entityMapping`, `$propertyMapping` and what they lead to.
+  /// What the manager finds behind destination objects.
+  case sourceInstances
+  /// A fetch request for objects of an entity.
+  case fetchRequest(entity: String)
+  /// `$manager.sourceContext`.
+  case sourceContext
+  /// `$entityMapping`, `$propertyMapping` and `$entityMapping.userInfo`, by that name.
+  case facts(of: String)
+  /// `$destination` and what it leads to.
   case other
 
   var isCollection: Bool {
@@ -44,7 +52,11 @@ public enum ExpressionType: Sendable, Hashable {
     case .manager: "the migration manager"
     case .policy: "the entity policy"
     case .destinationInstances: "destination objects"
-    case .other: "an unknown object"
+    case .sourceInstances: "the source objects of destination objects"
+    case .fetchRequest: "a fetch request"
+    case .sourceContext: "the source context"
+    case .facts(let name): "'\(name)'"
+    case .other: "the destination object"
     }
   }
 }

@@ -28,8 +28,14 @@ public enum StringComparison {
   /// Whether `part` stands somewhere in `text`, in linear time.
   public static func contains(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
     let (text, part) = (folded(text, options), folded(part, options))
-    guard !part.isEmpty else { return true }
+    return text.withUnsafeBytes { text in part.withUnsafeBytes { contains(text, $0) } }
+  }
+
+  /// The same by byte, without a copy of either.
+  public static func contains(_ text: UnsafeRawBufferPointer, _ part: UnsafeRawBufferPointer) -> Bool {
+    guard let first = part.first else { return true }
     guard text.count >= part.count else { return false }
+    guard part.count > 1 else { return text.contains(first) }
     // Knuth, Morris, Pratt: the length of the longest proper border of each prefix.
     var borders = [0]
     borders.reserveCapacity(part.count)
@@ -94,16 +100,55 @@ public enum StringComparison {
     return parts[part...].allSatisfy { $0 == .any }
   }
 
-  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is none.
-  public static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
+  /// What comes of a regular expression on a text.
+  public enum PatternResult: Sendable {
+    case fits, differs
+    /// The pattern is no ICU regular expression.
+    case noPattern
+    /// Trying took more steps, or more room, than any sensible pattern needs.
+    case tooLong
+  }
+
+  /// Whether an ICU regular expression fits the whole of `text`.
+  ///
+  /// The work is bounded by steps, not by time, so that every machine comes to the same result: at most
+  /// 20 million of ICU's steps, about half a second.
+  public static func match(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> PatternResult {
     let marks = options.intersection(.diacriticInsensitive)
     guard
       let compiled = Patterns.shared.compiled(
         string(pattern, marks), ignoresCase: options.contains(.caseInsensitive))
-    else { return nil }
+    else { return .noPattern }
     let text = string(text, marks)
     let all = NSRange(text.startIndex..., in: text)
-    return compiled.firstMatch(in: text, options: [.anchored], range: all)?.range == all
+    var result = PatternResult.differs
+    var reports = 0
+    compiled.enumerateMatches(in: text, options: [.anchored, .reportProgress, .reportCompletion], range: all) {
+      match, flags, stop in
+      if let match {
+        result = match.range == all ? .fits : .differs
+        stop.pointee = true
+      } else if flags.contains(.internalError) {
+        // ICU ran out of the room it allows itself to go back in.
+        result = .tooLong
+      } else if flags.contains(.progress) {
+        // ICU reports after every 10,000 steps.
+        reports += 1
+        guard reports > Patterns.maximumReports else { return }
+        result = .tooLong
+        stop.pointee = true
+      }
+    }
+    return result
+  }
+
+  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is none or takes too long.
+  public static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
+    switch match(text, pattern, options) {
+    case .fits: true
+    case .differs: false
+    case .noPattern, .tooLong: nil
+    }
   }
 
   /// Whether the pattern is an ICU regular expression.
@@ -111,7 +156,13 @@ public enum StringComparison {
     Patterns.shared.compiled(String(decoding: pattern, as: UTF8.self), ignoresCase: false) != nil
   }
 
-  private static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
+  /// The form that `canonical:` gives: lower case, without combining marks.
+  public static func canonical(_ text: Text) -> Text {
+    Text(utf8: folded(text.utf8, [.caseInsensitive, .diacriticInsensitive]))
+  }
+
+  /// What is compared in place of a text under the options; the text itself without `[c]` and `[d]`.
+  public static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
     guard !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return bytes }
     return Array(string(bytes, options).utf8)
   }
@@ -134,6 +185,7 @@ public enum StringComparison {
 /// The regular expressions compiled last. Compiling one costs more than most matches.
 private final class Patterns: @unchecked Sendable {
   static let shared = Patterns()
+  static let maximumReports = 2000
 
   private struct Key: Hashable {
     var pattern: Text

@@ -1,0 +1,82 @@
+/// What evaluation asks of its surroundings: answers that neither the expression nor the object holds.
+public protocol ExpressionHost {
+  /// Answers `FUNCTION($manager, "selector:", …)` or `FUNCTION($entityPolicy, "selector:", …)`.
+  func call(_ call: ExpressionCall) throws -> EvaluatedValue
+  /// The objects of exactly the entity that fulfil the predicate, in key order; their number when only that is
+  /// asked for.
+  func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue
+}
+
+/// One `FUNCTION` with its arguments evaluated.
+public struct ExpressionCall {
+  public enum Receiver: Sendable, Hashable { case manager, policy }
+
+  public var receiver: Receiver
+  /// With its colons, as Objective-C spells it.
+  public var selector: String
+  public var arguments: [EvaluatedValue]
+  /// The part of the text that makes the call, for errors.
+  public var range: Range<Int>
+
+  public init(_ receiver: Receiver, _ selector: String, _ arguments: [EvaluatedValue], range: Range<Int> = 0..<0) {
+    self.receiver = receiver
+    self.selector = selector
+    self.arguments = arguments
+    self.range = range
+  }
+}
+
+/// A fetch request that an expression makes with
+/// `FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:", "Entity", "predicate")`.
+///
+/// The source expression of an `NSEntityMapping` has this form too. The request takes objects of exactly the
+/// entity, as the format pages of mapping files record; with a third argument `includesSubentities:` it may not.
+public struct SourceFetch: Sendable, Hashable {
+  public static let selectors = [
+    "fetchRequestForSourceEntityNamed:predicateString:",
+    "fetchRequestForSourceEntityNamed:predicateString:includesSubentities:",
+  ]
+
+  public var entityName: String
+  public var predicateText: String
+  public var includesSubentities = false
+
+  public init(entityName: String, predicateText: String) {
+    self.entityName = entityName
+    self.predicateText = predicateText
+  }
+
+  /// The request that `expression` makes; nil when it makes none, or one that only a run could know.
+  public init?(_ expression: Expression) {
+    guard case .call(let receiver, let selector, let arguments) = expression.node,
+      case .variable("manager") = receiver.node, Self.selectors.contains(selector), arguments.count >= 2,
+      case .constant(.string(let entity)) = arguments[0].node,
+      case .constant(.string(let predicate)) = arguments[1].node
+    else { return nil }
+    self.init(entityName: entity.string, predicateText: predicate.string)
+    guard arguments.count > 2 else { return }
+    guard case .constant(let flag) = arguments[2].node, let number = flag.number else { return nil }
+    includesSubentities = number.order(to: .integer(0)) != 0
+  }
+
+  /// The condition; an empty text takes every object.
+  ///
+  /// - Throws: `ExpressionError` with ranges within the predicate's own text.
+  public func predicate() throws(ExpressionError) -> Predicate {
+    let isEmpty = predicateText.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
+    return isEmpty ? Predicate(.constant(true)) : try Predicate(parsing: predicateText)
+  }
+}
+
+/// What a mapping says of its entity migration policy, as far as checking an expression needs it.
+public struct ExpressionPolicy: Sendable, Hashable {
+  /// The policy that the mapping names.
+  public var name: String?
+  /// Whether a policy of that name is registered.
+  public var isRegistered: Bool
+
+  public init(name: String? = nil, isRegistered: Bool = false) {
+    self.name = name
+    self.isRegistered = isRegistered
+  }
+}

@@ -1,0 +1,64 @@
+/// A value that takes the place of `%@`, `%K` or `%d` in a predicate or expression format.
+///
+/// Literals of Swift convert: `try Predicate("%K >= %@", "age", 18)`.
+public enum FormatArgument: Sendable, Hashable {
+  case value(AttributeValue)
+  case list([FormatArgument])
+  case expression(Expression)
+
+  /// The argument as a tree at a place of the text.
+  func expression(at range: Expression.TextRange, depth: Int = 0) throws(ExpressionError) -> Expression {
+    switch self {
+    case .value(let value): return Expression(.constant(value), range: range)
+    case .expression(let expression): return Expression(expression.node, range: range)
+    case .list(let items):
+      guard depth < 8 else { throw ExpressionError("a format argument is nested too deeply", range: range) }
+      var elements: [Expression] = []
+      for item in items { elements.append(try item.expression(at: range, depth: depth + 1)) }
+      return Expression(.aggregate(elements), range: range)
+    }
+  }
+}
+
+extension FormatArgument: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+  ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral
+{
+  public init(stringLiteral value: String) { self = .value(AttributeValue(value)) }
+  public init(integerLiteral value: Int64) { self = .value(.integer(value)) }
+  public init(floatLiteral value: Double) { self = .value(.double(value)) }
+  public init(booleanLiteral value: Bool) { self = .value(.boolean(value)) }
+  public init(nilLiteral: ()) { self = .value(.null) }
+  public init(arrayLiteral elements: FormatArgument...) { self = .list(elements) }
+}
+
+extension Predicate {
+  /// A predicate in NSPredicate's format, with arguments for `%@` (a value), `%K` (a key path) and `%d` and the
+  /// like (a number).
+  ///
+  /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit, or whose argument is
+  ///   missing or of the wrong kind; of the whole text when arguments are left over.
+  public init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
+    try self.init(format, arguments: arguments)
+  }
+
+  /// The same with the arguments in an array.
+  public init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
+    var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: format), arguments: arguments)
+    self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in try p.predicate(p.or()) }
+  }
+}
+
+extension Expression {
+  /// A value expression in NSExpression's format, with arguments as in `Predicate.init(_:_:)`.
+  ///
+  /// - Throws: as `Predicate.init(_:_:)`.
+  public init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
+    try self.init(format, arguments: arguments)
+  }
+
+  /// The same with the arguments in an array.
+  public init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
+    var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: format), arguments: arguments)
+    self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in try p.expression(p.or()) }
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+
+/// A sum, an average or the like, fed value by value. Nils do not count.
+public struct Statistic {
+  public enum Kind: Int, Sendable, CaseIterable {
+    case sum, average, minimum, maximum, median, mode, deviation
+
+    /// The statistic of a function (`sum:`) or collection operator (`@sum`).
+    public init?(named name: String) {
+      switch name {
+      case "sum:", "@sum": self = .sum
+      case "average:", "@avg": self = .average
+      case "min:", "@min": self = .minimum
+      case "max:", "@max": self = .maximum
+      case "median:": self = .median
+      case "mode:": self = .mode
+      case "stddev:": self = .deviation
+      default: return nil
+      }
+    }
+  }
+
+  private let kind: Kind
+  private var count = 0
+  private var total = Number.integer(0)
+  private var sum = 0.0
+  private var best = AttributeValue.null
+  /// Kept where the result needs all of them.
+  private var values: [AttributeValue] = []
+
+  public init(_ kind: Kind) { self.kind = kind }
+
+  /// - Throws: `ExpressionError` for a value that the statistic cannot use.
+  public mutating func add(_ value: AttributeValue) throws(ExpressionError) {
+    if EvaluatedValue.value(value).isNull { return }
+    if kind == .minimum || kind == .maximum {
+      let wanted = kind == .minimum ? -1 : 1
+      if best.isNull || value.order(to: best) == wanted { best = value }
+      return
+    }
+    guard let number = value.number else {
+      throw ExpressionError(
+        "cannot calculate a statistic with \(EvaluatedValue.value(value).phrase)", range: 0..<0)
+    }
+    count += 1
+    switch kind {
+    case .sum: total = Number.calculate(.add, total, number) ?? total
+    case .average: sum += number.double
+    default: values.append(value)
+    }
+  }
+
+  /// Nil for no values, but 0 for their sum.
+  public var result: AttributeValue {
+    switch kind {
+    case .sum: total.value
+    case .average: count == 0 ? .null : Number.double(sum / Double(count)).value
+    case .minimum, .maximum: best
+    case .median: median
+    case .mode: mode
+    case .deviation: deviation
+    }
+  }
+
+  private var doubles: [Double] { values.compactMap { $0.number?.double } }
+
+  private var median: AttributeValue {
+    let sorted = doubles.sorted()
+    guard !sorted.isEmpty else { return .null }
+    let middle = sorted.count / 2
+    if sorted.count % 2 == 1 { return Number.double(sorted[middle]).value }
+    return Number.double((sorted[middle - 1] + sorted[middle]) / 2).value
+  }
+
+  /// The value that occurs most often, the smallest of several.
+  private var mode: AttributeValue {
+    let sorted = values.sorted { $0.order(to: $1) == -1 }
+    var (best, bestCount, count) = (AttributeValue.null, 0, 0)
+    for (index, value) in sorted.enumerated() {
+      count = index > 0 && value.order(to: sorted[index - 1]) == 0 ? count + 1 : 1
+      if count > bestCount { (best, bestCount) = (value, count) }
+    }
+    return best
+  }
+
+  /// The standard deviation of the values as a whole population.
+  private var deviation: AttributeValue {
+    let numbers = doubles
+    guard !numbers.isEmpty else { return .null }
+    let mean = numbers.reduce(0, +) / Double(numbers.count)
+    let variance = numbers.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(numbers.count)
+    return Number.double(variance.squareRoot()).value
+  }
+}
