@@ -111,6 +111,11 @@ public enum StringComparison {
     Patterns.shared.compiled(String(decoding: pattern, as: UTF8.self), ignoresCase: false) != nil
   }
 
+  /// The text without case and diacritics.
+  static func canonical(_ text: String) -> String {
+    string(Array(text.utf8), [.caseInsensitive, .diacriticInsensitive])
+  }
+
   private static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
     guard !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return bytes }
     return Array(string(bytes, options).utf8)
