@@ -19,6 +19,8 @@ public struct Chunk: Sendable, Hashable {
     case index
     /// Order keys of an ordered relationship are numbered.
     case order
+    /// Derived attributes are computed.
+    case derive
     /// Objects are checked against the destination model.
     case validate
     /// A uniqueness constraint is checked and its index built.

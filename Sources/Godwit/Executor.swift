@@ -78,6 +78,7 @@ final class Executor {
       case .create: "instance creation"
       case .relate, .resolve, .order: "relationship creation"
       case .index: "indexes"
+      case .derive: "derived attributes"
       case .validate, .unique: "validation"
       }
     let number = chunksAlike(chunk).firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
@@ -111,6 +112,7 @@ final class Executor {
       let rule = program.orderRules()[chunk.subject]
       try connection.execute(rule.sql, [.integer(chunk.range.first), .integer(chunk.range.last)])
       return .init(rows: connection.changes)
+    case .derive: return try derive(chunk)
     case .validate: return try validate(chunk)
     case .unique: return try unique(chunk)
     }
@@ -253,6 +255,23 @@ final class Executor {
     let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
     for sql in store { try connection.execute(sql) }
     return .init(rows: kept, displaced: max(0, wanted - kept))
+  }
+
+  // MARK: Derived attributes
+
+  private func derive(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let rules = try program.derivationRules()
+    guard rules.indices.contains(chunk.subject) else {
+      throw GodwitError(.internalBug, "cannot find derivation \(chunk.subject) of \(chunk.name)")
+    }
+    do {
+      return .init(rows: try execute(rules[chunk.subject].statement, chunk))
+    } catch let error as GodwitError where error.message.contains("integer overflow") {
+      throw GodwitError(
+        .dataWrong, "cannot compute a derived attribute of '\(rules[chunk.subject].entityName)': a sum does not fit",
+        site: site(chunk),
+        remedy: "repair the source or change the mapping, then `godwit discard` the job and run again")
+    }
   }
 
   // MARK: Validation

@@ -309,6 +309,7 @@ public struct MigrationManager: Sendable {
     let totals = try ledger.totals()
     (summary.objects, summary.several, summary.displaced) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
+    summary.notes = plan.notes
     summary.wasResumed = !made
     if stopped == nil || meter.isComplete {
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
@@ -408,6 +409,9 @@ public struct MigrationManager: Sendable {
           "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
       }
       try ledger.drop()
+      let triggers = try DerivedTriggers(
+        source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection)
+      for sql in triggers.statements { try connection.execute(sql) }
     }
     try connection.execute("PRAGMA main.incremental_vacuum")
   }

@@ -74,6 +74,8 @@ public struct MigrationPlan: Sendable {
   /// Estimated peak of disk space in bytes that the run needs beside the source.
   public var diskBytes: Int64
   public var sourceBytes: Int64
+  /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
+  public var notes: [String] = []
 
   /// In execution order.
   public let chunks: [Chunk]
@@ -137,6 +139,7 @@ extension MigrationPlan: CustomStringConvertible {
         "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows) rows"
       )
     }
+    lines += notes.map { "note         \($0)" }
     lines.append("disk needed  \(ByteCount(bytes: diskBytes)) beside the source")
     return lines.joined(separator: "\n")
   }

@@ -44,6 +44,8 @@ public struct MigrationSummary: Sendable, Hashable {
   public var displaced: Int64 = 0
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
+  /// The plan's notes: what was left out, and what cannot be kept up.
+  public var notes: [String] = []
   public var seconds: Double = 0
   public var peakBytes: Int64 = 0
   public var wasResumed: Bool = false

@@ -23,10 +23,20 @@ extension Planner {
       let those = chunks.filter { $0.stage == stage }
       return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })
     }
-    return MigrationPlan(
+    var plan = MigrationPlan(
       job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
       diskBytes: diskBytes(program), sourceBytes: facts.sourceBytes, chunks: chunks, facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
+    plan.notes = try notes(program)
+    return plan
+  }
+
+  /// What the plan says beside steps and stages.
+  private func notes(_ program: StepProgram) throws -> [String] {
+    let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
+    return triggers.unknown.map {
+      "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
+    }
   }
 
   /// The source's size for each row taken, half as much again for journal, indexes and sorting.

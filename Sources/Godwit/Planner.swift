@@ -36,13 +36,6 @@ struct Planner {
 
   private func checkLimits() throws {
     for mapping in resolved.entityMappings {
-      for attribute in resolved.destinationModel.attributes(of: mapping.destination.name) where attribute.isDerived {
-        throw GodwitError(
-          .configuration,
-          "cannot make '\(mapping.destination.name)': its attribute '\(attribute.name)' is derived, which this version does not compute",
-          location: mapping.mapping.location,
-          remedy: "leave the entity out of the mapping, or wait for a version that does")
-      }
       for (attribute, source) in mapping.attributes {
         if case .expression = source.withoutDefault, attribute.type == .binary,
           attribute.allowsExternalBinaryDataStorage
@@ -384,6 +377,11 @@ struct Planner {
     for (number, rule) in program.orderRules().enumerated() {
       for (range, rows) in destinationRanges(of: rule.ownerEntityName, program: program, ranges: ranges) {
         add(.order, "\(rule.entityName).\(rule.relationshipName)", subject: number, range: range, rows: rows)
+      }
+    }
+    for (number, rule) in try program.derivationRules().enumerated() {
+      for (range, rows) in destinationRanges(of: rule.entityName, program: program, ranges: ranges) {
+        add(.derive, rule.entityName, subject: number, range: range, rows: rows)
       }
     }
     var validated: Set<String> = []

@@ -196,6 +196,13 @@ final class SQLFunctions {
       guard arguments.kind(0) == .text else { return .value(.null) }
       return .value(.integer(Int64(String(decoding: arguments.bytes(0), as: UTF8.self).utf16.count)))
     }
+    // godwit_derive(function, text): canonical, uppercase, lowercase.
+    try register("godwit_derive", arguments: 2) { _, arguments in
+      let functions = Derivation.Function.allCases
+      let number = Int(arguments.int64(0))
+      guard arguments.kind(1) == .text, functions.indices.contains(number) else { return .value(.null) }
+      return .value(.text(Array(functions[number](String(decoding: arguments.bytes(1), as: UTF8.self)).utf8)))
+    }
     try register("godwit_matches", arguments: 2) { functions, arguments in
       let number = Int(arguments.int64(0))
       guard arguments.kind(1) == .text, functions.patterns.indices.contains(number) else { return .value(.null) }

@@ -114,7 +114,7 @@ extension Verification {
 
   /// Whether a store holds a value. A column's affinity decides between an integer and a real number, so
   /// numbers compare by value; a boolean by truth.
-  private static func agree(_ expected: SQLValue, _ found: SQLValue, _ type: AttributeType) -> Bool {
+  static func agree(_ expected: SQLValue, _ found: SQLValue, _ type: AttributeType) -> Bool {
     switch (expected, fitted(found, type)) {
     case (.integer(let a), .integer(let b)): return a == b
     case (.integer(let a), .real(let b)): return Double(a) == b

@@ -7,7 +7,7 @@ import GodwitStore
 ///
 /// 1. `checkFile`: SQLite's check, tables, metadata, counters.
 /// 2. `associate`: which source objects each mapping takes, and the destination key of each.
-/// 3. `compareObjects`: rows one by one, both directions, with values and rules.
+/// 3. `compareObjects`: rows one by one, both directions, with values and rules; `compareDerived`: derived ones.
 /// 4. `compareRelationships`: assignments replayed, keys, join rows and order compared.
 /// 5. `checkRules`: counts of relationships, uniqueness.
 final class Verification {
@@ -68,6 +68,7 @@ final class Verification {
     try associate()
     progress(0.3)
     try compareObjects()
+    try compareDerived()
     progress(0.6)
     try compareRelationships()
     progress(0.95)

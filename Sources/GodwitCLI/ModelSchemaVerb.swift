@@ -15,7 +15,9 @@ struct ModelSchemaVerb: Verb {
     switch format.format {
     case .json:
       try session.print(
-        json: Record(model: model.name, tables: schema.createStatements, indexes: schema.indexStatements))
+        json: Record(
+          model: model.name, tables: schema.createStatements, indexes: schema.indexStatements,
+          triggers: schema.triggerStatements))
     case .text: session.output.write(schema.schemaSQL)
     }
     return 0
@@ -24,6 +26,6 @@ struct ModelSchemaVerb: Verb {
   private struct Record: Encodable {
     let model: String
     /// SQL statements.
-    let tables, indexes: [String]
+    let tables, indexes, triggers: [String]
   }
 }

@@ -38,6 +38,7 @@ private struct PlanRecord: Encodable {
   var steps: [MigrationPlan.Step]?
   var stages: [MigrationPlan.StageCount]?
   var chunks: Int?
+  var notes: [String]?
   var totalRows, diskBytes, sourceBytes: Int64?
 
   init(_ migration: MigrationJob, plan: MigrationPlan?) {
@@ -50,6 +51,7 @@ private struct PlanRecord: Encodable {
     steps = plan.steps
     stages = plan.stages
     chunks = plan.chunks.count
+    notes = plan.notes
     totalRows = plan.totalRows
     diskBytes = plan.diskBytes
     sourceBytes = plan.sourceBytes

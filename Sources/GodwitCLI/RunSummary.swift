@@ -25,6 +25,7 @@ enum RunSummary {
     if summary.displaced > 0 {
       lines.append("  displaced  \(summary.displaced) relationship assignments by a later one")
     }
+    lines += summary.notes.map { "  note       \($0)" }
     lines.append("  time       \(seconds(summary.seconds)) s")
     lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) at most, budget \(job.memory)")
     return lines.joined(separator: "\n")

@@ -21,9 +21,12 @@ extension StoreSchema {
   /// The statements that make all indexes, in Core Data's order.
   public var indexStatements: [String] { indexes.map(\.sql) }
 
+  /// The statements that make the triggers of derived attributes, as far as they are known: `triggers(of:)`.
+  public var triggerStatements: [String] { triggers.map(\.sql) }
+
   /// The whole schema as SQL text, a statement a line.
   public var schemaSQL: String {
-    (createStatements + indexStatements).map { $0 + ";\n" }.joined()
+    (createStatements + indexStatements + triggerStatements).map { $0 + ";\n" }.joined()
   }
 }
 

@@ -120,7 +120,7 @@ public struct StoreSchema: Sendable, Hashable {
 
   /// What Core Data (framework version 851 and later) would make for the model.
   ///
-  /// Derived attributes get their ordinary column; the triggers that keep them are not part of it.
+  /// Derived attributes get their ordinary column; `triggers` has the triggers that keep them.
   /// Attributes without a storage type (undefined, object ID, composite) get no column: how Core
   /// Data stores composite attributes is not known.
   public init(model: ManagedObjectModel) {

@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
 
@@ -165,6 +166,20 @@ struct `Corpus schemas` {
     #expect(history.historyTables == ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"])
     #expect(history.triggers.count == 5)
     #expect(history.hasModelCache)
+  }
+
+  @Test func `predicted triggers of derived attributes are the file's, word for word`() throws {
+    for version in ["V1", "V2"] {
+      let path = Corpus.path(
+        "alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")
+      let content = try #require(try StoreModelCache.content(ofStoreAt: path))
+      let schema = StoreSchema(model: try ManagedObjectModel(modelCache: content, name: version))
+      let actual = try texts(
+        try StoreConnection.openStore(readingAt: path),
+        "SELECT sql FROM source.sqlite_master WHERE type = 'trigger' ORDER BY rowid")
+      #expect(actual.count == 5)
+      #expect(schema.triggerStatements == actual)
+    }
   }
 
   @Test func `a store copied through the builder's schema can take every row`() throws {

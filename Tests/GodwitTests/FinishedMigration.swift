@@ -69,7 +69,7 @@ final class FinishedMigration {
 
   private func checkSchema() throws {
     let schema = StoreSchema(model: job.destinationModel)
-    let sql = (schema.createStatements + schema.indexStatements).sorted()
+    let sql = (schema.createStatements + schema.indexStatements + schema.triggerStatements).sorted()
     #expect(
       try connection.rows("SELECT sql FROM made.sqlite_master WHERE sql IS NOT NULL").map(\.[0]).sortedText == sql)
     let entities = job.destinationModel.entities.compactMap { entity in
