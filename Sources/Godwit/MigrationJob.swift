@@ -1,4 +1,5 @@
 public import GodwitModel
+public import GodwitStore
 
 /// What is to be migrated: one source store, one destination, two models, the mappings between.
 ///
@@ -7,6 +8,7 @@ public struct MigrationJob: Sendable {
   public var name: String
   public var sourcePath: String
   public var destinationPath: String
+  public var destinationType = StoreType.sqlite
   public var sourceModel: ManagedObjectModel
   /// Where the source model came from, for the plan; nil when it is one of those given.
   public var sourceModelOrigin: String?

@@ -154,7 +154,9 @@ public struct MigrationManager: Sendable {
   }
 
   /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
-  private var manifestDigest: String { Digest.hex("history drop\nappend false\ntype sqlite") }
+  private var manifestDigest: String {
+    Digest.hex("history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())")
+  }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
   private func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
@@ -172,7 +174,9 @@ public struct MigrationManager: Sendable {
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
     let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
     guard !jobs.isEmpty else { throw inTheWay }
-    guard jobs.contains(try identity(quick, files: source.files).digest) else {
+    guard try StoreFiles(path: job.destinationPath).type == job.destinationType,
+      jobs.contains(try identity(quick, files: source.files).digest)
+    else {
       throw GodwitError(
         .cannotCreate,
         "cannot write '\(job.destinationPath)': it is the finished store of another job, or the source, a model or a mapping changed since",
@@ -182,6 +186,7 @@ public struct MigrationManager: Sendable {
   }
 
   private func refuseStaleLog() throws {
+    guard job.destinationType == .sqlite else { return }
     for suffix in ["-wal", "-journal"] {
       let path = job.destinationPath + suffix
       guard FileManager.default.fileExists(atPath: path) else { continue }
@@ -206,8 +211,9 @@ public struct MigrationManager: Sendable {
         jobs.contains(try identity(quick, files: source.files).digest)
       {
         try connection.close()
-        try folder.publish(to: job.destinationPath)
-        try folder.remove()
+        if let reason = try deliver(from: folder, control: control) {
+          return MigrationSummary(outcome: .stopped, reason: reason, wasResumed: true)
+        }
         return MigrationSummary(outcome: .finished, wasResumed: true)
       }
       isWorthKeeping = false
@@ -223,7 +229,9 @@ public struct MigrationManager: Sendable {
     try configure(connection, isNew: made)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
-    try connection.attachSource(source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path)
+    try connection.attachSource(
+      source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
+      checkpoint: { try control.checkpoint() })
     let opened = try source.attached(to: connection, job: job)
     let ledger = Ledger(connection: connection)
     let plan: MigrationPlan
@@ -275,11 +283,11 @@ public struct MigrationManager: Sendable {
     if stopped == nil || meter.isComplete {
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
       try connection.close()
-      try folder.publish(to: job.destinationPath)
-      try folder.remove()
-      summary.outcome = .finished
-      summary.reason = nil
-      progress(meter.complete())
+      summary.reason = try deliver(from: folder, control: control)
+      if summary.reason == nil {
+        summary.outcome = .finished
+        progress(meter.complete())
+      }
     }
     summary.seconds = Date().timeIntervalSince(start)
     summary.peakBytes = ProcessMemory.peakBytes
@@ -394,7 +402,7 @@ struct OpenSource {
       return
     }
     let connection = try StoreConnection(path: nil)
-    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8))
+    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
     attached = try AttachedSource(connection, job: job, files: files)
   }
 

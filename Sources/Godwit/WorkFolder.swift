@@ -126,8 +126,10 @@ struct WorkFolder: ~Copyable {
     return nil
   }
 
-  /// Makes the finished store the destination: synced, moved without replacing anything, folder synced.
-  func publish(to destination: String) throws {
+  /// Makes the finished store, or what was written from it, the destination: synced, moved without replacing
+  /// anything, folder synced.
+  func publish(_ file: String? = nil, to destination: String) throws {
+    let storePath = file ?? storePath
     try Self.sync(storePath)
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {

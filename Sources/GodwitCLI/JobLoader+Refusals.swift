@@ -26,7 +26,6 @@ extension JobLoader {
     refuse(manifest.append, "append", "remove the key, and name a destination that does not exist")
     refuse(!manifest.mergeModels.isEmpty, "merge-models", "list one model that has all entities")
     refuse(manifest.configuration != nil, "configuration", "remove the key: the store then holds all entities")
-    refuse(manifest.destinationType != .sqlite, "destination-type", "write `destination-type: sqlite`")
     refuse(manifest.history != .drop, "history", "write `history: drop`")
     refuse(manifest.cloudkit != .stop, "cloudkit", "remove the key: a mirrored store is refused")
     refuse(!manifest.versionOrder.isEmpty, "version-order", "remove the key: the mapping files say what is migrated")
