@@ -1,4 +1,5 @@
 public import GodwitModel
+public import GodwitStore
 
 /// One hop of a job, from a model version to another.
 public struct MigrationStep: Sendable {
@@ -30,6 +31,7 @@ public struct MigrationJob: Sendable {
   public var name: String
   public var sourcePath: String
   public var destinationPath: String
+  public var destinationType = StoreType.sqlite
   /// At least one; each step's source model is the destination model of the step before.
   public var steps: [MigrationStep] {
     // A job without a step means nothing; the last sound value stays.

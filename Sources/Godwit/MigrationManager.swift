@@ -169,9 +169,12 @@ public struct MigrationManager: Sendable {
           in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &isWorthKeeping,
           progress: progress)
       if summary.outcome == .finished {
-        try folder.publish(lastStepFolder(in: folder.path).storePath, to: job.destinationPath)
-        try folder.remove()
-        if let last { progress(last) }
+        let store = lastStepFolder(in: folder.path).storePath
+        if let reason = try deliver(store, from: folder, control: control) {
+          (summary.outcome, summary.reason) = (.stopped, reason)
+        } else if let last {
+          progress(last)
+        }
       }
       summary.seconds = Date().timeIntervalSince(start)
       summary.peakBytes = ProcessMemory.peakBytes
@@ -184,7 +187,9 @@ public struct MigrationManager: Sendable {
   }
 
   /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
-  private var manifestDigest: String { Digest.hex("history drop\nappend false\ntype sqlite") }
+  private var manifestDigest: String {
+    Digest.hex("history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())")
+  }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
   func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
@@ -202,7 +207,9 @@ public struct MigrationManager: Sendable {
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
     let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
     guard !jobs.isEmpty else { throw inTheWay }
-    guard jobs.contains(try identity(quick, files: source.files).digest) else {
+    guard try StoreFiles(path: job.destinationPath).type == job.destinationType,
+      jobs.contains(try identity(quick, files: source.files).digest)
+    else {
       throw GodwitError(
         .cannotCreate,
         "cannot write '\(job.destinationPath)': it is the finished store of another job, or the source, a model or a mapping changed since",
@@ -212,6 +219,7 @@ public struct MigrationManager: Sendable {
   }
 
   private func refuseStaleLog() throws {
+    guard job.destinationType == .sqlite else { return }
     for suffix in ["-wal", "-journal"] {
       let path = job.destinationPath + suffix
       guard FileManager.default.fileExists(atPath: path) else { continue }
@@ -263,7 +271,9 @@ public struct MigrationManager: Sendable {
     try configure(connection, isNew: made)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
-    try connection.attachSource(source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path)
+    try connection.attachSource(
+      source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
+      checkpoint: { try control.checkpoint() })
     let opened = try source.attached(to: connection, job: job)
     let ledger = Ledger(connection: connection)
     let plan: MigrationPlan
@@ -443,7 +453,7 @@ struct OpenSource {
       return
     }
     let connection = try StoreConnection(path: nil)
-    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8))
+    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
     attached = try AttachedSource(connection, job: job, files: files)
   }
 

@@ -10,7 +10,7 @@ final class StoreCounts {
 
   /// - Throws: as `StoreConnection.openStore` and `StoreSchema.init(model:probing:)`.
   init(readingStoreAt path: String, model: ManagedObjectModel) throws {
-    connection = try StoreConnection.openStore(readingAt: path)
+    connection = try StoreConnection.openStore(readingAt: path, model: model)
     schema = try StoreSchema(model: model, probing: connection)
   }
 

@@ -115,7 +115,7 @@ extension Verification {
     compare(StoreMetadata.Key.checksum, made.checksum, model.versionChecksum)
     compare(StoreMetadata.Key.versionIdentifiers, made.versionIdentifiers, model.versionIdentifiers)
     compare(StoreMetadata.Key.hashesVersion, made.hashesVersion, 3)
-    compare(StoreMetadata.Key.storeType, made.values[StoreMetadata.Key.storeType]?.string, "SQLite")
+    compare(StoreMetadata.Key.storeType, made.values[StoreMetadata.Key.storeType]?.string, job.destinationType.rawValue)
     compare("Z_UUID", made.uuid, before.uuid)
     let jobs = MigrationManager.jobsKey
     for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key })

@@ -44,8 +44,9 @@ final class Verification {
     self.job = job
     mappings = try VerifiedMapping.all(of: job)
     let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
-    source = try .openStore(readingAt: job.sourcePath, cache: cache)
-    destination = try .openStore(readingAt: job.destinationPath, cache: cache)
+    source = try .openStore(readingAt: job.sourcePath, cache: cache, model: job.sourceModel)
+    destination = try .openStore(
+      readingAt: job.destinationPath, cache: cache, model: job.destinationModel, purpose: .comparison)
     scratch = try StoreConnection(path: nil, cache: .mebibytes(1))
     for connection in [source, destination, scratch] { try connection.execute("PRAGMA temp_store = FILE") }
     sourceSchema = try StoreSchema(model: job.sourceModel, probing: source)

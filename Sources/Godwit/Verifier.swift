@@ -71,6 +71,7 @@ public struct Verifier: Sendable {
     for index in job.steps.indices {
       var step = job.step(index, source: source)
       if !step.position.isLast {
+        step.destinationType = .sqlite
         step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
         try MigrationManager(step).run()

@@ -123,9 +123,10 @@ struct WorkFolder: ~Copyable {
     return nil
   }
 
-  /// Makes the finished store the destination: synced, moved without replacing anything, folder synced.
+  /// Makes the finished store, or what was written from it, the destination: synced, moved without replacing
+  /// anything, folder synced.
   ///
-  /// - Parameter storePath: The finished store inside the folder.
+  /// - Parameter storePath: The file inside the folder.
   func publish(_ storePath: String, to destination: String) throws {
     try Self.sync(storePath)
     // A hard link fails when the name exists, where a rename would silently replace it.

@@ -45,7 +45,8 @@ extension FileInspection: CustomStringConvertible {
       "  size         \(ByteCount(bytes: store.fileBytes))"
         + (store.walBytes.map { ", -wal \(ByteCount(bytes: $0))" } ?? "")
         + (store.hasHotJournal ? ", hot -journal" : ""),
-      "  journal      \(store.journalMode), pages of \(store.pageSizeBytes) bytes",
+      store.type == .xml
+        ? "  type         XML" : "  journal      \(store.journalMode), pages of \(store.pageSizeBytes) bytes",
       "  uuid         \(store.uuid)",
       "  framework    \(store.frameworkVersion.map { "\($0)" } ?? "unknown")",
       "  identifiers  " + store.versionIdentifiers.map { "'\($0)'" }.joined(separator: ", "),

@@ -108,7 +108,8 @@ struct FileInspection: Encodable {
       return
     }
     let head = try Self.head(of: path)
-    if head.starts(with: Array("SQLite format 3\0".utf8)) {
+    let content = StoreType.Content(head: head)
+    if case .store = content {
       kind = .store
       store = try StoreSummary(readingStoreAt: path)
       let metadata = try StoreMetadata(readingStoreAt: path)
@@ -126,16 +127,21 @@ struct FileInspection: Encodable {
         kind = .manifest
         job = Self.job(try JobManifest(contentsOf: path))
       }
+    } else if content == .binaryStore || content == .propertyList {
+      throw Self.unknown(path, content.name, remedy: StoreType.unreadableTypes)
     } else {
       throw Self.unknown(path, head.isEmpty ? "an empty file" : "a file of another kind")
     }
   }
 
-  private static func unknown(_ path: String, _ found: String) -> GodwitError {
+  private static func unknown(
+    _ path: String, _ found: String,
+    remedy: String = "a model ends in .xcdatamodel, .xcdatamodeld, .mom or .momd, a mapping or manifest in .yaml"
+  ) -> GodwitError {
     GodwitError(
       .dataWrong,
       "cannot inspect '\(path)': expected a store, model, mapping, manifest, work folder or spill file, found \(found)",
-      remedy: "a model ends in .xcdatamodel, .xcdatamodeld, .mom or .momd, a mapping or manifest in .yaml")
+      remedy: remedy)
   }
 
   private static func head(of path: String) throws -> [UInt8] {
@@ -145,7 +151,7 @@ struct FileInspection: Encodable {
         isDenied ? .permission : .missingInput, "cannot read '\(path)'", remedy: "check its permissions")
     }
     defer { try? file.close() }
-    do { return Array(try file.read(upToCount: 16) ?? Data()) } catch {
+    do { return Array(try file.read(upToCount: 4096) ?? Data()) } catch {
       throw GodwitError(.inputOutput, "cannot read '\(path)'", cause: error.localizedDescription)
     }
   }

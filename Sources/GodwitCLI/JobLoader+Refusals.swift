@@ -24,7 +24,6 @@ extension JobLoader {
     }
     refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
     refuse(manifest.append, "append", "remove the key, and name a destination that does not exist")
-    refuse(manifest.destinationType != .sqlite, "destination-type", "write `destination-type: sqlite`")
     refuse(manifest.history != .drop, "history", "write `history: drop`")
     refuse(manifest.cloudkit != .stop, "cloudkit", "remove the key: a mirrored store is refused")
     refuse(!manifest.versionOrder.isEmpty, "version-order", "remove the key: the mapping files say what is migrated")

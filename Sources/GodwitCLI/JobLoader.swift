@@ -33,11 +33,16 @@ struct JobLoader {
       among: versions, metadata: metadata, nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     let mappings = try mappings(listed, from: source, to: target)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
-    return MigrationJob(
+    var job = MigrationJob(
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
       destinationModel: target, mappingModels: mappings, chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: mappings), memory: manifest.memory,
       sourceModelOrigin: origin)
+    switch manifest.destinationType {
+    case .sqlite: job.destinationType = .sqlite
+    case .xml: job.destinationType = .xml
+    }
+    return job
   }
 
   // MARK: Models

@@ -122,7 +122,13 @@ extension JobManifest {
     if let entry = top["memory"] { memory = try Self.memory(entry.value, reader) }
     if let entry = top["on-invalid"] { onInvalid = try Self.onInvalid(entry.value, reader) }
     if let entry = top["append"] { append = try reader.flag(entry.value, key: entry.key) }
-    if let entry = top["destination-type"] { destinationType = try reader.choice(entry.value, key: entry.key) }
+    if let entry = top["destination-type"] {
+      do { destinationType = try reader.choice(entry.value, key: entry.key) } catch var error as GodwitError {
+        error.remedy =
+          "binary (NSBinaryStoreType) and in-memory (NSInMemoryStoreType) stores cannot be written; use sqlite or xml"
+        throw error
+      }
+    }
     if let entry = top["history"] { history = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["cloudkit"] { cloudkit = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["unregistered-policies"] {

@@ -22,7 +22,7 @@ public struct Derivation: Sendable, Hashable {
       switch self {
       case .uppercase: return text.uppercased()
       case .lowercase: return text.lowercased()
-      case .canonical: return StringComparison.canonical(text)
+      case .canonical: return StringComparison.canonical(Text(text)).string
       }
     }
   }

@@ -25,16 +25,20 @@ public enum EmptyStore {
   }
 
   /// Sets what must stand before the first table: page size 4096, incremental vacuum, UTF-8, rollback journal.
-  public static func configure(_ connection: StoreConnection) throws {
-    try connection.execute("PRAGMA main.page_size = 4096")
-    try connection.execute("PRAGMA main.auto_vacuum = INCREMENTAL")
+  public static func configure(_ connection: StoreConnection, in database: String = "main") throws {
+    try connection.execute("PRAGMA \(database).page_size = 4096")
+    try connection.execute("PRAGMA \(database).auto_vacuum = INCREMENTAL")
     try connection.execute("PRAGMA encoding = 'UTF-8'")
-    try connection.execute("PRAGMA main.journal_mode = DELETE")
+    try connection.execute("PRAGMA \(database).journal_mode = DELETE")
   }
 
   /// Makes all tables, and the entities' rows in `Z_PRIMARYKEY` with counters of 0.
-  public static func createTables(of schema: StoreSchema, on connection: StoreConnection) throws {
-    for statement in schema.createStatements { try connection.execute(statement) }
+  ///
+  /// - Parameter database: One that is attached, when the main one is empty.
+  public static func createTables(
+    of schema: StoreSchema, on connection: StoreConnection, in database: String = "main"
+  ) throws {
+    for statement in schema.createStatements { try connection.execute(placed(statement, in: database)) }
     let insert = try connection.prepare(
       "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
     defer { insert.finalize() }
@@ -47,15 +51,26 @@ public enum EmptyStore {
   /// Makes the model's indexes, skipping those that are there.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
-  public static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
+  public static func createIndexes(
+    of schema: StoreSchema, on connection: StoreConnection, in database: String = "main",
+    where isWanted: (StoreSchema.Index) -> Bool = { _ in true }
+  ) throws {
     var present: Set<String> = []
-    try connection.query("SELECT name FROM main.sqlite_master WHERE type = 'index'") { row in
+    try connection.query("SELECT name FROM \(database).sqlite_master WHERE type = 'index'") { row in
       if let name = row.string(0) { present.insert(name.lowercased()) }
       return true
     }
-    for index in schema.indexes where !present.contains(index.name.lowercased()) {
-      try connection.execute(index.sql)
+    for index in schema.indexes where !present.contains(index.name.lowercased()) && isWanted(index) {
+      try connection.execute(placed(index.sql, in: database))
     }
+  }
+
+  /// The statement with its table or index in the database. SQLite keeps the text without the name of the database.
+  private static func placed(_ statement: String, in database: String) -> String {
+    for head in ["CREATE TABLE ", "CREATE INDEX ", "CREATE UNIQUE INDEX "] where statement.hasPrefix(head) {
+      return head + database + "." + statement.dropFirst(head.count)
+    }
+    return statement
   }
 
   /// Sets `Z_MAX` of every root entity to its highest key, keeping a higher counter.

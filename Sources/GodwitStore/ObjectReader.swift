@@ -42,7 +42,7 @@ public final class ObjectReader {
   ///   `StoreSchema.init(model:probing:)` when the model is not the store's.
   public init(path: String, model: ManagedObjectModel) throws {
     self.path = path
-    connection = try StoreConnection.openStore(readingAt: path, cache: .mebibytes(8))
+    connection = try StoreConnection.openStore(readingAt: path, cache: .mebibytes(8), model: model)
     storeUUID = try StoreMetadata(reading: connection, path: path).uuid
     schema = try StoreSchema(model: model, probing: connection)
     for (name, number) in schema.entityNumbers { entityNames[Int64(number)] = name }

@@ -10,10 +10,12 @@ public import GodwitModel
 /// Until `finish` returns the file is no valid store. Use it from one thread.
 public final class StoreBuilder {
   public let schema: StoreSchema
-  private let connection: StoreConnection
+  let connection: StoreConnection
+  /// Where the tables are: `main`, or an attached database beside an empty main one.
+  let database: String
   private var plans: [String: EntityPlan] = [:]
   private var lastKeys: [String: Int64] = [:]
-  private var links: [String: (number: Int64, storage: StoreSchema.RelationshipStorage)] = [:]
+  private(set) var links: [String: (number: Int64, storage: StoreSchema.RelationshipStorage)] = [:]
   private var link: SQLStatement?
   private var joins: [String: SQLStatement] = [:]
   private var insertsInTransaction = 0
@@ -37,6 +39,23 @@ public final class StoreBuilder {
     connection = try EmptyStore.create(
       at: path, schema: schema,
       metadata: metadata ?? StoreMetadata(model: model), cache: cache)
+    database = "main"
+    try begin()
+  }
+
+  /// Makes the tables in an empty database that is attached to an empty main one.
+  init(
+    connection: StoreConnection, database: String, model: ManagedObjectModel, metadata: StoreMetadata
+  ) throws {
+    schema = StoreSchema(model: model)
+    self.connection = connection
+    self.database = database
+    try EmptyStore.createTables(of: schema, on: connection, in: database)
+    try metadata.write(to: connection, schema: database)
+    try begin()
+  }
+
+  private func begin() throws {
     try connection.execute("CREATE TEMP TABLE links (link INTEGER, subject INTEGER, object INTEGER, place INTEGER)")
     try connection.execute("BEGIN IMMEDIATE")
   }
@@ -90,16 +109,25 @@ public final class StoreBuilder {
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint; SQLite's errors as `StoreConnection` maps them.
   public func finish() throws {
+    try complete()
+    try EmptyStore.createIndexes(of: schema, on: connection, in: database)
+    try connection.close()
+  }
+
+  /// All of `finish` but the indexes and the end of the connection.
+  ///
+  /// - Parameter check: Called with all rows written, before the keys that were named from the to-many side are set.
+  func complete(check: () throws -> Void = {}) throws {
     for plan in plans.values { plan.statement.finalize() }
     for statement in joins.values { statement.finalize() }
     link?.finalize()
+    try check()
     try applyLinks()
     try completeEntityColumns()
     try completeOrder()
     try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
     try connection.execute("COMMIT")
-    try EmptyStore.createIndexes(of: schema, on: connection)
-    try connection.close()
+    try connection.execute("DROP TABLE temp.links")
   }
 
   private static func wrong(_ entity: String, _ problem: String) -> GodwitError {
@@ -203,7 +231,7 @@ public final class StoreBuilder {
   }
 
   /// Every to-one of every table, with the table of its destination.
-  private func forEachKey(
+  func forEachKey(
     _ body: (_ table: String, _ storage: (column: String, entity: String?, order: String?), _ destination: String)
       throws
       -> Void

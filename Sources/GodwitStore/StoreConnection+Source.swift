@@ -10,6 +10,7 @@ extension StoreConnection {
   /// | nothing, or an empty `-wal` | `immutable=1` |
   /// | a `-wal` with content | `mode=ro&vfs=unix-none` in exclusive locking mode, which keeps the WAL index in memory |
   /// | a hot `-journal` | a copy, on which SQLite rolls back |
+  /// | an XML store | what it is converted into: see `attachConverted` |
   ///
   /// None of these takes a lock: compare `StoreFiles.stamp` to notice that another process writes.
   /// Exclusive locking mode is the default for databases attached later; the main one is set back.
@@ -18,12 +19,22 @@ extension StoreConnection {
   ///   - cache: The page cache of the source, beside the main database's own.
   ///   - workFolder: An existing folder for the copy, which stays there (`source-copy.sqlite`);
   ///     nil for a temporary one that is gone when the connection closes.
+  ///   - model: The model of the store; only an XML store needs it.
+  ///   - checkpoint: Called now and then while an XML store is converted; what it throws ends that.
   /// - Throws: SQLite's errors as `StoreConnection` maps them; `.inputOutput` when copying fails.
   public func attachSource(
-    _ files: StoreFiles, cache: ByteCount = .mebibytes(2), workFolder: String? = nil
+    _ files: StoreFiles, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
+    model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source,
+    checkpoint: () throws -> Void = {}
   ) throws {
     do {
-      if try files.hasHotJournal() {
+      if files.type == .xml {
+        guard let model else {
+          throw GodwitError(.internalBug, "cannot read '\(files.givenPath)': an XML store needs its model")
+        }
+        let conversion = XMLStoreConversion(files: files, model: model, purpose: purpose)
+        try attachConverted(conversion, cache: cache, workFolder: workFolder, checkpoint: checkpoint)
+      } else if try files.hasHotJournal() {
         try attachCopy(of: files, workFolder: workFolder)
       } else if try files.hasWAL() {
         // The mode must be the default at the moment of ATTACH: later would be too late for the WAL index.
@@ -60,7 +71,7 @@ extension StoreConnection {
     sourcePath = nil
   }
 
-  private func attach(_ uri: String) throws {
+  func attach(_ uri: String) throws {
     try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])
     do {
       // The first read opens the WAL and shows a file that is no database.
@@ -139,13 +150,15 @@ extension StoreConnection {
 
   /// A connection to memory with a Core Data store attached as `source`.
   ///
+  /// - Parameter model: The model of the store; only an XML store needs it.
   /// - Throws: as `StoreFiles.init`, `attachSource` and `checkCoreDataTables`.
   public static func openStore(
-    readingAt path: String, cache: ByteCount = .mebibytes(2), workFolder: String? = nil
+    readingAt path: String, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
+    model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source
   ) throws -> StoreConnection {
     let files = try StoreFiles(path: path)
     let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
-    try connection.attachSource(files, cache: cache, workFolder: workFolder)
+    try connection.attachSource(files, cache: cache, workFolder: workFolder, model: model, purpose: purpose)
     try connection.checkCoreDataTables(path: path)
     return connection
   }

@@ -12,16 +12,18 @@ public struct StoreFiles: Sendable, Hashable {
   public let path: String
   /// The path as the caller gave it, for messages.
   public let givenPath: String
+  /// An XML store is a single file, whose content `StoreConnection.attachSource` converts.
+  public private(set) var type = StoreType.sqlite
 
   public var walPath: String { path + "-wal" }
   public var shmPath: String { path + "-shm" }
   public var journalPath: String { path + "-journal" }
 
-  /// Checks that the path leads to a readable, whole SQLite file. Whether Core Data made it, only
-  /// `StoreConnection.checkCoreDataTables` can tell.
+  /// Checks that the path leads to a readable file: an XML store, or a whole SQLite file. Whether Core Data made
+  /// that one, only `StoreConnection.checkCoreDataTables` can tell.
   ///
   /// - Throws: `.missingInput` when there is no file, `.permission` when it cannot be read,
-  ///   `.dataWrong` when it is no regular file, empty, no SQLite file or truncated.
+  ///   `.dataWrong` when it is no regular file, empty, of another kind or truncated.
   public init(path given: String) throws {
     givenPath = given
     guard !given.isEmpty, !given.utf8.contains(0) else {
@@ -33,7 +35,7 @@ public struct StoreFiles: Sendable, Hashable {
     try check()
   }
 
-  fileprivate static func failure(_ code: Int32, reading path: String) -> GodwitError {
+  static func failure(_ code: Int32, reading path: String) -> GodwitError {
     let reason = String(cString: strerror(code))
     switch code {
     case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG:
@@ -52,7 +54,7 @@ public struct StoreFiles: Sendable, Hashable {
     GodwitError(.dataWrong, "cannot read store '\(givenPath)': \(problem)", remedy: remedy)
   }
 
-  private func check() throws {
+  private mutating func check() throws {
     var info = stat()
     // Checked before opening: opening a named pipe would wait for a writer.
     guard stat(path, &info) == 0 else { throw Self.failure(errno, reading: givenPath) }
@@ -62,11 +64,14 @@ public struct StoreFiles: Sendable, Hashable {
     }
     let file = try FileReader(path: path, name: givenPath)
     guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
-    let header = try file.prefix(100)
-    guard header.count == 100, header.starts(with: Array("SQLite format 3\0".utf8)) else {
-      throw wrong(
-        "expected a SQLite file, found something else",
-        remedy: "only stores of type SQLite and XML can be read")
+    let header = try file.prefix(StoreType.headBytes)
+    let content = StoreType.Content(head: header)
+    guard content != .store(.xml) else {
+      type = .xml
+      return
+    }
+    guard content == .store(.sqlite), header.count >= 100 else {
+      throw wrong("expected a SQLite file, found \(content.name)", remedy: StoreType.unreadableTypes)
     }
     let rawPageSize = Self.bigEndian(header[16..<18])
     let pageSize = rawPageSize == 1 ? 65536 : rawPageSize
@@ -90,11 +95,15 @@ public struct StoreFiles: Sendable, Hashable {
   }
 
   /// Whether a `-wal` with content lies beside the store.
-  public func hasWAL() throws -> Bool { try Self.stamp(of: walPath, headerBytes: 0).map { $0.size > 0 } ?? false }
+  public func hasWAL() throws -> Bool {
+    guard type == .sqlite else { return false }
+    return try Self.stamp(of: walPath, headerBytes: 0).map { $0.size > 0 } ?? false
+  }
 
   /// Whether a `-journal` lies beside the store that SQLite would roll back: one whose first byte is set.
   public func hasHotJournal() throws -> Bool {
-    try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
+    guard type == .sqlite else { return false }
+    return try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
   }
 
   // MARK: Noticing changes
@@ -123,6 +132,7 @@ public struct StoreFiles: Sendable, Hashable {
     guard let store = try Self.stamp(of: path, headerBytes: 100) else {
       throw Self.failure(ENOENT, reading: givenPath)
     }
+    guard type == .sqlite else { return Stamp(store: store) }
     let wal = try Self.stamp(of: walPath, headerBytes: 32)
     let journal = try Self.stamp(of: journalPath, headerBytes: 32)
     return Stamp(

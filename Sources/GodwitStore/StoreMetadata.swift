@@ -41,6 +41,11 @@ public struct StoreMetadata: Sendable, Hashable {
   ///
   /// - Throws: as `StoreConnection.openStore` and `init(reading:schema:path:)`.
   public init(readingStoreAt path: String) throws {
+    let files = try StoreFiles(path: path)
+    guard files.type == .sqlite else {
+      try self.init(readingXMLStore: files)
+      return
+    }
     let connection = try StoreConnection.openStore(readingAt: path)
     try self.init(reading: connection, path: path)
   }

@@ -39,6 +39,8 @@ public enum StoreModelCache {
 
   /// The bytes of `Z_MODELCACHE` of the store at a path, leaving no trace.
   public static func content(ofStoreAt path: String) throws -> [UInt8]? {
-    try content(of: try StoreConnection.openStore(readingAt: path), path: path)
+    // An XML store carries none.
+    guard try StoreFiles(path: path).type == .sqlite else { return nil }
+    return try content(of: try StoreConnection.openStore(readingAt: path), path: path)
   }
 }

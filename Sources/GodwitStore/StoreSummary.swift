@@ -25,6 +25,8 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   }
 
   public var path: String
+  /// What follows on files, pages and tables is empty or 0 for an XML store.
+  public var type: StoreType
   public var fileBytes: Int64
   /// The size of a `-wal` with content; nil without one.
   public var walBytes: Int64?
@@ -56,10 +58,18 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   /// - Throws: as `StoreConnection.openStore` and `StoreMetadata.init(readingStoreAt:)`.
   public init(readingStoreAt path: String) throws {
     let files = try StoreFiles(path: path)
+    switch files.type {
+    case .sqlite: try self.init(readingDatabase: files, path: path)
+    case .xml: try self.init(readingXMLStore: files)
+    }
+  }
+
+  private init(readingDatabase files: StoreFiles, path: String) throws {
     let connection = try StoreConnection.openStore(readingAt: path)
     let metadata = try StoreMetadata(reading: connection, path: path)
     let stamp = try files.stamp()
     self.path = path
+    type = .sqlite
     fileBytes = stamp.store.size
     walBytes = stamp.wal?.size
     hasHotJournal = try files.hasHotJournal()

@@ -1,0 +1,30 @@
+import GodwitModel
+
+extension StoreMetadata {
+  /// Reads the head of an XML store.
+  ///
+  /// - Throws: `.dataWrong` when the head is damaged, or its hashes are none.
+  init(readingXMLStore files: StoreFiles) throws {
+    try self.init(try XMLStoreReader(path: files.path, name: files.givenPath), path: files.givenPath)
+  }
+
+  init(_ reader: XMLStoreReader, path: String) throws {
+    var values = reader.metadata
+    if let hashes = values[Key.versionHashes] {
+      guard hashes.dictionary?.values.allSatisfy({ $0.data != nil }) == true else {
+        throw GodwitError(
+          .dataWrong, "cannot read the metadata of '\(path)': key '\(Key.versionHashes)' holds no hashes",
+          remedy: "restore the store from a backup")
+      }
+    }
+    // The file does not say it of itself; Core Data adds it when it reads the metadata.
+    values[Key.storeType] = .string(StoreType.xml.rawValue)
+    uuid = reader.uuid
+    self.values = values
+  }
+
+  /// What an XML store holds of the values: neither its type nor what concerns SQLite alone.
+  var xmlValues: [String: PropertyListValue] {
+    values.filter { $0.key != Key.storeType && $0.key != Key.autoVacuumLevel }
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A file that is written in pieces of 64 KiB and synced at its end.
+final class XMLOutput {
+  private let path: String
+  private var descriptor: Int32
+  private var piece: [UInt8] = []
+
+  init(path: String) throws {
+    self.path = path
+    descriptor = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw failure(errno) }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  private func failure(_ code: Int32) -> GodwitError {
+    let kind: GodwitError.Code = [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput
+    return GodwitError(
+      kind, "cannot write '\(path)': \(String(cString: strerror(code)))",
+      remedy: "free disk space, or mend the cause, and run the same command")
+  }
+
+  func write(_ text: String) throws { try write(Array(text.utf8)) }
+
+  func write(_ bytes: [UInt8]) throws {
+    piece += bytes
+    if piece.count >= 1 << 16 { try flush() }
+  }
+
+  private func flush() throws {
+    var done = 0
+    while done < piece.count {
+      let count = piece.withUnsafeBytes { bytes in
+        // The global function: a method has the name too.
+        Self.put(descriptor, UnsafeRawBufferPointer(rebasing: bytes[done...]))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure(errno) }
+      done += count
+    }
+    piece.removeAll(keepingCapacity: true)
+  }
+
+  private static func put(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    #if canImport(Glibc)
+      Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+    #else
+      Musl.write(descriptor, bytes.baseAddress, bytes.count)
+    #endif
+  }
+
+  func finish() throws {
+    try flush()
+    guard fsync(descriptor) == 0 else { throw failure(errno) }
+    close(descriptor)
+    descriptor = -1
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import GodwitModel
+
+/// Reads an XML store into an ordinary SQLite store, so that all that works on those works on it.
+///
+/// The number of an object's identifier (`z102`) becomes its primary key; where an identifier is of another form,
+/// all objects are numbered in the order of the file. The key counters take over `nextObjectID`. One side of a
+/// relationship and its inverse is enough, as long as the two do not contradict each other.
+///
+/// Memory holds one object and the caches of SQLite; the identifiers and what a to-many names wait in a temporary
+/// table. Time and disk space grow with the file.
+public struct XMLStoreConversion: Sendable {
+  public enum Purpose: Sendable, Hashable {
+    /// To be read. An XML store keeps no uniqueness constraint, so none is made.
+    case source
+    /// To be compared with a store that was migrated: primary keys are as before it was written as XML, and all
+    /// indexes are made.
+    case comparison
+  }
+
+  let files: StoreFiles
+  let model: ManagedObjectModel
+  let purpose: Purpose
+
+  /// A name for the result: it changes with the file and the model.
+  func tag() throws -> String {
+    let stamp = try files.stamp()
+    return String(Digest.hex("\(stamp)\n\(model.entities)").prefix(16))
+  }
+
+  /// Makes the store in the database attached as `source`, which is empty, beside an empty main database.
+  ///
+  /// - Throws: `.dataWrong` (65) with line and column; `.configuration` (78) when names of the model differ in case
+  ///   alone; `.stopped` (75) when the file changed meanwhile; what `checkpoint` throws.
+  func write(to connection: StoreConnection, checkpoint: () throws -> Void) throws {
+    let stamp = try files.stamp()
+    let names = try XMLStoreNames(model: model)
+    let reading = try XMLStoreImport(self, names: names, connection: connection)
+    try reading.run(checkpoint: checkpoint)
+    guard try files.stamp() == stamp else {
+      throw GodwitError(
+        .stopped, "stopped: the source '\(files.givenPath)' changed while it was read",
+        remedy: "make sure nothing writes to it and run the same command")
+    }
+  }
+}
+
+extension StoreConnection {
+  /// Attaches what an XML store is converted into.
+  ///
+  /// Without a work folder that is a temporary database, which SQLite removes from its folder as soon as it is
+  /// made, so that nothing is left behind. With one it is `source-….sqlite` there; it gets its name when it is complete
+  /// and is used again while the XML file is as it was.
+  func attachConverted(
+    _ conversion: XMLStoreConversion, cache: ByteCount, workFolder: String?, checkpoint: () throws -> Void
+  ) throws {
+    guard let workFolder else {
+      try execute("PRAGMA temp_store = FILE")
+      try attach("")
+      try Self.configureConversion(self, cache: cache)
+      do { try conversion.write(to: self, checkpoint: checkpoint) } catch {
+        try? execute("ROLLBACK")
+        try? execute("DETACH \(Self.sourceSchema)")
+        throw error
+      }
+      return
+    }
+    let name = "source-\(try conversion.tag()).sqlite"
+    let path = workFolder + "/" + name
+    let manager = FileManager.default
+    if !manager.fileExists(atPath: path) {
+      for old in (try? manager.contentsOfDirectory(atPath: workFolder)) ?? [] where old.hasPrefix("source-") {
+        try? manager.removeItem(atPath: workFolder + "/" + old)
+      }
+      let partial = workFolder + "/source-partial.sqlite"
+      let builder = try StoreConnection(path: nil, cache: .mebibytes(1))
+      try builder.execute("PRAGMA temp_store = FILE")
+      try builder.attach(StoreFiles.uri(path: partial, query: "mode=rwc"))
+      try Self.configureConversion(builder, cache: cache)
+      do { try conversion.write(to: builder, checkpoint: checkpoint) } catch {
+        try? builder.close()
+        try? manager.removeItem(atPath: partial)
+        throw error
+      }
+      try builder.close()
+      try NewFile.publish(partial, as: path)
+    }
+    try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
+  }
+
+  /// What is not complete is thrown away, so there is no journal and nothing is synced before the end.
+  private static func configureConversion(_ connection: StoreConnection, cache: ByteCount) throws {
+    try EmptyStore.configure(connection, in: sourceSchema)
+    try connection.execute("PRAGMA \(sourceSchema).journal_mode = OFF")
+    try connection.execute("PRAGMA \(sourceSchema).synchronous = OFF")
+    try connection.execute("PRAGMA \(sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
+  }
+}
