@@ -192,7 +192,8 @@ private struct MappingResolver {
   private func attributes(
     of mapping: EntityMapping, from: EntityDescription, to: EntityDescription
   ) throws -> [(attribute: AttributeDescription, source: ResolvedEntityMapping.AttributeSource)] {
-    let checker = ExpressionChecker(model: source, entityName: from.name, role: .value)
+    let checker = ExpressionChecker(
+      model: source, entityName: from.name, role: .value, policy: ExpressionPolicy(name: mapping.policyName))
     let known = destination.attributes(of: to.name)
     var explicit: [String: AttributeMapping] = [:]
     for entry in mapping.attributeMappings {
@@ -339,7 +340,8 @@ private struct MappingResolver {
       default: throw fail(unsupported)
       }
       try checking(parsed.source, what) { () throws(ExpressionError) in
-        let checker = ExpressionChecker(model: source, entityName: from.name, role: .value)
+        let checker = ExpressionChecker(
+          model: source, entityName: from.name, role: .value, policy: ExpressionPolicy(name: mapping.policyName))
         _ = try checker.type(of: arguments[1])
       }
       switch selector {

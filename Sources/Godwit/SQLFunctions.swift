@@ -14,9 +14,9 @@ final class SQLFunctions {
     var found: String
   }
 
-  private let connection: StoreConnection
-  private let evaluation: SourceEvaluation
-  private var current = LoweredFunctions()
+  let connection: StoreConnection
+  let evaluation: SourceEvaluation
+  private(set) var current = LoweredFunctions()
   private var failure: Failure?
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
@@ -29,6 +29,7 @@ final class SQLFunctions {
     evaluation = SourceEvaluation(connection: connection, schema: sourceSchema, now: now)
     try registerChecks()
     try registerText()
+    try registerCalls()
     try register("godwit_lookup", arguments: 2) { functions, arguments in
       guard arguments.kind(1) == .integer, let reader = functions.readers[Int(arguments.int64(0))] else {
         return .value(.null)
@@ -45,6 +46,9 @@ final class SQLFunctions {
         try functions.evaluation.value(of: functions.current.evaluations[number], key: arguments.int64(1)))
     }
   }
+
+  /// Notes an error that a callback is about to fail with, so that `running` can throw it as it is.
+  func note(_ error: any Error) { thrown = error }
 
   func setNow(_ now: Double) { evaluation.now = now }
 
@@ -96,7 +100,7 @@ final class SQLFunctions {
     }
   }
 
-  private func register(
+  func register(
     _ name: String, arguments: Int,
     _ body: @escaping (SQLFunctions, SQLFunctionArguments) throws -> SQLFunctionResult
   ) throws {
@@ -168,48 +172,6 @@ final class SQLFunctions {
       failure = Failure(site: current.sites[site], key: key, found: found)
     }
     return .failure("a value does not fit")
-  }
-
-  // MARK: Text
-
-  private func registerText() throws {
-    typealias Test = (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
-    func test(_ name: String, _ body: @escaping Test) throws {
-      try register(name, arguments: 2) { _, arguments in
-        guard arguments.kind(0) != .null, arguments.kind(1) != .null else { return .value(.null) }
-        let result = arguments.withBytes(0) { text in arguments.withBytes(1) { body(text, $0) } }
-        return .value(.integer(result ? 1 : 0))
-      }
-    }
-    try test("godwit_begins_with") { text, part in text.starts(with: part) }
-    try test("godwit_ends_with") { text, part in text.count >= part.count && text.suffix(part.count).elementsEqual(part)
-    }
-    try test("godwit_contains") { text, part in
-      guard let first = part.first else { return true }
-      guard text.count >= part.count else { return false }
-      for start in 0...(text.count - part.count) where text[start] == first {
-        if UnsafeRawBufferPointer(rebasing: text[start..<(start + part.count)]).elementsEqual(part) { return true }
-      }
-      return false
-    }
-    try register("godwit_length", arguments: 1) { _, arguments in
-      guard arguments.kind(0) == .text else { return .value(.null) }
-      return .value(.integer(Int64(String(decoding: arguments.bytes(0), as: UTF8.self).utf16.count)))
-    }
-    // godwit_derive(function, text): canonical, uppercase, lowercase.
-    try register("godwit_derive", arguments: 2) { _, arguments in
-      let functions = Derivation.Function.allCases
-      let number = Int(arguments.int64(0))
-      guard arguments.kind(1) == .text, functions.indices.contains(number) else { return .value(.null) }
-      return .value(.text(Array(functions[number](String(decoding: arguments.bytes(1), as: UTF8.self)).utf8)))
-    }
-    try register("godwit_matches", arguments: 2) { functions, arguments in
-      let number = Int(arguments.int64(0))
-      guard arguments.kind(1) == .text, functions.patterns.indices.contains(number) else { return .value(.null) }
-      let text = String(decoding: arguments.bytes(1), as: UTF8.self)
-      let all = NSRange(text.startIndex..., in: text)
-      return .value(.integer(functions.patterns[number].firstMatch(in: text, range: all) == nil ? 0 : 1))
-    }
   }
 
   /// The values of `unique-by` as one key: each with its kind and length, so that no two lists meet.

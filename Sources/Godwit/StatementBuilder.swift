@@ -24,6 +24,14 @@ final class StatementBuilder {
     return "?\(constants.count + Self.reservedParameters)"
   }
 
+  /// What `restore` goes back to.
+  var mark: (constants: [SQLValue], functions: LoweredFunctions) { (constants, functions) }
+
+  /// Forgets the constants and places of an expression that was given up.
+  func restore(_ mark: (constants: [SQLValue], functions: LoweredFunctions)) {
+    (constants, functions) = mark
+  }
+
   func alias(_ stem: String = "t") -> String {
     aliases += 1
     return "\(stem)\(aliases)"
@@ -64,7 +72,17 @@ struct LoweredFunctions {
     var work: Work
     var entityName: String
     var text: String
+    /// What `$entityMapping` and `$propertyMapping` stand for.
+    var bindings = MappingBindings()
   }
+
+  /// The functions that `godwit_call` answers, by position.
+  static let names = [
+    "raise:toPower:", "uppercase:", "lowercase:", "canonical:", "length:", "sqrt:", "log:", "ln:", "exp:", "ceiling:",
+    "floor:", "trunc:", "abs:", "modulus:by:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:",
+    "leftshift:by:", "rightshift:by:", "onesComplement:", "castObject:toType:", "sum:", "min:", "max:", "average:",
+    "median:", "mode:", "stddev:",
+  ]
 
   private(set) var sites: [ReadingSite] = []
   private(set) var evaluations: [Evaluation] = []

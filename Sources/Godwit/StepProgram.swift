@@ -127,11 +127,16 @@ struct StepProgram {
       condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
     }
     if let predicate {
+      let row = ExpressionLowering.Row(alias: "s", entityName: mapping.source.name)
       condition +=
-        " AND "
-        + ExpressionLowering.condition(
-          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
-        ).sql
+        " AND " + ExpressionLowering.condition(predicate, schema: sourceSchema, row: row, builder: builder).sql
+      // The plan has tested the predicate on every row, so an index may choose the rows here. The plus keeps SQLite
+      // from the key range, which such a chunk does not narrow.
+      let terms = SearchTerm.terms(of: predicate.predicate, schema: sourceSchema, row: row, builder: builder)
+      if !terms.isEmpty {
+        if condition.hasPrefix("s.Z_PK BETWEEN") { condition = "+" + condition }
+        condition += " AND " + terms.joined(separator: " AND ")
+      }
     }
     let table = try destinationTable(of: mapping.destination.name).name
     let sql =
@@ -163,7 +168,8 @@ struct StepProgram {
         "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
     case .expression(let expression):
       let lowered = ExpressionLowering.value(
-        expression, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder)
+        expression, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder,
+        bindings: MappingBindings(mapping.mapping, property: attribute.name))
       if let reason = lowered.reason { reasons.append("attribute '\(attribute.name)': \(reason)") }
       // Arithmetic gives a number or nil, and the column's affinity makes it a real.
       if attribute.type == .double || attribute.type == .float, lowered.type?.isNumeric == true { return lowered.sql }

@@ -34,7 +34,8 @@ extension Verification {
     let known = try scratch.prepare(
       isUnique ? "SELECT source FROM temp.unique_\(mapping.index) WHERE identity = ?1" : "SELECT 1")
     defer { for statement in [insert, first, known] { statement.finalize() } }
-    let evaluator = ExpressionEvaluator(bindings: [:], now: now, role: .filter)
+    let evaluator = ExpressionEvaluator(
+      bindings: [:], now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
     try source.query(
       "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE +Z_ENT = ?1 ORDER BY Z_PK",
       [.int(sourceSchema.number(of: mapping.sourceEntity) ?? -1)]

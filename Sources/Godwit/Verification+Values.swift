@@ -79,7 +79,11 @@ extension Verification {
       guard let column = sourceSchema.column(of: from.name, in: object.entityName) else { return .null }
       return Self.fitted(object.row[column] ?? .null, attribute.type)
     case .expression(let expression):
-      let evaluator = ExpressionEvaluator(bindings: ["source": .object(object)], now: now, role: .value)
+      var bindings = mapping.bindings
+      bindings.propertyName = attribute.name
+      let host = SourceHost(context: objects, now: now, fetches: fetches)
+      let evaluator = ExpressionEvaluator(
+        bindings: ["source": .object(object)], now: now, role: .value, mapping: bindings, host: host)
       guard case .value(let value) = try evaluator.evaluate(expression, with: object) else {
         throw GodwitError(
           .dataWrong,
@@ -97,7 +101,8 @@ extension Verification {
     case .boolean(let truth): .integer(truth ? 1 : 0)
     case .integer(let number): .integer(number)
     case .double(let number), .date(let number): number.isNaN ? .null : .real(number)
-    case .decimal(let number): number.isNaN ? .text("NaN") : .real(Double(number.description) ?? .nan)
+    // Not a number has no value in an expression.
+    case .decimal(let number): number.isNaN ? .null : .real(Double(number.description) ?? .nan)
     case .string(let text), .uri(let text): .text(text.utf8)
     case .data(let bytes): .blob(bytes)
     case .uuid(let uuid): .blob(withUnsafeBytes(of: uuid.uuid) { Array($0) })

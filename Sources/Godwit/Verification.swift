@@ -23,6 +23,7 @@ final class Verification {
   let destinationSchema: StoreSchema
   let mappings: [VerifiedMapping]
   let objects: ObjectContext
+  let fetches = FetchedObjects()
   private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
   /// By destination root entity, in order; the first group keeps its keys.
   var keyGroups: [String: [KeyGroup]] = [:]

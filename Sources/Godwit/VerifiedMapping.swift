@@ -25,6 +25,8 @@ struct VerifiedMapping {
   var sourceEntity: String
   var destinationEntity: String
   var filter: Predicate?
+  /// What `$entityMapping` stands for.
+  var bindings: MappingBindings
   var uniqueBy: [AttributeDescription]
   var values: [String: Value]
   /// Attributes whose nil becomes the default.
@@ -54,6 +56,7 @@ struct VerifiedMapping {
     sourceEntity = source
     destinationEntity = destination
     filter = mapping.filter?.predicate
+    bindings = MappingBindings(mapping, property: nil)
     uniqueBy = mapping.uniqueBy.compactMap { to.attribute($0, of: destination) }
     values = [:]
     nilIsDefault = Set(mapping.attributeMappings.filter(\.usesDefaultForNil).map(\.name))
@@ -143,30 +146,14 @@ struct VerifiedMapping {
 }
 
 extension Expression {
-  /// Whether its value depends on the time of the run.
+  /// Whether its value depends on what only the run could know: its time, or what a policy answers.
   var callsNow: Bool {
-    switch node {
-    case .constant, .evaluatedObject, .variable: false
-    case .keyPath(let base, _): base?.callsNow ?? false
-    case .arithmetic(_, let left, let right): left.callsNow || right.callsNow
-    case .negation(let operand), .cast(let operand, _): operand.callsNow
-    case .aggregate(let members): members.contains(where: \.callsNow)
-    case .function(let name, let arguments):
-      name.lowercased().hasPrefix("now") || arguments.contains(where: \.callsNow)
-    case .call(let operand, _, let arguments): operand.callsNow || arguments.contains(where: \.callsNow)
-    case .ternary(let condition, let yes, let no): condition.callsNow || yes.callsNow || no.callsNow
-    case .subquery(let collection, _, let condition): collection.callsNow || condition.callsNow
-    }
-  }
-}
-
-extension Predicate {
-  fileprivate var callsNow: Bool {
-    switch node {
-    case .constant: false
-    case .comparison(let comparison): comparison.left.callsNow || comparison.right.callsNow
-    case .and(let parts), .or(let parts): parts.contains(where: \.callsNow)
-    case .not(let part): part.callsNow
+    contains { part in
+      switch part.node {
+      case .function(let name, _): name.lowercased().hasPrefix("now")
+      case .call(let receiver, _, _): receiver.node == .variable("entityPolicy")
+      default: false
+      }
     }
   }
 }

@@ -100,7 +100,8 @@ extension AttributeType {
 }
 
 extension AttributeValue {
-  var attributeType: AttributeType? {
+  /// The type of attribute that holds such values; nil for nil.
+  public var attributeType: AttributeType? {
     switch self {
     case .null: nil
     case .boolean: .boolean

@@ -3,8 +3,13 @@ import GodwitModel
 
 /// The arguments of a call of a registered SQL function; valid during the call only.
 public struct SQLFunctionArguments {
-  fileprivate let values: UnsafeMutablePointer<OpaquePointer?>?
+  private let values: UnsafeMutablePointer<OpaquePointer?>?
   public let count: Int
+
+  init(values: UnsafeMutablePointer<OpaquePointer?>?, count: Int) {
+    self.values = values
+    self.count = count
+  }
 
   fileprivate func pointer(_ index: Int) -> OpaquePointer? {
     index >= 0 && index < count ? values?[index] : nil
@@ -79,7 +84,7 @@ extension StoreConnection {
           let box = Unmanaged<Box>.fromOpaque(data).takeUnretainedValue()
           let arguments = SQLFunctionArguments(values: values, count: Int(count))
           do {
-            try StoreConnection.finish(try box.body(arguments), arguments: arguments, context: context)
+            StoreConnection.finish(try box.body(arguments), arguments: arguments, context: context)
           } catch {
             sqlite3_result_error(context, "\(error)", -1)
           }
@@ -94,26 +99,33 @@ extension StoreConnection {
 
   private static func finish(
     _ result: SQLFunctionResult, arguments: SQLFunctionArguments, context: OpaquePointer?
-  ) throws {
-    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+  ) {
     switch result {
-    case .value(.null): sqlite3_result_null(context)
-    case .value(.integer(let value)): sqlite3_result_int64(context, value)
-    case .value(.real(let value)): sqlite3_result_double(context, value)
-    case .value(.text(let bytes)):
+    case .value(let value): finish(value, context: context)
+    case .argument(let index): sqlite3_result_value(context, arguments.pointer(index))
+    case .failure(let message): sqlite3_result_error(context, message, -1)
+    }
+  }
+
+  /// Hands a value to SQLite as the result of a function.
+  static func finish(_ value: SQLValue, context: OpaquePointer?) {
+    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch value {
+    case .null: sqlite3_result_null(context)
+    case .integer(let value): sqlite3_result_int64(context, value)
+    case .real(let value): sqlite3_result_double(context, value)
+    case .text(let bytes):
       (bytes + [0]).withUnsafeBytes {
         sqlite3_result_text64(
           context, $0.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), transient,
           UInt8(SQLITE_UTF8))
       }
-    case .value(.blob(let bytes)):
+    case .blob(let bytes):
       if bytes.isEmpty {
         sqlite3_result_zeroblob(context, 0)
       } else {
         bytes.withUnsafeBytes { sqlite3_result_blob64(context, $0.baseAddress, UInt64($0.count), transient) }
       }
-    case .argument(let index): sqlite3_result_value(context, arguments.pointer(index))
-    case .failure(let message): sqlite3_result_error(context, message, -1)
     }
   }
 }

@@ -1,0 +1,168 @@
+import GodwitModel
+import GodwitStore
+
+/// Arithmetic, functions and casts.
+extension ExpressionLowering {
+  /// A value as a calculation takes it. Decimals and dates may be stored as integers, whose division would
+  /// truncate and whose sums are more exact than floating point, so they become floating point.
+  func number(_ expression: Expression) throws -> (sql: String, type: AttributeType?) {
+    try number(try lower(expression), expression)
+  }
+
+  private func number(_ lowered: Lowered, _ expression: Expression) throws -> (sql: String, type: AttributeType?) {
+    switch lowered {
+    case .value(let sql, .decimal): return ("CAST(\(sql) AS REAL)", .double)
+    case .value(let sql, .date): return ("CAST(\(sql) AS REAL)", .date)
+    case .value(let sql, let type): return (sql, type)
+    case .null: return ("NULL", nil)
+    case .object, .collection, .list: throw NotLowerable(reason: "'\(expression)' is no single value")
+    }
+  }
+
+  /// The same for a Swift function, to which 2 and 2.0 are different numbers.
+  private func argument(_ expression: Expression) throws -> (sql: String, type: AttributeType?) {
+    let (sql, type) = try number(expression)
+    return type == .double || type == .float ? ("CAST(\(sql) AS REAL)", type) : (sql, type)
+  }
+
+  func arithmetic(
+    _ op: Expression.ArithmeticOperator, _ left: Expression, _ right: Expression
+  ) throws -> Lowered {
+    if op == .power { return try call("raise:toPower:", [left, right], type: .double) }
+    let ((x, xType), (y, yType)) = (try number(left), try number(right))
+    let isReal = xType?.isReal == true || yType?.isReal == true
+    if op == .divide, isReal { return .value(sql: "(CAST(\(x) AS REAL) / \(y))", type: .double) }
+    let isDate =
+      op == .add && (xType == .date) != (yType == .date) || op == .subtract && xType == .date && yType != .date
+    return .value(sql: "(\(x) \(op.rawValue) \(y))", type: isDate ? .date : isReal ? .double : nil)
+  }
+
+  func ternary(_ condition: Predicate, _ then: Expression, _ otherwise: Expression) throws -> Lowered {
+    let (yes, no) = (try lower(then), try lower(otherwise))
+    if case .null = yes, case .null = no { return .null }
+    let ((a, aType), (b, bType)) = (try number(yes, then), try number(no, otherwise))
+    let type: AttributeType?
+    switch (yes, no) {
+    case (.null, _): type = bType
+    case (_, .null): type = aType
+    default:
+      let (aKind, bKind) = (aType?.expressionKind ?? .number, bType?.expressionKind ?? .number)
+      guard aKind == bKind else { throw NotLowerable(reason: "a TERNARY of different types runs in Swift") }
+      type = aType == bType ? aType : aKind == .text ? .string : nil
+    }
+    return .value(sql: "(CASE WHEN \(try predicate(condition)) THEN \(a) ELSE \(b) END)", type: type)
+  }
+
+  // MARK: Functions
+
+  func function(_ name: String, _ arguments: [Expression]) throws -> Lowered {
+    let operators: [String: Expression.ArithmeticOperator] = [
+      "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
+    ]
+    if let op = operators[name], arguments.count == 2 { return try arithmetic(op, arguments[0], arguments[1]) }
+    switch name {
+    case "now": return .value(sql: "godwit_now()", type: .date)
+    case "random", "randomn:": throw NotLowerable(reason: "'\(name)' runs in Swift")
+    case "noindex:" where arguments.count == 1: return try lower(arguments[0])
+    case "count:" where arguments.count == 1: return try aggregate("@count", over: try collected(arguments[0]))
+    case "castObject:toType:":
+      guard arguments.count == 2, case .constant(.string(let type)) = arguments[1].node else { break }
+      return try cast(arguments[0], type.string)
+    case "uppercase:", "lowercase:", "canonical:": return try call(name, arguments, type: .string)
+    case "length:": return try call(name, arguments, type: .integer64)
+    case "sqrt:", "log:", "ln:", "exp:", "raise:toPower:": return try call(name, arguments, type: .double)
+    case "ceiling:", "floor:", "trunc:", "abs:", "modulus:by:": return try call(name, arguments, type: nil)
+    case "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:", "rightshift:by:",
+      "onesComplement:":
+      return try call(name, arguments, type: .integer64)
+    default:
+      if Statistic.Kind(named: name) != nil { return try statistic(name, arguments) }
+    }
+    throw NotLowerable(reason: "function \(name) runs in Swift")
+  }
+
+  /// A function of single values that Swift answers, called from SQL.
+  private func call(_ name: String, _ arguments: [Expression], type: AttributeType?) throws -> Lowered {
+    guard let code = LoweredFunctions.names.firstIndex(of: name) else {
+      throw NotLowerable(reason: "function \(name) runs in Swift")
+    }
+    let sql = try arguments.map { try argument($0).sql }
+    return .value(sql: call(code, sql), type: type)
+  }
+
+  private func call(_ code: Int, _ arguments: [String]) -> String {
+    "godwit_call(\((["\(code)", "\(ownSite)", "\(row.alias).Z_PK"] + arguments).joined(separator: ", ")))"
+  }
+
+  /// A statistic of one collection, or of single values.
+  private func statistic(_ name: String, _ arguments: [Expression]) throws -> Lowered {
+    if arguments.count == 1, case .collection(let collection) = try lower(arguments[0]) {
+      // Without any object the function still answers, where the operator in a path has no value.
+      return try aggregate(name, over: collection, orNothing: false)
+    }
+    let parts = try arguments.map(argument)
+    guard let code = LoweredFunctions.names.firstIndex(of: name) else {
+      throw NotLowerable(reason: "function \(name) runs in Swift")
+    }
+    let types = Set(parts.map(\.type))
+    return .value(sql: call(code, parts.map(\.sql)), type: types.count == 1 ? parts[0].type?.asResult(of: name) : nil)
+  }
+
+  // MARK: Casts
+
+  func cast(_ operand: Expression, _ type: String) throws -> Lowered {
+    let lowered = try lower(operand)
+    if case .null = lowered { return .null }
+    let (sql, from) = try number(lowered, operand)
+    guard let code = LoweredFunctions.names.firstIndex(of: "castObject:toType:") else {
+      throw NotLowerable(reason: "CAST runs in Swift")
+    }
+    switch (type, from?.expressionKind) {
+    case ("NSNumber", .text), ("NSDecimalNumber", .text), ("Number", .text):
+      return .value(sql: call(code, [sql, builder.bind(.text(Array("NSNumber".utf8)))]), type: nil)
+    case ("NSNumber", .date), ("NSDecimalNumber", .date), ("Number", .date): return .value(sql: sql, type: .double)
+    case ("NSNumber", .number?), ("NSDecimalNumber", .number?), ("Number", .number?), ("NSNumber", nil),
+      ("NSDecimalNumber", nil), ("Number", nil):
+      return .value(sql: sql, type: from)
+    case ("NSString", .text), ("String", .text): return .value(sql: sql, type: .string)
+    case ("NSString", .number?), ("String", .number?), ("NSString", nil), ("String", nil):
+      let exact = from == .double || from == .float ? "CAST(\(sql) AS REAL)" : sql
+      return .value(sql: call(code, [exact, builder.bind(.text(Array("NSString".utf8)))]), type: .string)
+    case ("NSDate", .date), ("NSDate", .number?), ("NSDate", nil), ("Date", .date), ("Date", .number?), ("Date", nil):
+      return .value(sql: "CAST(\(sql) AS REAL)", type: .date)
+    default: throw NotLowerable(reason: "a CAST to \(type) runs in Swift")
+    }
+  }
+}
+
+extension AttributeType {
+  enum ExpressionKind { case number, text, date, bytes, other }
+
+  /// Values of one kind stand in each other's place in SQL.
+  var expressionKind: ExpressionKind {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: .number
+    case .string, .uri: .text
+    case .date: .date
+    case .binary, .uuid, .transformable: .bytes
+    case .undefined, .objectID, .composite: .other
+    }
+  }
+
+  /// Whether arithmetic on it is floating point.
+  var isReal: Bool {
+    switch self {
+    case .double, .float, .date: true
+    default: false
+    }
+  }
+
+  /// The type of a statistic of values of this type.
+  func asResult(of name: String) -> AttributeType? {
+    switch Statistic.Kind(named: name) {
+    case .minimum, .maximum: self == .decimal ? .double : self
+    case .average, .median, .deviation: .double
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import GodwitModel
+import GodwitStore
+
+/// Answers what expressions ask of the source store beyond their object: fetches.
+struct SourceHost: ExpressionHost {
+  let context: ObjectContext
+  let now: Double
+  let fetches: FetchedObjects
+
+  func call(_ call: ExpressionCall) throws -> EvaluatedValue {
+    throw ExpressionError("FUNCTION '\(call.selector)' yields no value here", range: call.range)
+  }
+
+  func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue {
+    let found = try fetches.result(of: request) { try run(request) }
+    if countOnly { return .value(.integer(found.count)) }
+    guard found.count <= FetchedObjects.limitObjects else {
+      throw GodwitError(
+        .dataWrong,
+        "cannot evaluate FETCH of '\(request.entityName)': expected at most \(FetchedObjects.limitObjects) objects, "
+          + "found \(found.count)", remedy: "narrow its predicate, or fetch the count alone")
+    }
+    return .objects(
+      try found.keys.compactMap { try context.object(entityName: request.entityName, key: $0) }, ordered: false)
+  }
+
+  private func run(_ request: SourceFetch) throws -> FetchedObjects.Result {
+    var result = FetchedObjects.Result()
+    let predicate = try request.predicate()
+    let schema = context.schema
+    guard let table = schema.table(of: request.entityName) else { return result }
+    let family = request.includesSubentities ? schema.model.family(of: request.entityName).map(\.name) : []
+    let numbers = ([request.entityName] + family).compactMap { schema.number(of: $0) }.map(String.init)
+    let evaluator = ExpressionEvaluator(bindings: [:], now: now, role: .filter, host: self)
+    // The plus keeps SQLite from the entity index, whose rows would have to be sorted by key.
+    let sql =
+      "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table.name)) WHERE Z_PK >= ?1 AND +Z_ENT IN (\(numbers.joined(separator: ", "))) ORDER BY Z_PK LIMIT 500"
+    var next: Int64? = .min
+    while let start = next {
+      let keys = try context.keys(sql, start)
+      for key in keys {
+        guard let object = try context.object(entityName: request.entityName, key: key),
+          try evaluator.matches(predicate, with: object) == true
+        else { continue }
+        result.count += 1
+        if result.keys.count <= FetchedObjects.limitObjects { result.keys.append(key) }
+      }
+      next = keys.last.flatMap { $0 < .max ? $0 + 1 : nil }
+    }
+    return result
+  }
+}
+
+/// What fetches have found. The source does not change and a request names no object, so one answer serves a job.
+final class FetchedObjects {
+  /// The most objects that an expression may hold.
+  static let limitObjects = 10_000
+
+  struct Result {
+    var count: Int64 = 0
+    /// The first of them.
+    var keys: [Int64] = []
+  }
+
+  private var known: [SourceFetch: Result] = [:]
+  /// Requests that are being run: one that asks for itself would never end.
+  private var running: Set<SourceFetch> = []
+
+  func result(of request: SourceFetch, _ run: () throws -> Result) throws -> Result {
+    if let result = known[request] { return result }
+    guard running.insert(request).inserted else {
+      throw ExpressionError("a FETCH cannot ask for itself", range: 0..<0)
+    }
+    defer { running.remove(request) }
+    let result = try run()
+    if known.count >= 16 { known.removeAll() }
+    known[request] = result
+    return result
+  }
+}
