@@ -18,6 +18,8 @@ public struct MigrationJob: Sendable {
   /// Predicates in place of key ranges, by mapping name.
   public var chunkPredicates: [String: [ParsedPredicate]]
   public var memory: ByteCount
+  /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
+  public var dropsMirroring: Bool
   /// A canonical text of the mappings, for the digest that notices a change.
   public var mappingText: String
 
@@ -25,13 +27,14 @@ public struct MigrationJob: Sendable {
     name: String, sourcePath: String, destinationPath: String, sourceModel: ManagedObjectModel,
     destinationModel: ManagedObjectModel, mappingModels: [MappingModel], chunkRows: Int? = nil,
     chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64), mappingText: String? = nil,
-    sourceModelOrigin: String? = nil
+    sourceModelOrigin: String? = nil, dropsMirroring: Bool = false
   ) {
     self.name = name
     self.sourcePath = sourcePath
     self.destinationPath = destinationPath
     self.sourceModel = sourceModel
     self.sourceModelOrigin = sourceModelOrigin
+    self.dropsMirroring = dropsMirroring
     self.destinationModel = destinationModel
     self.mappingModels = mappingModels
     self.chunkRows = chunkRows

@@ -80,6 +80,10 @@ public struct MigrationManager: Sendable {
   public static func discard(destination: String) throws -> Bool {
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
+    if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
+      try folder.removeStore()
+      try folder.removeSupport(of: destination)
+    }
     try folder.remove()
     return true
   }
@@ -154,7 +158,9 @@ public struct MigrationManager: Sendable {
   }
 
   /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
-  private var manifestDigest: String { Digest.hex("history drop\nappend false\ntype sqlite") }
+  private var manifestDigest: String {
+    Digest.hex("history drop\nappend false\ntype sqlite" + (job.dropsMirroring ? "\ncloudkit drop" : ""))
+  }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
   private func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
@@ -198,6 +204,7 @@ public struct MigrationManager: Sendable {
     let manager = FileManager.default
     var made = !manager.fileExists(atPath: folder.storePath)
     isWorthKeeping = !made
+    try folder.refuseForeignSupport(of: job.destinationPath)
     var connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
     if !made, try !Ledger.exists(connection) {
       // Either all is done but the move, or the run died before its first commit.
@@ -217,6 +224,7 @@ public struct MigrationManager: Sendable {
       connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
       made = true
     }
+    if made { try folder.removeSupport(of: job.destinationPath) }
     defer { try? connection.close() }
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
@@ -248,6 +256,8 @@ public struct MigrationManager: Sendable {
       (plan, program) = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
     }
     opened.functions.setNow(plan.facts.now)
+    opened.functions.mover = ExternalDataMover(
+      source: SupportFolder(ofStoreAt: job.sourcePath), destination: folder.support)
     let executor = Executor(
       job: job, plan: plan, program: program, connection: connection, functions: opened.functions, ledger: ledger,
       files: source.files, stamp: stamp, spillPath: { [path = folder.path] in path + "/association-\($0).lz4" })
@@ -355,7 +365,9 @@ public struct MigrationManager: Sendable {
     metadata.values = metadata.values(
       versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
       checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
-      extra: [Self.jobsKey: .array(jobs + [.string(identity.digest)])])
+      extra: opened.leftOut.metadata(metadata).merging(
+        [Self.jobsKey: .array(jobs + [.string(identity.digest)])]) { _, new in new })
+    for key in opened.leftOut.metadataKeys { metadata.values[key] = nil }
     let kept = try keptCounters(opened, plan: plan)
     try connection.transaction {
       try metadata.write(to: connection)
@@ -364,6 +376,7 @@ public struct MigrationManager: Sendable {
           "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
       }
       try ledger.drop()
+      for sql in opened.leftOut.statements { try connection.execute(sql) }
       let triggers = try DerivedTriggers(
         source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection)
       for sql in triggers.statements { try connection.execute(sql) }
@@ -420,11 +433,12 @@ struct AttachedSource {
   let resolved: ResolvedMapping
   let functions: SQLFunctions
   let bytes: Int64
+  let leftOut: LeftOutTables
 
   init(_ connection: StoreConnection, job: MigrationJob, files: StoreFiles) throws {
     self.connection = connection
     try connection.checkCoreDataTables(path: job.sourcePath)
-    try Self.refuseMirroring(connection, path: job.sourcePath)
+    leftOut = try LeftOutTables(connection, job: job)
     resolved = try ResolvedMapping(job.mappingModels, from: job.sourceModel, to: job.destinationModel)
     for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
       throw GodwitError(
@@ -437,6 +451,7 @@ struct AttachedSource {
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
     destinationSchema = StoreSchema(model: job.destinationModel)
     functions = try SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: MigrationManager.now())
+    functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
     let stamp = try files.stamp()
     bytes = stamp.store.size + (stamp.wal?.size ?? 0)
     for (name, predicates) in job.chunkPredicates {
@@ -450,19 +465,10 @@ struct AttachedSource {
     }
   }
 
-  private static func refuseMirroring(_ connection: StoreConnection, path: String) throws {
-    let found = try connection.value(
-      "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name LIKE 'ANSCK%' LIMIT 1")
-    guard case .text(let name)? = found else { return }
-    throw GodwitError(
-      .dataWrong,
-      "cannot migrate '\(path)': it has CloudKit mirroring tables ('\(String(decoding: name, as: UTF8.self))'), whose records would no longer match",
-      remedy: "this version does not migrate mirrored stores")
-  }
-
   func planner(_ job: MigrationJob) -> Planner {
     Planner(
       job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
-      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes)
+      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes,
+      leftOut: leftOut)
   }
 }

@@ -21,6 +21,8 @@ final class SQLFunctions {
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
   var readers: [Int: SpillReader] = [:]
+  /// Carries external binary data; nil where nothing is written.
+  var mover: ExternalDataMover?
   /// Compiled patterns of the validation rules in force, anchored at both ends.
   var patterns: [NSRegularExpression] = []
 
@@ -29,6 +31,7 @@ final class SQLFunctions {
     evaluation = SourceEvaluation(connection: connection, schema: sourceSchema, now: now)
     try registerChecks()
     try registerText()
+    try registerExternalData()
     try register("godwit_lookup", arguments: 2) { functions, arguments in
       guard arguments.kind(1) == .integer, let reader = functions.readers[Int(arguments.int64(0))] else {
         return .value(.null)
@@ -45,6 +48,9 @@ final class SQLFunctions {
         try functions.evaluation.value(of: functions.current.evaluations[number], key: arguments.int64(1)))
     }
   }
+
+  /// Where expressions find the source's external binary data.
+  func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
 
   func setNow(_ now: Double) { evaluation.now = now }
 
@@ -96,7 +102,7 @@ final class SQLFunctions {
     }
   }
 
-  private func register(
+  func register(
     _ name: String, arguments: Int,
     _ body: @escaping (SQLFunctions, SQLFunctionArguments) throws -> SQLFunctionResult
   ) throws {
@@ -163,7 +169,14 @@ final class SQLFunctions {
     }
   }
 
-  private func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
+  /// `evaluate 'photo' for Person p4`, for a message.
+  func place(_ site: Int, key: Int64) -> String {
+    guard current.sites.indices.contains(site) else { return "read a value" }
+    let place = current.sites[site]
+    return "\(place.action) '\(place.propertyName)' for \(place.entityName) p\(key)"
+  }
+
+  func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
     if current.sites.indices.contains(site) {
       failure = Failure(site: current.sites[site], key: key, found: found)
     }

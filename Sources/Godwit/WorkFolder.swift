@@ -129,6 +129,7 @@ struct WorkFolder: ~Copyable {
   /// Makes the finished store the destination: synced, moved without replacing anything, folder synced.
   func publish(to destination: String) throws {
     try Self.sync(storePath)
+    try publishSupport(to: destination)
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
       unlink(storePath)
@@ -142,6 +143,14 @@ struct WorkFolder: ~Copyable {
       }
     }
     try Self.sync((destination as NSString).deletingLastPathComponent)
+  }
+
+  /// Deletes the store under construction alone: what is left is begun anew, never resumed.
+  func removeStore() throws {
+    guard FileManager.default.fileExists(atPath: storePath) else { return }
+    do { try FileManager.default.removeItem(atPath: storePath) } catch {
+      throw GodwitError(.inputOutput, "cannot remove '\(storePath)'", cause: "\(error.localizedDescription)")
+    }
   }
 
   /// Deletes the folder with all that is in it. The lock is held until the value ends.

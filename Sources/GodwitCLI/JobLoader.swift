@@ -33,7 +33,7 @@ struct JobLoader {
       name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
       destinationModel: target, mappingModels: mappings, chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: mappings), memory: manifest.memory,
-      sourceModelOrigin: origin)
+      sourceModelOrigin: origin, dropsMirroring: manifest.cloudkit == .drop)
   }
 
   // MARK: Models

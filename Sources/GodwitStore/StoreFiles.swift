@@ -33,7 +33,7 @@ public struct StoreFiles: Sendable, Hashable {
     try check()
   }
 
-  fileprivate static func failure(_ code: Int32, reading path: String) -> GodwitError {
+  static func failure(_ code: Int32, reading path: String) -> GodwitError {
     let reason = String(cString: strerror(code))
     switch code {
     case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG:
