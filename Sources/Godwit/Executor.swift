@@ -203,6 +203,7 @@ final class Executor {
     let mapping = program.mappings[chunk.subject]
     let predicate = chunk.predicate.flatMap { job.chunkPredicates[mapping.name]?[$0] }
     let statement = try program.create(chunk.subject, predicate: predicate)
+    functions.mover?.beginChunk()
     var outcome = Ledger.Outcome(rows: try execute(statement, chunk))
     if let several = try program.severalStatement(chunk.subject, predicate: predicate) {
       outcome.several = try functions.running(several, site: site(chunk)) {
@@ -210,6 +211,8 @@ final class Executor {
           several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
       }
     }
+    try functions.mover?.finishChunk(
+      table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
     try raiseCounter(of: mapping.destination.name)
     return outcome
   }

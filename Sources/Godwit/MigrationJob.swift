@@ -20,6 +20,11 @@ public struct MigrationStep: Sendable {
     self.origin = origin
   }
 
+  /// The `origin` of a step whose mappings were inferred.
+  public static let inferredOrigin = "inferred"
+
+  public var isInferred: Bool { origin == Self.inferredOrigin }
+
   /// A canonical text of the mappings, for the digest that notices a change.
   var mappingText: String { MigrationJob.canonicalText(of: mappingModels) }
 }
@@ -44,6 +49,20 @@ public struct MigrationJob: Sendable {
   /// Predicates in place of key ranges, by mapping name.
   public var chunkPredicates: [String: [ParsedPredicate]]
   public var memory: ByteCount
+  /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
+  public var dropsMirroring = false
+  /// When the source itself is to be replaced; `destinationPath` is `sourcePath` then.
+  public struct InPlace: Sendable {
+    /// Whether the old store stays, as `Name~.ext`.
+    public var keepsOld: Bool
+    /// Called before each step of the exchange; a test dies there.
+    var beforeSwapStep: @Sendable (Int) throws -> Void = { _ in }
+
+    public init(keepsOld: Bool = true) { self.keepsOld = keepsOld }
+  }
+
+  /// nil for a job with a destination of its own.
+  public var inPlace: InPlace?
   /// Which of how many steps of a larger job this one is.
   var position = StepPosition()
 
@@ -107,6 +126,7 @@ public struct MigrationJob: Sendable {
     job.sourcePath = source ?? sourcePath
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
     job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
+    job.inPlace = nil
     job.position = StepPosition(index: index, count: steps.count)
     return job
   }

@@ -9,22 +9,37 @@ extension MigrationManager {
   ///
   /// - Returns: Why it stopped; nil when the destination is there.
   func deliver(_ store: String, from folder: borrowing WorkFolder, control: MigrationControl) throws -> String? {
-    guard job.destinationType == .xml else {
-      try folder.publish(store, to: job.destinationPath)
-      try folder.remove()
-      return nil
+    var path = store
+    if job.destinationType == .xml {
+      switch try writeXML(of: store, in: folder, control: control) {
+      case .written(let file): path = file
+      case .stopped(let reason): return reason
+      }
     }
+    try folder.publish(path, to: job.destinationPath)
+    try folder.remove()
+    return nil
+  }
+
+  enum XMLOutcome {
+    case written(String)
+    case stopped(reason: String)
+  }
+
+  /// Writes the finished store as an XML store inside the work folder.
+  func writeXML(
+    of store: String, in folder: borrowing WorkFolder, control: MigrationControl
+  ) throws -> XMLOutcome {
     let path = folder.path + "/store.xml"
     do {
       try XMLStoreWriter(
         readingStoreAt: store, model: job.destinationModel, name: job.destinationPath
       ).write(to: path) { try control.checkpoint() }
-    } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
-      return control.reason
+    } catch let error as GodwitError where error.code == .stopped {
+      guard let reason = control.reason else { throw error }
+      return .stopped(reason: reason)
     }
-    try folder.publish(path, to: job.destinationPath)
-    try folder.remove()
-    return nil
+    return .written(path)
   }
 }
 

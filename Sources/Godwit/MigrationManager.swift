@@ -47,11 +47,11 @@ public struct MigrationManager: Sendable {
       let done = try ledger.done()
       return MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
     }
-    guard isDestinationTaken else {
+    guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace() else {
       return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
     }
     let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
-    let isOurs = metadata.applicationValues[Self.jobsKey] != nil
+    let isOurs = job.inPlace != nil || metadata.applicationValues[Self.jobsKey] != nil
     return MigrationStatus(state: isOurs ? .finished : .foreign, job: job.name, chunks: [], done: [])
   }
 
@@ -59,6 +59,7 @@ public struct MigrationManager: Sendable {
   ///
   /// - Throws: `.cannotCreate` (73) when something else stands at the destination.
   public func isFinished() throws -> Bool {
+    if job.inPlace != nil { return try isMigratedInPlace() }
     guard isDestinationTaken else { return false }
     do {
       _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
@@ -86,11 +87,18 @@ public struct MigrationManager: Sendable {
 
   /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.
   ///
+  /// - Parameter isInPlace: Whether the destination is the source.
   /// - Returns: false when there is nothing to remove.
   /// - Throws: `.stopped` (75) while a run holds the lock.
-  public static func discard(destination: String) throws -> Bool {
+  public static func discard(destination: String, isInPlace: Bool = false) throws -> Bool {
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
+    if isInPlace {
+      InPlaceSwap(store: destination, keepsOld: true).undo()
+    } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
+      try folder.removeStores()
+      try folder.removeMovedSupport(of: destination)
+    }
     try folder.remove()
     return true
   }
@@ -137,7 +145,8 @@ public struct MigrationManager: Sendable {
     control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
     progress: (MigrationProgress) -> Void = { _ in }
   ) throws -> MigrationSummary {
-    let start = Date()
+    let watch = RunWatch(control: control, start: Date(), maximumSeconds: maximumSeconds)
+    if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
     let source = try OpenSource(job, attach: false)
     let quick = quickIdentity
     if isDestinationTaken {
@@ -157,38 +166,63 @@ public struct MigrationManager: Sendable {
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
-    let watch = RunWatch(control: control, start: start, maximumSeconds: maximumSeconds)
-    var isWorthKeeping = true
+    return try work(in: folder, source: source, watch: watch, progress: progress) { made, folder in
+      try deliver(made.storePath, from: folder, control: control)
+    }
+  }
+
+  /// Migrates all steps in the work folder, and delivers the finished store.
+  ///
+  /// - Parameter deliver: Puts the store where it belongs and removes the folder; returns why it stopped, if it did.
+  func work(
+    in folder: borrowing WorkFolder, source: OpenSource, watch: RunWatch, progress: (MigrationProgress) -> Void,
+    deliver: (StepFolder, borrowing WorkFolder) throws -> String?
+  ) throws -> MigrationSummary {
+    let quick = quickIdentity
+    let made = lastStepFolder(in: folder.path)
+    var keeps = isWorthKeeping(folder.path)
     do {
+      if job.inPlace == nil {
+        try folder.refuseForeignSupport(of: job.destinationPath)
+        if !FileManager.default.fileExists(atPath: made.storePath) {
+          try folder.removeMovedSupport(of: job.destinationPath)
+        }
+      }
+      keeps = true
       var (summary, last) =
         job.steps.count == 1
         ? try run(
-          in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch,
-          isWorthKeeping: &isWorthKeeping, progress: progress)
-        : try runSteps(
-          in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &isWorthKeeping,
+          in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, isWorthKeeping: &keeps,
           progress: progress)
+        : try runSteps(
+          in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &keeps, progress: progress)
       if summary.outcome == .finished {
-        let store = lastStepFolder(in: folder.path).storePath
-        if let reason = try deliver(store, from: folder, control: control) {
+        if let reason = try deliver(made, folder) {
           (summary.outcome, summary.reason) = (.stopped, reason)
         } else if let last {
           progress(last)
         }
       }
-      summary.seconds = Date().timeIntervalSince(start)
+      summary.seconds = Date().timeIntervalSince(watch.start)
       summary.peakBytes = ProcessMemory.peakBytes
       return summary
     } catch {
       // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
-      if !isWorthKeeping { folder.undo() }
+      if !keeps { folder.undo() }
       throw error
     }
   }
 
+  /// Whether a work folder holds something to resume.
+  func isWorthKeeping(_ folder: String) -> Bool {
+    [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
+  }
+
   /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
   private var manifestDigest: String {
-    Digest.hex("history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())")
+    Digest.hex(
+      "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
+        + (job.dropsMirroring ? "\ncloudkit drop" : ""))
   }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
@@ -265,6 +299,7 @@ public struct MigrationManager: Sendable {
       connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
       made = true
     }
+    if made { try folder.removeSupport() }
     defer { try? connection.close() }
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
@@ -299,6 +334,8 @@ public struct MigrationManager: Sendable {
       (plan, program) = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
     }
     opened.functions.setNow(plan.facts.now)
+    opened.functions.mover = ExternalDataMover(
+      source: SupportFolder(ofStoreAt: job.sourcePath), destination: folder.support)
     let executor = Executor(
       job: job, plan: plan, program: program, connection: connection, functions: opened.functions, ledger: ledger,
       files: source.files, stamp: stamp, spillPath: { folder.spillPath(mapping: $0) })
@@ -410,7 +447,8 @@ public struct MigrationManager: Sendable {
     metadata.values = metadata.values(
       versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
       checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
-      extra: [madeByKey: .array(jobs + [.string(digest)])])
+      extra: opened.leftOut.metadata(metadata).merging([madeByKey: .array(jobs + [.string(digest)])]) { _, new in new })
+    for key in opened.leftOut.metadataKeys { metadata.values[key] = nil }
     let kept = try keptCounters(opened, plan: plan)
     try connection.transaction {
       try metadata.write(to: connection)
@@ -419,6 +457,7 @@ public struct MigrationManager: Sendable {
           "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
       }
       try ledger.drop()
+      for sql in opened.leftOut.statements { try connection.execute(sql) }
       let triggers = try DerivedTriggers(
         source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection)
       for sql in triggers.statements { try connection.execute(sql) }
@@ -475,12 +514,13 @@ struct AttachedSource {
   let resolved: ResolvedMapping
   let functions: SQLFunctions
   let bytes: Int64
+  let leftOut: LeftOutTables
 
   /// - Parameter files: nil for a source without rows, which only stands for its model.
   init(_ connection: StoreConnection, job: MigrationJob, files: StoreFiles?) throws {
     self.connection = connection
     try connection.checkCoreDataTables(path: job.sourcePath)
-    try Self.refuseMirroring(connection, path: job.sourcePath)
+    leftOut = try LeftOutTables(connection, job: job)
     resolved = try ResolvedMapping(job.mappingModels, from: job.sourceModel, to: job.destinationModel)
     for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
       throw GodwitError(
@@ -493,6 +533,7 @@ struct AttachedSource {
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
     destinationSchema = StoreSchema(model: job.destinationModel)
     functions = try SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: MigrationManager.now())
+    functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
     let stamp = try files?.stamp()
     bytes = (stamp?.store.size ?? 0) + (stamp?.wal?.size ?? 0)
     for (name, predicates) in job.chunkPredicates {
@@ -506,19 +547,10 @@ struct AttachedSource {
     }
   }
 
-  private static func refuseMirroring(_ connection: StoreConnection, path: String) throws {
-    let found = try connection.value(
-      "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name LIKE 'ANSCK%' LIMIT 1")
-    guard case .text(let name)? = found else { return }
-    throw GodwitError(
-      .dataWrong,
-      "cannot migrate '\(path)': it has CloudKit mirroring tables ('\(String(decoding: name, as: UTF8.self))'), whose records would no longer match",
-      remedy: "this version does not migrate mirrored stores")
-  }
-
   func planner(_ job: MigrationJob) -> Planner {
     Planner(
       job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
-      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes)
+      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes,
+      leftOut: leftOut)
   }
 }

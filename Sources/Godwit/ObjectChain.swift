@@ -50,7 +50,7 @@ struct ObjectChain {
     case .join(let join, let subject, let object, let orderColumn):
       try startToMany()
       let next = builder.alias("j")
-      tables.append("\(database).\(quoted(join.name)) AS \(next)")
+      tables.append("\(join.rows(in: database)) AS \(next)")
       conditions.append("\(next).\(quoted(subject)) = \(key)")
       (alias, key) = (nil, "\(next).\(quoted(object))")
       order = orderColumn.map { "\(next).\(quoted($0))" }

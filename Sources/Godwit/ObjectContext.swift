@@ -10,6 +10,10 @@ final class ObjectContext {
   let schema: StoreSchema
   /// The database the tables are in: `source` or `main`.
   let database: String
+  /// Where external binary data is; nil where none can be read.
+  var support: SupportFolder?
+  /// The largest external file that an expression reads.
+  static let externalLimit = ByteCount.mebibytes(16)
   private var rows: [RowKey: [String: SQLValue]] = [:]
   private var statements: [String: SQLStatement] = [:]
   private let limitRows = 1000
@@ -111,7 +115,7 @@ struct StoredObject: EvaluatedObject {
     case .join(let join, let subject, let object, let order):
       let sort = order.map { "\(quoted($0)), \(quoted(object))" } ?? quoted(object)
       let keys = try context.keys(
-        "SELECT \(quoted(object)) FROM \(quoted(context.database)).\(quoted(join.name)) WHERE \(quoted(subject)) = ?1 ORDER BY \(sort)",
+        "SELECT \(quoted(object)) FROM \(join.rows(in: context.database)) WHERE \(quoted(subject)) = ?1 ORDER BY \(sort)",
         key)
       return .objects(
         try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: relationship.isOrdered)
@@ -120,7 +124,22 @@ struct StoredObject: EvaluatedObject {
   }
 
   private func value(of stored: SQLValue, as attribute: AttributeDescription) throws -> AttributeValue {
-    do { return try AttributeValue(decoding: stored, as: attribute) } catch {
+    var problem: GodwitError?
+    do {
+      return try AttributeValue(
+        decoding: stored, as: attribute,
+        external: { name in
+          do {
+            if let bytes = try context.support?.bytes(of: name, limit: ObjectContext.externalLimit) { return bytes }
+            problem = GodwitError(
+              .dataWrong,
+              "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): its external file '\(context.support?.path(of: name) ?? name)' is missing",
+              remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command")
+          } catch let error as GodwitError { problem = error }
+          throw problem ?? GodwitError(.dataWrong, "cannot read an external file")
+        })
+    } catch {
+      if let problem { throw problem }
       throw GodwitError(
         .dataWrong,
         "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(stored.kind)",

@@ -27,16 +27,19 @@ extension Planner {
       job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
       diskBytes: diskBytes(program), sourceBytes: facts.sourceBytes, chunks: chunks, facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
-    plan.notes = try notes(program)
+    let external = try externalCounts()
+    plan.diskBytes += external.reduce(0) { $0 + ($1.isInlined ? $1.bytes : 0) }
+    plan.notes = try notes(program, external: external)
     return plan
   }
 
   /// What the plan says beside steps and stages.
-  private func notes(_ program: StepProgram) throws -> [String] {
+  private func notes(_ program: StepProgram, external: [ExternalCount]) throws -> [String] {
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return triggers.unknown.map {
+    let derived = triggers.unknown.map {
       "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
     }
+    return derived + external.map(\.note) + leftOut.notes
   }
 
   /// The source's size for each row taken, half as much again for journal, indexes and sorting.

@@ -13,69 +13,25 @@ struct Planner {
   let destinationSchema: StoreSchema
   let functions: SQLFunctions
   let sourceBytes: Int64
+  let leftOut: LeftOutTables
 
   /// Chunks larger than this gain nothing and make an interrupted run lose more.
   private static let maximumChunkRows: Int64 = 500_000
 
   func plan(now: Double) throws -> (MigrationPlan, StepProgram) {
-    try checkLimits()
+    try checkStorage()
     let facts = try count(now: now)
     return try plan(facts: facts, chunks: nil)
   }
 
   /// The plan of a run that is resumed: facts and chunks come from its ledger.
   func plan(facts: PlanFacts, chunks known: [Chunk]?) throws -> (MigrationPlan, StepProgram) {
+    try checkStorage()
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
     let passes = Self.passes(of: resolved)
     let chunks = try known ?? self.chunks(program, passes: passes)
     return (try describe(program, passes: passes, chunks: chunks), program)
-  }
-
-  // MARK: What this version does not do
-
-  private func checkLimits() throws {
-    for mapping in resolved.entityMappings {
-      for (attribute, source) in mapping.attributes {
-        if case .expression = source.withoutDefault, attribute.type == .binary,
-          attribute.allowsExternalBinaryDataStorage
-        {
-          throw GodwitError(
-            .configuration,
-            "cannot compute '\(mapping.destination.name).\(attribute.name)': its values may lie in external files",
-            location: mapping.mapping.location,
-            remedy: "copy the attribute as it is; this version does not encode such values")
-        }
-        guard case .copy(let name) = source.withoutDefault, attribute.type == .binary,
-          let from = resolved.sourceModel.attribute(name, of: mapping.source.name),
-          from.allowsExternalBinaryDataStorage || attribute.allowsExternalBinaryDataStorage
-        else { continue }
-        guard from.allowsExternalBinaryDataStorage == attribute.allowsExternalBinaryDataStorage else {
-          throw GodwitError(
-            .configuration,
-            "cannot copy '\(mapping.source.name).\(name)': the external storage flag differs between the models",
-            location: mapping.mapping.location,
-            remedy: "keep the flag as it was; this version does not re-encode values")
-        }
-        try refuseExternalFiles(name, of: mapping)
-      }
-    }
-  }
-
-  private func refuseExternalFiles(_ attribute: String, of mapping: ResolvedEntityMapping) throws {
-    guard let table = sourceSchema.table(of: mapping.source.name),
-      let column = sourceSchema.column(of: attribute, in: mapping.source.name)
-    else { return }
-    let c = quoted(column)
-    let found = try connection.integer(
-      "SELECT Z_PK FROM source.\(quoted(table.name)) WHERE typeof(\(c)) = 'blob' AND length(\(c)) = 38 AND substr(\(c), 1, 1) = x'02' LIMIT 1"
-    )
-    if let found {
-      throw GodwitError(
-        .configuration,
-        "cannot copy '\(mapping.source.name).\(attribute)': \(mapping.source.name) p\(found) keeps its value in an external file",
-        location: mapping.mapping.location, remedy: "this version does not carry external binary data files")
-    }
   }
 
   // MARK: Counting

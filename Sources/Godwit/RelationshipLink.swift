@@ -125,7 +125,9 @@ extension RelationshipLink {
       return second.relationship.isToMany ? .foreignKey(holder: .first) : .oneToOne
     case .inverse: return .foreignKey(holder: .second)
     case .join:
-      guard !isOwnInverse else { throw cannot("a many-to-many that is its own inverse is not supported") }
+      guard !isOwnInverse || !first.relationship.isOrdered else {
+        throw cannot("how Core Data stores the order of a many-to-many that is its own inverse is not known")
+      }
       return .join
     case .none: throw cannot("a to-many without an inverse is not stored")
     }
@@ -164,10 +166,27 @@ extension RelationshipLink {
       }
     case .join:
       let (a, b) = (of(.first), of(.second))
-      if a.isEmpty || b.isEmpty {
+      if isOwnInverse {
+        if isSymmetric(mappings: mappings, model: resolved.sourceModel) { (strategy, carriedEnd) = (.pairs, .first) }
+      } else if a.isEmpty || b.isEmpty {
         (strategy, carriedEnd) = (.pairs, a.isEmpty ? .second : .first)
       } else if isMirrored(a, b, mappings: mappings, model: resolved.sourceModel) {
         (strategy, carriedEnd) = (.pairs, .first)
+      }
+    }
+  }
+
+  /// Whether each object that is assigned another is assigned by it too, for a relationship that is its own inverse: the
+  /// source says the same from either end, and what one mapping looks up in another, that one looks up in it.
+  private func isSymmetric(mappings: [ResolvedEntityMapping], model: ManagedObjectModel) -> Bool {
+    assignments.allSatisfy { assignment in
+      let source = mappings[assignment.mapping].relationships[assignment.part]
+      guard source.path.count == 1, let hop = source.path.first, hop.relationship.isToMany,
+        let inverse = model.inverse(of: hop.relationship), inverse.name == hop.relationship.name,
+        hop.relationship.inverseName == hop.relationship.name
+      else { return false }
+      return source.lookups.allSatisfy { lookup in
+        assignments.allSatisfy { $0.mapping != lookup || lookups(of: $0, mappings).contains(assignment.mapping) }
       }
     }
   }

@@ -21,6 +21,8 @@ final class SQLFunctions {
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
   var readers: [Int: SpillReader] = [:]
+  /// Carries external binary data; nil where nothing is written.
+  var mover: ExternalDataMover?
   /// Compiled patterns of the validation rules in force, anchored at both ends.
   var patterns: [NSRegularExpression] = []
 
@@ -30,6 +32,7 @@ final class SQLFunctions {
     try registerChecks()
     try registerText()
     try registerCalls()
+    try registerExternalData()
     try register("godwit_lookup", arguments: 2) { functions, arguments in
       guard arguments.kind(1) == .integer, let reader = functions.readers[Int(arguments.int64(0))] else {
         return .value(.null)
@@ -49,6 +52,9 @@ final class SQLFunctions {
 
   /// Notes an error that a callback is about to fail with, so that `running` can throw it as it is.
   func note(_ error: any Error) { thrown = error }
+
+  /// Where expressions find the source's external binary data.
+  func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
 
   func setNow(_ now: Double) { evaluation.now = now }
 
@@ -167,7 +173,14 @@ final class SQLFunctions {
     }
   }
 
-  private func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
+  /// `evaluate 'photo' for Person p4`, for a message.
+  func place(_ site: Int, key: Int64) -> String {
+    guard current.sites.indices.contains(site) else { return "read a value" }
+    let place = current.sites[site]
+    return "\(place.action) '\(place.propertyName)' for \(place.entityName) p\(key)"
+  }
+
+  func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
     if current.sites.indices.contains(site) {
       failure = Failure(site: current.sites[site], key: key, found: found)
     }

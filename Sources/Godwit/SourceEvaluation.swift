@@ -13,6 +13,8 @@ final class SourceEvaluation {
     self.now = now
   }
 
+  func setSupportFolder(_ folder: SupportFolder) { context.support = folder }
+
   /// Drops the rows and statements kept since the last call.
   func forget() { context.reset() }
 

@@ -1,3 +1,7 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
 /// Where the store under construction of one step lies, with its spill files.
 ///
 /// A job of one step keeps them in the work folder itself, one of several in `step-1`, `step-2`, … inside it.
@@ -6,6 +10,16 @@ struct StepFolder: Sendable, Hashable {
 
   var storePath: String { path + "/store.sqlite" }
   func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
+  /// The external binary data of the store, where the store itself would look for them.
+  var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }
+
+  /// Removes what an earlier try left of the external binary data. Call only when the store is begun anew.
+  func removeSupport() throws {
+    guard support.exists else { return }
+    do { try FileManager.default.removeItem(atPath: support.path) } catch {
+      throw GodwitError(.inputOutput, "cannot remove '\(support.path)'", cause: error.localizedDescription)
+    }
+  }
 
   /// - Parameter number: From 1.
   static func path(ofStep number: Int, in workFolder: String) -> String { "\(workFolder)/step-\(number)" }

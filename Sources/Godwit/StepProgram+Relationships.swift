@@ -103,6 +103,16 @@ extension StepProgram {
         values.append(value)
         updates.append("\(quoted(column)) = MIN(\(quoted(column)), excluded.\(quoted(column)))")
       }
+      if join.isReflexive {
+        // Both ways round, whichever way the source has it.
+        let list = columns.map(quoted).joined(separator: ", ")
+        return ChunkStatement(
+          sql: """
+            WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
+            INSERT INTO main.\(quoted(join.name)) (\(list)) SELECT subject, target FROM p WHERE 1 \
+            UNION SELECT target, subject FROM p WHERE 1 ON CONFLICT DO NOTHING
+            """, builder: builder, reasons: pairs.reasons)
+      }
       let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
       return ChunkStatement(
         sql: """
@@ -188,8 +198,9 @@ extension StepProgram {
     switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
     case .join(let join, let subjectColumn, let objectColumn, let order):
       target = try association.lookup(lookup, key: "d.\(quoted(objectColumn))")
+      let inChunk = "rowid BETWEEN ?1 AND ?2"
       from =
-        "\(StoreConnection.sourceSchema).\(quoted(join.name)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE d.rowid BETWEEN ?1 AND ?2 AND \(taken.sql)"
+        "\(join.rows(in: StoreConnection.sourceSchema, where: inChunk)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE \(join.isReflexive ? "" : "d.\(inChunk) AND ")\(taken.sql)"
       position = order.map { "d.\(quoted($0))" }
       let other = subjectColumn == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
       inversePosition = other.map { "d.\(quoted($0))" }
@@ -260,7 +271,9 @@ extension StepProgram {
       "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND (l.mapping, l.subject, l.side) > (e.mapping, e.subject, e.side))"
     }
     var conditions: [String]
-    if link.isOwnInverse {
+    if link.isOwnInverse, link.isToMany(.first) {
+      conditions = ["d", "x"].map { notLater("l.side = 0 AND l.subject = e.\($0)") }
+    } else if link.isOwnInverse {
       conditions = ["d", "x"].flatMap {
         [notLater("l.side = 0 AND l.subject = e.\($0)"), notLater("l.side = 0 AND l.target = e.\($0)")]
       }
@@ -312,9 +325,11 @@ extension StepProgram {
         columns.append(column)
         values.append(value)
       }
-      return [
-        "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x"
-      ]
+      let insert = "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
+      if join.isReflexive {
+        return ["\(insert) SELECT d, x FROM temp.godwit_edge UNION SELECT x, d FROM temp.godwit_edge ORDER BY 1, 2"]
+      }
+      return ["\(insert) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x"]
     }
   }
 }

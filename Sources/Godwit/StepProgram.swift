@@ -163,6 +163,12 @@ struct StepProgram {
           entityName: mapping.source.name, propertyName: name, expected: attribute.type.phrase, cause: nil,
           action: "evaluate"))
       let plain = ExpressionLowering.checked(sql, type: attribute.type, site: site, key: "s.Z_PK")
+      if attribute.type == .binary || attribute.type == .transformable,
+        let external = externalValue(
+          of: attribute, copying: name, in: mapping, column: sql, plain: plain, site: site, builder: builder)
+      {
+        return external
+      }
       guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return plain }
       return
         "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
@@ -177,7 +183,8 @@ struct StepProgram {
         ReadingSite(
           entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
           cause: expression.source.text, action: "store"))
-      return "godwit_fit(\(lowered.sql), \(attribute.type.rawValue), \(site), s.Z_PK)"
+      let fitted = "godwit_fit(\(lowered.sql), \(attribute.type.rawValue), \(site), s.Z_PK)"
+      return attribute.allowsExternalBinaryDataStorage ? ExternalDataSQL.prefixed(fitted) : fitted
     }
   }
 

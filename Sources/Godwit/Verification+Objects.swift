@@ -97,6 +97,7 @@ extension Verification {
       find(.value, layout.entity, key: key, "column \(name) belongs to another entity and is not NULL")
     }
     for (attribute, place) in layout.attributes where !attribute.isDerived {
+      try noteExternalFile(row[place], attribute, layout.entity)
       if let message = try broken(attribute, row[place]) {
         find(.invalid, layout.entity, key: key, property: attribute.name, message)
       }

@@ -156,7 +156,7 @@ extension Verification {
     case .join(let join, let subject, let object, let order):
       let other = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
       sql =
-        "SELECT \(column(object)), \(column(order)), \(column(other)) FROM \(self.table(join.name)) WHERE \(column(subject)) = ?1"
+        "SELECT \(column(object)), \(column(order)), \(column(other)) FROM \(join.rows(in: Self.attached)) WHERE \(column(subject)) = ?1"
     case .none: return
     }
     let statement = try cached(sql, on: source)

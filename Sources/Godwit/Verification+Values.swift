@@ -41,6 +41,11 @@ extension Verification {
     var found: [(String, String)] = []
     for (attribute, place) in layout.attributes where row.indices.contains(place) {
       do {
+        if isExternal(attribute, in: mapping) {
+          let message = try externalDifference(of: attribute, in: mapping, from: object, found: row[place])
+          if let message { found.append((attribute.name, message)) }
+          continue
+        }
         guard let expected = try expectedValue(of: attribute, in: mapping, from: object) else { continue }
         guard !Self.agree(expected, row[place], attribute.type) else { continue }
         found.append(

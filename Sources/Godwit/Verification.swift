@@ -54,6 +54,7 @@ final class Verification {
     destinationSchema = StoreSchema(model: job.destinationModel)
     names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
+    objects.support = SupportFolder(ofStoreAt: job.sourcePath)
     try scratch.execute("CREATE TEMP TABLE probe (x)")
     try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
   }
@@ -63,6 +64,7 @@ final class Verification {
     progress(0)
     // Nothing of it outlives the connection: one transaction saves a journal for each statement.
     try scratch.execute("BEGIN")
+    try prepareExternalNames()
     let isReadable = try checkFile()
     progress(0.1)
     // Without the tables there is nothing to compare; the findings say so.
@@ -71,6 +73,7 @@ final class Verification {
     progress(0.3)
     try compareObjects()
     try compareDerived()
+    try checkExternalFiles()
     progress(0.6)
     try compareRelationships()
     progress(0.95)

@@ -129,6 +129,7 @@ struct WorkFolder: ~Copyable {
   /// - Parameter storePath: The file inside the folder.
   func publish(_ storePath: String, to destination: String) throws {
     try Self.sync(storePath)
+    try publishSupport(ofStoreAt: storePath, to: destination)
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
       unlink(storePath)
@@ -144,15 +145,25 @@ struct WorkFolder: ~Copyable {
     try Self.sync((destination as NSString).deletingLastPathComponent)
   }
 
+  /// Deletes the stores under construction alone: what is left is begun anew, never resumed.
+  func removeStores() throws {
+    do {
+      let manager = FileManager.default
+      let record = StepRecord.path(in: path)
+      if manager.fileExists(atPath: record) { try manager.removeItem(atPath: record) }
+      for store in try Self.stores(in: path) { try manager.removeItem(atPath: store) }
+    } catch {
+      throw GodwitError(.inputOutput, "cannot remove the store in '\(path)'", cause: "\(error.localizedDescription)")
+    }
+  }
+
   /// Deletes the folder with all that is in it. The lock is held until the value ends.
   func remove() throws {
     do {
       let manager = FileManager.default
       // The store goes first: without it what is left is begun anew, never resumed. The lock goes last: while it
       // exists, a folder that is half gone is still ours to remove.
-      let record = StepRecord.path(in: path)
-      if manager.fileExists(atPath: record) { try manager.removeItem(atPath: record) }
-      for store in try Self.stores(in: path) { try manager.removeItem(atPath: store) }
+      try removeStores()
       for name in try manager.contentsOfDirectory(atPath: path) where name != "lock" {
         try manager.removeItem(atPath: path + "/" + name)
       }

@@ -56,6 +56,9 @@ extension FileInspection: CustomStringConvertible {
     }
     if !store.historyTables.isEmpty { lines.append("  history      " + store.historyTables.joined(separator: ", ")) }
     if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count) tables") }
+    if store.externalFiles > 0 {
+      lines.append("  external     \(store.externalFiles) files, \(ByteCount(bytes: store.externalBytes))")
+    }
     if let cached {
       lines.append("  model cache  " + (cached.fits ? "fits" : "does not fit: \(cached.problem ?? "")"))
       lines += cached.omissions.map { "    left out: \($0)" }

@@ -24,8 +24,9 @@ extension JobLoader {
     }
     refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
     refuse(manifest.append, "append", "remove the key, and name a destination that does not exist")
-    refuse(manifest.history != .drop, "history", "write `history: drop`")
-    refuse(manifest.cloudkit != .stop, "cloudkit", "remove the key: a mirrored store is refused")
+    refuse(
+      manifest.history != .drop, "history",
+      "write `history: drop`: the new store goes on counting where the old one stopped, so that no old token fits it")
     refuse(!manifest.versionOrder.isEmpty, "version-order", "remove the key: the mapping files say what is migrated")
     refuse(!manifest.mappingSearch.isEmpty, "mapping-search", "remove the key, and list the files under 'mappings'")
     refuse(manifest.unregisteredPolicies != .fail, "unregistered-policies", "write `unregistered-policies: fail`")
@@ -42,6 +43,7 @@ extension JobLoader {
     let what =
       switch key {
       case "mappings": "finding or inferring a mapping model ('mappings: auto', the default, or 'inferred')"
+      case "history": "carrying persistent history over ('history: keep')"
       default: "'\(key)'"
       }
     return GodwitError(

@@ -38,6 +38,7 @@ struct JobLoader {
       destinationModel: target, mappingModels: mappings, chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: mappings), memory: manifest.memory,
       sourceModelOrigin: origin)
+    job.dropsMirroring = manifest.cloudkit == .drop
     switch manifest.destinationType {
     case .sqlite: job.destinationType = .sqlite
     case .xml: job.destinationType = .xml

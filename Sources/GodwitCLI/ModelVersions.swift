@@ -80,13 +80,15 @@ struct ModelVersions {
         location: name.location, cause: "the models are " + names.map { "'\($0)'" }.joined(separator: ", "),
         remedy: "correct '\(key)', or list the model under 'models'")
     }
-    if let other = found.first(where: { $0.model != first.model }) {
+    let plain = first.model.withoutPublishedHashes
+    if let other = found.first(where: { $0.model.withoutPublishedHashes != plain }) {
       throw GodwitError(
         .configuration,
         "cannot use \(key) '\(name.value)': '\(first.bundle)' and '\(other.bundle)' both have a version of this name",
         location: name.location, remedy: "list one of them as 'PATH#\(name.value)'")
     }
-    return first.model
+    // The same version as source and compiled: what Apple's compiler computed is the better knowledge.
+    return found.first { !$0.model.publishedVersionHashes.isEmpty }?.model ?? first.model
   }
 
   /// The destination when none is named: the current version of the one model listed.

@@ -78,6 +78,13 @@ public struct PublishedVersionHashes: Sendable, Hashable {
 }
 
 extension ManagedObjectModel {
+  /// The same model with computed hashes alone.
+  public var withoutPublishedHashes: ManagedObjectModel {
+    var model = self
+    model.publishedVersionHashes = [:]
+    return model
+  }
+
   /// The same model with these hashes for its own; nil when they are not of exactly its entities.
   public func adopting(_ hashes: [String: VersionHash]) -> ManagedObjectModel? {
     guard hashes.count == entities.count, entities.allSatisfy({ hashes[$0.name] != nil }) else { return nil }

@@ -177,18 +177,12 @@ public final class ObjectReader {
     if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value,
       case .external(let name)? = StoredBinary(bytes)
     {
-      guard let data = FileManager.default.contents(atPath: externalPath(name)) else { return .missingFile(name) }
+      guard let data = FileManager.default.contents(atPath: SupportFolder(ofStoreAt: path).path(of: name)) else {
+        return .missingFile(name)
+      }
       return .attribute(.data(Array(data)), attribute)
     }
     return .attribute(try AttributeValue(decoding: value, as: attribute), attribute)
-  }
-
-  /// `.<store without extension>_SUPPORT/_EXTERNAL_DATA/<UUID>` beside the store.
-  private func externalPath(_ name: String) -> String {
-    let url = URL(filePath: path)
-    return url.deletingLastPathComponent().appending(
-      path: ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT/_EXTERNAL_DATA/\(name)"
-    ).path
   }
 
   private func entity(of key: Int64, in destination: String) throws -> String? {
@@ -217,7 +211,9 @@ public final class ObjectReader {
     _ join: StoreSchema.JoinTable, _ subject: String, _ object: String, _ orderColumn: String?, to destination: String
   ) throws -> SQLStatement {
     let columns = [subject, object] + (orderColumn.map { [$0] } ?? [])
-    let rows = try indexed(join.name, subject, columns)
+    let rows =
+      join.isReflexive
+      ? join.rows(in: StoreConnection.sourceSchema) : try indexed(join.name, subject, columns)
     let (subject, object) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
     let order = (orderColumn.map { "j.\(StoreSchema.identifier($0)) IS NULL, j.\(StoreSchema.identifier($0)), " } ?? "")
     let table = StoreSchema.identifier(schema.table(of: destination)?.name ?? "")

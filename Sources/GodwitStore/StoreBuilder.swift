@@ -206,7 +206,7 @@ public final class StoreBuilder {
         let order = orderColumn == nil ? [] : [Self.orderKey(place)]
         try statement.run([.integer(subject), .integer(object)] + order)
         // A relationship that is its own inverse is stored in both directions.
-        if join.destinationColumn == "REFLEXIVE" {
+        if join.isReflexive {
           let ends = [subjectColumn, objectColumn].map(StoreSchema.identifier).joined(separator: ", ")
           try connection.execute(
             "INSERT INTO \(StoreSchema.identifier(join.name)) (\(ends)) VALUES (?2, ?1) ON CONFLICT DO NOTHING",

@@ -175,7 +175,7 @@ struct StoreProbe {
       guard let inverse = join.inverseRelationshipName, let owner = numbers[join.ownerEntityName],
         let destination = numbers[join.destinationEntityName]
       else { return join }
-      if join.destinationColumn == "REFLEXIVE" { return try reflexive(join) }
+      if join.isReflexive { return try reflexive(join) }
       let other = "Z_\(destination)" + inverse.uppercased()
       let name = tables[join.name] != nil ? join.name : other
       guard let present = tables[name]?.map(\.name) else {

@@ -68,7 +68,8 @@ extension StoreSchema {
         if join.ownerEntityName == ancestor.name, join.ownerRelationshipName == relationship {
           return .join(
             join, subjectColumn: join.ownerColumn, objectColumn: join.destinationColumn,
-            orderColumn: join.ownerOrderColumn)
+            // How the order of a relationship that is its own inverse is stored is not known.
+            orderColumn: join.isReflexive ? nil : join.ownerOrderColumn)
         }
         if join.destinationEntityName == ancestor.name, join.inverseRelationshipName == relationship {
           return .join(

@@ -151,7 +151,7 @@ extension StoreSchema {
         // Known from public reports, not from a file: a relationship that is its own inverse.
         let second =
           ends.isReflexive
-          ? "REFLEXIVE" : names.take("Z_\(destination)" + ends.relationship.name.uppercased())
+          ? Self.reflexiveColumn : names.take("Z_\(destination)" + ends.relationship.name.uppercased())
         made.append(
           JoinTable(
             name: "Z_\(owner)" + relationship.name.uppercased(),

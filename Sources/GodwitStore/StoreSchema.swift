@@ -62,6 +62,22 @@ public struct StoreSchema: Sendable, Hashable {
     /// Place among the destination's objects, when the inverse is ordered.
     public var destinationOrderColumn: String?
 
+    /// Whether it stores a relationship that is its own inverse. A pair may stand in it once or both ways round.
+    public var isReflexive: Bool { destinationColumn == StoreSchema.reflexiveColumn }
+
+    /// The table as what can follow FROM: each pair both ways round where the relationship is its own inverse.
+    ///
+    /// - Parameters:
+    ///   - database: The name under which the store is attached.
+    ///   - condition: Restricts the rows of the table.
+    public func rows(in database: String, where condition: String? = nil) -> String {
+      let table = "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(name))"
+      guard isReflexive else { return table }
+      let (a, b) = (StoreSchema.identifier(ownerColumn), StoreSchema.identifier(destinationColumn))
+      let filter = condition.map { " WHERE \($0)" } ?? ""
+      return "(SELECT \(a), \(b) FROM \(table)\(filter) UNION SELECT \(b), \(a) FROM \(table)\(filter))"
+    }
+
     public init(
       name: String, ownerEntityName: String, ownerRelationshipName: String, ownerColumn: String,
       destinationColumn: String, destinationEntityName: String, inverseRelationshipName: String?,
@@ -106,6 +122,9 @@ public struct StoreSchema: Sendable, Hashable {
     /// Nothing is stored: transient, or a to-many without an inverse.
     case none
   }
+
+  /// The second column of the table of a many-to-many that is its own inverse; known from public reports, not from a file.
+  static let reflexiveColumn = "REFLEXIVE"
 
   public let model: ManagedObjectModel
   /// Entity name to `Z_ENT`.

@@ -39,5 +39,7 @@ extension StoreSummary {
     historyTables = []
     cloudKitTables = []
     triggers = []
+    externalFiles = 0
+    externalBytes = 0
   }
 }

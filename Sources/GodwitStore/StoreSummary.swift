@@ -52,6 +52,9 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   /// Tables of CloudKit mirroring (`ANSCK…`).
   public var cloudKitTables: [String]
   public var triggers: [String]
+  /// Files of external binary data in the store's support folder, and their bytes.
+  public var externalFiles: Int64
+  public var externalBytes: Int64
 
   /// Reads a store, leaving no trace. Costs a scan of every entity table.
   ///
@@ -94,6 +97,12 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     hasModelCache = tables.contains("Z_MODELCACHE")
     cloudKitTables = tables.filter { $0.hasPrefix("ANSCK") }
     historyTables = tables.filter { ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains($0) }
+    var (count, bytes): (Int64, Int64) = (0, 0)
+    try SupportFolder(ofStoreAt: path).forEachFile { _, size in
+      count += 1
+      bytes += size
+    }
+    (externalFiles, externalBytes) = (count, bytes)
     (entities, strayRows) = try Self.entities(connection, tables: Set(tables))
   }
 

@@ -234,7 +234,7 @@ struct SynthesisContent {
       if join.destinationOrderColumn != nil { values.append(.int(2048 + 1024 * destinationPlace)) }
       try statement.run(values)
     }
-    if join.destinationColumn == "REFLEXIVE" {
+    if join.isReflexive {
       try reflexive(owners.count, least: ownerLeast, most: ownerMost, insert)
       return
     }

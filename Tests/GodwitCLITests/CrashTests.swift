@@ -9,7 +9,8 @@ import Testing
   import Glibc
 #endif
 
-/// A job folder that uses every stage: stored associations, every kind of link, order, indexes, validation.
+/// A job folder that uses every stage: stored associations, every kind of link, order, indexes, derived attributes,
+/// validation; and files of binary data that come along or go into their row.
 private final class CrashJob {
   let folder: TemporaryFolder
   var manifest: String { folder.file("job.yaml") }
@@ -35,7 +36,9 @@ private final class CrashJob {
       "People.xcdatamodeld/People 2.xcdatamodel/contents",
       try Self.model("People 2", Self.destinationEntities).xcodeContents)
     if let other {
-      try FileManager.default.copyItem(atPath: other.folder.file("people.sqlite"), toPath: folder.file("people.sqlite"))
+      for name in ["people.sqlite", ".people_SUPPORT"] {
+        try FileManager.default.copyItem(atPath: other.folder.file(name), toPath: folder.file(name))
+      }
       return
     }
     let store = try StoreBuilder(path: folder.file("people.sqlite"), model: source)
@@ -54,6 +57,25 @@ private final class CrashJob {
         relationships: links)
     }
     try store.finish()
+    try addFiles()
+  }
+
+  /// Every tenth of the first people has a photo in a file; the first one's scan is too large for one piece.
+  private func addFiles() throws {
+    let support = SupportFolder(ofStoreAt: folder.file("people.sqlite"))
+    try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+    let connection = try StoreConnection(path: folder.file("people.sqlite"))
+    func add(_ column: String, _ key: Int, _ size: Int) throws {
+      let name = "00000000-0000-0000-\(column == "ZSCAN" ? 1000 : 2000)-\(String(100_000_000_000 + key))"
+      try Data(repeating: UInt8(key % 251), count: size).write(to: URL(filePath: support.path(of: name)))
+      try connection.execute(
+        "UPDATE ZPERSON SET \(column) = ?1 WHERE Z_PK = ?2",
+        [.blob(StoredBinary.external(name: name).bytes), .int(key)])
+    }
+    for key in stride(from: 1, through: 200, by: 10) { try add("ZPHOTO", key, 100 + key) }
+    try add("ZSCAN", 1, 1_200_000)
+    try add("ZSCAN", 2, 10)
+    try connection.close()
   }
 
   private func write(_ name: String, _ text: String) throws {
@@ -85,18 +107,33 @@ private final class CrashJob {
     link("spouse", "Person", "spouseOf"), link("spouseOf", "Person", "spouse"), link("address", "Address", "people"),
   ]
 
+  private static func binary(_ name: String, external: Bool) -> AttributeDescription {
+    var attribute = AttributeDescription(name: name, type: .binary)
+    attribute.allowsExternalBinaryDataStorage = external
+    return attribute
+  }
+
+  private static let residents: AttributeDescription = {
+    var attribute = AttributeDescription(name: "residents", type: .integer64)
+    attribute.derivationExpression = "people.@count"
+    return attribute
+  }()
+
   private static let sourceEntities = [
     EntityDescription(
       name: "Address", attributes: attributes([("street", .string)]),
       relationships: [link("people", "Person", "address", many: true)]),
     EntityDescription(
-      name: "Person", attributes: attributes([("name", .string), ("company", .string), ("age", .integer16)]),
+      name: "Person",
+      attributes: attributes([("name", .string), ("company", .string), ("age", .integer16)]) + [
+        binary("photo", external: true), binary("scan", external: true),
+      ],
       relationships: people),
   ]
 
   private static let destinationEntities = [
     EntityDescription(
-      name: "Address", attributes: attributes([("street", .string)]),
+      name: "Address", attributes: attributes([("street", .string)]) + [residents],
       relationships: [link("people", "Person", "address", many: true, ordered: true)]),
     EntityDescription(
       name: "Company", attributes: attributes([("name", .string)]),
@@ -107,7 +144,8 @@ private final class CrashJob {
         var required = $0
         required.isOptional = false
         return required
-      }, relationships: people + [link("company", "Company", "staff")]),
+      } + [binary("photo", external: true), binary("scan", external: false)],
+      relationships: people + [link("company", "Company", "staff")]),
   ]
 
   private static let mapping = """
@@ -158,8 +196,15 @@ private final class CrashJob {
   func finish() throws -> StoreDump {
     let result = try BuiltCommand.run("run", manifest, "--progress", "none")
     try #require(result.status == 0, "\(result.diagnostics)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("out")) == ["people.sqlite"])
-    return try StoreDump(destination)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
+        == [".people_SUPPORT", "people.sqlite"])
+    var dump = try StoreDump(destination)
+    var files: [String] = []
+    try SupportFolder(ofStoreAt: destination).forEachFile { files.append("file \($0) \($1)") }
+    #expect(!files.isEmpty)
+    dump.lines += files.sorted()
+    return dump
   }
 }
 
@@ -180,6 +225,20 @@ private final class CrashJob {
       try #require(lines < 200)
     }
     #expect(kills > 20)
+  }
+
+  @Test func `a run that was killed and is discarded leaves nothing, whenever it was`() throws {
+    let whole = try CrashJob(people: 60, rows: 20)
+    _ = try whole.finish()
+    for seconds in [0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.3] {
+      let job = try CrashJob(people: 60, rows: 5, copying: whole)
+      if try job.runAndKill(seconds: seconds) { break }
+      let isLinked = FileManager.default.fileExists(atPath: job.destination)
+      let result = try BuiltCommand.run("discard", job.manifest)
+      #expect(result.status == 0, "\(result.diagnostics)")
+      guard !isLinked, FileManager.default.fileExists(atPath: job.folder.file("out")) else { continue }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: job.folder.file("out")) == [], "after \(seconds) s")
+    }
   }
 
   @Test func `a run killed at random moments again and again ends in the same store`() throws {
@@ -246,7 +305,9 @@ private final class CrashJob {
     #expect(second.diagnostics.contains("another process works on"))
     #expect(status.status == 0 || status.status == 75, "\(status.diagnostics)")
     #expect(process.terminationStatus == 0)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: job.folder.file("out")) == ["people.sqlite"])
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: job.folder.file("out")).sorted()
+        == [".people_SUPPORT", "people.sqlite"])
   }
 
   @Test func `memory stays under the budget and 32 MiB at any size`() throws {

@@ -1,5 +1,6 @@
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
 
@@ -48,6 +49,27 @@ struct CorpusCopyTests {
       #expect(dump.firstDifference(from: first ?? dump) == nil)
       first = dump
     }
+  }
+
+  @Test(arguments: ["V1", "V2"])
+  func `a store with derived attributes and history is copied by the model that it carries`(version: String) throws {
+    let path = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")
+    let content = try #require(try StoreModelCache.content(ofStoreAt: path))
+    let model = try ManagedObjectModel(modelCache: content, name: version)
+    let mappings = model.entities.filter { !$0.isAbstract }.map {
+      EntityMapping(name: $0.name, kind: .copy, source: $0.name, destination: $0.name)
+    }
+    let folder = try TemporaryFolder()
+    let job = try MigrationJob(
+      copying: path, into: folder, from: model, to: model, mappings: MappingModel(entityMappings: mappings),
+      chunkRows: 1000)
+    let finished = try FinishedMigration(running: job)
+    // Derived values are computed anew, and are those that Core Data computed.
+    try compare(finished, schema: StoreSchema(model: model))
+    try finished.expectVerified()
+    try finished.expectEqual(
+      "SELECT * FROM made.Z_PRIMARYKEY ORDER BY 1", "SELECT * FROM source.Z_PRIMARYKEY ORDER BY 1")
+    #expect(try finished.integer("SELECT COUNT(*) FROM made.ATRANSACTION") == 0)
   }
 
   private func compare(_ finished: FinishedMigration, schema: StoreSchema) throws {

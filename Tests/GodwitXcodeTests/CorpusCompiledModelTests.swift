@@ -67,7 +67,7 @@ struct CorpusCompiledModelTests {
     #expect(compiled.versions == source.versions)
     for (a, b) in zip(try compiled.models(), try source.models()) {
       #expect(a.versionHashes == b.versionHashes)
-      #expect(a == (try Self.asCompiled(b)), "\(a.name)")
+      #expect(a.withoutPublishedHashes == (try Self.asCompiled(b)), "\(a.name)")
     }
   }
 

@@ -61,6 +61,16 @@ public struct StoreDump: Sendable, Hashable, CustomStringConvertible {
   }
 
   private static func hex(_ bytes: [UInt8]) -> String {
+    // Of a large value its length and a sum that tells it from others (FNV-1a) are enough.
+    guard bytes.count <= 1 << 16 else {
+      return "\(bytes.count) bytes, "
+        + String(
+          bytes.reduce(14_695_981_039_346_656_037 as UInt64) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }, radix: 16)
+    }
+    return hexDigits(bytes)
+  }
+
+  private static func hexDigits(_ bytes: [UInt8]) -> String {
     "'" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
   }
 

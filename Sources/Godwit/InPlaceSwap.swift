@@ -1,0 +1,184 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Puts a finished store in the place of the one it was made of.
+///
+/// 1. The external files of the old store get a second name in the support folder of `Name~.ext`.
+/// 2. Those of the new store get one in the support folder of `Name.ext`, beside the old ones: names are never used twice.
+/// 3. The names that only the old store used are noted in the work folder.
+/// 4. The old store gets a second name, `Name~.ext`.
+/// 5. The new store is synced and renamed over the old name; the folder is synced. This one moment is the exchange.
+/// 6. The noted files of the old store are removed.
+/// At every moment a whole store with all its external files is there under the old name. Each step can be done again,
+/// so a run that died in between goes on. Where the file system has no hard links, files are copied.
+struct InPlaceSwap {
+  let store: String
+  /// Whether the old store stays, as `Name~.ext`.
+  let keepsOld: Bool
+  /// Called before each step with its number; a test dies there.
+  var before: (Int) throws -> Void = { _ in }
+
+  /// `people.sqlite` becomes `people~.sqlite`.
+  static func oldPath(of store: String) -> String {
+    let url = URL(filePath: store)
+    let ending = url.pathExtension
+    let name = url.deletingPathExtension().lastPathComponent + "~" + (ending.isEmpty ? "" : "." + ending)
+    let folder = (store as NSString).deletingLastPathComponent
+    return folder.isEmpty ? name : folder == "/" ? "/" + name : "\(folder)/\(name)"
+  }
+
+  private var oldPath: String { Self.oldPath(of: store) }
+  private var folder: String { (store as NSString).deletingLastPathComponent }
+
+  static func leftoversPath(in workFolder: String) -> String { workFolder + "/replaced.json" }
+
+  /// - Throws: `.cannotCreate` (73) when something else has the name that the old store is to get.
+  func checkOldName() throws {
+    guard keepsOld else { return }
+    let support = SupportFolder(ofStoreAt: oldPath)
+    for path in [oldPath, support.path] where exists(path) {
+      // Ours from a run that died before the exchange.
+      if path == oldPath, isSameFile(path, store) { continue }
+      if path == support.path, isSameFile(oldPath, store) || !exists(oldPath), isPartOfLiveSupport(support) { continue }
+      throw GodwitError(
+        .cannotCreate, "cannot keep the old store: '\(path)' exists",
+        remedy: "move it away, or write `keep-old: false`", safe: "nothing was written")
+    }
+  }
+
+  /// Steps 1 to 5. The caller holds the lock of the store.
+  ///
+  /// - Parameters:
+  ///   - made: The finished store in the work folder.
+  ///   - support: Its external files.
+  func exchange(_ made: String, support: SupportFolder, workFolder: String) throws {
+    let live = SupportFolder(ofStoreAt: store)
+    let old = try names(in: live)
+    let new = try names(in: support)
+    try before(1)
+    if keepsOld, !old.isEmpty {
+      let kept = SupportFolder(ofStoreAt: oldPath)
+      try makeFolder(kept.dataPath)
+      for name in old { try give(live.path(of: name), secondName: kept.path(of: name)) }
+      try sync(folders: [kept.dataPath, kept.path])
+    }
+    try before(2)
+    if !new.isEmpty {
+      try makeFolder(live.dataPath)
+      for name in new { try give(support.path(of: name), secondName: live.path(of: name)) }
+      try sync(folders: [live.dataPath, live.path])
+    }
+    try before(3)
+    let leftovers = old.subtracting(new).sorted()
+    let note = Self.leftoversPath(in: workFolder)
+    do { try JSONEncoder().encode(leftovers).write(to: URL(filePath: note)) } catch {
+      throw GodwitError(.inputOutput, "cannot write '\(note)'", cause: error.localizedDescription)
+    }
+    try WorkFolder.sync(note)
+    try WorkFolder.sync(workFolder)
+    try before(4)
+    if keepsOld {
+      try give(store, secondName: oldPath)
+      try WorkFolder.sync(folder)
+    }
+    // An empty log and its index belong to the old store. The lock keeps others from making new ones.
+    for suffix in ["-wal", "-shm"] { unlink(store + suffix) }
+    try WorkFolder.sync(made)
+    try before(5)
+    guard rename(made, store) == 0 else {
+      throw GodwitError(
+        .inputOutput, "cannot replace '\(store)'", cause: String(cString: strerror(errno)),
+        remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+    }
+    try WorkFolder.sync(folder)
+    try finish(workFolder: workFolder)
+  }
+
+  /// Step 6. Call only when the new store has the old name.
+  func finish(workFolder: String) throws {
+    try before(6)
+    let note = Self.leftoversPath(in: workFolder)
+    guard let data = FileManager.default.contents(atPath: note),
+      let leftovers = try? JSONDecoder().decode([String].self, from: data)
+    else { return }
+    let live = SupportFolder(ofStoreAt: store)
+    for name in leftovers where !name.contains("/") { unlink(live.path(of: name)) }
+    rmdir(live.dataPath)
+    rmdir(live.path)
+  }
+
+  /// Takes back what steps 1 to 4 did of a job that is discarded. Call only while the old store has its name.
+  func undo() {
+    guard keepsOld, exists(oldPath), isSameFile(oldPath, store) else { return }
+    let kept = SupportFolder(ofStoreAt: oldPath)
+    if isPartOfLiveSupport(kept) { try? FileManager.default.removeItem(atPath: kept.path) }
+    unlink(oldPath)
+  }
+
+  // MARK: Files
+
+  private func names(in folder: SupportFolder) throws -> Set<String> {
+    guard exists(folder.dataPath) else { return [] }
+    do { return Set(try FileManager.default.contentsOfDirectory(atPath: folder.dataPath)) } catch {
+      throw GodwitError(.inputOutput, "cannot read '\(folder.dataPath)'", cause: error.localizedDescription)
+    }
+  }
+
+  /// Whether every file of the folder is one of the live support folder's, by name and content's identity.
+  private func isPartOfLiveSupport(_ folder: SupportFolder) -> Bool {
+    let live = SupportFolder(ofStoreAt: store)
+    guard let names = try? names(in: folder) else { return false }
+    return names.allSatisfy { isSameFile(folder.path(of: $0), live.path(of: $0)) }
+  }
+
+  private func exists(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0
+  }
+
+  private func isSameFile(_ a: String, _ b: String) -> Bool {
+    var (x, y) = (stat(), stat())
+    guard stat(a, &x) == 0, stat(b, &y) == 0 else { return false }
+    return x.st_dev == y.st_dev && x.st_ino == y.st_ino
+  }
+
+  /// A hard link; a synced copy where there is none. Does nothing when the name is there already.
+  private func give(_ path: String, secondName name: String) throws {
+    if link(path, name) == 0 { return }
+    let code = errno
+    if code == EEXIST { return }
+    guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV].contains(code) else {
+      throw GodwitError(
+        .inputOutput, "cannot give '\(path)' the name '\(name)'", cause: String(cString: strerror(code)),
+        remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+    }
+    do {
+      let copy = name + ".new"
+      if exists(copy) { try FileManager.default.removeItem(atPath: copy) }
+      try FileManager.default.copyItem(atPath: path, toPath: copy)
+      try WorkFolder.sync(copy)
+      guard rename(copy, name) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+    } catch let error as GodwitError {
+      throw error
+    } catch {
+      throw GodwitError(
+        .inputOutput, "cannot copy '\(path)' to '\(name)'", cause: error.localizedDescription,
+        remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+    }
+  }
+
+  private func makeFolder(_ path: String) throws {
+    do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
+      throw GodwitError(.inputOutput, "cannot create '\(path)'", cause: error.localizedDescription)
+    }
+  }
+
+  private func sync(folders: [String]) throws { for folder in folders { try WorkFolder.sync(folder) } }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// A job whose destination is its source.
+extension MigrationManager {
+  /// Migrates a copy in the work folder beside the store, then exchanges the two: see `InPlaceSwap`.
+  ///
+  /// - Throws: `.stopped` (75) while another process has the store open; `.cannotCreate` (73) when `Name~.ext` exists.
+  func runInPlace(
+    _ rule: MigrationJob.InPlace, watch: RunWatch, progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    let swap = InPlaceSwap(store: job.sourcePath, keepsOld: rule.keepsOld, before: rule.beforeSwapStep)
+    let isFinished = try isMigratedInPlace()
+    if isFinished, !WorkFolder.exists(forDestination: job.sourcePath) {
+      return MigrationSummary(outcome: .alreadyFinished)
+    }
+    if !isFinished { try swap.checkOldName() }
+    let folder = try WorkFolder(forDestination: job.sourcePath)
+    // Asked again under the lock: another run may have finished meanwhile.
+    if try isMigratedInPlace() {
+      try swap.finish(workFolder: folder.path)
+      try folder.remove()
+      return MigrationSummary(outcome: .alreadyFinished)
+    }
+    let lock: StoreLock
+    do { lock = try StoreLock(store: job.sourcePath) } catch {
+      if !isWorthKeeping(folder.path) { folder.undo() }
+      throw error
+    }
+    defer { withExtendedLifetime(lock) {} }
+    return try work(in: folder, source: OpenSource(job, attach: false), watch: watch, progress: progress) {
+      made, folder in
+      var path = made.storePath
+      if job.destinationType == .xml {
+        switch try writeXML(of: made.storePath, in: folder, control: watch.control) {
+        case .written(let file): path = file
+        case .stopped(let reason): return reason
+        }
+      }
+      try swap.exchange(path, support: made.support, workFolder: folder.path)
+      try folder.remove()
+      return nil
+    }
+  }
+
+  /// Whether the store has the destination model already.
+  func isMigratedInPlace() throws -> Bool {
+    let metadata = try StoreMetadata(readingStoreAt: job.sourcePath)
+    let hashes = metadata.entityVersionHashes
+    return hashes.count == metadata.versionHashes.count && job.destinationModel.isCompatible(with: hashes)
+  }
+}

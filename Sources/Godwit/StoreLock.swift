@@ -1,0 +1,78 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Keeps every other process out of a SQLite store while it is replaced.
+///
+/// 1. `init` writes the log back into the store (`PRAGMA wal_checkpoint(TRUNCATE)`), so that no non-empty `-wal` is left.
+/// 2. It locks the bytes that SQLite itself locks (pending, reserved and shared: 512 bytes from 2^30) as an open
+///    file description, so that closing another descriptor of the file in this process does not end the lock.
+/// 3. The lock ends with the value, or with the process.
+struct StoreLock: ~Copyable {
+  private let descriptor: Int32
+
+  private static let firstByte: off_t = 0x4000_0000
+  private static let byteCount: off_t = 512
+  /// `F_OFD_SETLK`, which Glibc's module does not export.
+  private static let setLock: Int32 = 37
+
+  /// - Throws: `.stopped` (75) while another process has the store open for writing, or holds its log.
+  init(store path: String) throws {
+    try Self.checkpoint(path)
+    descriptor = open(path, O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      let code = errno
+      throw GodwitError(
+        [EACCES, EPERM, EROFS].contains(code) ? .permission : .missingInput, "cannot open '\(path)' for writing",
+        cause: String(cString: strerror(code)), remedy: "a store that is migrated in place must be writable")
+    }
+    var range = flock()
+    range.l_type = Int16(F_WRLCK)
+    range.l_whence = Int16(SEEK_SET)
+    range.l_start = Self.firstByte
+    range.l_len = Self.byteCount
+    guard fcntl(descriptor, Self.setLock, &range) == 0 else {
+      close(descriptor)
+      throw Self.busy(path)
+    }
+    // Between the checkpoint and the lock another process may have written.
+    guard try !Self.hasLog(path) else {
+      close(descriptor)
+      throw Self.busy(path)
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  private static func busy(_ path: String) -> GodwitError {
+    GodwitError(
+      .stopped, "cannot migrate '\(path)' in place: another process has it open",
+      remedy: "end what uses the store and run the same command", safe: "the store is as it was")
+  }
+
+  private static func hasLog(_ path: String) throws -> Bool {
+    let files = try StoreFiles(path: path)
+    return try files.hasWAL() || files.hasHotJournal()
+  }
+
+  private static func checkpoint(_ path: String) throws {
+    guard try hasLog(path) else { return }
+    let connection = try StoreConnection(path: path)
+    defer { try? connection.close() }
+    // A hot journal is rolled back by the first read.
+    do {
+      _ = try connection.value("SELECT COUNT(*) FROM main.sqlite_master")
+      let row = try connection.rows("PRAGMA main.wal_checkpoint(TRUNCATE)").first ?? []
+      guard row.first != .integer(1) else { throw busy(path) }
+    } catch let error as GodwitError where error.code == .stopped || error.message.contains("locked") {
+      throw busy(path)
+    }
+    try connection.close()
+  }
+}

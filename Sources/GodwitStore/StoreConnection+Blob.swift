@@ -1,0 +1,34 @@
+import GRDBSQLite
+import GodwitModel
+
+extension StoreConnection {
+  /// Fills a blob of the main database that has the file's size with the bytes of an external file, a piece at a time.
+  ///
+  /// Call inside the transaction that made the row, before the column is indexed.
+  ///
+  /// - Throws: `.stopped` (75) when the file changed its size meanwhile; SQLite's errors as they map.
+  public func fillBlob(table: String, column: String, key: Int64, with name: String, in folder: SupportFolder) throws {
+    var blob: OpaquePointer?
+    let code = withHandle { sqlite3_blob_open($0, "main", table, column, key, 1, &blob) }
+    guard code == SQLITE_OK, let blob else {
+      sqlite3_blob_close(blob)
+      throw lastError(code, sql: nil)
+    }
+    defer { sqlite3_blob_close(blob) }
+    let size = Int(sqlite3_blob_bytes(blob))
+    var offset = 0
+    func check(_ isSame: Bool) throws {
+      guard !isSame else { return }
+      throw GodwitError(
+        .stopped, "stopped: the external file '\(folder.path(of: name))' changed during the run",
+        remedy: "make sure nothing writes to the source, `godwit discard` the job and run again")
+    }
+    try folder.forEachPiece(of: name) { piece in
+      try check(offset + piece.count <= size)
+      let code = sqlite3_blob_write(blob, piece.baseAddress, Int32(piece.count), Int32(offset))
+      guard code == SQLITE_OK else { throw lastError(code, sql: nil) }
+      offset += piece.count
+    }
+    try check(offset == size)
+  }
+}
