@@ -3,7 +3,8 @@ import Godwit
 
 struct DiscardVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "discard", abstract: "Remove an unfinished destination, its ledger and spill files; ask nothing.",
+    commandName: "discard",
+    abstract: "Remove an unfinished destination, its ledger, spill and external files; ask nothing.",
     discussion: "A finished destination and the source stay as they are.")
 
   @OptionGroup var job: JobOptions

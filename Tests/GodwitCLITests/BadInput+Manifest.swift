@@ -88,7 +88,7 @@ extension BadInput {
     .init("quarantine", ["plan", "job.yaml"], 78, ["job.yaml:10:1: ", "'on-invalid'", "not supported"]) {
       try $0.append("job.yaml", "on-invalid: {quarantine: {max-rows: 3}}\n")
     },
-    .init("kept history", 78, ["job.yaml:10:1: ", "'history'", "not supported"]) {
+    .init("kept history", 78, ["job.yaml:10:1: ", "'history: keep'", "not supported"]) {
       try $0.append("job.yaml", "history: keep\n")
     },
     .init("destination of another type", 78, ["job.yaml:10:1: ", "'destination-type'", "not supported"]) {

@@ -202,4 +202,24 @@ struct DerivedAttributeTests {
     #expect(error.code == .dataWrong)
     #expect(error.message.hasPrefix("cannot store 'numbers' for Book p1: expected an integer of 16 bits"))
   }
+
+  @Test func `a sum beyond every integer is 65`() throws {
+    let from: [EntityDescription] = [
+      .make("Author", [:], [.toMany("books", "Book", inverse: "author")]),
+      .make("Book", ["size": .integer64], [.toOne("author", "Author", inverse: "books")]),
+    ]
+    var author = from[0]
+    author.attributes.append(Self.derived("sum", .integer64, "books.@sum.size"))
+    let fixture = try MigrationFixture(from, to: [author, from[1]])
+    fixture.mappings = try from.map { try .make($0.name, $0.name, kind: .copy) }
+    try fixture.build { store in
+      try store.insert("Author", key: 1)
+      for key in Int64(1)...2 {
+        try store.insert("Book", key: key, attributes: ["size": .integer(.max)], relationships: ["author": [1]])
+      }
+    }
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
+    #expect(error.code == .dataWrong)
+    #expect(error.message == "cannot compute a derived attribute of 'Author': a sum does not fit")
+  }
 }

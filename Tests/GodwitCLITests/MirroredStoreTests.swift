@@ -1,0 +1,25 @@
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+struct `Mirrored stores` {
+  @Test func `a mirrored store is planned with what it loses when the manifest drops the mirror`() throws {
+    let job = try BreakableJob()
+    try job.sql("CREATE TABLE ANSCKMETADATAENTRY (Z_PK INTEGER PRIMARY KEY)")
+    try job.sql("INSERT INTO ANSCKMETADATAENTRY VALUES (1)")
+    func plan() -> (status: Int32, output: String, diagnostics: String) {
+      let session = CommandSession(output: .memory(), diagnostics: .memory())
+      let status = GodwitCommand.run(arguments: ["plan", job.file("job.yaml")], in: session)
+      return (status, session.output.text, session.diagnostics.text)
+    }
+    let refused = plan()
+    #expect(refused.status == 65)
+    #expect(refused.diagnostics.contains("cloudkit: drop"))
+    try job.append("job.yaml", "cloudkit: drop\n")
+    let planned = plan()
+    #expect(planned.status == 0, "\(planned.diagnostics)")
+    #expect(planned.output.contains("\nnote         CloudKit mirroring is dropped: 1 rows of ANSCKMETADATAENTRY\n"))
+  }
+}
