@@ -112,7 +112,8 @@ final class XMLStoreImport {
     guard let entity = names.entities[object.type] else {
       throw wrong(
         "type '\(object.type)' is no entity of model '\(conversion.model.name)'"
-          + Spelling.suggestion(for: object.type, among: names.entities.keys.sorted()), at: object.place, object: object)
+          + Spelling.suggestion(for: object.type, among: names.entities.keys.sorted()), at: object.place, object: object
+      )
     }
     guard let number = try number(of: object.identifier), let key = key(number, root: entity.root),
       let entityNumber = builder.schema.number(of: entity.name)
