@@ -203,7 +203,7 @@ final class XMLStoreReader {
     while true {
       switch try scanner.next() {
       case .text(let bytes):
-        text = text.isEmpty ? bytes : text + bytes
+        if text.isEmpty { text = bytes } else { text += bytes }
         guard text.count <= MarkupScanner.valueBytesMaximum else {
           throw scanner.problem("expected a shorter text in <\(tag.name)>", at: tag.place)
         }

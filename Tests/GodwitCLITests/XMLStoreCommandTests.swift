@@ -188,7 +188,8 @@ private final class XMLJob {
   }
 
   @Test(arguments: [
-    ["run", "job.yaml"], ["plan", "job.yaml"], ["inspect", "people.xml"], ["why", "people.xml", "People.xcdatamodeld#People 2"],
+    ["run", "job.yaml"], ["plan", "job.yaml"], ["inspect", "people.xml"],
+    ["why", "people.xml", "People.xcdatamodeld#People 2"],
     ["export", "people.xml", "--entity", "Person"],
   ])
   func `a binary store is named by every verb`(arguments: [String]) throws {

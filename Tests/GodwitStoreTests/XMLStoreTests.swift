@@ -262,7 +262,8 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
         EntityDescription(
           name: "A",
           relationships: [
-            RelationshipDescription(name: "friends", destinationEntityName: "A", inverseName: "friends", isToMany: true),
+            RelationshipDescription(
+              name: "friends", destinationEntityName: "A", inverseName: "friends", isToMany: true),
             RelationshipDescription(name: "twin", destinationEntityName: "A", inverseName: "twin"),
           ])
       ])

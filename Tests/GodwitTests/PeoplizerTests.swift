@@ -171,7 +171,7 @@ private enum Hop {
     let found = try [plain.destinationPath, job.destinationPath].map {
       try StoreConnection.openStore(readingAt: $0, model: job.destinationModel).rows(sql)
     }
-    #expect(found[0].count == 160)
+    #expect(found[0].count == 180)
     #expect(found[0] == found[1])
   }
 

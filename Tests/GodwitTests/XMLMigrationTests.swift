@@ -42,7 +42,7 @@ private func everything(_ name: String) throws -> ManagedObjectModel {
 private let strings = [
   "", " both ends ", "tab\t lf\n cr\r crlf\r\n end", "<&>\"' ]]> &amp; <!-- -->",
   "e\u{301} \u{E9} \u{1F600} \u{202E}\u{7F}\u{85}",
-  String(repeating: "large ü ", count: 300_000),
+  String(repeating: "large ü ", count: 40_000),
 ]
 private let doubles = [0.1, -0.0, .leastNonzeroMagnitude, 1.7976931348623157e308, 1 / 3.0, -123456789.123456789, 1e-30]
 
@@ -232,7 +232,7 @@ private func migrate(_ job: MigrationJob) throws {
     while try MigrationManager(second).run(maximumSeconds: 0).outcome == .stopped {
       runs += 1
       let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("c.xml.godwit"))
-      #expect(names.count { $0.hasPrefix("source-") } == 1)
+      #expect(names.count { $0.hasPrefix("source-") && $0 != "source-partial.sqlite" } == 1)
       // What a run that died meanwhile may leave.
       for name in ["source-partial.sqlite", "store.xml"] {
         try Data("half".utf8).write(to: URL(filePath: folder.file("c.xml.godwit/\(name)")))
@@ -266,7 +266,7 @@ private func migrate(_ job: MigrationJob) throws {
       "<attribute name=\"mark\" type=\"string\">thing 4</attribute>",
       "<attribute name=\"mark\" type=\"string\">thing 44</attribute>"
     ),
-    (" idrefs=\"", " idrefs=\"\" x=\""), ("type=\"TOY\"", "type=\"TOOL\""), ("GodwitJobs", "OtherJobs"),
+    (" idrefs=\"", " x=\""), ("type=\"TOY\"", "type=\"TOOL\""), ("GodwitJobs", "OtherJobs"),
     (">-32768<", ">-32767<"),
   ]) func `the verifier sees a change of an XML destination`(text: String, change: String) throws {
     let (folder, path) = try sample()
