@@ -42,11 +42,15 @@ extension Planner {
     return derived + external.map(\.note) + leftOut.notes
   }
 
-  /// The source's size for each row taken, half as much again for journal, indexes and sorting.
+  /// The source's size for each row taken, half as much again for journal, indexes and sorting; the store that an
+  /// XML source is converted into, and the file that an XML destination is written to before it is moved.
   private func diskBytes(_ program: StepProgram) -> Int64 {
     let rows = max(1, program.facts.entities.reduce(0) { $0 + $1.rows })
     let taken = program.facts.mappings.reduce(0) { $0 + $1.rows }
-    return Int64(Double(program.facts.sourceBytes) * max(0.1, Double(taken) / Double(rows)) * 1.5)
+    let share = Double(program.facts.sourceBytes) * max(0.1, Double(taken) / Double(rows))
+    let isXMLSource = (try? StoreFiles(path: job.sourcePath))?.type == .xml
+    return Int64(share * (job.destinationType == .xml ? 3 : 1.5))
+      + (isXMLSource ? program.facts.sourceBytes : 0)
   }
 
   private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {

@@ -172,7 +172,9 @@ public struct StoreFiles: Sendable, Hashable {
   // MARK: Addressing
 
   /// A `file:` URI for SQLite: every byte that is not plain in a path is percent-encoded.
-  static func uri(path: String, query: String) -> String {
+  static func uri(path given: String, query: String) -> String {
+    // What follows two slashes is a host unless it begins with another one.
+    let path = given.hasPrefix("/") ? given : FileManager.default.currentDirectoryPath + "/" + given
     let digits = Array("0123456789ABCDEF")
     var uri = "file://"
     for byte in path.utf8 {

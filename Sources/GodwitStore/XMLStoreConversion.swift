@@ -24,8 +24,16 @@ public struct XMLStoreConversion: Sendable {
 
   /// A name for the result: it changes with the file and the model.
   func tag() throws -> String {
-    let stamp = try files.stamp()
-    return String(Digest.hex("\(stamp)\n\(model.entities)").prefix(16))
+    let layout = model.entities.map { entity in
+      "\(entity.name) \(entity.superentityName ?? "-") "
+        + entity.attributes.map {
+          "\($0.name) \($0.type.rawValue) \($0.isTransient) \($0.allowsExternalBinaryDataStorage)"
+        }.joined(separator: ",")
+        + entity.relationships.map {
+          "\($0.name) \($0.destinationEntityName) \($0.inverseName ?? "-") \($0.isToMany) \($0.isOrdered)"
+        }.joined(separator: ",")
+    }
+    return String(Digest.hex("\(try files.stamp())\n\(layout)").prefix(16))
   }
 
   /// Makes the store in the database attached as `source`, which is empty, beside an empty main database.

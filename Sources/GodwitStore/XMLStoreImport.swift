@@ -17,6 +17,8 @@ final class XMLStoreImport {
   private let keepsNumbers: Bool
   private var identifiers: SQLStatement?
   private var lookUp: SQLStatement?
+  /// How many objects each relationship names, to compare with its inverse.
+  private var named: [String: Int64] = [:]
 
   private var path: String { conversion.files.givenPath }
 
@@ -112,7 +114,8 @@ final class XMLStoreImport {
     guard let entity = names.entities[object.type] else {
       throw wrong(
         "type '\(object.type)' is no entity of model '\(conversion.model.name)'"
-          + Spelling.suggestion(for: object.type, among: names.entities.keys.sorted()), at: object.place, object: object)
+          + Spelling.suggestion(for: object.type, among: names.entities.keys.sorted()), at: object.place, object: object
+      )
     }
     guard let number = try number(of: object.identifier), let key = key(number, root: entity.root),
       let entityNumber = builder.schema.number(of: entity.name)
@@ -197,7 +200,12 @@ final class XMLStoreImport {
         "relationship '\(relationship.name)' has objects, but no inverse: a SQLite store could not hold it",
         at: found.place, object: object)
     }
+    named[Self.side(entity.root, relationship.name, relationship.inverseName), default: 0] += Int64(keys.count)
     return (relationship.name, keys)
+  }
+
+  private static func side(_ root: String, _ name: String, _ inverse: String?) -> String {
+    "\(root).\(name).\(inverse ?? "")"
   }
 
   // MARK: References
@@ -207,8 +215,28 @@ final class XMLStoreImport {
     for entity in schema.model.entities where !entity.isAbstract {
       for relationship in schema.model.relationships(of: entity.name) {
         try check(relationship, of: entity.name)
+        if conversion.purpose == .comparison { try compareSides(relationship, of: entity.name) }
       }
     }
+  }
+
+  /// What Godwit writes says every link twice.
+  private func compareSides(_ relationship: RelationshipDescription, of entity: String) throws {
+    let schema = builder.schema
+    guard let inverse = relationship.inverseName, let root = schema.model.root(of: entity)?.name,
+      let target = schema.model.root(of: relationship.destinationEntityName)?.name
+    else { return }
+    let count = named[Self.side(root, relationship.name, inverse)] ?? 0
+    var others = named[Self.side(target, inverse, relationship.name)] ?? 0
+    if count == others, case .join(let join, _, _, _) = schema.storage(of: relationship.name, in: entity) {
+      let table = StoreConnection.sourceSchema + "." + StoreSchema.identifier(join.name)
+      others = try connection.integer("SELECT count(*) FROM \(table)") ?? 0
+    }
+    guard count != others else { return }
+    throw GodwitError(
+      .dataWrong,
+      "cannot read the XML store: relationship '\(relationship.name)' of entity '\(entity)' and its inverse '\(inverse)' do not name the same objects",
+      site: "'\(path)'", remedy: "the file was changed since it was written: run the job again")
   }
 
   /// Every key is that of an object, of the destination entity or a subentity; no object has two owners.

@@ -1,15 +1,15 @@
 import GodwitModel
 
-/// The numbers of objects in an XML store that was made from a SQLite store.
+/// The numbers of objects in an XML store that is made from a SQLite store.
 ///
-/// A number is unique in an XML store, a primary key in its table only. Where the keys of all tables are different,
-/// they are the numbers; else each root entity's keys are moved by an offset, in the order of entity numbers, and the
-/// store's metadata names the offsets.
+/// A number is unique in an XML store, a primary key in its table only. Each table's keys are the numbers as long as no
+/// larger table has one of them; else they are moved by an offset beyond all others, and the store's metadata names
+/// the offset. Tables of one size go in the order of entity numbers.
 struct XMLStoreKeys {
   /// The metadata key that holds the offset of each root entity.
   static let metadataKey = "GodwitKeyOffsets"
 
-  /// By root entity; empty when the numbers are the keys.
+  /// By root entity; without those whose numbers are the keys.
   var offsets: [String: Int64] = [:]
   /// No number is higher.
   var highest: Int64 = 0
@@ -21,30 +21,40 @@ struct XMLStoreKeys {
   /// - Throws: `.dataWrong` when keys are not positive, or too large to be moved.
   init(_ connection: StoreConnection, schema: StoreSchema, path: String) throws {
     let prefix = StoreConnection.sourceSchema + "."
-    var tables: [(root: String, name: String, lowest: Int64, counter: Int64)] = []
-    for table in schema.tables {
-      guard let number = schema.number(of: table.rootEntityName) else { continue }
-      let name = prefix + StoreSchema.identifier(table.name)
-      let lowest = try connection.integer("SELECT min(Z_PK) FROM \(name)") ?? 1
-      let highest = try connection.integer("SELECT max(Z_PK) FROM \(name)") ?? 0
-      let counter = try connection.integer("SELECT Z_MAX FROM \(prefix)Z_PRIMARYKEY WHERE Z_ENT = ?1", [.int(number)])
-      tables.append((table.rootEntityName, name, lowest, max(highest, counter ?? 0, 0)))
+    struct Table {
+      var root, name: String
+      var rows, counter: Int64
     }
     func impossible(_ root: String, _ problem: String) -> GodwitError {
       GodwitError(
         .dataWrong, "cannot write '\(path)' as an XML store: \(problem) of '\(root)'",
         remedy: "use a SQLite store, `destination-type: sqlite`")
     }
-    for table in tables where table.lowest < 1 {
-      throw impossible(table.root, "expected positive primary keys, found \(table.lowest)")
+    var tables: [Table] = []
+    for table in schema.tables {
+      guard let number = schema.number(of: table.rootEntityName) else { continue }
+      let (root, name) = (table.rootEntityName, prefix + StoreSchema.identifier(table.name))
+      let lowest = try connection.integer("SELECT min(Z_PK) FROM \(name)") ?? 1
+      guard lowest >= 1 else { throw impossible(root, "expected positive primary keys, found \(lowest)") }
+      let highest = try connection.integer("SELECT max(Z_PK) FROM \(name)") ?? 0
+      let counter = try connection.integer("SELECT Z_MAX FROM \(prefix)Z_PRIMARYKEY WHERE Z_ENT = ?1", [.int(number)])
+      tables.append(
+        Table(
+          root: root, name: name, rows: try connection.integer("SELECT count(*) FROM \(name)") ?? 0,
+          counter: max(highest, counter ?? 0, 0)))
     }
-    let keys = tables.map { "SELECT Z_PK FROM \($0.name)" }.joined(separator: " UNION ALL ")
-    let shared = try tables.count < 2 ? nil : connection.value("SELECT Z_PK FROM (\(keys)) GROUP BY Z_PK HAVING count(*) > 1 LIMIT 1")
-    guard shared != nil else {
-      highest = tables.map(\.counter).max() ?? 0
-      return
+    let ranked = tables.enumerated().sorted { ($1.element.rows, $0.offset) < ($0.element.rows, $1.offset) }
+    var kept: [Table] = []
+    var moved: [Table] = []
+    for (_, table) in ranked {
+      let taken = kept.map { "Z_PK IN (SELECT Z_PK FROM \($0.name))" }.joined(separator: " OR ")
+      let isTaken =
+        try !kept.isEmpty
+        && connection.value("SELECT Z_PK FROM \(table.name) WHERE \(taken) LIMIT 1") != nil
+      if isTaken { moved.append(table) } else { kept.append(table) }
     }
-    for table in tables {
+    highest = kept.map(\.counter).max() ?? 0
+    for table in moved {
       offsets[table.root] = highest
       let (sum, overflow) = highest.addingReportingOverflow(table.counter)
       guard !overflow else { throw impossible(table.root, "the primary keys are too large to be moved, as they are") }

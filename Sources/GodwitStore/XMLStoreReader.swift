@@ -53,7 +53,9 @@ final class XMLStoreReader {
       throw scanner.problem("expected <databaseInfo> at the head of <database>, found none", at: root.place)
     }
     try readInfo()
-    guard !uuid.isEmpty else { throw scanner.problem("expected a <UUID> in <databaseInfo>, found none", at: info.place) }
+    guard !uuid.isEmpty else {
+      throw scanner.problem("expected a <UUID> in <databaseInfo>, found none", at: info.place)
+    }
   }
 
   /// The next object; nil after the last.
@@ -66,6 +68,10 @@ final class XMLStoreReader {
     var object = Object(type: try value("type", of: tag), identifier: try value("id", of: tag), place: tag.place)
     var names: Set<String> = []
     while let property = try nextTag() {
+      guard ["attribute", "relationship"].contains(property.name) else {
+        throw scanner.problem(
+          "expected <attribute> or <relationship>, found <\(property.name)>", at: property.place)
+      }
       let name = try value("name", of: property)
       guard names.insert(property.name + " " + name).inserted else {
         throw scanner.problem("expected \(property.name) '\(name)' once, found it twice", at: property.place)
@@ -74,12 +80,11 @@ final class XMLStoreReader {
         throw scanner.problem(
           "expected at most \(Self.propertiesMaximum) properties of an object, found more", at: tag.place)
       }
-      switch property.name {
-      case "attribute":
+      if property.name == "attribute" {
         let type = try value("type", of: property)
         object.attributes.append(
           Attribute(name: name, type: type, text: try text(of: property), place: property.place))
-      case "relationship":
+      } else {
         let identifiers = try property["idrefs"].map { bytes in
           try string(bytes, property).split { $0 == " " }.map(String.init)
         }
@@ -90,9 +95,6 @@ final class XMLStoreReader {
         guard try text(of: property).allSatisfy({ [0x20, 0x09, 0x0A].contains($0) }) else {
           throw scanner.problem("expected no text in relationship '\(name)'", at: property.place)
         }
-      default:
-        throw scanner.problem(
-          "expected <attribute> or <relationship>, found <\(property.name)>", at: property.place)
       }
     }
     return object
@@ -201,7 +203,7 @@ final class XMLStoreReader {
     while true {
       switch try scanner.next() {
       case .text(let bytes):
-        text = text.isEmpty ? bytes : text + bytes
+        if text.isEmpty { text = bytes } else { text += bytes }
         guard text.count <= MarkupScanner.valueBytesMaximum else {
           throw scanner.problem("expected a shorter text in <\(tag.name)>", at: tag.place)
         }

@@ -131,7 +131,9 @@ public struct XMLStoreWriter {
 
   private func write(_ value: PropertyListValue, depth: Int, to file: XMLOutput) throws {
     let indent = String(repeating: "    ", count: depth)
-    func line(_ element: String, _ text: String) throws { try file.write("\(indent)<\(element)>\(text)</\(element)>\n") }
+    func line(_ element: String, _ text: String) throws {
+      try file.write("\(indent)<\(element)>\(text)</\(element)>\n")
+    }
     switch value {
     case .string(let text): try line("string", escaped(text))
     case .integer(let number): try line("integer", String(number))

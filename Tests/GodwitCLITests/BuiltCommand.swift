@@ -21,6 +21,10 @@ enum BuiltCommand {
   }()
 
   static func run(_ arguments: String..., in folder: String? = nil) throws -> Result {
+    try run(arguments: arguments, in: folder)
+  }
+
+  static func run(arguments: [String], in folder: String? = nil) throws -> Result {
     let process = Process()
     process.executableURL = URL(filePath: try #require(path, "the executable is not beside the tests"))
     process.arguments = arguments

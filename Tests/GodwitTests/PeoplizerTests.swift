@@ -131,14 +131,48 @@ private enum Hop {
       }
       #expect(try StoreDump(made).firstDifference(from: StoreDump(path)) == nil)
     }
+    let path = PeoplizerStores.file("stores/people-4.xml")
+    let made = folder.file("people-4.xml")
+    try XMLStoreWriter(
+      readingStoreAt: folder.file("people-4.sqlite"), model: PeoplizerStores.model(version: 4), name: made
+    ).write(to: made)
+    if regenerates {
+      try? FileManager.default.removeItem(atPath: path)
+      try FileManager.default.copyItem(atPath: made, toPath: path)
+    }
+    #expect(try Data(contentsOf: URL(filePath: made)) == Data(contentsOf: URL(filePath: path)))
     let files = try FileManager.default.contentsOfDirectory(atPath: PeoplizerStores.file("stores"))
-    #expect(files.sorted() == PeoplizerStores.versions.map { "people-\($0).sqlite" })
+    #expect(files.sorted() == (PeoplizerStores.versions.map { "people-\($0).sqlite" } + ["people-4.xml"]).sorted())
   }
 
   @Test func `no job file is left out of these tests`() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: PeoplizerStores.folder.path)
     let jobs = (1...4).flatMap { ["v\($0)-to-v\($0 + 1).yaml", "V\($0)toV\($0 + 1).mapping.yaml"] }
-    #expect(files.filter { $0.hasSuffix(".yaml") }.sorted() == jobs.sorted())
+    #expect(files.filter { $0.hasSuffix(".yaml") }.sorted() == (jobs + ["v4-to-v5-xml.yaml"]).sorted())
+  }
+
+  @Test func `the job of XML stores gives the content that the job of SQLite stores gives`() throws {
+    let folder = try TemporaryFolder()
+    let manifest = try JobManifest(contentsOf: PeoplizerStores.file("v4-to-v5-xml.yaml"))
+    #expect(manifest.destinationType == .xml)
+    let plain = try job(from: 4, to: folder.file("people-5.sqlite"))
+    try MigrationManager(plain).run()
+    var job = try job(from: 4, to: folder.file("people-5.xml"), source: manifest.source.resolved)
+    job.destinationType = .xml
+    #expect(try MigrationManager(job).plan().totalRows == MigrationManager(plain).plan().totalRows)
+    try MigrationManager(job).run()
+    #expect(try Verifier(job: job).run().isClean)
+    // Keys differ, so what is compared says people by their names, and what they belong to by its name.
+    let sql = """
+      SELECT p.Z_ENT, p.ZNAME, p.ZAGE, a.ZSTREET, a.ZSTATE, c.ZNAME, c.ZBUSINESS, s.ZNAME FROM source.ZPERSON AS p \
+      LEFT JOIN source.ZADDRESS AS a ON a.Z_PK = p.ZADDRESS LEFT JOIN source.ZCOMPANY AS c ON c.Z_PK = p.ZCOMPANY \
+      LEFT JOIN source.ZSCHOOL AS s ON s.Z_PK = p.ZSCHOOL ORDER BY 1, 2, 3, 4, 5, 6, 7, 8
+      """
+    let found = try [plain.destinationPath, job.destinationPath].map {
+      try StoreConnection.openStore(readingAt: $0, model: job.destinationModel).rows(sql)
+    }
+    #expect(found[0].count == 180)
+    #expect(found[0] == found[1])
   }
 
   @Test(arguments: [1, 2, 3, 4]) func `each job gives what its mapping says, however it is cut`(version: Int) throws {

@@ -1,0 +1,223 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// A job whose source and destination are XML stores.
+private final class XMLJob {
+  let folder: TemporaryFolder
+  var manifest: String { folder.file("job.yaml") }
+
+  init(people: Int64, rows: Int, copying other: XMLJob? = nil) throws {
+    folder = try TemporaryFolder("godwit-xml")
+    try write(
+      "job.yaml",
+      """
+      godwit: 1
+      source: people.xml
+      destination: out/people.xml
+      destination-type: xml
+      models: People.xcdatamodeld
+      destination-model: People 2
+      mappings: mapping.yaml
+      chunks: {rows: \(rows)}
+      """)
+    try write(
+      "mapping.yaml",
+      """
+      godwit-mapping: 1
+      entity-mappings:
+        - {name: TeamToTeam, type: copy, source: Team, destination: Team}
+        - {name: PersonToPerson, type: copy, source: Person, destination: Person, attributes: {age: $source.age + 1}}
+      """)
+    let model = try Self.model("People", age: .integer16)
+    try write("People.xcdatamodeld/People.xcdatamodel/contents", model.xcodeContents)
+    try write(
+      "People.xcdatamodeld/People 2.xcdatamodel/contents", try Self.model("People 2", age: .integer32).xcodeContents)
+    if let other {
+      try FileManager.default.copyItem(atPath: other.folder.file("people.xml"), toPath: folder.file("people.xml"))
+      return
+    }
+    let path = folder.file("people.sqlite")
+    let store = try StoreBuilder(path: path, model: model)
+    for key in 1...4 as ClosedRange<Int64> {
+      try store.insert("Team", key: key, attributes: ["name": .init("t\(key)")])
+    }
+    for key in 1...people {
+      try store.insert(
+        "Person", key: key, attributes: ["name": .init("person \(key)"), "age": .integer(key % 90)],
+        relationships: [
+          "team": [key % 4 + 1],
+          "friends": key > 1 ? [key / 2, key - 1].reduce(into: []) { if !$0.contains($1) { $0.append($1) } } : [],
+        ])
+    }
+    try store.finish()
+    try XMLStoreWriter(readingStoreAt: path, model: model, name: path).write(to: folder.file("people.xml"))
+    try FileManager.default.removeItem(atPath: path)
+  }
+
+  func write(_ name: String, _ text: String) throws {
+    let url = URL(filePath: folder.file(name))
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try text.write(to: url, atomically: true, encoding: .utf8)
+  }
+
+  private static func model(_ name: String, age: AttributeType) throws -> ManagedObjectModel {
+    var people = RelationshipDescription(
+      name: "people", destinationEntityName: "Person", inverseName: "team", isToMany: true)
+    people.isOrdered = true
+    return try ManagedObjectModel(
+      name: name,
+      entities: [
+        EntityDescription(
+          name: "Person", attributes: [.init(name: "name", type: .string), .init(name: "age", type: age)],
+          relationships: [
+            RelationshipDescription(name: "team", destinationEntityName: "Team", inverseName: "people"),
+            RelationshipDescription(
+              name: "friends", destinationEntityName: "Person", inverseName: "friendOf", isToMany: true),
+            RelationshipDescription(
+              name: "friendOf", destinationEntityName: "Person", inverseName: "friends", isToMany: true),
+          ]),
+        EntityDescription(name: "Team", attributes: [.init(name: "name", type: .string)], relationships: [people]),
+      ], versionIdentifiers: [""])
+  }
+
+  /// Kills a run with SIGKILL once it has written so many lines, or after a delay.
+  ///
+  /// - Returns: whether it ended by itself.
+  func runAndKill(afterLines limit: Int = .max, seconds: Double? = nil) throws -> Bool {
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
+    process.arguments = ["run", manifest, "--progress", "json"]
+    let pipe = Pipe()
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    if let seconds {
+      Thread.sleep(forTimeInterval: seconds)
+      kill(process.processIdentifier, SIGKILL)
+    }
+    var lines = 0
+    while true {
+      let data = pipe.fileHandleForReading.availableData
+      if data.isEmpty { break }
+      lines += data.count { $0 == 0x0A }
+      if lines >= limit { kill(process.processIdentifier, SIGKILL) }
+    }
+    process.waitUntilExit()
+    return process.terminationReason == .exit
+  }
+
+  func finish() throws -> Data {
+    let result = try BuiltCommand.run("run", manifest, "--progress", "none")
+    try #require(result.status == 0, "\(result.diagnostics)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("out")) == ["people.xml"])
+    return try Data(contentsOf: URL(filePath: folder.file("out/people.xml")))
+  }
+}
+
+@Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct XMLStoreCommandTests {
+  @Test func `a run between XML stores killed after any line resumes to the same bytes`() throws {
+    let whole = try XMLJob(people: 60, rows: 20)
+    let source = try Data(contentsOf: URL(filePath: whole.folder.file("people.xml")))
+    let expected = try whole.finish()
+    var kills = 0
+    for lines in 1... {
+      let job = try XMLJob(people: 60, rows: 20, copying: whole)
+      let ended = try job.runAndKill(afterLines: lines)
+      #expect(try job.finish() == expected, "killed after \(lines) lines")
+      #expect(try Data(contentsOf: URL(filePath: job.folder.file("people.xml"))) == source)
+      if ended { break }
+      kills += 1
+      try #require(lines < 200)
+    }
+    #expect(kills > 5)
+    #expect(try BuiltCommand.run("verify", whole.manifest).status == 0)
+  }
+
+  @Test func `a run between XML stores killed at random moments again and again ends in the same bytes`() throws {
+    let whole = try XMLJob(people: 4000, rows: 500)
+    let expected = try whole.finish()
+    let job = try XMLJob(people: 4000, rows: 500, copying: whole)
+    var kills = 0
+    // From the conversion at the beginning to the writing at the end.
+    for step in 1...30 {
+      if try job.runAndKill(seconds: 0.03 * Double(step)) { break }
+      kills += 1
+    }
+    #expect(try job.finish() == expected, "\(kills) kills")
+    #expect(kills > 0)
+  }
+
+  @Test func `every verb reads an XML store`() throws {
+    let job = try XMLJob(people: 12, rows: 20)
+    let store = job.folder.file("people.xml")
+    let model = job.folder.file("People.xcdatamodeld")
+    let inspected = try BuiltCommand.run("inspect", store, "--models", model)
+    #expect(inspected.status == 0, "\(inspected.diagnostics)")
+    for text in ["type         XML", "1 Person: 12 rows", "2 Team: 4 rows", "'People' fits"] {
+      #expect(inspected.output.contains(text), "\(inspected.output)")
+    }
+    let why = try BuiltCommand.run("why", store, model + "#People 2")
+    #expect(why.status == 2)
+    #expect(why.output.contains("Person.age"))
+    #expect(try BuiltCommand.run("why", store, model + "#People").status == 0)
+    let exported = try BuiltCommand.run("export", store, "--entity", "Person", "--model", model)
+    #expect(exported.output.split(separator: "\n").count == 12, "\(exported.diagnostics)")
+    let plan = try BuiltCommand.run("plan", job.manifest, "--detailed-exitcode")
+    #expect(plan.status == 2, "\(plan.diagnostics)")
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: job.folder.path).sorted() == [
+        "People.xcdatamodeld", "job.yaml", "mapping.yaml", "people.xml",
+      ])
+    let first = try BuiltCommand.run("run", "job.yaml", "--progress", "none", in: job.folder.path)
+    #expect(first.status == 0, "\(first.diagnostics)")
+    let bytes = try Data(contentsOf: URL(filePath: job.folder.file("out/people.xml")))
+    #expect(try BuiltCommand.run("run", job.manifest, "--progress", "none").status == 0)
+    #expect(try Data(contentsOf: URL(filePath: job.folder.file("out/people.xml"))) == bytes)
+    let verified = try BuiltCommand.run("verify", job.manifest)
+    #expect(verified.status == 0, "\(verified.output)")
+    #expect(try BuiltCommand.run("plan", job.manifest, "--detailed-exitcode").status == 0)
+  }
+
+  @Test(arguments: [
+    ["run", "job.yaml"], ["plan", "job.yaml"], ["inspect", "people.xml"],
+    ["why", "people.xml", "People.xcdatamodeld#People 2"],
+    ["export", "people.xml", "--entity", "Person"],
+  ])
+  func `a binary store is named by every verb`(arguments: [String]) throws {
+    let job = try XMLJob(people: 1, rows: 20)
+    try job.write("people.xml", "bplist00 ... NSPersistenceFrameworkVersion ...")
+    let result = try BuiltCommand.run(arguments: arguments, in: job.folder.path)
+    #expect(result.status == 65)
+    #expect(result.diagnostics.contains("a binary store (NSBinaryStoreType)"), "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("NSInMemoryStoreType"))
+  }
+
+  @Test func `a damaged XML source leaves no trace`() throws {
+    let job = try XMLJob(people: 12, rows: 20)
+    let path = job.folder.file("people.xml")
+    let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
+    try String(text.dropLast(11)).write(to: URL(filePath: path), atomically: true, encoding: .utf8)
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.folder.path)
+    #expect(result.status == 65)
+    #expect(result.diagnostics.contains("found the end of the file"))
+    #expect(!FileManager.default.fileExists(atPath: job.folder.file("out")))
+  }
+
+  @Test func `types that cannot be written are named`() throws {
+    let job = try XMLJob(people: 1, rows: 20)
+    let text = try String(contentsOf: URL(filePath: job.manifest), encoding: .utf8)
+    try job.write("job.yaml", text.replacing("type: xml", with: "type: binary"))
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.folder.path)
+    #expect(result.status == 78)
+    #expect(result.diagnostics.contains("NSInMemoryStoreType"), "\(result.diagnostics)")
+  }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// A model with every type of attribute and every kind of relationship.
+private func everything(_ name: String) throws -> ManagedObjectModel {
+  let types: [(String, AttributeType)] = [
+    ("mark", .string), ("i16", .integer16), ("i32", .integer32), ("i64", .integer64), ("wage", .decimal),
+    ("size", .double), ("weight", .float), ("note", .string), ("isOn", .boolean), ("bornAt", .date), ("blob", .binary),
+    ("key", .uuid), ("site", .uri), ("colour", .transformable),
+  ]
+  var attributes = types.map { AttributeDescription(name: $0.0, type: $0.1) }
+  var outside = AttributeDescription(name: "photo", type: .binary)
+  outside.allowsExternalBinaryDataStorage = true
+  attributes.append(outside)
+  return try ManagedObjectModel(
+    name: name,
+    entities: [
+      EntityDescription(
+        name: "Thing", isAbstract: true, attributes: attributes,
+        relationships: [
+          .toOne("box", "Box", inverse: "things"), .toMany("parts", "Thing", inverse: "whole", ordered: true),
+          .toOne("whole", "Thing", inverse: "parts"), .toMany("likes", "Thing", inverse: "likedBy"),
+          .toMany("likedBy", "Thing", inverse: "likes", ordered: true), .toOne("twin", "Thing", inverse: "twinOf"),
+          .toOne("twinOf", "Thing", inverse: "twin"),
+        ]),
+      EntityDescription(name: "Tool", superentityName: "Thing", attributes: [.init(name: "isSharp", type: .boolean)]),
+      EntityDescription(
+        name: "Toy", superentityName: "Thing", relationships: [.toMany("fans", "Box", inverse: "toys")]),
+      EntityDescription(
+        name: "Box", attributes: [.init(name: "mark", type: .string)],
+        relationships: [
+          .toMany("things", "Thing", inverse: "box"), .toMany("toys", "Toy", inverse: "fans", ordered: true),
+        ]),
+    ])
+}
+
+private let strings = [
+  "", " both ends ", "tab\t lf\n cr\r crlf\r\n end", "<&>\"' ]]> &amp; <!-- -->",
+  "e\u{301} \u{E9} \u{1F600} \u{202E}\u{7F}\u{85}",
+  String(repeating: "large ü ", count: 40_000),
+]
+private let doubles = [0.1, -0.0, .leastNonzeroMagnitude, 1.7976931348623157e308, 1 / 3.0, -123456789.123456789, 1e-30]
+
+private func fill(_ store: StoreBuilder) throws {
+  for key: Int64 in 1...4 { try store.insert("Box", key: key, attributes: ["mark": .init("box \(key)")]) }
+  for key: Int64 in 1...14 {
+    let place = Int(key)
+    var attributes: [String: AttributeValue] = ["mark": .init("thing \(key)")]
+    if key > 1 {
+      attributes["i16"] = .integer(key.isMultiple(of: 2) ? -32768 : 32767)
+      attributes["i32"] = .integer(key.isMultiple(of: 2) ? -2_147_483_648 : 2_147_483_647)
+      attributes["i64"] = .integer(key.isMultiple(of: 2) ? .min : .max)
+      attributes["wage"] = .decimal(key == 5 ? .nan : Decimal(place) / 100 - 1)
+      attributes["size"] = .double(doubles[place % doubles.count])
+      attributes["weight"] = .double(place.isMultiple(of: 2) ? Double(Float(0.1)) : doubles[place % doubles.count])
+      attributes["note"] = .init(strings[place % strings.count])
+      attributes["isOn"] = .boolean(place.isMultiple(of: 3))
+      attributes["bornAt"] = .date([336_046_917.001641989, 0.1, -1e10, 1e-30][place % 4])
+      attributes["blob"] = .data((0..<place * 40).map { UInt8($0 % 256) })
+      attributes["photo"] = .data([1, 2, UInt8(place)])
+      attributes["key"] = .uuid(UUID())
+      attributes["site"] = .uri(Text("https://example.org/\u{E9}?a=1&b=<\(place)>"))
+      attributes["colour"] = .data([0, 255, UInt8(place)])
+    }
+    var links: [String: [Int64]] = ["likes": [key % 14 + 1, key]]
+    if key > 4 { links["whole"] = [key % 4 + 1] }
+    if key > 2 { links["box"] = [key % 4 + 1] }
+    if key == 1 { links["parts"] = [12, 8] }
+    if key < 3 { (links["twin"], links["twinOf"]) = ([3 - key], [3 - key]) }
+    if !key.isMultiple(of: 2) { links["fans"] = [3, 1] }
+    try store.insert(key.isMultiple(of: 2) ? "Tool" : "Toy", key: key, attributes: attributes, relationships: links)
+  }
+}
+
+/// What a store holds, by the marks of its objects: keys may differ.
+private func content(_ path: String, _ model: ManagedObjectModel) throws -> [String: [String]] {
+  let reader = try ObjectReader(path: path, model: model)
+  var marks: [ObjectReader.Reference: String] = [:]
+  func each(_ body: (ObjectReader.Object) throws -> Void) throws {
+    for entities in [["Tool", "Toy"], ["Box"]] {
+      try reader.forEachObject(of: entities) {
+        try body($0)
+        return true
+      }
+    }
+  }
+  try each { object in
+    for case ("mark", .attribute(.string(let mark), _)) in object.properties { marks[object.reference] = mark.string }
+  }
+  var found: [String: [String]] = [:]
+  try each { object in
+    found[marks[object.reference] ?? ""] = object.properties.map { name, value in
+      switch value {
+      case .attribute(let value, _): "\(name) \(value)"
+      case .missingFile: "\(name) missing"
+      case .toOne(let other): "\(name) \(other.flatMap { marks[$0] } ?? "nil")"
+      case .toMany(let others):
+        "\(name) "
+          + (["parts", "likedBy", "toys"].contains(name)
+          ? others.map { marks[$0] ?? "?" } : others.map { marks[$0] ?? "?" }.sorted()).joined(separator: ",")
+      }
+    }
+  }
+  return found
+}
+
+private func copies() throws -> [EntityMapping] {
+  try ["Box", "Tool", "Toy"].map { try .make($0, $0, kind: .copy) }
+}
+
+private func job(_ source: String, to destination: String, _ type: StoreType, rows: Int = 5) throws -> MigrationJob {
+  var job = MigrationJob(
+    name: "x", sourcePath: source, destinationPath: destination, sourceModel: try everything("1"),
+    destinationModel: try everything("2"), mappingModels: [MappingModel(entityMappings: try copies())], chunkRows: rows)
+  job.destinationType = type
+  return job
+}
+
+private func migrate(_ job: MigrationJob) throws {
+  #expect(try MigrationManager(job).run().outcome == .finished)
+  let report = try Verifier(job: job).run()
+  #expect(report.isClean, "\(report)")
+  #expect(!WorkFolder.exists(forDestination: job.destinationPath))
+}
+
+@Suite struct XMLMigrationTests {
+  private func sample() throws -> (TemporaryFolder, String) {
+    let folder = try TemporaryFolder()
+    let path = folder.file("a.sqlite")
+    let builder = try StoreBuilder(path: path, model: everything("1"))
+    try fill(builder)
+    try builder.finish()
+    return (folder, path)
+  }
+
+  @Test func `SQLite to XML to XML to SQLite keeps everything`() throws {
+    let (folder, path) = try sample()
+    let model = try everything("1")
+    let before = try content(path, model)
+    #expect(before.count == 18)
+    try migrate(job(path, to: folder.file("b.xml"), .xml))
+    let bytes = try Data(contentsOf: URL(filePath: folder.file("b.xml")))
+    try migrate(job(folder.file("b.xml"), to: folder.file("c.xml"), .xml))
+    try migrate(job(folder.file("c.xml"), to: folder.file("d.sqlite"), .sqlite))
+    for name in ["b.xml", "c.xml", "d.sqlite"] {
+      let after = try content(folder.file(name), model)
+      #expect(after.count == before.count)
+      for (mark, values) in before { #expect(after[mark] == values, "\(name) \(mark)") }
+    }
+    #expect(try Data(contentsOf: URL(filePath: folder.file("b.xml"))) == bytes, "the source was altered")
+    let metadata = try ["a.sqlite", "b.xml", "c.xml", "d.sqlite"].map {
+      try StoreMetadata(readingStoreAt: folder.file($0))
+    }
+    #expect(Set(metadata.map(\.uuid)).count == 1)
+    #expect(metadata.map { $0.values[MigrationManager.jobsKey]?.array?.count ?? 0 } == [0, 1, 2, 3])
+    #expect(metadata[1].values["GodwitKeyOffsets"] != nil)
+    #expect(metadata[3].values["GodwitKeyOffsets"] == nil)
+    #expect(metadata[1].entityVersionHashes == model.versionHashes)
+  }
+
+  @Test func `an XML destination is what Foundation reads too, its bytes do not depend on chunks`() throws {
+    let (folder, path) = try sample()
+    try migrate(job(path, to: folder.file("b.xml"), .xml))
+    try migrate(job(path, to: folder.file("c.xml"), .xml, rows: 1))
+    #expect(
+      try Data(contentsOf: URL(filePath: folder.file("b.xml"))) == Data(contentsOf: URL(filePath: folder.file("c.xml")))
+    )
+    let found = try XMLStoreContent(path: folder.file("b.xml"))
+    #expect(found.objects.count == 18)
+    #expect(found.info["version"] == "134481920")
+    let numbers = found.objects.compactMap { Int($0.id.dropFirst()) }
+    #expect(Set(numbers).count == 18)
+    #expect(numbers.max() ?? .max <= Int(found.info["nextObjectID"] ?? "") ?? 0)
+    let thing = try #require(found.objects.first { $0.attributes["mark"] == "thing 3" })
+    #expect(thing.type == "TOY")
+    #expect(thing.attributes["note"] == strings[3])
+    #expect(thing.attributes["site"] == "https://example.org/\u{E9}?a=1&b=<3>")
+    #expect(thing.types["ison"] == "bool" && thing.attributes["ison"] == "1")
+    #expect(thing.attributes["i64"] == "9223372036854775807")
+    let one = try #require(found.objects.first { $0.attributes["mark"] == "thing 1" })
+    #expect(Set(one.attributes.keys) == ["mark"], "nil is left out")
+    let byID = found.byID
+    #expect(
+      try #require(one.relationships["parts"]).prefix(2).map { byID[$0]?.attributes["mark"] } == [
+        "thing 12", "thing 8",
+      ])
+    #expect(one.relationships["whole"] == [])
+  }
+
+  @Test func `a finished XML destination is recognised, a changed source is not the same job`() throws {
+    let (folder, path) = try sample()
+    let first = try job(path, to: folder.file("b.xml"), .xml)
+    try migrate(first)
+    #expect(try MigrationManager(first).run().outcome == .alreadyFinished)
+    #expect(try MigrationManager(first).isFinished())
+    #expect(try MigrationManager(first).status().state == .finished)
+    let other = try job(path, to: folder.file("b.xml"), .sqlite)
+    #expect(try #require(throws: GodwitError.self) { try MigrationManager(other).run() }.code == .cannotCreate)
+    let second = try job(folder.file("b.xml"), to: folder.file("c.sqlite"), .sqlite)
+    try migrate(second)
+    let handle = try #require(FileHandle(forWritingAtPath: folder.file("b.xml")))
+    try handle.seekToEnd()
+    try handle.write(contentsOf: Data("\n".utf8))
+    try handle.close()
+    #expect(try #require(throws: GodwitError.self) { try MigrationManager(second).run() }.code == .cannotCreate)
+  }
+
+  @Test func `an XML source that changes during the run stops it`() throws {
+    let (folder, path) = try sample()
+    try migrate(job(path, to: folder.file("b.xml"), .xml))
+    let second = try job(folder.file("b.xml"), to: folder.file("c.sqlite"), .sqlite)
+    let error = try #require(throws: GodwitError.self) {
+      try MigrationManager(second).run { progress in
+        try? Data("<database/>".utf8).write(to: URL(filePath: folder.file("b.xml")))
+      }
+    }
+    #expect(error.code == .stopped)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("c.sqlite")))
+  }
+
+  @Test func `a run that was stopped resumes with the store that was converted`() throws {
+    let (folder, path) = try sample()
+    try migrate(job(path, to: folder.file("b.xml"), .xml))
+    let second = try job(folder.file("b.xml"), to: folder.file("c.xml"), .xml, rows: 1)
+    try migrate(job(folder.file("b.xml"), to: folder.file("whole.xml"), .xml))
+    var runs = 0
+    while try MigrationManager(second).run(maximumSeconds: 0).outcome == .stopped {
+      runs += 1
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("c.xml.godwit"))
+      #expect(names.count { $0.hasPrefix("source-") && $0 != "source-partial.sqlite" } == 1)
+      // What a run that died meanwhile may leave.
+      for name in ["source-partial.sqlite", "store.xml"] {
+        try Data("half".utf8).write(to: URL(filePath: folder.file("c.xml.godwit/\(name)")))
+      }
+      try #require(runs < 500)
+    }
+    #expect(runs > 10)
+    #expect(
+      try Data(contentsOf: URL(filePath: folder.file("c.xml")))
+        == Data(contentsOf: URL(filePath: folder.file("whole.xml"))))
+    #expect(try Verifier(job: second).run().isClean)
+  }
+
+  @Test(arguments: ["a\u{1}b", "\u{FFFE}", "x\u{0}"]) func `a character that XML lacks is refused with its object`(
+    text: String
+  ) throws {
+    let folder = try TemporaryFolder()
+    let builder = try StoreBuilder(path: folder.file("a.sqlite"), model: everything("1"))
+    try builder.insert("Tool", key: 3, attributes: ["mark": .init(text)])
+    try builder.finish()
+    let job = try job(folder.file("a.sqlite"), to: folder.file("b.xml"), .xml)
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error.code == .dataWrong)
+    #expect(error.message.contains("XML cannot hold"))
+    #expect(error.site == "attribute 'mark' of Tool p3")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("b.xml")))
+  }
+
+  @Test(arguments: [
+    (
+      "<attribute name=\"mark\" type=\"string\">thing 4</attribute>",
+      "<attribute name=\"mark\" type=\"string\">thing 44</attribute>"
+    ),
+    (" idrefs=\"", " x=\""), ("type=\"TOY\"", "type=\"TOOL\""), ("GodwitJobs", "OtherJobs"),
+    (">-32768<", ">-32767<"),
+  ]) func `the verifier sees a change of an XML destination`(text: String, change: String) throws {
+    let (folder, path) = try sample()
+    let first = try job(path, to: folder.file("b.xml"), .xml)
+    try migrate(first)
+    let made = try String(contentsOf: URL(filePath: folder.file("b.xml")), encoding: .utf8)
+    let place = try #require(made.range(of: text))
+    try made.replacingCharacters(in: place, with: change).write(
+      to: URL(filePath: folder.file("b.xml")), atomically: true, encoding: .utf8)
+    do {
+      let report = try Verifier(job: first).run()
+      #expect(!report.isClean, "\(text)")
+    } catch let error as GodwitError {
+      #expect(error.code == .dataWrong)
+    }
+  }
+
+  @Test func `reading verbs leave nothing beside an XML store`() throws {
+    let (folder, path) = try sample()
+    try migrate(job(path, to: folder.file("b.xml"), .xml))
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    let second = try job(folder.file("b.xml"), to: folder.file("c.sqlite"), .sqlite)
+    #expect(try MigrationManager(second).plan().totalRows > 0)
+    #expect(try StoreSummary(readingStoreAt: folder.file("b.xml")).entities.compactMap(\.rows).reduce(0, +) == 18)
+    let changes = try ModelChange.changes(
+      from: everything("1"), to: ManagedObjectModel(name: "3", entities: []), countingInStoreAt: folder.file("b.xml"))
+    #expect(!changes.isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == names)
+  }
+}

@@ -1,0 +1,63 @@
+public import Foundation
+
+#if canImport(FoundationXML)
+  public import FoundationXML
+#endif
+
+/// What an XML store holds, read with Foundation: nothing of the project's own reader is used.
+public final class XMLStoreContent: NSObject, XMLParserDelegate {
+  public struct Object {
+    public var type: String
+    public var id: String
+    public var attributes: [String: String] = [:]
+    public var types: [String: String] = [:]
+    public var relationships: [String: [String]] = [:]
+  }
+
+  public private(set) var objects: [Object] = []
+  public private(set) var info: [String: String] = [:]
+  private var text = ""
+  private var attribute: String?
+
+  public init(path: String) throws {
+    super.init()
+    let parser = XMLParser(data: try Data(contentsOf: URL(filePath: path)))
+    parser.delegate = self
+    _ = parser.parse()
+    if let error = parser.parserError { throw error }
+  }
+
+  /// By identifier.
+  public var byID: [String: Object] { Dictionary(objects.map { ($0.id, $0) }) { first, _ in first } }
+
+  public func parser(
+    _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
+    attributes: [String: String]
+  ) {
+    text = ""
+    switch name {
+    case "object": objects.append(Object(type: attributes["type"] ?? "", id: attributes["id"] ?? ""))
+    case "attribute":
+      attribute = attributes["name"]
+      if let attribute, !objects.isEmpty { objects[objects.count - 1].types[attribute] = attributes["type"] }
+    case "relationship":
+      guard !objects.isEmpty else { return }
+      objects[objects.count - 1].relationships[attributes["name"] ?? ""] =
+        (attributes["idrefs"] ?? "").split(separator: " ").map(String.init)
+    default: break
+    }
+  }
+
+  public func parser(_ parser: XMLParser, foundCharacters string: String) { text += string }
+
+  public func parser(
+    _ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?
+  ) {
+    if name == "attribute", let attribute, !objects.isEmpty {
+      objects[objects.count - 1].attributes[attribute] = text
+    } else if ["UUID", "nextObjectID", "version"].contains(name) {
+      info[name] = text
+    }
+    text = ""
+  }
+}
