@@ -7,8 +7,7 @@ import Testing
 
 struct `Keys that this version does not do` {
   @Test(arguments: [
-    ("mappings: auto", "mappings"), ("mappings: inferred", "mappings"), ("append: true", "append"),
-    ("history: keep", "history"),
+    ("append: true", "append"), ("history: keep", "history"),
     ("version-order: [a, b]", "version-order"), ("mapping-search: [a]", "mapping-search"),
     ("unregistered-policies: default", "unregistered-policies"),
     ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
