@@ -59,6 +59,9 @@ public struct MigrationJob: Sendable {
     var beforeSwapStep: @Sendable (Int) throws -> Void = { _ in }
 
     public init(keepsOld: Bool = true) { self.keepsOld = keepsOld }
+
+    /// The name under which the old store stays: `people~.sqlite` for `people.sqlite`.
+    public static func oldPath(of store: String) -> String { InPlaceSwap.oldPath(of: store) }
   }
 
   /// nil for a job with a destination of its own.

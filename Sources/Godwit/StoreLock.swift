@@ -14,7 +14,7 @@ import GodwitStore
 /// 2. It locks the bytes that SQLite itself locks (pending, reserved and shared: 512 bytes from 2^30) as an open
 ///    file description, so that closing another descriptor of the file in this process does not end the lock.
 /// 3. The lock ends with the value, or with the process.
-struct StoreLock: ~Copyable {
+final class StoreLock {
   private let descriptor: Int32
 
   private static let firstByte: off_t = 0x4000_0000
@@ -25,7 +25,11 @@ struct StoreLock: ~Copyable {
   /// - Throws: `.stopped` (75) while another process has the store open for writing, or holds its log.
   init(store path: String) throws {
     try Self.checkpoint(path)
-    descriptor = open(path, O_RDWR | O_CLOEXEC)
+    descriptor = try Self.lockedDescriptor(path)
+  }
+
+  private static func lockedDescriptor(_ path: String) throws -> Int32 {
+    let descriptor = open(path, O_RDWR | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
       throw GodwitError(
@@ -35,17 +39,17 @@ struct StoreLock: ~Copyable {
     var range = flock()
     range.l_type = Int16(F_WRLCK)
     range.l_whence = Int16(SEEK_SET)
-    range.l_start = Self.firstByte
-    range.l_len = Self.byteCount
-    guard fcntl(descriptor, Self.setLock, &range) == 0 else {
+    range.l_start = firstByte
+    range.l_len = byteCount
+    do {
+      guard fcntl(descriptor, setLock, &range) == 0 else { throw busy(path) }
+      // Between the checkpoint and the lock another process may have written.
+      guard try !hasLog(path) else { throw busy(path) }
+    } catch {
       close(descriptor)
-      throw Self.busy(path)
+      throw error
     }
-    // Between the checkpoint and the lock another process may have written.
-    guard try !Self.hasLog(path) else {
-      close(descriptor)
-      throw Self.busy(path)
-    }
+    return descriptor
   }
 
   deinit { close(descriptor) }

@@ -11,8 +11,9 @@ struct DiscardVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     // Models and mappings are not read: a job whose mapping is broken can be discarded too.
-    let destination = try job.loader(in: session).destination()
-    let isRemoved = try MigrationManager.discard(destination: destination)
+    let loader = try job.loader(in: session)
+    let destination = loader.destination()
+    let isRemoved = try MigrationManager.discard(destination: destination, isInPlace: loader.isInPlace)
     session.output.write(
       isRemoved
         ? "removed '\(destination).godwit': the unfinished store, its ledger and spill files\n"

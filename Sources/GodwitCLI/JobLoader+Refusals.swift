@@ -16,18 +16,11 @@ extension JobLoader {
     func refuse(_ isAsked: Bool, _ key: String, _ remedy: String) {
       if isAsked { keys.append((key, remedy)) }
     }
-    if case .inPlace = manifest.destination { refuse(true, "in-place", "name a 'destination'") }
-    switch manifest.mappings {
-    case .files, .inferred: break
-    case .auto: refuse(true, "mappings", "list the mapping files, or write `mappings: inferred`")
-    }
     refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
     refuse(manifest.append, "append", "remove the key, and name a destination that does not exist")
     refuse(
       manifest.history != .drop, "history",
       "write `history: drop`: the new store goes on counting where the old one stopped, so that no old token fits it")
-    refuse(!manifest.versionOrder.isEmpty, "version-order", "remove the key: the mapping files say what is migrated")
-    refuse(!manifest.mappingSearch.isEmpty, "mapping-search", "remove the key, and list the files under 'mappings'")
     refuse(manifest.unregisteredPolicies != .fail, "unregistered-policies", "write `unregistered-policies: fail`")
     refuse(!manifest.stages.isEmpty, "stages", "remove the key, and run what the hooks do before and after the job")
     return keys
@@ -49,12 +42,14 @@ extension JobLoader {
       safe: "nothing was written")
   }
 
-  /// The one destination that this version writes.
-  func destination() throws -> String {
+  /// The store that the job makes, which for a job in place is its source.
+  func destination() -> String {
     switch manifest.destination {
-    case .file(let path): return path.resolved
-    case .inPlace(_, let location):
-      throw Self.unsupported("in-place", at: location, try: "name a 'destination'")
+    case .file(let path): path.resolved
+    case .inPlace: manifest.source.resolved
     }
   }
+
+  /// Whether the source itself is replaced.
+  var isInPlace: Bool { if case .inPlace = manifest.destination { true } else { false } }
 }

@@ -17,42 +17,65 @@ struct JobLoader {
     self.logger = logger
   }
 
+  /// What a job is wanted for.
+  enum Purpose {
+    case migration
+    /// The source of a job that ran in place is the old store.
+    case verification
+  }
+
   /// The job, with all that it names read and checked as far as can be without reading rows.
-  func job() throws -> MigrationJob {
+  func job(for purpose: Purpose = .migration) throws -> MigrationJob {
     try refuseUnsupported()
-    let destination = try destination()
     var versions = try ModelVersions(manifest.models)
     logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
-    let metadata = try StoreMetadata(readingStoreAt: manifest.source.resolved)
+    let path = try sourcePath(for: purpose)
+    let metadata = try StoreMetadata(readingStoreAt: path)
     let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
     if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
     if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
     let target = try destinationModel(among: versions, merged: merged)
     let listed = try listedMappings()
     let (source, origin) = try sourceModel(
-      among: versions, metadata: metadata, nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
-    let mappings = try mappings(listed, from: source, to: target)
+      among: versions, metadata: metadata, path: path,
+      nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    let steps = try steps(listed, from: source, to: target, among: versions)
     var job = MigrationJob(
-      name: manifest.job, sourcePath: manifest.source.resolved, destinationPath: destination, sourceModel: source,
-      destinationModel: target, mappingModels: mappings, chunkRows: manifest.chunks.rows,
-      chunkPredicates: try chunkPredicates(of: mappings), memory: manifest.memory,
+      name: manifest.job, sourcePath: path, destinationPath: destination(), first: steps[0],
+      later: Array(steps.dropFirst()), chunkRows: manifest.chunks.rows,
+      chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: origin)
     job.dropsMirroring = manifest.cloudkit == .drop
-    switch manifest.destinationType {
-    case .sqlite: job.destinationType = .sqlite
-    case .xml: job.destinationType = .xml
+    job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
+    if case .inPlace(let keepsOld, _) = manifest.destination {
+      // A store that is replaced stays of its type.
+      job.destinationType = try StoreFiles(path: path).type
+      if purpose == .migration { job.inPlace = .init(keepsOld: keepsOld) }
     }
     return job
+  }
+
+  /// The store that the job reads.
+  private func sourcePath(for purpose: Purpose) throws -> String {
+    let path = manifest.source.resolved
+    guard purpose == .verification, case .inPlace(let keepsOld, _) = manifest.destination else { return path }
+    let old = MigrationJob.InPlace.oldPath(of: path)
+    guard FileManager.default.fileExists(atPath: old) else {
+      throw GodwitError(
+        .missingInput, "cannot verify '\(path)': the store it was made of is not there as '\(old)'",
+        remedy: keepsOld
+          ? "run the job with `godwit run` first" : "a job with `keep-old: false` leaves nothing to compare with")
+    }
+    return old
   }
 
   // MARK: Models
 
   /// - Parameter nameWanted: what the mappings call the source model; one that carries no name gets it.
-  private func sourceModel(among versions: ModelVersions, metadata: StoreMetadata, nameWanted: String?) throws
-    -> (ManagedObjectModel, origin: String?)
-  {
-    let path = manifest.source.resolved
+  private func sourceModel(
+    among versions: ModelVersions, metadata: StoreMetadata, path: String, nameWanted: String?
+  ) throws -> (ManagedObjectModel, origin: String?) {
     let hasHashes = !metadata.versionHashes.isEmpty
     if let assumed = manifest.assumeSourceModel {
       guard !hasHashes else {
@@ -112,11 +135,23 @@ struct JobLoader {
     }
   }
 
-  private func mappings(
-    _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel
-  ) throws -> [MappingModel] {
-    guard manifest.mappings != .inferred else { return [try inferredMapping(from: source, to: destination)] }
-    return try listed.map { try $0.model(from: source, to: destination) }
+  /// The steps by the key `mappings`: those listed, what can be inferred, or the path that leads there.
+  private func steps(
+    _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel,
+    among versions: ModelVersions
+  ) throws -> [MigrationStep] {
+    switch manifest.mappings {
+    case .files:
+      let models = try listed.map { try $0.model(from: source, to: destination) }
+      return [MigrationStep(sourceModel: source, destinationModel: destination, mappingModels: models)]
+    case .inferred:
+      return [
+        MigrationStep(
+          sourceModel: source, destinationModel: destination,
+          mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
+      ]
+    case .auto: return try path(from: source, to: destination, among: versions)
+    }
   }
 
   private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {

@@ -10,7 +10,7 @@ struct VerifyVerb: Verb {
   @OptionGroup var format: FormatOptions
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let report = try Verifier(job: try job.loader(in: session).job()).run()
+    let report = try Verifier(job: try job.loader(in: session).job(for: .verification)).run()
     switch format.format {
     case .json: try session.print(json: report)
     case .text: session.output.write("\(report)\n")
