@@ -54,6 +54,8 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public let changes: [ModelChange]
   /// Nil unless a migration is needed.
   public let migrationPath: MigrationPath?
+  /// What keeps a mapping model from being inferred, as `MappingInference` says; empty when one can be.
+  public let refusals: [String]
   /// Further facts, each a sentence.
   public let notes: [String]
   /// Rules of version hashes that the model relies on and no published hash confirms.
@@ -98,13 +100,15 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     unconfirmedHashRules = asked.unconfirmedHashRules.map(\.description)
     if isWhole, asked.isCompatible(with: hashes) {
       (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
+      refusals = []
       self.notes = notes
       return
     }
     differences = Self.differences(hashes, asked, explaining: fitting.isEmpty)
     if let own = fitting.first {
       changes = try ModelChange.changes(from: own, to: asked, countingInStoreAt: path)
-      migrationPath = Self.migrationPath(changes)
+      refusals = MappingInference(from: own, to: asked).refusals.map(\.description)
+      migrationPath = Self.migrationPath(changes, refusals)
       verdict = .migrationNeeded
       first = Self.first(differences, changes, asked)
       let names = models.map(\.name)
@@ -113,6 +117,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
       }
     } else {
       (verdict, changes, migrationPath) = (.noModelFits, [], nil)
+      refusals = []
       first =
         hashes.isEmpty
         ? "the store carries no version hashes" : differences.first.map { $0.reason ?? $0.description }
@@ -136,13 +141,15 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     guard !new.isCompatible(with: hashes) else {
       fitting = old.name == new.name ? [new.name] : [old.name, new.name]
       (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
+      refusals = []
       return
     }
     fitting = [old.name]
     verdict = .migrationNeeded
     differences = Self.differences(hashes, new, explaining: false)
     changes = ModelChange.changes(from: old, to: new)
-    migrationPath = Self.migrationPath(changes)
+    refusals = MappingInference(from: old, to: new).refusals.map(\.description)
+    migrationPath = Self.migrationPath(changes, refusals)
     first = Self.first(differences, changes, new)
   }
 
@@ -178,7 +185,8 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     return difference.description
   }
 
-  private static func migrationPath(_ changes: [ModelChange]) -> MigrationPath {
+  private static func migrationPath(_ changes: [ModelChange], _ refusals: [String]) -> MigrationPath {
+    if !refusals.isEmpty { return .mapping }
     if changes.contains(where: { $0.effort == .mapping }) { return .mapping }
     return changes.contains { $0.effort == .dependsOnRows } ? .dependsOnRows : .inferable
   }
@@ -238,9 +246,9 @@ extension Compatibility: CustomStringConvertible {
     let written = changes.count { $0.effort == .mapping }
     return switch migrationPath {
     case nil: nil
-    case .inferable?: "could be inferred; this version runs written mapping files"
-    case .dependsOnRows?:
-      "could be inferred where no row stands against it; this version runs written mapping files"
+    case .inferable?: "can be inferred: `mappings: inferred`"
+    case .dependsOnRows?: "can be inferred where no row stands against it: `mappings: inferred`"
+    case .mapping? where written == 0: "a mapping file for this step: \(refusals.joined(separator: "; "))"
     case .mapping?: "a mapping file for this step: \(written) of \(changes.count) changes cannot be inferred"
     }
   }

@@ -87,9 +87,24 @@ struct ModelPairing {
     Self.counterpart(of: property, among: Property.all(of: newEntity, in: new))
   }
 
+  /// The property of the earlier entity whose data a property of the later one holds; nil for one that is new.
+  ///
+  /// A name that a rename has claimed for another property of the later entity is not taken twice.
+  func origin(of property: Property, in newEntity: String, from oldEntity: String) -> Property? {
+    guard let found = oldProperty(of: property, in: oldEntity) else { return nil }
+    guard found.name == property.name, property.renamingIdentifier == nil else { return found }
+    let isClaimed = Property.all(of: newEntity, in: new).contains { other in
+      other.name != property.name && other.renamingIdentifier == found.name
+        && oldProperty(of: other, in: oldEntity)?.name == found.name
+    }
+    return isClaimed ? nil : found
+  }
+
   private static func counterpart(of property: Property, among all: [Property]) -> Property? {
     if let identifier = property.renamingIdentifier,
-      let found = all.first(where: { $0.name == identifier })
+      // The rename may be an older one, and its name another property's by now.
+      let found = all.first(where: { $0.name == property.name && $0.renamingIdentifier == identifier })
+        ?? all.first(where: { $0.name == identifier })
         ?? all.first(where: { $0.renamingIdentifier == identifier })
     {
       return found

@@ -287,8 +287,8 @@ private struct MappingResolver {
       if let resolved = try resolve(entry, relationship, in: mapping, from: from) { found.append(resolved) }
     }
     if mapping.kind == .copy {
-      for relationship in known where !explicit.contains(relationship.name) && !relationship.isTransient {
-        guard let same = source.relationship(relationship.name, of: from.name), !same.isTransient else { continue }
+      for relationship in known where !explicit.contains(relationship.name) && destination.isStored(relationship) {
+        guard let same = source.relationship(relationship.name, of: from.name), source.isStored(same) else { continue }
         let entry = RelationshipMapping(name: relationship.name, value: .sourceRelationship(same.name))
         if let resolved = try resolve(entry, relationship, in: mapping, from: from) { found.append(resolved) }
       }

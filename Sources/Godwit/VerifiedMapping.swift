@@ -65,7 +65,8 @@ struct VerifiedMapping {
     for relationship in to.relationships(of: destination) where !relationship.isTransient {
       let entry =
         mapping.relationshipMappings.first { $0.name == relationship.name }?.value
-        ?? (mapping.kind == .copy && from.relationship(relationship.name, of: source)?.isTransient == false
+        ?? (mapping.kind == .copy && to.isStored(relationship)
+          && from.relationship(relationship.name, of: source).map(from.isStored) == true
           ? .sourceRelationship(relationship.name) : nil)
       guard let entry else { continue }
       var wanted: (name: String?, path: [String])

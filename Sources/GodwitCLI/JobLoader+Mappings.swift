@@ -1,3 +1,4 @@
+import Godwit
 import GodwitManifest
 import GodwitModel
 import GodwitXcode
@@ -37,6 +38,18 @@ enum ListedMapping {
         error.location = error.location ?? location
         throw error
       }
+    }
+  }
+}
+
+extension JobLoader {
+  /// - Throws: 69 at the key `mappings`, with every reason, when none can be inferred.
+  func inferredMapping(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws -> MappingModel {
+    do { return try MappingModel(inferredFrom: source, to: destination) } catch var error as GodwitError {
+      error.location = error.location ?? manifest.locations["mappings"]
+      throw error
     }
   }
 }

@@ -18,9 +18,8 @@ extension JobLoader {
     }
     if case .inPlace = manifest.destination { refuse(true, "in-place", "name a 'destination'") }
     switch manifest.mappings {
-    case .files: break
-    case .auto: refuse(true, "mappings", "list the mapping files, for example `mappings: V3toV4.mapping.yaml`")
-    case .inferred: refuse(true, "mappings", "write a mapping file and list it: `mappings: V3toV4.mapping.yaml`")
+    case .files, .inferred: break
+    case .auto: refuse(true, "mappings", "list the mapping files, or write `mappings: inferred`")
     }
     refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
     refuse(manifest.append, "append", "remove the key, and name a destination that does not exist")
@@ -44,7 +43,7 @@ extension JobLoader {
   private static func unsupported(_ key: String, at location: GodwitError.Location, try remedy: String) -> GodwitError {
     let what =
       switch key {
-      case "mappings": "finding or inferring a mapping model ('mappings: auto', the default, or 'inferred')"
+      case "mappings": "finding a mapping model ('mappings: auto', the default)"
       default: "'\(key)'"
       }
     return GodwitError(

@@ -94,7 +94,8 @@ struct JobLoader {
   private func mappings(
     _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws -> [MappingModel] {
-    try listed.map { try $0.model(from: source, to: destination) }
+    guard manifest.mappings != .inferred else { return [try inferredMapping(from: source, to: destination)] }
+    return try listed.map { try $0.model(from: source, to: destination) }
   }
 
   private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {

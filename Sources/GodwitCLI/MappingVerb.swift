@@ -5,8 +5,13 @@ import GodwitModel
 /// The verbs about mapping models.
 struct MappingVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "mapping", abstract: "Turn a mapping model of Xcode's into YAML.",
-    subcommands: [MappingConvertVerb.self])
+    commandName: "mapping", abstract: "Infer a mapping model, draft a new one, or turn one of Xcode's into YAML.",
+    subcommands: [MappingInferVerb.self, MappingNewVerb.self, MappingConvertVerb.self])
+
+  static let source = ArgumentHelp(
+    "The earlier model: a .xcdatamodel or .mom; or a .xcdatamodeld or .momd: its current version, or PATH#Version Name.",
+    valueName: "SOURCE")
+  static let destination = ArgumentHelp("The later model, given likewise.", valueName: "DESTINATION")
 }
 
 /// Where a verb that makes a mapping file leaves it, and in which form.

@@ -146,6 +146,11 @@ public struct ManagedObjectModel: Sendable, Hashable {
     }
   }
 
+  /// Whether a store holds the links of a relationship: not of a transient one, nor of a to-many without an inverse.
+  public func isStored(_ relationship: RelationshipDescription) -> Bool {
+    !relationship.isTransient && (!relationship.isToMany || inverse(of: relationship) != nil)
+  }
+
   /// Uniqueness constraints in force on an entity: its own and its ancestors'.
   public func uniquenessConstraints(of name: String) -> [(entity: String, properties: [String])] {
     lineage(of: name).reversed().flatMap { entity in

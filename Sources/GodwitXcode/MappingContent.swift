@@ -135,16 +135,18 @@ struct MappingContent: Sendable {
     guard let sourceName = entity.source, let destinationName = entity.destination else { return nil }
     let source = try needed(source, property, in: entity)
     let destination = try needed(destination, property, in: entity)
+    let wanted = destination.relationship(property.name, of: destinationName)
+    if case .standard = property.value, let wanted, !destination.isStored(wanted) { return nil }
     var reached = sourceName
     for segment in path where !segment.hasPrefix("@") {
-      guard let relationship = source.relationship(segment, of: reached), !relationship.isTransient else {
+      guard let relationship = source.relationship(segment, of: reached), source.isStored(relationship) else {
         if case .standard = property.value { return nil }
         throw problem(
           "'\(reached)' has no relationship '\(segment)'", property, in: entity, try: "correct the key path in Xcode")
       }
       reached = relationship.destinationEntityName
     }
-    if let wanted = destination.relationship(property.name, of: destinationName)?.destinationEntityName,
+    if let wanted = wanted?.destinationEntityName,
       let only = onlyMapping(making: wanted, in: destination), let taken = only.source,
       source.isKind(taken, of: reached)
     {

@@ -52,7 +52,7 @@ struct `The verb list` {
 
   @Test func `every verb that prints data can print JSON`() {
     for verb in [PlanVerb.self, StatusVerb.self, VerifyVerb.self, InspectVerb.self] as [any ParsableCommand.Type]
-      + ModelVerb.configuration.subcommands
+      + ModelVerb.configuration.subcommands + MappingVerb.configuration.subcommands
     {
       #expect(RootCommand.helpMessage(for: verb).contains("--format"))
     }

@@ -7,7 +7,7 @@ import Testing
 
 struct `Keys that this version does not do` {
   @Test(arguments: [
-    ("mappings: auto", "mappings"), ("mappings: inferred", "mappings"), ("append: true", "append"),
+    ("mappings: auto", "mappings"), ("append: true", "append"),
     ("merge-models: [a.xcdatamodel]", "merge-models"), ("configuration: Cloud", "configuration"),
     ("destination-type: xml", "destination-type"), ("history: keep", "history"), ("cloudkit: drop", "cloudkit"),
     ("version-order: [a, b]", "version-order"), ("mapping-search: [a]", "mapping-search"),

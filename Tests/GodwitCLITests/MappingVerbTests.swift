@@ -1,6 +1,8 @@
 import Foundation
+import Godwit
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
@@ -128,5 +130,173 @@ struct `Converting mapping models` {
     #expect(godwit("mapping", "convert", folder.path).status == 66)
     #expect(godwit("mapping", "convert", path, "--source", "a").status == 64)
     #expect(godwit("mapping").status == 64)
+  }
+}
+
+/// A bundle with two versions that differ in what the tests ask for.
+private struct Versions {
+  let folder: TemporaryFolder
+  let source, destination: String
+  let models: [ManagedObjectModel]
+
+  init(_ before: [EntityDescription], _ after: [EntityDescription]) throws {
+    folder = try TemporaryFolder()
+    let bundle = folder.file("Notes.xcdatamodeld")
+    models = [
+      try ManagedObjectModel(name: "Notes", entities: before), try ManagedObjectModel(name: "Notes 2", entities: after),
+    ]
+    for model in models {
+      let version = bundle + "/\(model.name).xcdatamodel"
+      try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+      try Data(model.xcodeContents.utf8).write(to: URL(filePath: version + "/contents"))
+    }
+    (source, destination) = (bundle + "#Notes", bundle + "#Notes 2")
+  }
+
+  static func inferable() throws -> Versions {
+    var rank = AttributeDescription(name: "rank", type: .integer16, isOptional: false)
+    rank.defaultValue = .integer(3)
+    var heading = AttributeDescription(name: "heading", type: .string)
+    heading.renamingIdentifier = "title"
+    return try Versions(
+      [
+        EntityDescription(
+          name: "Note",
+          attributes: [
+            AttributeDescription(name: "title", type: .string), AttributeDescription(name: "rank", type: .integer16),
+            AttributeDescription(name: "old", type: .string),
+          ])
+      ],
+      [
+        EntityDescription(
+          name: "Note", attributes: [heading, rank, AttributeDescription(name: "stars", type: .integer16)])
+      ])
+  }
+
+  static func open() throws -> Versions {
+    try Versions(
+      [
+        EntityDescription(
+          name: "Note",
+          attributes: [
+            AttributeDescription(name: "count", type: .string), AttributeDescription(name: "title", type: .string),
+          ])
+      ],
+      [
+        EntityDescription(
+          name: "Note",
+          attributes: [
+            AttributeDescription(name: "count", type: .integer16),
+            AttributeDescription(name: "title", type: .string, isOptional: false),
+          ])
+      ])
+  }
+}
+
+struct `Inferring and drafting mapping models` {
+  @Test func `what is inferred is printed with a reason on every line, and reads back`() throws {
+    let versions = try Versions.inferable()
+    let result = godwit("mapping", "infer", versions.source, versions.destination)
+    #expect(result.status == 0 && result.diagnostics.isEmpty)
+    #expect(
+      result.output == """
+        godwit-mapping: 1
+        source-model: Notes
+        destination-model: Notes 2
+        entity-mappings:
+          - name: IEM_Transform_Note # its version hash differs
+            source: Note
+            destination: Note
+            attributes:
+              heading: $source.title # renamed from title
+              rank: { value: $source.rank, if-nil: default } # optional to required: nil becomes the default
+              # stars: new: stays nil
+              # old: the earlier 'old' is gone: its values are dropped
+
+        """)
+    let model = try MappingModel(inferredFrom: versions.models[0], to: versions.models[1])
+    #expect(try read(result.output, in: versions.folder).placeless == model.placeless)
+  }
+
+  @Test func `each reason against it is printed, with 69`() throws {
+    let versions = try Versions.open()
+    let result = godwit("mapping", "infer", versions.source, versions.destination)
+    #expect(result.status == 69 && result.output.isEmpty)
+    #expect(
+      result.diagnostics == """
+        godwit: no mapping model can be inferred from 'Notes' to 'Notes 2'
+          cause   Note.count: type String to Integer 16
+                  Note.title: optional to required without a default: nil would have no value to become
+          try     write a mapping file for this step; `godwit mapping new` drafts one
+
+        """)
+    let json = godwit("mapping", "infer", versions.source, versions.destination, "--format", "json")
+    #expect(json.status == 69 && json.output.contains("\"Note.count: type String to Integer 16\""))
+  }
+
+  @Test func `a draft has gaps that no job takes until they are filled`() throws {
+    let versions = try Versions.open()
+    let file = versions.folder.file("new.mapping.yaml")
+    let result = godwit("mapping", "new", versions.source, versions.destination, "-o", file)
+    #expect(result.status == 0 && result.diagnostics == "godwit: 1 gap to fill, marked ???\n")
+    let text = try String(contentsOfFile: file, encoding: .utf8)
+    #expect(
+      text.hasSuffix(
+        """
+            attributes:
+              title: $source.title # required now, no default: an object without a value stops the run
+              count: '???' # String 'count' to Integer 16
+
+        """))
+    let error = #expect(throws: GodwitError.self) { try MappingModel(contentsOfYAML: file) }
+    #expect(error?.code == .configuration && error?.location?.line == 10)
+    #expect(error?.message == "cannot read mapping file: 'count' is still a gap ('???')")
+    let filled = text.replacing("'???'", with: "length:($source.count)")
+    #expect(try read(filled, in: versions.folder)["NoteToNote"]?.attributeMappings.count == 2)
+  }
+
+  @Test func `a job may have its mapping inferred`() throws {
+    let versions = try Versions.inferable()
+    let store = versions.folder.file("notes.sqlite")
+    let builder = try StoreBuilder(path: store, model: versions.models[0])
+    try builder.insert("Note", attributes: ["title": .init("a"), "rank": .integer(1)])
+    try builder.insert("Note", attributes: ["title": .init("b")])
+    try builder.finish()
+    let job = versions.folder.file("job.yaml")
+    try Data(
+      """
+      godwit: 1
+      source: notes.sqlite
+      destination: out.sqlite
+      models: Notes.xcdatamodeld
+      destination-model: Notes 2
+      mappings: inferred
+
+      """.utf8
+    ).write(to: URL(filePath: job))
+    let plan = godwit("plan", job)
+    #expect(plan.status == 0 && plan.output.contains("IEM_Transform_Note"), "\(plan.diagnostics)")
+    #expect(try BuiltCommand.run("run", job).status == 0)
+    #expect(godwit("verify", job).status == 0)
+    let made = try StoreConnection.openStore(readingAt: versions.folder.file("out.sqlite"))
+    #expect(
+      try made.rows("SELECT ZHEADING, ZRANK, ZSTARS FROM source.ZNOTE ORDER BY Z_PK") == [
+        [.text(Array("a".utf8)), .integer(1), .null], [.text(Array("b".utf8)), .integer(3), .null],
+      ])
+  }
+
+  @Test func `a job whose mapping cannot be inferred is refused at its key`() throws {
+    let versions = try Versions.open()
+    let store = versions.folder.file("notes.sqlite")
+    try StoreBuilder(path: store, model: versions.models[0]).finish()
+    let job = versions.folder.file("job.yaml")
+    try Data(
+      "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: Notes.xcdatamodeld\ndestination-model: Notes 2\nmappings: inferred\n"
+        .utf8
+    ).write(to: URL(filePath: job))
+    let plan = godwit("plan", job)
+    #expect(plan.status == 69)
+    #expect(
+      plan.diagnostics.contains("job.yaml:6:") && plan.diagnostics.contains("Note.count: type String to Integer 16"))
   }
 }

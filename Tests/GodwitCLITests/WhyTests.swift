@@ -93,7 +93,7 @@ struct `The verb why` {
           first     Note.stars: the store's model has no such attribute
           from 'Notes 2' to 'Notes 3'
             Note.stars: attribute added (Integer 16, optional)
-          path      could be inferred; this version runs written mapping files
+          path      can be inferred: `mappings: inferred`
 
         """)
   }
@@ -105,7 +105,9 @@ struct `The verb why` {
     #expect(
       result.output.contains(
         "    Note.title: optional to required, no default: needs a mapping where rows stand against it\n"))
-    #expect(result.output.contains("  path      could be inferred where no row stands against it; "))
+    #expect(
+      result.output.contains(
+        "  path      a mapping file for this step: Note.title: optional to required without a default"))
   }
 
   @Test func `a model is compatible with itself`() throws {

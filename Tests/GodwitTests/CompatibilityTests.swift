@@ -113,7 +113,9 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
       .mapping
     ) { $0.attribute("Note", "title") { $0.isOptional = false } },
     DifferenceCase(
-      "required without a null row", ["Note.stars: optional to required, no default, 0 rows are null"]
+      "required without a null row", ["Note.stars: optional to required, no default, 0 rows are null"],
+      // No inference looks at rows.
+      .mapping
     ) { $0.attribute("Note", "stars") { $0.isOptional = false } },
     DifferenceCase(
       "required with default", ["Note.title: optional to required, 4 null rows take the default"]

@@ -54,6 +54,14 @@ final class MigrationFixture {
     }
   }
 
+  /// Takes the mappings that can be inferred between the two models.
+  @discardableResult
+  func infer() throws -> MappingModel {
+    let inferred = try MappingModel(inferredFrom: source, to: destination)
+    mappings = inferred.entityMappings
+    return inferred
+  }
+
   /// Runs the job, and proves the result with the code that did not make it.
   @discardableResult
   func run() throws -> MigrationSummary {

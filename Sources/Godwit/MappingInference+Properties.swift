@@ -1,0 +1,152 @@
+import GodwitModel
+
+extension MappingInference {
+  // MARK: Attributes
+
+  mutating func addAttributes(
+    to mapping: inout EntityMapping, _ before: EntityDescription, _ after: EntityDescription
+  ) {
+    for now in destination.attributes(of: after.name) where !now.isTransient {
+      let subject = MappingRemark.Subject.attribute(now.name)
+      guard !now.isDerived else {
+        remark(mapping.name, subject, "derived from what is there")
+        continue
+      }
+      let was: AttributeDescription
+      switch pairing.origin(of: .attribute(now), in: after.name, from: before.name) {
+      case .attribute(let attribute)? where !attribute.isTransient: was = attribute
+      case .relationship?:
+        refuse(after.name, now.name, "a relationship becomes an attribute")
+        continue
+      case .attribute?:
+        addNew(now, to: mapping.name, after, "was transient")
+        continue
+      case nil:
+        addNew(now, to: mapping.name, after, "new")
+        continue
+      }
+      guard was.type == now.type, was.compositeName == now.compositeName else {
+        refuse(
+          after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)")
+        continue
+      }
+      if let composite = now.compositeName, source.composites[composite] != destination.composites[composite] {
+        refuse(after.name, now.name, "the elements of composite type '\(composite)' change")
+        continue
+      }
+      var reasons: [String] = []
+      if was.name != now.name { reasons.append("renamed from \(was.name)") }
+      var usesDefault = false
+      if was.isOptional, !now.isOptional {
+        guard !now.defaultValue.isNull else {
+          refuse(after.name, now.name, "optional to required without a default: nil would have no value to become")
+          continue
+        }
+        usesDefault = true
+        reasons.append("optional to required: nil becomes the default")
+      } else if !was.isOptional, now.isOptional {
+        reasons.append("required to optional")
+      }
+      remark(mapping.name, subject, reasons.isEmpty ? "as it was" : reasons.joined(separator: ", "))
+      mapping.attributeMappings.append(
+        AttributeMapping(name: now.name, value: .sourceProperty(was.name), usesDefaultForNil: usesDefault))
+    }
+  }
+
+  private mutating func addNew(
+    _ attribute: AttributeDescription, to mapping: String, _ entity: EntityDescription, _ reason: String
+  ) {
+    let subject = MappingRemark.Subject.attribute(attribute.name)
+    if !attribute.defaultValue.isNull {
+      remark(mapping, subject, "\(reason): takes the default")
+    } else if attribute.isOptional {
+      remark(mapping, subject, "\(reason): stays nil")
+    } else {
+      refuse(entity.name, attribute.name, "\(reason), required and without a default")
+    }
+  }
+
+  // MARK: Relationships
+
+  mutating func addRelationships(
+    to mapping: inout EntityMapping, _ before: EntityDescription, _ after: EntityDescription
+  ) {
+    for now in destination.relationships(of: after.name) where !now.isTransient {
+      let subject = MappingRemark.Subject.relationship(now.name)
+      guard destination.isStored(now) else {
+        remark(mapping.name, subject, "to-many without an inverse: a store holds no links of it")
+        continue
+      }
+      let was: RelationshipDescription
+      switch pairing.origin(of: .relationship(now), in: after.name, from: before.name) {
+      case .relationship(let relationship)? where source.isStored(relationship): was = relationship
+      case .attribute?:
+        refuse(after.name, now.name, "an attribute becomes a relationship")
+        continue
+      case .relationship?, nil:
+        if now.isOptional || isSetByInverse(now) {
+          remark(mapping.name, subject, now.isOptional ? "new: leads nowhere" : "new: set by its inverse")
+        } else {
+          refuse(after.name, now.name, "new and required, so every object would break its rule")
+        }
+        continue
+      }
+      guard !was.isToMany || now.isToMany else {
+        refuse(after.name, now.name, "to-many to to-one: which of several objects to keep is not said")
+        continue
+      }
+      if let reason = unreachable(was, now) {
+        refuse(after.name, now.name, reason)
+        continue
+      }
+      remark(mapping.name, subject, reasons(was, now))
+      mapping.relationshipMappings.append(RelationshipMapping(name: now.name, value: .sourceRelationship(was.name)))
+    }
+  }
+
+  private func reasons(_ was: RelationshipDescription, _ now: RelationshipDescription) -> String {
+    var reasons: [String] = []
+    if was.name != now.name { reasons.append("renamed from \(was.name)") }
+    if was.isToMany != now.isToMany { reasons.append("to-one to to-many") }
+    if was.isOrdered != now.isOrdered {
+      reasons.append(now.isOrdered ? "unordered to ordered" : "ordered to unordered")
+    }
+    if was.isOptional, !now.isOptional { reasons.append("optional to required: an object without one stops the run") }
+    if !was.isOptional, now.isOptional { reasons.append("required to optional") }
+    return reasons.isEmpty ? "as it was" : reasons.joined(separator: ", ")
+  }
+
+  /// Whether the other side has data, and so sets this one.
+  private func isSetByInverse(_ relationship: RelationshipDescription) -> Bool {
+    guard let inverse = destination.inverse(of: relationship), destination.isStored(inverse) else { return false }
+    return destination.family(of: relationship.destinationEntityName).contains { owner in
+      guard let before = pairing.oldName(of: owner.name), destination.relationship(inverse.name, of: owner.name) != nil
+      else { return false }
+      if case .relationship(let found)? = pairing.origin(of: .relationship(inverse), in: owner.name, from: before) {
+        return source.isStored(found)
+      }
+      return false
+    }
+  }
+
+  /// Why links would be lost: objects that a relationship leads to are no longer of its destination.
+  private func unreachable(_ was: RelationshipDescription, _ now: RelationshipDescription) -> String? {
+    let members = source.family(of: was.destinationEntityName).filter { !$0.isAbstract }
+    let kept = members.compactMap { pairing.newName(of: $0.name) }
+    let lost = kept.filter { !destination.isKind($0, of: now.destinationEntityName) }
+    if !lost.isEmpty {
+      let names = lost.sorted(by: ManagedObjectModel.precedes).map { "'\($0)'" }.joined(separator: " and ")
+      return "its links to \(names) would be lost: it leads to '\(now.destinationEntityName)' now"
+    }
+    guard kept.isEmpty, !members.isEmpty, pairing.newName(of: was.destinationEntityName) == nil else { return nil }
+    return "it leads to '\(now.destinationEntityName)', and '\(was.destinationEntityName)' is gone"
+  }
+}
+
+extension ParsedExpression {
+  /// `$source.name`.
+  static func sourceProperty(_ name: String) -> ParsedExpression {
+    let expression = Expression(.keyPath(base: Expression(.variable("source")), segments: [name]))
+    return ParsedExpression(expression, source: SourceText(expression.description))
+  }
+}

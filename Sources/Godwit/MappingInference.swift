@@ -1,0 +1,144 @@
+public import GodwitModel
+
+/// Whether the way between two models can be inferred, with a reason for every line, or every reason why not.
+///
+/// It follows Core Data's lightweight migration: properties and entities added, removed and renamed; optional to required
+/// with a default, and back; to-one to to-many; ordered to unordered and back; parents and children added, properties moved
+/// along a hierarchy, entities moved out of one. No data is read. What Core Data's documentation leaves open is refused
+/// where rows could be lost.
+public struct MappingInference: Sendable {
+  /// One thing that stands against it.
+  public struct Refusal: Sendable, Hashable, CustomStringConvertible {
+    /// The entity's name in the later model, in the earlier one where it is gone.
+    public let entity: String
+    public let property: String?
+    public let reason: String
+
+    /// `Person.age: Integer 32 to String`.
+    public var description: String { "\(property.map { "\(entity).\($0)" } ?? "entity \(entity)"): \(reason)" }
+  }
+
+  public let source, destination: ManagedObjectModel
+  /// Every reason why nothing can be inferred, in name order of the entities; empty when it can.
+  public private(set) var refusals: [Refusal] = []
+  /// A reason for every entity mapping and property.
+  public private(set) var remarks: [MappingRemark] = []
+  private(set) var entityMappings: [EntityMapping] = []
+  let pairing: ModelPairing
+
+  /// Compares the models; takes time in proportion to their properties, inherited ones counted.
+  public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+    self.source = source
+    self.destination = destination
+    pairing = ModelPairing(from: source, to: destination)
+    refuseMergedHierarchies()
+    let hashes = (source.versionHashes, destination.versionHashes)
+    for pair in pairing.entities {
+      switch pair {
+      case (let before?, let after?):
+        add(before, after, isSame: before.name == after.name && hashes.0[before.name] == hashes.1[after.name])
+      case (nil, let entity?):
+        let mapping = EntityMapping(
+          name: Self.name(.add, entity.name), kind: .add, source: nil, destination: entity.name)
+        entityMappings.append(mapping)
+        remarks.append(MappingRemark(mapping: mapping.name, "new: no objects yet"))
+      case (let entity?, nil):
+        let mapping = EntityMapping(
+          name: Self.name(.remove, entity.name), kind: .remove, source: entity.name, destination: nil)
+        entityMappings.append(mapping)
+        remarks.append(MappingRemark(mapping: mapping.name, "gone: its objects are dropped"))
+      case (nil, nil): continue
+      }
+    }
+  }
+
+  /// The inferred mapping model.
+  ///
+  /// - Throws: code `.noPath` with every refusal, when there is one.
+  public func mappingModel() throws -> MappingModel {
+    guard refusals.isEmpty else {
+      throw GodwitError(
+        .noPath, "no mapping model can be inferred from '\(source.name)' to '\(destination.name)'",
+        cause: refusals.map(\.description).joined(separator: "\n"),
+        remedy: "write a mapping file for this step; `godwit mapping new` drafts one")
+    }
+    return MappingModel(
+      sourceModelName: source.name, destinationModelName: destination.name, entityMappings: entityMappings)
+  }
+
+  // MARK: Entities
+
+  /// Core Data's names: `IEM_Transform_Person`, after the source entity where there is one.
+  static func name(_ kind: EntityMapping.Kind, _ entity: String) -> String {
+    "IEM_\(kind.rawValue.prefix(1).uppercased())\(kind.rawValue.dropFirst())_\(entity)"
+  }
+
+  mutating func refuse(_ entity: String, _ property: String?, _ reason: String) {
+    refusals.append(Refusal(entity: entity, property: property, reason: reason))
+  }
+
+  mutating func remark(_ mapping: String, _ subject: MappingRemark.Subject, _ text: String) {
+    remarks.append(MappingRemark(mapping: mapping, subject: subject, text))
+  }
+
+  /// Two entities that shared no ancestor cannot come to share one: their rows lie in different tables.
+  private mutating func refuseMergedHierarchies() {
+    for root in destination.rootEntities {
+      let roots = Set(
+        destination.family(of: root.name).compactMap { member in
+          pairing.oldName(of: member.name).flatMap { source.root(of: $0)?.name }
+        })
+      guard roots.count > 1 else { continue }
+      let names = roots.sorted(by: ManagedObjectModel.precedes).map { "'\($0)'" }.joined(separator: " and ")
+      refuse(root.name, nil, "its hierarchy merges those of \(names), which have no common parent in '\(source.name)'")
+    }
+  }
+
+  private mutating func add(_ before: EntityDescription, _ after: EntityDescription, isSame: Bool) {
+    guard !after.isAbstract else {
+      // Neither side has objects; subentities have mappings of their own.
+      guard !before.isAbstract else {
+        remarks.append(MappingRemark(mapping: nil, "'\(after.name)' is abstract: it has no objects"))
+        return
+      }
+      return refuse(after.name, nil, "it becomes abstract, so its objects would have no entity")
+    }
+    let kind: EntityMapping.Kind = isSame ? .copy : .transform
+    var mapping = EntityMapping(
+      name: Self.name(kind, before.name), kind: kind, source: before.name, destination: after.name)
+    remark(mapping.name, .entity, isSame ? "unchanged" : Self.reason(before, after, pairing))
+    addAttributes(to: &mapping, before, after)
+    addRelationships(to: &mapping, before, after)
+    remarkLosses(mapping.name, before, after)
+    entityMappings.append(mapping)
+  }
+
+  private static func reason(
+    _ before: EntityDescription, _ after: EntityDescription, _ pairing: ModelPairing
+  ) -> String {
+    var reasons: [String] = []
+    if before.name != after.name { reasons.append("renamed from \(before.name)") }
+    let parents = (before.superentityName, after.superentityName)
+    if parents.0.map({ pairing.newName(of: $0) ?? $0 }) != parents.1 {
+      reasons.append("parent \(parents.0 ?? "none") to \(parents.1 ?? "none")")
+    }
+    return reasons.isEmpty ? "its version hash differs" : reasons.joined(separator: ", ")
+  }
+
+  /// Says which stored properties have no successor.
+  private mutating func remarkLosses(_ mapping: String, _ before: EntityDescription, _ after: EntityDescription) {
+    let kept = Set(
+      ModelPairing.Property.all(of: after.name, in: destination).compactMap {
+        pairing.origin(of: $0, in: after.name, from: before.name)?.name
+      })
+    for attribute in source.attributes(of: before.name)
+    where !kept.contains(attribute.name) && !attribute.isTransient && !attribute.isDerived {
+      remark(mapping, .attribute(attribute.name), "the earlier '\(attribute.name)' is gone: its values are dropped")
+    }
+    for relationship in source.relationships(of: before.name)
+    where !kept.contains(relationship.name) && source.isStored(relationship) {
+      remark(
+        mapping, .relationship(relationship.name), "the earlier '\(relationship.name)' is gone: its links are dropped")
+    }
+  }
+}

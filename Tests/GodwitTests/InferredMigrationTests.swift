@@ -1,0 +1,341 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+extension EntityDescription {
+  /// The entity with some of its parts changed.
+  fileprivate func with(_ change: (inout EntityDescription) -> Void) -> EntityDescription {
+    var entity = self
+    change(&entity)
+    return entity
+  }
+}
+
+private func attribute(
+  _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,
+  was: String? = nil
+) -> AttributeDescription {
+  var attribute = AttributeDescription(name: name, type: type, isOptional: isOptional)
+  attribute.defaultValue = value
+  attribute.renamingIdentifier = was
+  return attribute
+}
+
+/// What each change that can be inferred does to values and links, in a store that is migrated by it.
+struct `Inferred migrations` {
+  @Test func `properties and entities come and go`() throws {
+    let fixture = try MigrationFixture(
+      [
+        .make("Person", ["age": .integer32, "name": .string], [.toMany("cars", "Car", inverse: "owner")]),
+        .make("Car", ["plate": .string], [.toOne("owner", "Person", inverse: "cars")]),
+        .make("Note", ["text": .string]),
+      ],
+      to: [
+        EntityDescription(
+          name: "Person",
+          attributes: [
+            attribute("name"), attribute("rank", .integer16, isOptional: false, default: .integer(7)),
+            attribute("motto"),
+          ], relationships: [.toMany("pets", "Pet", inverse: "owner")]),
+        .make("Car", ["plate": .string]), .make("Pet", [:], [.toOne("owner", "Person", inverse: "pets")]),
+      ])
+    try fixture.build { store in
+      try store.insert("Person", key: 1, attributes: ["name": .init("Ada"), "age": .integer(36)])
+      try store.insert("Person", key: 2)
+      try store.insert("Car", key: 1, attributes: ["plate": .init("A 1")], relationships: ["owner": [1]])
+      try store.insert("Note", key: 1, attributes: ["text": .init("x")])
+    }
+    let model = try fixture.infer()
+    #expect(
+      model.entityMappings.map(\.name)
+        == ["IEM_Transform_Car", "IEM_Remove_Note", "IEM_Transform_Person", "IEM_Add_Pet"])
+    #expect(model.entityMappings.map(\.kind) == [.transform, .remove, .transform, .add])
+    let summary = try fixture.run()
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZNAME, ZRANK, ZMOTTO FROM source.ZPERSON ORDER BY Z_PK") == [
+        "1|Ada|7|nil", "2|nil|7|nil",
+      ])
+    #expect(try fixture.rows("SELECT Z_PK, ZPLATE FROM source.ZCAR") == ["1|A 1"])
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPET") == ["0"])
+    #expect(summary.dropped.map(\.entity) == ["Note"])
+  }
+
+  @Test func `an entity whose hashes agree is copied, with every expression written out`() throws {
+    let shapes: [EntityDescription] = [
+      .make("A", ["n": .integer16], [.toOne("b", "B", inverse: "a")]),
+      .make("B", [:], [.toOne("a", "A", inverse: "b")]),
+    ]
+    let fixture = try MigrationFixture(shapes, to: shapes)
+    let model = try fixture.infer()
+    #expect(model.entityMappings.map(\.name) == ["IEM_Copy_A", "IEM_Copy_B"])
+    #expect(model.entityMappings.map(\.kind) == [.copy, .copy])
+    #expect(model["IEM_Copy_A"]?.attributeMappings.map(\.value.source.text) == ["$source.n"])
+    #expect(model["IEM_Copy_A"]?.relationshipMappings.map(\.value) == [.sourceRelationship("b")])
+  }
+
+  @Test(arguments: [
+    (AttributeType.string, AttributeValue.init("none"), AttributeValue.init("a"), ["a", "none"]),
+    (.integer64, .integer(-3), .integer(5), ["5", "-3"]), (.boolean, .boolean(true), .boolean(false), ["0", "1"]),
+    (.double, .double(0.5), .double(2.5), ["2.5", "0.5"]), (.date, .date(10), .date(20), ["20.0", "10.0"]),
+    (.decimal, .decimal(3), .decimal(4), ["4", "3"]),
+  ])
+  func `optional to required turns nil into the default, and nothing else`(
+    type: AttributeType, standard: AttributeValue, value: AttributeValue, expected: [String]
+  ) throws {
+    let fixture = try MigrationFixture(
+      [EntityDescription(name: "A", attributes: [attribute("v", type)])],
+      to: [EntityDescription(name: "A", attributes: [attribute("v", type, isOptional: false, default: standard)])])
+    try fixture.build { store in
+      try store.insert("A", key: 1, attributes: ["v": value])
+      try store.insert("A", key: 2)
+    }
+    let model = try fixture.infer()
+    #expect(model["IEM_Transform_A"]?.attributeMappings.map(\.usesDefaultForNil) == [true])
+    try fixture.run()
+    let rows = try fixture.rows("SELECT ZV FROM source.ZA ORDER BY Z_PK")
+    #expect(rows == expected || rows.map { Double($0) } == expected.map { Double($0) } && Double(expected[0]) != nil)
+  }
+
+  @Test func `required to optional keeps the values`() throws {
+    let fixture = try MigrationFixture(
+      [EntityDescription(name: "A", attributes: [attribute("v", isOptional: false, default: .init("d"))])],
+      to: [EntityDescription(name: "A", attributes: [attribute("v")])])
+    try fixture.build { store in
+      try store.insert("A", key: 1, attributes: ["v": .init("x")])
+    }
+    try fixture.infer()
+    try fixture.run()
+    #expect(try fixture.rows("SELECT ZV FROM source.ZA") == ["x"])
+  }
+
+  @Test func `renaming identifiers are followed on entity, attribute and relationship`() throws {
+    var owner = RelationshipDescription.toOne("keeper", "Human", inverse: "autos")
+    owner.renamingIdentifier = "owner"
+    var cars = RelationshipDescription.toMany("autos", "Auto", inverse: "keeper")
+    cars.renamingIdentifier = "cars"
+    let fixture = try MigrationFixture(
+      [
+        .make("Person", ["name": .string], [.toMany("cars", "Car", inverse: "owner")]),
+        .make("Car", ["color": .string], [.toOne("owner", "Person", inverse: "cars")]),
+      ],
+      to: [
+        EntityDescription(name: "Human", attributes: [attribute("title", was: "name")], relationships: [cars])
+          .with { $0.renamingIdentifier = "Person" },
+        EntityDescription(name: "Auto", attributes: [attribute("paint", was: "color")], relationships: [owner])
+          .with { $0.renamingIdentifier = "Car" },
+      ])
+    try fixture.build { store in
+      for key in 1...2 as ClosedRange<Int64> {
+        try store.insert("Person", key: key, attributes: ["name": .init("P\(key)")])
+      }
+      for key in 1...4 as ClosedRange<Int64> {
+        try store.insert(
+          "Car", key: key, attributes: ["color": .init("c\(key)")], relationships: ["owner": [1 + key % 2]])
+      }
+    }
+    let model = try fixture.infer()
+    #expect(model.entityMappings.map(\.name) == ["IEM_Transform_Car", "IEM_Transform_Person"])
+    try fixture.run()
+    #expect(
+      try fixture.rows(
+        "SELECT a.Z_PK, ZPAINT, ZTITLE FROM source.ZAUTO a JOIN source.ZHUMAN h ON h.Z_PK = ZKEEPER ORDER BY 1")
+        == ["1|c1|P2", "2|c2|P1", "3|c3|P2", "4|c4|P1"])
+  }
+
+  @Test func `names that change places carry their own values`() throws {
+    let before = EntityDescription(name: "A", attributes: [attribute("x"), attribute("y")])
+    let swapped = EntityDescription(
+      name: "A", attributes: [attribute("x", was: "y"), attribute("y", was: "x"), attribute("z")])
+    let fixture = try MigrationFixture([before], to: [swapped])
+    try fixture.build { store in
+      try store.insert("A", key: 1, attributes: ["x": .init("X"), "y": .init("Y")])
+    }
+    try fixture.infer()
+    try fixture.run()
+    #expect(try fixture.rows("SELECT ZX, ZY, ZZ FROM source.ZA") == ["Y|X|nil"])
+  }
+
+  @Test func `a name that a rename set free may be given anew, and a rename is followed once`() throws {
+    let first = EntityDescription(name: "A", attributes: [attribute("x")])
+    let second = EntityDescription(name: "A", attributes: [attribute("x"), attribute("y", was: "x")])
+    let third = EntityDescription(name: "A", attributes: [attribute("x"), attribute("y", was: "x"), attribute("z")])
+    for (before, after, values, expected) in [
+      (first, second, ["x": "X"], "nil|X"), (second, third, ["x": "X", "y": "Y"], "X|Y"),
+    ] {
+      let fixture = try MigrationFixture([before], to: [after])
+      try fixture.build { store in
+        try store.insert("A", key: 1, attributes: values.mapValues { AttributeValue($0) })
+      }
+      try fixture.infer()
+      try fixture.run()
+      #expect(try fixture.rows("SELECT ZX, ZY FROM source.ZA") == [expected])
+    }
+  }
+
+  @Test func `to-one becomes to-many`() throws {
+    let fixture = try MigrationFixture(
+      [
+        .make("A", [:], [.toOne("b", "B", inverse: "a")]),
+        .make("B", ["n": .integer16], [.toOne("a", "A", inverse: "b")]),
+      ],
+      to: [
+        .make("A", [:], [.toMany("b", "B", inverse: "a")]),
+        .make("B", ["n": .integer16], [.toOne("a", "A", inverse: "b")]),
+      ])
+    try fixture.build { store in
+      for key in 1...3 as ClosedRange<Int64> {
+        try store.insert("A", key: key, relationships: key == 1 ? ["b": [2]] : key == 3 ? ["b": [1]] : [:])
+        try store.insert(
+          "B", key: key, attributes: ["n": .integer(key)],
+          relationships: key == 1 ? ["a": [3]] : key == 2 ? ["a": [1]] : [:])
+      }
+    }
+    try fixture.infer()
+    try fixture.run()
+    let rows = try fixture.rows("SELECT Z_PK, ZA FROM source.ZB ORDER BY 1")
+    #expect(rows == ["1|3", "2|1", "3|nil"])
+  }
+
+  @Test(arguments: [true, false]) func `unordered becomes ordered, and back`(isOrdered: Bool) throws {
+    func shapes(_ isOrdered: Bool) -> [EntityDescription] {
+      [
+        .make("A", [:], [.toMany("bs", "B", inverse: "a", ordered: isOrdered)]),
+        .make("B", [:], [.toOne("a", "A", inverse: "bs")]),
+      ]
+    }
+    let fixture = try MigrationFixture(shapes(!isOrdered), to: shapes(isOrdered))
+    try fixture.build { store in
+      try store.insert("A", key: 1)
+      for key in 1...3 as ClosedRange<Int64> {
+        try store.insert("B", key: key, relationships: ["a": [1]])
+      }
+    }
+    try fixture.infer()
+    try fixture.run()
+    let order = isOrdered ? ", Z_FOK_A" : ""
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZA\(order) FROM source.ZB ORDER BY 1")
+        == (isOrdered ? ["1|1|2048", "2|1|3072", "3|1|4096"] : ["1|1", "2|1", "3|1"]))
+  }
+
+  /// `Dog` and `Cat` with links between them, in every shape of hierarchy that can be inferred.
+  private func pets(
+    _ before: [EntityDescription], _ after: [EntityDescription], _ sql: String, _ expected: [String]
+  ) throws {
+    let fixture = try MigrationFixture(before, to: after)
+    try fixture.build { store in
+      for key in 1...2 as ClosedRange<Int64> {
+        try store.insert(
+          "Dog", key: key, attributes: ["name": .init("D\(key)")], relationships: key == 1 ? ["foe": [4]] : [:])
+        try store.insert("Cat", key: key + 2, attributes: ["name": .init("C\(key + 2)")])
+      }
+    }
+    try fixture.infer()
+    try fixture.run()
+    #expect(try fixture.rows(sql) == expected)
+  }
+
+  private static let name: [String: AttributeType] = ["name": .string]
+  private static let foe = RelationshipDescription.toOne("foe", "Cat", inverse: "dog")
+  private static let dog = RelationshipDescription.toOne("dog", "Dog", inverse: "foe")
+  private static let hierarchy: [EntityDescription] = [
+    .make("Pet", name), .make("Dog", parent: "Pet", [:], [foe]), .make("Cat", parent: "Pet", [:], [dog]),
+  ]
+  private static let together = """
+    SELECT p.Z_PK, Z_NAME, ZNAME, ZFOE FROM source.ZPET p JOIN source.Z_PRIMARYKEY k ON k.Z_ENT = p.Z_ENT ORDER BY 1
+    """
+  private static let same = ["1|Dog|D1|4", "2|Dog|D2|nil", "3|Cat|C3|nil", "4|Cat|C4|nil"]
+
+  @Test func `properties move down a hierarchy`() throws {
+    try pets(
+      Self.hierarchy,
+      [
+        .make("Pet"), .make("Dog", parent: "Pet", Self.name, [Self.foe]),
+        .make("Cat", parent: "Pet", Self.name, [Self.dog]),
+      ],
+      "SELECT p.Z_PK, Z_NAME, COALESCE(ZNAME, ZNAME1), ZFOE FROM source.ZPET p JOIN source.Z_PRIMARYKEY k ON k.Z_ENT = p.Z_ENT ORDER BY 1",
+      Self.same)
+  }
+
+  @Test func `properties move up a hierarchy`() throws {
+    try pets(
+      [
+        .make("Pet"), .make("Dog", parent: "Pet", Self.name, [Self.foe]),
+        .make("Cat", parent: "Pet", Self.name, [Self.dog]),
+      ],
+      Self.hierarchy, Self.together, Self.same)
+  }
+
+  @Test func `a child is new, and a parent in between`() throws {
+    try pets(
+      Self.hierarchy,
+      Self.hierarchy.filter { $0.name != "Dog" } + [
+        .make("Hunter", parent: "Pet", isAbstract: true, ["prey": .string]),
+        .make("Dog", parent: "Hunter", [:], [Self.foe]), .make("Kitten", parent: "Cat"),
+      ], Self.together, Self.same)
+  }
+
+  @Test func `entities leave a hierarchy`() throws {
+    try pets(
+      Self.hierarchy, [.make("Dog", Self.name, [Self.foe]), .make("Cat", Self.name, [Self.dog])],
+      """
+      SELECT Z_PK, 'Dog', ZNAME, ZFOE FROM source.ZDOG UNION ALL SELECT Z_PK, 'Cat', ZNAME, NULL FROM source.ZCAT
+      ORDER BY 1
+      """, Self.same)
+  }
+
+  @Test func `an entity alone takes a new parent`() throws {
+    let fixture = try MigrationFixture(
+      [.make("Dog", ["age": .integer16, "name": .string])],
+      to: [.make("Pet", isAbstract: true, ["name": .string]), .make("Dog", parent: "Pet", ["age": .integer16])])
+    try fixture.build { store in
+      try store.insert("Dog", key: 5, attributes: ["name": .init("D"), "age": .integer(3)])
+    }
+    try fixture.infer()
+    try fixture.run()
+    #expect(try fixture.rows("SELECT Z_PK, ZNAME, ZAGE FROM source.ZPET") == ["5|D|3"])
+  }
+
+  @Test func `what no store holds is in nobody's way`() throws {
+    func shapes(_ attribute: String) -> [EntityDescription] {
+      [
+        .make("A", [attribute: .string], [.toMany("bs", "B", inverse: nil)]), .make("B"),
+        .make("C", [:], [.toMany("bs", "B", inverse: nil)]),
+      ]
+    }
+    let fixture = try MigrationFixture(shapes("x"), to: shapes("y"))
+    try fixture.build { store in
+      for entity in ["A", "B", "C"] { try store.insert(entity, key: 1) }
+    }
+    let model = try fixture.infer()
+    #expect(model.entityMappings.map(\.name) == ["IEM_Transform_A", "IEM_Copy_B", "IEM_Copy_C"])
+    #expect(model.entityMappings.flatMap(\.relationshipMappings).isEmpty)
+    #expect(try fixture.run().objects == 3)
+  }
+
+  @Test func `many to many keeps its links under new names`() throws {
+    var tags = RelationshipDescription.toMany("labels", "Tag", inverse: "notes", ordered: true)
+    tags.renamingIdentifier = "tags"
+    let fixture = try MigrationFixture(
+      [
+        .make("Note", [:], [.toMany("tags", "Tag", inverse: "notes")]),
+        .make("Tag", [:], [.toMany("notes", "Note", inverse: "tags")]),
+      ],
+      to: [.make("Note", [:], [tags]), .make("Tag", [:], [.toMany("notes", "Note", inverse: "labels")])])
+    try fixture.build { store in
+      for key in 1...3 as ClosedRange<Int64> {
+        let tags: [Int64] = key == 1 ? [2, 3] : key == 2 ? [1] : []
+        try store.insert("Note", key: key, relationships: ["tags": tags])
+        try store.insert("Tag", key: key)
+      }
+    }
+    try fixture.infer()
+    try fixture.run()
+    let rows = try fixture.rows("SELECT Z_1NOTES, Z_2LABELS, Z_FOK_2LABELS FROM source.Z_1LABELS ORDER BY 1, 3")
+    #expect(rows == ["1|2|2048", "1|3|3072", "2|1|2048"])
+  }
+}

@@ -1,0 +1,248 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+private func refusals(_ before: [EntityDescription], _ after: [EntityDescription]) throws -> [String] {
+  MappingInference(
+    from: try ManagedObjectModel(name: "1", entities: before), to: try ManagedObjectModel(name: "2", entities: after)
+  ).refusals.map(\.description)
+}
+
+private func entity(
+  _ name: String, parent: String? = nil, isAbstract: Bool = false, _ attributes: [AttributeDescription] = [],
+  _ relationships: [RelationshipDescription] = []
+) -> EntityDescription {
+  EntityDescription(
+    name: name, superentityName: parent, isAbstract: isAbstract, attributes: attributes, relationships: relationships)
+}
+
+private func required(_ name: String, _ type: AttributeType = .string) -> AttributeDescription {
+  AttributeDescription(name: name, type: type, isOptional: false)
+}
+
+private func optional(_ name: String, _ type: AttributeType = .string) -> AttributeDescription {
+  AttributeDescription(name: name, type: type)
+}
+
+struct `What cannot be inferred` {
+  @Test func `each reason is given, not the first alone`() throws {
+    var friend = RelationshipDescription.toOne("friend", "A", inverse: nil)
+    friend.isOptional = false
+    let found = try refusals(
+      [
+        entity("A", [optional("n", .integer32), optional("o"), required("p")], [.toMany("many", "B", inverse: "a")]),
+        entity("B", [optional("x")], [.toOne("a", "A", inverse: "many")]),
+      ],
+      [
+        entity(
+          "A", [optional("n"), required("o"), required("p", .date), required("q")],
+          [.toOne("many", "B", inverse: nil), friend]), entity("B", isAbstract: true, [optional("x")]),
+      ])
+    #expect(
+      found == [
+        "A.n: type Integer 32 to String",
+        "A.o: optional to required without a default: nil would have no value to become",
+        "A.p: type String to Date", "A.q: new, required and without a default",
+        "A.friend: new and required, so every object would break its rule",
+        "A.many: to-many to to-one: which of several objects to keep is not said",
+        "entity B: it becomes abstract, so its objects would have no entity",
+      ])
+  }
+
+  @Test func `the error names every reason`() throws {
+    let before = try ManagedObjectModel(name: "1", entities: [entity("A", [optional("n", .integer32), optional("o")])])
+    let after = try ManagedObjectModel(name: "2", entities: [entity("A", [optional("n"), required("o")])])
+    let error = #expect(throws: GodwitError.self) { try MappingModel(inferredFrom: before, to: after) }
+    #expect(error?.code == .noPath)
+    #expect(error?.message == "no mapping model can be inferred from '1' to '2'")
+    #expect(
+      error?.cause
+        == "A.n: type Integer 32 to String\nA.o: optional to required without a default: nil would have no value to become"
+    )
+    #expect(error?.remedy?.contains("godwit mapping new") == true)
+  }
+
+  @Test func `hierarchies without a common parent are not merged`() throws {
+    let merged = "entity P: its hierarchy merges those of 'A' and 'B', which have no common parent in '1'"
+    #expect(
+      try refusals([entity("A"), entity("B")], [entity("P"), entity("A", parent: "P"), entity("B", parent: "P")])
+        == [merged])
+    #expect(try refusals([entity("A"), entity("B")], [entity("A"), entity("B", parent: "A")]).count == 1)
+    // With a common parent, also one that is gone or new in between, nothing is merged.
+    let family = [entity("P"), entity("A", parent: "P"), entity("B", parent: "P")]
+    #expect(try refusals(family, [entity("Q"), entity("A", parent: "Q"), entity("B", parent: "Q")]) == [])
+    #expect(try refusals(family, [entity("P"), entity("A", parent: "P"), entity("B", parent: "A")]) == [])
+    #expect(try refusals([entity("A")], [entity("P"), entity("A", parent: "P"), entity("New", parent: "P")]) == [])
+  }
+
+  @Test func `a property does not change its kind`() throws {
+    let value = [entity("A", [optional("b")]), entity("B")]
+    let link = [entity("A", [], [.toOne("b", "B", inverse: nil)]), entity("B")]
+    #expect(try refusals(value, link) == ["A.b: an attribute becomes a relationship"])
+    #expect(try refusals(link, value) == ["A.b: a relationship becomes an attribute"])
+  }
+
+  @Test func `links to objects that leave the destination's hierarchy are not lost in silence`() throws {
+    let before = [
+      entity("P"), entity("C", parent: "P"), entity("A", [], [.toOne("ps", "P", inverse: nil)]),
+    ]
+    let after = [entity("P"), entity("C"), entity("A", [], [.toOne("ps", "P", inverse: nil)])]
+    #expect(try refusals(before, after) == ["A.ps: its links to 'C' would be lost: it leads to 'P' now"])
+    let elsewhere = [entity("Q"), entity("A", [], [.toOne("ps", "Q", inverse: nil)])]
+    #expect(try refusals(before, elsewhere) == ["A.ps: it leads to 'Q', and 'P' is gone"])
+    #expect(
+      try refusals(before, [entity("P"), entity("C", parent: "P"), entity("A", [], [.toOne("ps", "C", inverse: nil)])])
+        == ["A.ps: its links to 'P' would be lost: it leads to 'C' now"])
+  }
+
+  @Test func `what a rule asks of a moved property is asked of every entity that lacked it`() throws {
+    let before = [entity("P"), entity("C", parent: "P", [required("n")]), entity("D", parent: "P")]
+    let after = [entity("P", isAbstract: false, [required("n")]), entity("C", parent: "P"), entity("D", parent: "P")]
+    #expect(
+      try refusals(before, after)
+        == ["D.n: new, required and without a default", "P.n: new, required and without a default"])
+  }
+
+  @Test func `a required relationship that its inverse fills is no hindrance`() throws {
+    var owner = RelationshipDescription.toOne("owner", "A", inverse: "bs")
+    owner.isOptional = false
+    let was = RelationshipDescription.toOne("was", "A", inverse: "bs")
+    let before = [entity("A", [], [.toMany("bs", "B", inverse: "was")]), entity("B", [], [was])]
+    let after = [entity("A", [], [.toMany("bs", "B", inverse: "owner")]), entity("B", [], [owner])]
+    #expect(try refusals(before, after) == [])
+  }
+}
+
+struct `Reasons of an inference` {
+  @Test func `every property that is stored has one`() throws {
+    var renamed = optional("title")
+    renamed.renamingIdentifier = "name"
+    var standard = required("rank", .integer16)
+    standard.defaultValue = .integer(1)
+    var derived = optional("size", .integer64)
+    derived.derivationExpression = "length(title)"
+    let before = try ManagedObjectModel(
+      name: "1",
+      entities: [entity("A", [optional("name"), required("kept"), optional("rank", .integer16), optional("old")])])
+    let after = try ManagedObjectModel(
+      name: "2", entities: [entity("A", [renamed, optional("kept"), standard, optional("fresh"), derived])])
+    let inference = MappingInference(from: before, to: after)
+    let texts = Dictionary(
+      inference.remarks.compactMap { remark in remark.subject.property.map { ($0, remark.text) } }
+    ) { a, _ in a }
+    #expect(
+      texts == [
+        "title": "renamed from name", "kept": "required to optional",
+        "rank": "optional to required: nil becomes the default",
+        "fresh": "new: stays nil", "size": "derived from what is there",
+        "old": "the earlier 'old' is gone: its values are dropped",
+      ])
+    #expect(inference.remarks.contains { $0.subject == .entity && $0.text == "its version hash differs" })
+  }
+}
+
+struct `Drafts of mapping models` {
+  @Test func `what is open is a gap, and the rest is as Xcode would have it`() throws {
+    var friend = RelationshipDescription.toOne("friend", "A", inverse: nil)
+    friend.isOptional = false
+    let before = try ManagedObjectModel(
+      name: "1",
+      entities: [
+        entity(
+          "A", [optional("n", .integer32), optional("same")],
+          [.toOne("bs", "B", inverse: nil), .toOne("cs", "C", inverse: nil)]),
+        entity("B"), entity("C"), entity("D", parent: "C"), entity("Gone"),
+      ])
+    let after = try ManagedObjectModel(
+      name: "2",
+      entities: [
+        entity(
+          "A", [optional("n"), optional("same"), required("q"), optional("free")],
+          [.toOne("bs", "B", inverse: nil), .toOne("cs", "C", inverse: nil), friend]), entity("B"), entity("C"),
+        entity("D", parent: "C"), entity("New"),
+      ])
+    let draft = MappingDraft(from: before, to: after)
+    #expect(draft.model.entityMappings.map(\.name) == ["AToA", "BToB", "CToC", "DToD", "New"])
+    #expect(draft.remarks.filter(\.isGap).compactMap(\.subject.property) == ["n", "q", "friend"])
+    let a = draft.model["AToA"]
+    #expect(a?.attributeMappings.map(\.name) == ["same"])
+    #expect(a?.relationshipMappings.map(\.value) == [.mapping("BToB", keyPath: ["bs"]), .sourceRelationship("cs")])
+    #expect(draft.remarks.contains { $0.mapping == nil && $0.text == "'Gone' is gone: no mapping takes its objects" })
+    #expect(draft.model["New"]?.kind == .add)
+  }
+
+  @Test func `without gaps it runs as it is`() throws {
+    let shapes: [EntityDescription] = [
+      .make("A", ["n": .integer16], [.toOne("b", "B", inverse: "a")]),
+      .make("B", ["m": .integer16], [.toMany("a", "A", inverse: "b")]),
+    ]
+    let fixture = try MigrationFixture(shapes, to: shapes)
+    try fixture.build { store in
+      try store.insert("B", key: 1, attributes: ["m": .integer(2)])
+      for key in 1...3 as ClosedRange<Int64> {
+        try store.insert("A", key: key, attributes: ["n": .integer(key)], relationships: ["b": [1]])
+      }
+    }
+    let draft = MappingDraft(from: fixture.source, to: fixture.destination)
+    #expect(draft.remarks.filter(\.isGap).isEmpty)
+    fixture.mappings = draft.model.entityMappings
+    try fixture.run()
+    #expect(try fixture.rows("SELECT Z_PK, ZN, ZB FROM source.ZA ORDER BY 1") == ["1|1|1", "2|2|1", "3|3|1"])
+  }
+}
+
+@Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+struct `Inference on the corpus` {
+  /// Every version after a store's own, in the bundle's order.
+  private static let steps: [(pair: CorpusPair, destination: ManagedObjectModel)] = {
+    var bundles: [ModelBundle] = []
+    guard let root = Corpus.folder?.path, let walk = FileManager.default.enumerator(atPath: root) else { return [] }
+    for case let name as String in walk where name.hasSuffix(".xcdatamodeld") {
+      if let bundle = try? ModelBundle(contentsOf: root + "/" + name) { bundles.append(bundle) }
+    }
+    var steps: [(CorpusPair, ManagedObjectModel)] = []
+    for pair in CorpusPair.all {
+      let project = String(pair.name.prefix { $0 != "/" })
+      let own = bundles.filter { $0.path.contains("/" + project + "/") }.compactMap { try? $0.models() }
+      guard let models = own.first(where: { $0.contains(pair.model) }), let place = models.firstIndex(of: pair.model)
+      else { continue }
+      steps += models[(place + 1)...].map { (pair, $0) }
+    }
+    return steps
+  }()
+
+  @Test func `what infers runs, and what does not says why`() throws {
+    var (inferred, refused, unsupported) = (0, 0, 0)
+    for (pair, destination) in Self.steps {
+      let inference = MappingInference(from: pair.model, to: destination)
+      guard inference.refusals.isEmpty else {
+        refused += 1
+        continue
+      }
+      let folder = try TemporaryFolder()
+      let store = try CorpusStores.copy(pair.path, into: folder)
+      let job = MigrationJob(
+        name: "inferred", sourcePath: store, destinationPath: folder.file("out/made.sqlite"), sourceModel: pair.model,
+        destinationModel: destination, mappingModels: [try inference.mappingModel()])
+      do {
+        let summary = try MigrationManager(job).run()
+        #expect(summary.outcome == .finished)
+        let report = try Verifier(job: job).run()
+        #expect(report.isClean, "\(pair.name) to \(destination.name): \(report.findings.prefix(3))")
+        inferred += 1
+      } catch let error as GodwitError {
+        // A model or store may use what no migration does yet; a mapping that does not resolve would be a bug.
+        #expect(!error.message.contains("mapping '"), "\(pair.name) to \(destination.name): \(error)")
+        unsupported += 1
+      }
+    }
+    print(
+      "corpus: \(inferred) inferred and run, \(refused) refused, \(unsupported) with features that are not supported")
+    #expect(inferred + unsupported >= 30 && inferred >= 20 && refused >= 10)
+  }
+}
