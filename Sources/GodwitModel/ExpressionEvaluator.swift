@@ -171,6 +171,8 @@ public struct ExpressionEvaluator {
       switch current {
       case .object(let object?): current = try object.value(segment)
       case .objects(let objects, let ordered): current = try gather(segment, of: objects, ordered: ordered, range)
+      // What no object was asked for has no kind; nothing is read from it either.
+      case .values(let values) where values.isEmpty: continue
       default:
         throw ExpressionError("'\(segment)' is read from \(current.phrase)", range: range)
       }
