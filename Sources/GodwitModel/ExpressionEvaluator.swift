@@ -141,7 +141,7 @@ public struct ExpressionEvaluator {
   private func subquery(
     _ collection: EvaluatedValue, _ variable: String, _ predicate: Predicate, _ scope: Scope, _ range: Range<Int>
   ) throws -> EvaluatedValue {
-    if collection.isNull { return .objects([], ordered: false) }
+    if collection.isNull || collection.elements?.isEmpty == true { return .objects([], ordered: false) }
     guard case .objects(let objects, let ordered) = collection else {
       throw ExpressionError("expected a collection of objects, found \(collection.phrase)", range: range)
     }

@@ -102,24 +102,47 @@ struct ExpressionCheckerTests {
       ("{1, 2}['a']", "expected a number, found a string", 7..<10),
       ("{1, 'a'}[0]", "the members of a list differ: a number and a string", 4..<7),
       ("$source.pets UNION $source.name", "UNION needs collections, found a string", 19..<31),
-      ("$source.pets UNION $source.reports", "UNION cannot join a collection of 'Pet' objects and a collection of 'Person' objects", 0..<34),
+      (
+        "$source.pets UNION $source.reports",
+        "UNION cannot join a collection of 'Pet' objects and a collection of 'Person' objects", 0..<34
+      ),
       ("1.5 & 'a'", "expected a number, found a string", 6..<9),
-      ("$destination.age", "$destination has no values while they are computed: repeat the expression of 'age'", 13..<16),
+      (
+        "$destination.age", "$destination has no values while they are computed: repeat the expression of 'age'",
+        13..<16
+      ),
       ("$entityMapping.nane", "'entityMapping' has no 'nane' here (did you mean 'name'?)", 15..<19),
       ("$propertyMapping.x.y", "'propertyMapping' has no 'x' here: it has name", 17..<18),
-      ("$manager.sourceContxt", "the migration manager has no 'sourceContxt' here (did you mean 'sourceContext'?)", 9..<21),
-      ("FUNCTION($manager, 'destinationInstancesForEntityMappingNamed:sourceInstances:', 'M', $source.pets).name",
-       "'name' is read from destination objects, which attributes cannot read: all objects are made first", 100..<104),
-      ("FUNCTION($manager, 'destinationInstancesForEntityMapingNamed:sourceInstances:', 'M', $source.pets)",
-       "$manager does not answer 'destinationInstancesForEntityMapingNamed:sourceInstances:' (did you mean 'destinationInstancesForEntityMappingNamed:sourceInstances:'?)", 0..<98),
-      ("FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pett', ''), $manager.sourceContext, YES)",
-       "the source model has no entity 'Pett' (did you mean 'Pet'?)", 78..<84),
-      ("FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'wieght > 1'), $manager.sourceContext, YES)",
-       "'Pet' has no property 'wieght' (did you mean 'weight'?)", 86..<92),
-      ("FETCH($source.pets, $manager.sourceContext, YES)",
-       "FETCH needs FUNCTION($manager, \"fetchRequestForSourceEntityNamed:predicateString:\", …), found a collection of 'Pet' objects", 6..<18),
-      ("FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', ''), $source, YES)",
-       "FETCH reads $manager.sourceContext, found an object of 'Person'", 90..<97),
+      (
+        "$manager.sourceContxt", "the migration manager has no 'sourceContxt' here (did you mean 'sourceContext'?)",
+        9..<21
+      ),
+      (
+        "FUNCTION($manager, 'destinationInstancesForEntityMappingNamed:sourceInstances:', 'M', $source.pets).name",
+        "'name' is read from destination objects, which attributes cannot read: all objects are made first", 100..<104
+      ),
+      (
+        "FUNCTION($manager, 'destinationInstancesForEntityMapingNamed:sourceInstances:', 'M', $source.pets)",
+        "$manager does not answer 'destinationInstancesForEntityMapingNamed:sourceInstances:' (did you mean 'destinationInstancesForEntityMappingNamed:sourceInstances:'?)",
+        0..<98
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pett', ''), $manager.sourceContext, YES)",
+        "the source model has no entity 'Pett' (did you mean 'Pet'?)", 78..<84
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'wieght > 1'), $manager.sourceContext, YES)",
+        "'Pet' has no property 'wieght' (did you mean 'weight'?)", 86..<92
+      ),
+      (
+        "FETCH($source.pets, $manager.sourceContext, YES)",
+        "FETCH needs FUNCTION($manager, \"fetchRequestForSourceEntityNamed:predicateString:\", …), found a collection of 'Pet' objects",
+        6..<18
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', ''), $source, YES)",
+        "FETCH reads $manager.sourceContext, found an object of 'Person'", 90..<97
+      ),
     ] as [(String, String, Range<Int>)])
   func `a part that cannot work is named with the nearest that could`(
     text: String, message: String, range: Range<Int>
@@ -137,12 +160,20 @@ struct ExpressionCheckerTests {
       ("{1, 2} UNION {3}", .list), ("$source.pets UNION $source.pets", .objects(entity: "Pet", ordered: false)),
       ("$entityMapping.name", .value(.string)), ("$propertyMapping.name", .value(.string)),
       ("$entityMapping.userInfo.anything", .value(.string)), ("random()", .value(.integer64)),
-      ("randomn(6)", .value(.integer64)), ("$source.age & 1", .value(.integer64)), ("canonical($source.name)", .value(.string)),
-      ("FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'weight > 1'), $manager.sourceContext, YES)",
-       .value(.integer64)),
-      ("FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'TRUEPREDICATE'), $manager.sourceContext, NO)",
-       .objects(entity: "Pet", ordered: false)),
-      ("FUNCTION($manager, 'sourceInstancesForEntityMappingNamed:destinationInstances:', 'M', $destination)", .sourceInstances),
+      ("randomn(6)", .value(.integer64)), ("$source.age & 1", .value(.integer64)),
+      ("canonical($source.name)", .value(.string)),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'weight > 1'), $manager.sourceContext, YES)",
+        .value(.integer64)
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'TRUEPREDICATE'), $manager.sourceContext, NO)",
+        .objects(entity: "Pet", ordered: false)
+      ),
+      (
+        "FUNCTION($manager, 'sourceInstancesForEntityMappingNamed:destinationInstances:', 'M', $destination)",
+        .sourceInstances
+      ),
     ] as [(String, ExpressionType)])
   func `the wider grammar has types too`(text: String, expected: ExpressionType) throws {
     #expect(try checker(.value).type(of: Expression(parsing: text)) == expected)
@@ -152,7 +183,8 @@ struct ExpressionCheckerTests {
     let call = try Expression(parsing: "FUNCTION($entityPolicy, 'core:of:', $source.name, $entityMapping)")
     func check(_ policy: ExpressionPolicy?) throws -> ExpressionType {
       try ExpressionChecker(
-        model: ExpressionFixture.model(), entityName: "Person", role: .value, policy: policy).type(of: call)
+        model: ExpressionFixture.model(), entityName: "Person", role: .value, policy: policy
+      ).type(of: call)
     }
     #expect(try check(.init(name: "Split", isRegistered: true)) == .value(.undefined))
     let unregistered = #expect(throws: ExpressionError.self) { try check(.init(name: "Split")) }

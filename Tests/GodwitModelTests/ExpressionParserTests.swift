@@ -27,7 +27,8 @@ struct ExpressionParserTests {
   @Test(arguments: [
     ("", 0..<0), ("a == 1 b", 7..<8), ("a == %@", 5..<7), ("upercase(a) == 1", 0..<8),
     ("a == 9223372036854775808", 5..<24),
-    ("a[0 == 1", 2..<8), ("a[0", 3..<3), ("a[] == 1", 2..<3), ("name CONTANS 'x'", 5..<12), ("name UTI-EQUALS 'x'", 5..<8), ("a == 'x", 5..<7), ("(a == 1", 7..<7), ("a + 1", 0..<5),
+    ("a[0 == 1", 2..<8), ("a[0", 3..<3), ("a[] == 1", 2..<3), ("name CONTANS 'x'", 5..<12),
+    ("name UTI-EQUALS 'x'", 5..<8), ("a == 'x", 5..<7), ("(a == 1", 7..<7), ("a + 1", 0..<5),
   ]) func `a text that is no predicate is refused at the token`(text: String, range: Range<Int>) {
     let error = #expect(throws: ExpressionError.self) { try Predicate(parsing: text) }
     #expect(error?.range == range)
@@ -53,10 +54,16 @@ struct ExpressionParserTests {
       try Predicate("%K >= %@ AND %K.@count > %d", "age", 18, "manager.pets", 2)
         == Predicate(parsing: "age >= 18 AND manager.pets.@count > 2"))
     #expect(try Predicate("name IN %@", ["a", nil, 1.5]) == Predicate(parsing: "name IN {'a', nil, 1.5}"))
-    #expect(try Expression("%@ + %lld", .expression(Expression(parsing: "$source.age")), 2)
-      == Expression(parsing: "$source.age + 2"))
-    #expect(try Predicate("name == %@", "' OR TRUEPREDICATE") == Predicate(.comparison(.init(
-      Expression(.keyPath(base: nil, segments: ["name"])), .equal, Expression(.constant(.init("' OR TRUEPREDICATE")))))))
+    #expect(
+      try Expression("%@ + %lld", .expression(Expression(parsing: "$source.age")), 2)
+        == Expression(parsing: "$source.age + 2"))
+    #expect(
+      try Predicate("name == %@", "' OR TRUEPREDICATE")
+        == Predicate(
+          .comparison(
+            .init(
+              Expression(.keyPath(base: nil, segments: ["name"])), .equal,
+              Expression(.constant(.init("' OR TRUEPREDICATE")))))))
     #expect(try Predicate("flag == %@", true) == Predicate(parsing: "flag == YES"))
   }
 

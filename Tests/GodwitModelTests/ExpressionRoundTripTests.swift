@@ -52,7 +52,8 @@ private struct TreeWriter {
         .comparison(
           .init(
             value(inner), pick(GodwitModel.Predicate.Comparison.Operator.allCases), value(inner),
-            modifier: pick([.direct, .any, .all]), options: pick([[], [.caseInsensitive], [.diacriticInsensitive, .normalized]]))))
+            modifier: pick([.direct, .any, .all]),
+            options: pick([[], [.caseInsensitive], [.diacriticInsensitive, .normalized]]))))
     }
   }
 }
@@ -77,7 +78,8 @@ private struct TreeWriter {
     "(", ")", "{", "}", "[", "]", ",", ".", "+", "-", "*", "/", "**", "&", "|", "^", "~", "<<", ">>", "=", "==", "!=",
     "<", ">", "=<", "AND", "OR", "NOT", "!", "ANY", "IN", "BETWEEN", "LIKE", "MATCHES", "[cd]", "a", "#in", "$source",
     "$x", "1", "0x", "1e", "1.5", "'a'", "\"", "'", "\\", "%@", "%K", "%d", "TERNARY(", "SUBQUERY(", "CAST(", "FETCH(",
-    "FUNCTION(", "abs(", "@count", "@", "#", "$", ":", ":=", "nil", "FIRST", "UNION", "\u{0}", "é", "😀", "\n", "9999999999999999999",
+    "FUNCTION(", "abs(", "@count", "@", "#", "$", ":", ":=", "nil", "FIRST", "UNION", "\u{0}", "é", "😀", "\n",
+    "9999999999999999999",
   ]
 
   /// Whatever the text, the whole pipeline gives a result or an error.

@@ -74,7 +74,8 @@ private struct ExpressionWriter {
     case 10: return "\(pick(["ANY", "ALL"])) \(many).s \(pick(["==", "CONTAINS", "LIKE", "!="]))\(options) \(text())"
     case 11: return "\(number(inner)) IN \(many).j"
     case 12: return "\(many).s CONTAINS\(options) \(text())"
-    case 13: return "\(text()) \(pick(["LIKE", "MATCHES"]))\(options) \(pick(["'a*'", "'?'", "'.*a'", "'é'", "'[ab]+'"]))"
+    case 13:
+      return "\(text()) \(pick(["LIKE", "MATCHES"]))\(options) \(pick(["'a*'", "'?'", "'.*a'", "'é'", "'[ab]+'"]))"
     case 0:
       return
         "\(text()) \(pick(["==", "!=", "<", ">=", "BEGINSWITH", "ENDSWITH", "CONTAINS"]))\(options) \(text())"
@@ -105,7 +106,8 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
       name: "1",
       entities: [
         .make(
-          "E", ["i": .integer64, "j": .integer16, "d": .double, "m": .decimal, "s": .string, "t": .date, "b": .boolean],
+          "E",
+          ["i": .integer64, "j": .integer16, "d": .double, "m": .decimal, "s": .string, "t": .date, "b": .boolean],
           [
             .toOne("o", "E", inverse: "os"), .toMany("os", "E", inverse: "o"), .toMany("qs", "E", inverse: "rs"),
             .toMany("rs", "E", inverse: "qs"),
@@ -125,7 +127,8 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
             "i": maybe(.integer(whole[random.below(whole.count)])), "j": maybe(.integer(Int64(random.below(7)) - 3)),
             "d": maybe(.double(real[random.below(real.count)])),
             "m": maybe(.decimal([Decimal(3), Decimal(7), Decimal(0), Decimal(-5) / 2][random.below(4)])),
-            "s": maybe(.init(texts[random.below(texts.count)])), "t": maybe(.date([0, 86400.5, -3][random.below(3)])), "b": maybe(.boolean(random.chance(50))),
+            "s": maybe(.init(texts[random.below(texts.count)])), "t": maybe(.date([0, 86400.5, -3][random.below(3)])),
+            "b": maybe(.boolean(random.chance(50))),
           ],
           relationships: (random.chance(70) ? ["o": [Int64(random.below(14) + 1)]] : [:]).merging(
             random.chance(50) ? ["qs": [Int64(random.below(7) + 1), Int64(random.below(7) + 8)]] : [:]

@@ -31,7 +31,8 @@ import Testing
     }
 
     private func run(_ sql: String, _ builder: StatementBuilder, key: Int64) throws -> SQLValue {
-      let statement = ChunkStatement(sql: "SELECT \(sql) FROM source.ZPERSON AS s WHERE s.Z_PK = \(key)", builder: builder)
+      let statement = ChunkStatement(
+        sql: "SELECT \(sql) FROM source.ZPERSON AS s WHERE s.Z_PK = \(key)", builder: builder)
       return try functions.running(statement, site: "test") {
         try connection.rows(statement.sql, builder.arguments()).first?.first ?? .null
       }
@@ -77,7 +78,8 @@ import Testing
           if found.reason == nil { lowered += 1 }
           #expect(
             found.value == expected,
-            "\(cases): \(text): expected \(expected.debugDescription), found \(found.value.debugDescription) (\(found.reason ?? "SQL"))")
+            "\(cases): \(text): expected \(expected.debugDescription), found \(found.value.debugDescription) (\(found.reason ?? "SQL"))"
+          )
         } catch { Issue.record("\(text): \(error)") }
       }
     }
@@ -86,7 +88,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("random() > 1", "'random' runs in Swift"), ("pets[0].name == 'x'", "a key path on a computed object runs in Swift"),
+    ("random() > 1", "'random' runs in Swift"),
+    ("pets[0].name == 'x'", "a key path on a computed object runs in Swift"),
     ("name MATCHES nick", "MATCHES with a computed pattern runs in Swift"),
     ("age IN {1} UNION {2}", "UNION runs in Swift"),
     ("pets.@distinctUnionOfObjects.name.@count > 1", "a path beyond '@distinctUnionOfObjects' runs in Swift"),
@@ -118,7 +121,8 @@ import Testing
       "UPDATE ZPERSON SET ZMANAGER = 99 WHERE Z_PK = 2", "UPDATE ZPERSON SET ZAGE = 5 WHERE Z_PK = 3",
     ])
     for (text, expected) in [
-      ("manager == nil", true), ("manager != nil", false), ("manager == SELF", nil), ("manager.pets.@count == nil", true),
+      ("manager == nil", true), ("manager != nil", false), ("manager == SELF", nil),
+      ("manager.pets.@count == nil", true),
       ("manager.pets.@count == 0", nil), ("ANY manager.pets.weight > 1", false), ("SELF IN manager.reports", nil),
     ] as [(String, Bool?)] {
       let found = try bench.filter(text, key: 2)
@@ -136,14 +140,30 @@ import Testing
   }
 
   @Test(arguments: [
-    ("UPDATE ZPERSON SET ZAGE = 'abc'", "abs(age) == 1", "cannot evaluate 'age' for Person p1: expected an integer of 16 bits, found text"),
-    ("UPDATE ZPET SET ZWEIGHT = 'abc' WHERE Z_PK = 2", "ANY pets.weight > 100", "cannot evaluate 'weight' for Pet p2: expected an integer of 32 bits, found text"),
-    ("UPDATE ZPET SET ZWEIGHT = 'abc' WHERE Z_PK = 2", "pets.@sum.weight > 100", "cannot evaluate 'weight' for Pet p2: expected an integer of 32 bits, found text"),
-    ("UPDATE ZPERSON SET ZNAME = x'01'", "name LIKE '*'", "cannot evaluate 'name' for Person p1: expected text, found bytes"),
-    ("UPDATE ZPERSON SET ZNAME = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", "name MATCHES '(a+)+b'",
-     "cannot evaluate 'name MATCHES '(a+)+b'' for Person p1: the regular expression of MATCHES takes too long on this text"),
-    ("UPDATE ZPERSON SET ZHEIGHT = 1.5", "bitwiseAnd:with:(height, 1) == 1",
-     "cannot evaluate 'bitwiseAnd:with:(height, 1) == 1' for Person p1: cannot calculate 'bitwiseAnd:with:' with a number and a number"),
+    (
+      "UPDATE ZPERSON SET ZAGE = 'abc'", "abs(age) == 1",
+      "cannot evaluate 'age' for Person p1: expected an integer of 16 bits, found text"
+    ),
+    (
+      "UPDATE ZPET SET ZWEIGHT = 'abc' WHERE Z_PK = 2", "ANY pets.weight > 100",
+      "cannot evaluate 'weight' for Pet p2: expected an integer of 32 bits, found text"
+    ),
+    (
+      "UPDATE ZPET SET ZWEIGHT = 'abc' WHERE Z_PK = 2", "pets.@sum.weight > 100",
+      "cannot evaluate 'weight' for Pet p2: expected an integer of 32 bits, found text"
+    ),
+    (
+      "UPDATE ZPERSON SET ZNAME = x'01'", "name LIKE '*'",
+      "cannot evaluate 'name' for Person p1: expected text, found bytes"
+    ),
+    (
+      "UPDATE ZPERSON SET ZNAME = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", "name MATCHES '(a+)+b'",
+      "cannot evaluate 'name MATCHES '(a+)+b'' for Person p1: the regular expression of MATCHES takes too long on this text"
+    ),
+    (
+      "UPDATE ZPERSON SET ZHEIGHT = 1.5", "bitwiseAnd:with:(height, 1) == 1",
+      "cannot evaluate 'bitwiseAnd:with:(height, 1) == 1' for Person p1: cannot calculate 'bitwiseAnd:with:' with a number and a number"
+    ),
   ]) func `a value that does not fit is found and its row named`(alter: String, text: String, message: String) throws {
     let bench = try Bench(alter: [alter])
     let error = #expect(throws: GodwitError.self) { try bench.filter(text, key: 1) }
@@ -159,7 +179,7 @@ import Testing
     #expect(found.reason == "an expression nested this deeply runs in Swift")
     var wide = "age"
     for _ in 0..<12 { wide = "TERNARY(\(wide) IN {1, 2, 3}, 1, 40)" }
-    #expect(try bench.filter("\(wide) == 40", key: 1).value == false)
+    #expect(try bench.filter("\(wide) == 40", key: 1).value == true)
   }
 
   static func same(_ a: SQLValue, _ b: SQLValue) -> Bool {

@@ -8,7 +8,9 @@ import Testing
 
 /// What SQLite makes of lowered statements: key ranges and indexes are used, and rows stay checked.
 @Suite struct ExpressionIndexTests {
-  private func steps(_ bench: ExpressionCaseSQLTests.Bench, _ sql: String, _ builder: StatementBuilder) throws -> [String] {
+  private func steps(_ bench: ExpressionCaseSQLTests.Bench, _ sql: String, _ builder: StatementBuilder) throws
+    -> [String]
+  {
     try bench.connection.rows("EXPLAIN QUERY PLAN \(sql)", builder.arguments()).map { $0.last?.plain ?? "" }
   }
 
@@ -23,7 +25,8 @@ import Testing
     try fixture.alter("CREATE INDEX Z_Person_byName ON ZPERSON (ZNAME COLLATE BINARY ASC)")
     try fixture.alter("CREATE INDEX Z_Person_byAge ON ZPERSON (ZAGE COLLATE BINARY ASC)")
     fixture.mappings = [
-      try .make("Person", "Person", name: "P", filter: filter, attributes: ["name": "$source.name", "age": "$source.age"])
+      try .make(
+        "Person", "Person", name: "P", filter: filter, attributes: ["name": "$source.name", "age": "$source.age"])
     ]
     if !predicates.isEmpty { fixture.chunkPredicates = ["P": predicates] }
     return fixture
@@ -75,7 +78,8 @@ import Testing
     let predicates = ["name BEGINSWITH 'Z'", "NOT name BEGINSWITH 'Z' AND age < 18", "name == nil"]
     let fixture = try fixture(filter: nil, predicates: predicates)
     try fixture.run()
-    #expect(try fixture.rows("SELECT Z_PK, ZNAME, ZAGE FROM ZPERSON ORDER BY Z_PK") == ["1|Zoë|40", "2|Bob|17", "3|nil|nil"])
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZNAME, ZAGE FROM ZPERSON ORDER BY Z_PK") == ["1|Zoë|40", "2|Bob|17", "3|nil|nil"])
   }
 
   @Test func `a value of the wrong type that an index would pass over is still found`() throws {
@@ -88,7 +92,10 @@ import Testing
 
   @Test func `the members of a to-many are found by key`() throws {
     let bench = try ExpressionCaseSQLTests.Bench()
-    for (text, table) in [("ANY pets.weight > 4", "t"), ("pets.@sum.weight > 4", "t"), ("SUBQUERY(pets, $p, $p.weight > 4).@count > 0", "t")] {
+    for (text, table) in [
+      ("ANY pets.weight > 4", "t"), ("pets.@sum.weight > 4", "t"),
+      ("SUBQUERY(pets, $p, $p.weight > 4).@count > 0", "t"),
+    ] {
       let builder = StatementBuilder()
       let lowered = ExpressionLowering.condition(
         try ParsedPredicate(text), schema: bench.schema, row: .init(alias: "s", entityName: "Person"), builder: builder)

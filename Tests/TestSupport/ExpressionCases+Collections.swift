@@ -72,10 +72,12 @@ extension ExpressionCases {
       ("SUBQUERY($source.manager.pets, $p, TRUEPREDICATE).@count", .integer(0)),
       ("count:(SUBQUERY($source.pets, $p, TRUEPREDICATE))", .integer(3)),
       ("SUBQUERY($source.pets, $p, $p.owner == $source).@count", .integer(3)),
+      ("SUBQUERY($source.reports.pets.owner, $p, TRUEPREDICATE).@count", .integer(0)),
       ("SUBQUERY($source.pets, $p, $p.weight > 3)[0].name", .string("tom")),
     ],
     filters: [
-      ("SUBQUERY(pets, $p, $p.weight > 3).@count == 1", true), ("SUBQUERY(pets, $p, $p.weight > age).@count == 0", true),
+      ("SUBQUERY(pets, $p, $p.weight > 3).@count == 1", true),
+      ("SUBQUERY(pets, $p, $p.weight > age).@count == 0", true),
       ("SUBQUERY(pets, $p, $p.owner.name == name)[SIZE] == 3", true),
       ("ANY SUBQUERY(pets, $p, $p.weight > 3).name == 'tom'", true),
     ])

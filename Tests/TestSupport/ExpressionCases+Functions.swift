@@ -45,7 +45,8 @@ extension ExpressionCases {
       ("CAST($source.isMember, 'NSString')", .string("1")), ("CAST($source.pay, 'NSString')", .string("5")),
       ("CAST($source.height, 'NSString')", .string("1.5")), ("CAST(5, 'NSDate')", .date(5)),
       ("castObject:toType:('7', 'NSNumber')", .integer(7)), ("castObject:toType:(nil, 'NSString')", .null),
-      ("CAST($source.name, 'NSString')", .string("Zoë")), ("CAST($source.site, 'NSString')", .string("https://example.org/a")),
+      ("CAST($source.name, 'NSString')", .string("Zoë")),
+      ("CAST($source.site, 'NSString')", .string("https://example.org/a")),
       ("CAST($source.rating, 'NSString')", .null), ("CAST('2', 'NSNumber') + 1", .integer(3)),
     ])
 
@@ -58,7 +59,8 @@ extension ExpressionCases {
       ("TERNARY($source.isMember == YES, $source.pay, $source.age)", .decimal(5)),
       ("TERNARY($source.age < 18, 'child', TERNARY($source.age < 65, 'adult', 'elder'))", .string("adult")),
       ("TERNARY($source.name == 'Zoë', $source.born, nil)", .date(1000)),
-      ("TERNARY(TRUEPREDICATE, 7, 2.0) / 2", .integer(3)), ("TERNARY(TRUEPREDICATE, $source.site, 'x')", .string("https://example.org/a")),
+      ("TERNARY(TRUEPREDICATE, 7, 2.0) / 2", .integer(3)),
+      ("TERNARY(TRUEPREDICATE, $source.site, 'x')", .string("https://example.org/a")),
     ])
 
   public static let facts = ExpressionCases(

@@ -37,7 +37,8 @@ public enum ExpressionWorld {
     let pet = EntityDescription(
       name: "Pet",
       attributes: [
-        .init(name: "name", type: .string), .init(name: "weight", type: .integer32), .init(name: "price", type: .double),
+        .init(name: "name", type: .string), .init(name: "weight", type: .integer32),
+        .init(name: "price", type: .double),
       ], relationships: [.init(name: "owner", destinationEntityName: "Person", inverseName: "pets")])
     let club = EntityDescription(
       name: "Club", attributes: [.init(name: "name", type: .string)],
@@ -51,7 +52,8 @@ public enum ExpressionWorld {
       attributes: [
         "name": .string("Zoë"), "age": .integer(40), "big": .integer(.max), "height": .double(1.5),
         "isMember": .boolean(true), "born": .date(1000), "photo": .data([1, 2]), "pay": .decimal(5),
-        "site": .uri("https://example.org/a"), "code": .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
+        "site": .uri("https://example.org/a"),
+        "code": .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
       ], links: ["reports": [2], "pets": [2, 1, 3], "clubs": [1, 2]]),
     Row(
       entity: "Person", key: 2,
