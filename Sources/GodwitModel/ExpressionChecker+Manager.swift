@@ -167,7 +167,9 @@ extension ExpressionChecker {
     default:
       guard case .aggregate(let items) = collection.node else { return .value(.undefined) }
       var result = ExpressionType.null
-      for item in items { result = try common(result, try type(of: item, scope), item.range, in: "the members of a list") }
+      for item in items {
+        result = try common(result, try type(of: item, scope), item.range, in: "the members of a list")
+      }
       return result
     }
   }

@@ -141,7 +141,7 @@ public struct ExpressionEvaluator {
   private func subquery(
     _ collection: EvaluatedValue, _ variable: String, _ predicate: Predicate, _ scope: Scope, _ range: Range<Int>
   ) throws -> EvaluatedValue {
-    if collection.isNull { return .objects([], ordered: false) }
+    if collection.isNull || collection.elements?.isEmpty == true { return .objects([], ordered: false) }
     guard case .objects(let objects, let ordered) = collection else {
       throw ExpressionError("expected a collection of objects, found \(collection.phrase)", range: range)
     }
@@ -171,6 +171,8 @@ public struct ExpressionEvaluator {
       switch current {
       case .object(let object?): current = try object.value(segment)
       case .objects(let objects, let ordered): current = try gather(segment, of: objects, ordered: ordered, range)
+      // What no object was asked for has no kind; nothing is read from it either.
+      case .values(let values) where values.isEmpty: continue
       default:
         throw ExpressionError("'\(segment)' is read from \(current.phrase)", range: range)
       }

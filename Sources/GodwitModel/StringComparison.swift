@@ -202,7 +202,8 @@ private final class Patterns: @unchecked Sendable {
     if let found = known[key] { return found }
     if known.count >= 64 { known.removeAll() }
     let options: NSRegularExpression.Options = ignoresCase ? [.caseInsensitive] : []
-    var result = try? NSRegularExpression(pattern: pattern, options: options)
+    // Foundation refuses the empty pattern, which fits the empty text.
+    var result = try? NSRegularExpression(pattern: pattern.isEmpty ? "(?:)" : pattern, options: options)
     // The end is part of the pattern, so that `a|ab` fits `ab`. A pattern that runs on to its end
     // (`\Q`, a comment) cannot be wrapped and stays as it is.
     if result != nil,

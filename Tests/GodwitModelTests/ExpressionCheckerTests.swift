@@ -93,13 +93,123 @@ struct ExpressionCheckerTests {
     #expect(error?.range == range)
   }
 
+  @Test(
+    arguments: [
+      ("$source.manager . nmae", "'Person' has no property 'nmae' (did you mean 'name'?)", 18..<22),
+      ("$source.#nmae.x", "'Person' has no property 'nmae' (did you mean 'name'?)", 8..<13),
+      ("$source.pets[0]", "a collection of 'Pet' objects has no order: only its [SIZE] can be read", 0..<12),
+      ("$source.name[0]", "an index needs a collection, found a string", 0..<12),
+      ("{1, 2}['a']", "expected a number, found a string", 7..<10),
+      ("{1, 'a'}[0]", "the members of a list differ: a number and a string", 4..<7),
+      ("$source.pets UNION $source.name", "UNION needs collections, found a string", 19..<31),
+      (
+        "$source.pets UNION $source.reports",
+        "UNION cannot join a collection of 'Pet' objects and a collection of 'Person' objects", 0..<34
+      ),
+      ("1.5 & 'a'", "expected a number, found a string", 6..<9),
+      (
+        "$destination.age", "$destination has no values while they are computed: repeat the expression of 'age'",
+        13..<16
+      ),
+      ("$entityMapping.nane", "'entityMapping' has no 'nane' here (did you mean 'name'?)", 15..<19),
+      ("$propertyMapping.x.y", "'propertyMapping' has no 'x' here: it has name", 17..<18),
+      (
+        "$manager.sourceContxt", "the migration manager has no 'sourceContxt' here (did you mean 'sourceContext'?)",
+        9..<21
+      ),
+      (
+        "FUNCTION($manager, 'destinationInstancesForEntityMappingNamed:sourceInstances:', 'M', $source.pets).name",
+        "'name' is read from destination objects, which attributes cannot read: all objects are made first", 100..<104
+      ),
+      (
+        "FUNCTION($manager, 'destinationInstancesForEntityMapingNamed:sourceInstances:', 'M', $source.pets)",
+        "$manager does not answer 'destinationInstancesForEntityMapingNamed:sourceInstances:' (did you mean 'destinationInstancesForEntityMappingNamed:sourceInstances:'?)",
+        0..<98
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pett', ''), $manager.sourceContext, YES)",
+        "the source model has no entity 'Pett' (did you mean 'Pet'?)", 78..<84
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'wieght > 1'), $manager.sourceContext, YES)",
+        "'Pet' has no property 'wieght' (did you mean 'weight'?)", 86..<92
+      ),
+      (
+        "FETCH($source.pets, $manager.sourceContext, YES)",
+        "FETCH needs FUNCTION($manager, \"fetchRequestForSourceEntityNamed:predicateString:\", …), found a collection of 'Pet' objects",
+        6..<18
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', ''), $source, YES)",
+        "FETCH reads $manager.sourceContext, found an object of 'Person'", 90..<97
+      ),
+    ] as [(String, String, Range<Int>)])
+  func `a part that cannot work is named with the nearest that could`(
+    text: String, message: String, range: Range<Int>
+  ) throws {
+    let expression = try Expression(parsing: text)
+    let checker = try checker(.value)
+    let error = #expect(throws: ExpressionError.self) { try checker.type(of: expression) }
+    #expect(error?.message == message)
+    #expect(error?.range == range)
+  }
+
+  @Test(
+    arguments: [
+      ("$source.pets[SIZE]", .value(.integer64)), ("{1, 2}[FIRST]", .value(.integer64)),
+      ("{1, 2} UNION {3}", .list), ("$source.pets UNION $source.pets", .objects(entity: "Pet", ordered: false)),
+      ("$entityMapping.name", .value(.string)), ("$propertyMapping.name", .value(.string)),
+      ("$entityMapping.userInfo.anything", .value(.string)), ("random()", .value(.integer64)),
+      ("randomn(6)", .value(.integer64)), ("$source.age & 1", .value(.integer64)),
+      ("canonical($source.name)", .value(.string)),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'weight > 1'), $manager.sourceContext, YES)",
+        .value(.integer64)
+      ),
+      (
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'TRUEPREDICATE'), $manager.sourceContext, NO)",
+        .objects(entity: "Pet", ordered: false)
+      ),
+      (
+        "FUNCTION($manager, 'sourceInstancesForEntityMappingNamed:destinationInstances:', 'M', $destination)",
+        .sourceInstances
+      ),
+    ] as [(String, ExpressionType)])
+  func `the wider grammar has types too`(text: String, expected: ExpressionType) throws {
+    #expect(try checker(.value).type(of: Expression(parsing: text)) == expected)
+  }
+
+  @Test func `a call of a policy passes when the policy is registered`() throws {
+    let call = try Expression(parsing: "FUNCTION($entityPolicy, 'core:of:', $source.name, $entityMapping)")
+    func check(_ policy: ExpressionPolicy?) throws -> ExpressionType {
+      try ExpressionChecker(
+        model: ExpressionFixture.model(), entityName: "Person", role: .value, policy: policy
+      ).type(of: call)
+    }
+    #expect(try check(.init(name: "Split", isRegistered: true)) == .value(.undefined))
+    let unregistered = #expect(throws: ExpressionError.self) { try check(.init(name: "Split")) }
+    #expect(unregistered?.message == "no policy 'Split' is registered that could answer 'core:of:'")
+    #expect(throws: ExpressionError.self) { try check(nil) }
+    let short = try Expression(parsing: "FUNCTION($entityPolicy, 'core:of:', 1)")
+    let error = #expect(throws: ExpressionError.self) {
+      try ExpressionChecker(
+        model: ExpressionFixture.model(), entityName: "Person", role: .value,
+        policy: .init(name: "Split", isRegistered: true)
+      ).type(of: short)
+    }
+    #expect(error?.message == "'core:of:' takes 2 arguments, found 1")
+  }
+
   @Test func `functions built in code are checked by name and count`() throws {
     let checker = try checker(.value)
     let one = Expression(.constant(.integer(1)))
     for (name, arguments, message) in [
       ("upercase:", [one], "unknown function 'upercase:' (did you mean 'uppercase:'?)"),
-      ("random", [], "the function 'random' is not supported"),
-      ("canonical:", [one], "the function 'canonical:' is not supported"),
+      ("canonical:", [one], "'canonical:' needs a string, found a number"),
+      (
+        "distanceToLocation:fromLocation:", [one, one],
+        "'distanceToLocation:fromLocation:' needs locations, which no attribute of a store holds: compute the distance from coordinates"
+      ),
       ("abs:", [one, one], "'abs:' takes 1 argument(s), found 2"),
     ] {
       let error = #expect(throws: ExpressionError.self) {

@@ -192,6 +192,68 @@ struct ExpressionEvaluatorTests {
     #expect(throws: ExpressionError.self) { try evaluate(text) }
   }
 
+  @Test func `a host answers calls and fetches`() throws {
+    struct Host: ExpressionHost {
+      func call(_ call: ExpressionCall) throws -> EvaluatedValue {
+        guard call.receiver == .policy, case .value(.string(let name))? = call.arguments.first else {
+          throw ExpressionError("not answered", range: call.range)
+        }
+        return .value(AttributeValue("\(call.selector)\(name.string)"))
+      }
+      func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue {
+        .value(AttributeValue("\(request.entityName) \(request.predicateText) \(countOnly)"))
+      }
+    }
+    let person = ExpressionFixture.person()
+    let evaluator = ExpressionEvaluator(bindings: ["source": .object(person)], now: 0, role: .value, host: Host())
+    func value(_ text: String) throws -> AttributeValue? {
+      guard case .value(let value) = try evaluator.evaluate(Expression(parsing: text), with: person) else { return nil }
+      return value
+    }
+    #expect(try value("FUNCTION($entityPolicy, 'core:in:', $source.name, $destination)") == .string("core:in:Zoë"))
+    #expect(
+      try value(
+        "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Pet', 'x > 1'), $manager.sourceContext, YES)"
+      ) == .string("Pet x > 1 true"))
+    #expect(throws: ExpressionError.self) { try value("FUNCTION($manager, 'foo:', $source.name)") }
+  }
+
+  @Test func `random numbers depend on the object, the property and the place, and on nothing else`() throws {
+    func numbers(_ key: Int64, _ property: String?, _ text: String = "randomn(1000000000)") throws -> AttributeValue? {
+      let object = ExpressionFixture.Object("Person", key, [:])
+      var mapping = MappingBindings()
+      mapping.propertyName = property
+      let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .value, mapping: mapping)
+      guard case .value(let value) = try evaluator.evaluate(Expression(parsing: text), with: object) else { return nil }
+      return value
+    }
+    // Pinned: a finished store must not change with a later version.
+    #expect(try numbers(1, "a") == numbers(1, "a"))
+    let all = [
+      try numbers(1, "a"), try numbers(2, "a"), try numbers(1, "b"), try numbers(1, nil),
+      try numbers(1, "a", " randomn(1000000000)"),
+    ]
+    #expect(Set(all).count == all.count)
+    #expect(try numbers(1, "a", "TERNARY(random() == random(), 1, 0)") == .integer(0))
+  }
+
+  @Test func `a regular expression that would run for ever is an error`() throws {
+    let text = String(repeating: "a", count: 40)
+    #expect(StringComparison.match(Array(text.utf8), Array("(a+)+b".utf8)) == .tooLong)
+    #expect(StringComparison.match(Array(text.utf8), Array("a+".utf8)) == .fits)
+    let deep = String(repeating: "ab", count: 2_000_000)
+    #expect(StringComparison.match(Array(deep.utf8), Array("(a|b)*".utf8)) == .tooLong)
+    let error = #expect(throws: ExpressionError.self) { try matches("'\(text)' MATCHES '(a+)+b'") }
+    #expect(error?.message == "the regular expression of MATCHES takes too long on this text")
+  }
+
+  @Test func `text is searched in linear time`() {
+    let text = [UInt8](repeating: 0x61, count: 200_000)
+    let part = [UInt8](repeating: 0x61, count: 100_000) + [0x62]
+    #expect(!StringComparison.contains(text, part))
+    #expect(StringComparison.contains(text + [0x62], part))
+  }
+
   @Test func `a tree that is too deep is an error`() {
     var deep = Expression(.constant(.integer(1)))
     for _ in 0..<600 { deep = Expression(.negation(deep)) }

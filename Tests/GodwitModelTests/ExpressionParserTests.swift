@@ -27,16 +27,60 @@ struct ExpressionParserTests {
   @Test(arguments: [
     ("", 0..<0), ("a == 1 b", 7..<8), ("a == %@", 5..<7), ("upercase(a) == 1", 0..<8),
     ("a == 9223372036854775808", 5..<24),
-    ("a[0] == 1", 1..<2), ("a == 'x", 5..<7), ("(a == 1", 7..<7), ("a + 1", 0..<5),
+    ("a[0 == 1", 2..<8), ("a[0", 3..<3), ("a[] == 1", 2..<3), ("name CONTANS 'x'", 5..<12),
+    ("name UTI-EQUALS 'x'", 5..<8), ("a == 'x", 5..<7), ("(a == 1", 7..<7), ("a + 1", 0..<5),
   ]) func `a text that is no predicate is refused at the token`(text: String, range: Range<Int>) {
     let error = #expect(throws: ExpressionError.self) { try Predicate(parsing: text) }
     #expect(error?.range == range)
   }
 
+  @Test(arguments: [
+    ("name CONTANS 'x'", "unknown operator 'CONTANS' (did you mean 'CONTAINS'?)"),
+    ("name BEGINWITH[c] 'x'", "unknown operator 'BEGINWITH' (did you mean 'BEGINSWITH'?)"),
+    ("upercase(a) == 'x'", "unknown function 'upercase' (did you mean 'uppercase'?)"),
+    ("abs(1, 2) == 1", "'abs:' takes 1 argument(s), found 2"),
+    ("sum() == 1", "'sum:' takes at least one argument and at most 1000, found 0"),
+    ("'\\q' == a", "unknown escape in a string (a backslash itself is written '\\\\')"),
+    ("'\\x4' == a", "expected two hexadecimal digits after '\\x'"),
+    ("FETCH(a, b, c) == 1", "expected YES or NO for counting only, found 'c'"),
+    ("$x := 1", "variable assignment (':=') is not supported"),
+  ]) func `a complaint names what is wrong and the nearest right name`(text: String, message: String) {
+    let error = #expect(throws: ExpressionError.self) { try Predicate(parsing: text) }
+    #expect(error?.message == message)
+  }
+
+  @Test func `arguments take the places of a format`() throws {
+    #expect(
+      try Predicate("%K >= %@ AND %K.@count > %d", "age", 18, "manager.pets", 2)
+        == Predicate(parsing: "age >= 18 AND manager.pets.@count > 2"))
+    #expect(try Predicate("name IN %@", ["a", nil, 1.5]) == Predicate(parsing: "name IN {'a', nil, 1.5}"))
+    #expect(
+      try Expression("%@ + %lld", .expression(Expression(parsing: "$source.age")), 2)
+        == Expression(parsing: "$source.age + 2"))
+    #expect(
+      try Predicate("name == %@", "' OR TRUEPREDICATE")
+        == Predicate(
+          .comparison(
+            .init(
+              Expression(.keyPath(base: nil, segments: ["name"])), .equal,
+              Expression(.constant(.init("' OR TRUEPREDICATE")))))))
+    #expect(try Predicate("flag == %@", true) == Predicate(parsing: "flag == YES"))
+  }
+
+  @Test func `arguments that do not fit a format are refused at their place`() {
+    for (format, arguments, range) in [
+      ("a == %@", [], 5..<7), ("a == %@", [1, 2], 0..<7), ("%K == 1", [1], 0..<2), ("%K == 1", ["a..b"], 0..<2),
+      ("a == %d", ["x"], 5..<7), ("a == %q", [1], 5..<7),
+    ] as [(String, [FormatArgument], Range<Int>)] {
+      let error = #expect(throws: ExpressionError.self) { try Predicate(format, arguments: arguments) }
+      #expect(error?.range == range, "\(format)")
+    }
+  }
+
   @Test(arguments: ["(", "-", "!", "{", "a+", "2**", "abs("])
   func `deep nesting is an error`(unit: String) {
     #expect(throws: ExpressionError.self) {
-      try Predicate(parsing: String(repeating: unit, count: 100_000) + "1 == 1")
+      try Predicate(parsing: String(repeating: unit, count: 4000) + "1 == 1")
     }
   }
 }

@@ -105,7 +105,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     let fixture = try migrate(
       ["s": (.string, .init("grüße")), "n": (.double, .double(2.5))],
       to: [.init(name: "s", type: .string), .init(name: "n", type: .integer32)],
-      mapped: ["s": "uppercase($source.s)", "n": "trunc($source.n)"])
+      mapped: ["s": "uppercase($source.s)", "n": "{trunc($source.n), 7}[FIRST]"])
     #expect(try fixture.rows("SELECT ZS, ZN FROM source.ZITEM") == ["GRÜSSE|2"])
     #expect(try MigrationManager(fixture.job).plan().steps[0].passes[0].mappings[0].lane == .object)
   }

@@ -1,0 +1,63 @@
+import GodwitModel
+import TestSupport
+import Testing
+
+/// The tables of expressions, in memory.
+@Suite struct ExpressionCaseTests {
+  @Test func `there are at least three hundred cases`() {
+    #expect(ExpressionCases.all.reduce(0) { $0 + $1.count } >= 300)
+  }
+
+  @Test(arguments: ExpressionCases.all) func `a value is what the table says`(cases: ExpressionCases) throws {
+    let model = try ExpressionWorld.model()
+    let person = try #require(ExpressionWorld.object("Person", cases.key, in: model))
+    let checker = ExpressionChecker(model: model, entityName: "Person", role: .value)
+    let evaluator = ExpressionEvaluator(
+      bindings: ["source": .object(person)], now: ExpressionWorld.now, role: .value, mapping: ExpressionWorld.bindings)
+    for (text, expected) in cases.values {
+      do {
+        let expression = try Expression(parsing: text)
+        _ = try checker.type(of: expression)
+        guard case .value(let found) = try evaluator.evaluate(expression, with: person) else {
+          Issue.record("\(text): expected \(expected), found objects")
+          continue
+        }
+        #expect(Self.same(found, expected), "\(text): expected \(expected), found \(found)")
+      } catch { Issue.record("\(text): \(error)") }
+    }
+  }
+
+  @Test(arguments: ExpressionCases.all) func `a filter is what the table says`(cases: ExpressionCases) throws {
+    let model = try ExpressionWorld.model()
+    let person = try #require(ExpressionWorld.object("Person", cases.key, in: model))
+    let checker = ExpressionChecker(model: model, entityName: "Person", role: .filter)
+    let evaluator = ExpressionEvaluator(bindings: [:], now: ExpressionWorld.now, role: .filter)
+    for (text, expected) in cases.filters {
+      do {
+        let predicate = try Predicate(parsing: text)
+        try checker.check(predicate)
+        let found = try evaluator.matches(predicate, with: person)
+        #expect(found == expected, "\(text): expected \(expected.debugDescription), found \(found.debugDescription)")
+      } catch { Issue.record("\(text): \(error)") }
+    }
+  }
+
+  @Test(arguments: ExpressionCases.all) func `what is printed parses to the same tree`(cases: ExpressionCases) throws {
+    for (text, _) in cases.values {
+      let tree = try Expression(parsing: text)
+      #expect(try Expression(parsing: tree.description) == tree, "\(text) prints as \(tree)")
+    }
+    for (text, _) in cases.filters {
+      let tree = try Predicate(parsing: text)
+      #expect(try Predicate(parsing: tree.description) == tree, "\(text) prints as \(tree)")
+    }
+  }
+
+  /// The kind counts, but a URI is a string too.
+  private static func same(_ a: AttributeValue, _ b: AttributeValue) -> Bool {
+    switch (a, b) {
+    case (.uri(let a), .string(let b)), (.string(let a), .uri(let b)): a == b
+    default: a == b
+    }
+  }
+}

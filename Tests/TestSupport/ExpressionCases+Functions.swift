@@ -1,0 +1,75 @@
+import Foundation
+import GodwitModel
+
+/// Functions, casts, conditions, and what the mapping says of itself.
+extension ExpressionCases {
+  public static let functions = ExpressionCases(
+    name: "functions",
+    values: [
+      ("sqrt(9)", .double(3)), ("sqrt(-1)", .null), ("log(100)", .double(2)), ("ln(1)", .double(0)),
+      ("exp(0)", .double(1)), ("raise:toPower:(2, 3)", .double(8)), ("ceiling(1.2)", .double(2)),
+      ("ceiling(-1.2)", .double(-1)), ("ceiling(3)", .integer(3)), ("floor(-1.2)", .double(-2)),
+      ("floor(1.8)", .double(1)), ("trunc(-1.8)", .double(-1)), ("trunc(1.8)", .double(1)), ("trunc(5)", .integer(5)),
+      ("abs(-3)", .integer(3)), ("abs(-3.5)", .double(3.5)), ("abs(3)", .integer(3)), ("add:to:(2, 3)", .integer(5)),
+      ("from:subtract:(5, 3)", .integer(2)), ("multiply:by:(4, 5)", .integer(20)), ("divide:by:(9, 2)", .integer(4)),
+      ("divide:by:(9.0, 2)", .double(4.5)), ("divide:by:(1, 0)", .null), ("modulus:by:(7, 3)", .integer(1)),
+      ("modulus:by:(-7, 3)", .integer(-1)), ("modulus:by:(7, -3)", .integer(1)), ("modulus:by:(7.5, 2)", .double(1.5)),
+      ("modulus:by:(7, 0)", .null), ("uppercase('straße')", .string("STRASSE")),
+      ("uppercase($source.name)", .string("ZOË")), ("lowercase('ÀB')", .string("àb")), ("lowercase(nil)", .null),
+      ("length('')", .integer(0)), ("length($source.name)", .integer(3)), ("length('😀')", .integer(2)),
+      ("length($source.nick)", .null), ("canonical('Éa')", .string("ea")), ("canonical:($source.name)", .string("zoe")),
+      ("noindex:($source.age)", .integer(40)), ("UPPERCASE('a')", .string("A")), ("abs:(-1)", .integer(1)),
+      ("floor($source.pay)", .double(5)), ("abs($source.isMember)", .integer(1)), ("ceiling($source.rating)", .null),
+      ("abs(-9223372036854775808)", .double(0x1p63)), ("sqrt($source.height * 6)", .double(3)),
+    ],
+    filters: [
+      ("length(name) == 3", true), ("uppercase(name) == 'ZOË'", true), ("abs(0 - age) == 40", true),
+      ("modulus:by:(age, 7) == 5", true), ("noindex:(name) == 'Zoë'", true), ("sqrt(rating) == 1", nil),
+    ])
+
+  public static let random = ExpressionCases(
+    name: "random numbers",
+    values: [
+      ("randomn(1)", .integer(0)), ("random:(1)", .integer(0)), ("randomn(0)", .null), ("randomn(-5)", .null),
+      ("randomn(nil)", .null), ("TERNARY(random() >= 0, 1, 0)", .integer(1)),
+      ("TERNARY(randomn(10) < 10, 1, 0)", .integer(1)), ("TERNARY(random() < 2147483648, 1, 0)", .integer(1)),
+    ])
+
+  public static let casts = ExpressionCases(
+    name: "casts",
+    values: [
+      ("CAST('12', 'NSNumber')", .integer(12)), ("CAST('1.5', 'NSNumber')", .double(1.5)),
+      ("CAST('x', 'NSNumber')", .null), ("CAST('', 'NSNumber')", .null), ("CAST('1e2', 'NSNumber')", .double(100)),
+      ("CAST('-3', 'NSDecimalNumber')", .integer(-3)), ("CAST(3.0, 'NSString')", .string("3")),
+      ("CAST(1.5, 'NSString')", .string("1.5")), ("CAST($source.age, 'NSString')", .string("40")),
+      ("CAST($source.isMember, 'NSString')", .string("1")), ("CAST($source.pay, 'NSString')", .string("5")),
+      ("CAST($source.height, 'NSString')", .string("1.5")), ("CAST(5, 'NSDate')", .date(5)),
+      ("castObject:toType:('7', 'NSNumber')", .integer(7)), ("castObject:toType:(nil, 'NSString')", .null),
+      ("CAST($source.name, 'NSString')", .string("Zoë")),
+      ("CAST($source.site, 'NSString')", .string("https://example.org/a")),
+      ("CAST($source.rating, 'NSString')", .null), ("CAST('2', 'NSNumber') + 1", .integer(3)),
+    ])
+
+  public static let conditionals = ExpressionCases(
+    name: "TERNARY",
+    values: [
+      ("TERNARY($source.age >= 18, 'adult', 'child')", .string("adult")),
+      ("TERNARY($source.age > 100, 1, 2.5)", .double(2.5)), ("TERNARY(FALSEPREDICATE, 1, nil)", .null),
+      ("TERNARY($source.rating > 1, 1, 0)", .integer(0)),
+      ("TERNARY($source.isMember == YES, $source.pay, $source.age)", .decimal(5)),
+      ("TERNARY($source.age < 18, 'child', TERNARY($source.age < 65, 'adult', 'elder'))", .string("adult")),
+      ("TERNARY($source.name == 'Zoë', $source.born, nil)", .date(1000)),
+      ("TERNARY(TRUEPREDICATE, 7, 2.0) / 2", .integer(3)),
+      ("TERNARY(TRUEPREDICATE, $source.site, 'x')", .string("https://example.org/a")),
+    ])
+
+  public static let facts = ExpressionCases(
+    name: "facts of the mapping",
+    values: [
+      ("$entityMapping.name", .string("PersonToAdult")), ("$entityMapping.sourceEntityName", .string("Person")),
+      ("$entityMapping.destinationEntityName", .string("Adult")), ("$entityMapping.mappingType", .integer(5)),
+      ("$entityMapping.entityMigrationPolicyClassName", .null), ("$entityMapping.userInfo.batch", .string("7")),
+      ("$entityMapping.userInfo.none", .null), ("$propertyMapping.name", .string("target")),
+      ("CAST($entityMapping.userInfo.batch, 'NSNumber') + 1", .integer(8)),
+    ])
+}
