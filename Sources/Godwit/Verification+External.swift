@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 import GodwitStore
 
@@ -71,10 +72,16 @@ extension Verification {
     guard folder.size(of: name) == Int64(bytes.count) else { return false }
     var offset = 0
     var isSame = true
-    try folder.forEachPiece(of: name) { piece in
-      isSame =
-        isSame && offset + piece.count <= bytes.count && bytes[offset..<(offset + piece.count)].elementsEqual(piece)
-      offset += piece.count
+    try bytes.withUnsafeBytes { known in
+      try folder.forEachPiece(of: name) { piece in
+        guard isSame, offset + piece.count <= known.count, let start = known.baseAddress, let found = piece.baseAddress
+        else {
+          isSame = false
+          return
+        }
+        isSame = memcmp(start + offset, found, piece.count) == 0
+        offset += piece.count
+      }
     }
     return isSame && offset == bytes.count
   }

@@ -7,8 +7,8 @@ import GodwitStore
 /// The executor lowers a mapping to SQL; the verifier evaluates the same expressions in Swift, works the
 /// keys out from what the destination holds, and replays relationship assignments one at a time. It
 /// needs time and temporary disk space in proportion to the store, and memory in proportion to nothing
-/// but the largest to-many of one object. It writes to neither store. A job of several steps is proved step
-/// by step, for which the stores between are made again in `TMPDIR`.
+/// but the largest object: its values and its largest to-many. External files are read a piece at a time. It writes to
+/// neither store. A job of several steps is proved step by step, for which the stores between are made again in `TMPDIR`.
 ///
 /// What is not proved:
 /// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are

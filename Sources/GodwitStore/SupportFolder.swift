@@ -77,8 +77,8 @@ public struct SupportFolder: Sendable, Hashable {
     let b = try ExternalFile(folder.path(of: other))
     while true {
       let (x, y) = (try a.next(), try b.next())
-      guard x == y else { return false }
-      if x == nil { return true }
+      guard let x, let y else { return x == nil && y == nil }
+      guard x.count == y.count, memcmp(x, y, x.count) == 0 else { return false }
     }
   }
 
