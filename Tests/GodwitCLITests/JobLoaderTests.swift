@@ -9,7 +9,7 @@ struct `Keys that this version does not do` {
   @Test(arguments: [
     ("mappings: auto", "mappings"), ("mappings: inferred", "mappings"), ("append: true", "append"),
     ("merge-models: [a.xcdatamodel]", "merge-models"), ("configuration: Cloud", "configuration"),
-    ("destination-type: xml", "destination-type"), ("history: keep", "history"), ("cloudkit: drop", "cloudkit"),
+    ("history: keep", "history"), ("cloudkit: drop", "cloudkit"),
     ("version-order: [a, b]", "version-order"), ("mapping-search: [a]", "mapping-search"),
     ("unregistered-policies: default", "unregistered-policies"),
     ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
