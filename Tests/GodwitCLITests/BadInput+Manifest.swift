@@ -82,7 +82,7 @@ extension BadInput {
     .init("mappings that are looked for", 78, ["job.yaml:6:1: ", "auto", "not supported"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto")
     },
-    .init("mappings that are inferred", 78, ["job.yaml:6:1: ", "inferred", "not supported"]) {
+    .init("mappings that cannot be inferred", 69, ["job.yaml:6:1: ", "no mapping model can be inferred", "cause"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: inferred")
     },
     .init("quarantine", ["plan", "job.yaml"], 78, ["job.yaml:10:1: ", "'on-invalid'", "not supported"]) {
