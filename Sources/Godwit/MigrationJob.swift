@@ -9,6 +9,10 @@ public struct MigrationStep: Sendable {
   public var mappingModels: [MappingModel]
   /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
   public var origin: String?
+  /// Runs before the step reads its source.
+  public var willMigrate: MigrationStage.Hook?
+  /// Runs on the store that the step made.
+  public var didMigrate: MigrationStage.Hook?
 
   public init(
     sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModels: [MappingModel],
@@ -26,7 +30,12 @@ public struct MigrationStep: Sendable {
   public var isInferred: Bool { origin == Self.inferredOrigin }
 
   /// A canonical text of the mappings, for the digest that notices a change.
-  var mappingText: String { MigrationJob.canonicalText(of: mappingModels) }
+  var mappingText: String {
+    let hooks = [("before", willMigrate), ("after", didMigrate)].compactMap { place, hook in
+      hook.map { "hook \(place) \($0.identity)" }
+    }
+    return ([MigrationJob.canonicalText(of: mappingModels)] + hooks).joined(separator: "\n")
+  }
 }
 
 /// What is to be migrated: one source store, one destination, and the steps between their models.
@@ -102,6 +111,9 @@ public struct MigrationJob: Sendable {
     steps = [first] + later
   }
 
+  /// Whether the steps have stores and a record of their own: several, or one with hooks.
+  var isStepped: Bool { steps.count > 1 || steps.contains { $0.willMigrate != nil || $0.didMigrate != nil } }
+
   public var sourceModel: ManagedObjectModel { steps[0].sourceModel }
   public var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
 
@@ -126,6 +138,8 @@ public struct MigrationJob: Sendable {
     let names = Set(step.mappingModels.flatMap(\.entityMappings).map(\.name))
     var job = self
     job.steps = [step]
+    job.steps[0].willMigrate = nil
+    job.steps[0].didMigrate = nil
     job.sourcePath = source ?? sourcePath
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
     job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil

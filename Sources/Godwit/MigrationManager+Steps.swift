@@ -47,6 +47,9 @@ extension MigrationManager {
       let origin = record.steps.last?.digest ?? record.identity.source
       // Until the first step has a ledger of its own there is nothing to resume.
       var keeps = isWorthKeeping || index > 0
+      if !FileManager.default.fileExists(atPath: step.storePath) {
+        try run(job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0)
+      }
       let stepSource = try before.map { _ in try OpenSource(manager.job, attach: false) } ?? source
       defer { isWorthKeeping = keeps }
       let (summary, complete) = try manager.run(
@@ -56,6 +59,7 @@ extension MigrationManager {
       guard summary.outcome == .finished else {
         return (total(record, plus: summary, isResumed: isResumed), nil)
       }
+      try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true)
       try WorkFolder.sync(step.storePath)
       try WorkFolder.sync(step.path)
       var identity = manager.quickIdentity
@@ -78,9 +82,29 @@ extension MigrationManager {
     return (summary, last)
   }
 
+  private func run(_ hook: MigrationStage.Hook?, of index: Int, on path: String, isWritable: Bool) throws {
+    guard let hook else { return }
+    let step = job.steps[index]
+    do {
+      try hook.body(
+        .init(
+          storePath: path, isStoreWritable: isWritable, sourceModel: step.sourceModel,
+          destinationModel: step.destinationModel))
+    } catch {
+      var failure =
+        error as? GodwitError
+        ?? GodwitError(
+          .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)",
+          remedy: "mend the cause and run the same command")
+      failure.site = failure.site ?? StepPosition(index: index, count: job.steps.count).site
+      failure.safe = failure.safe ?? "finished steps are durable; the source is untouched"
+      throw failure
+    }
+  }
+
   /// Where the store lies that becomes the destination.
   func lastStepFolder(in folder: String) -> StepFolder {
-    StepFolder(path: job.steps.count == 1 ? folder : StepFolder.path(ofStep: job.steps.count, in: folder))
+    StepFolder(path: !job.isStepped ? folder : StepFolder.path(ofStep: job.steps.count, in: folder))
   }
 
   private func manager(ofStep index: Int, source: String?, identity: Ledger.Identity) -> MigrationManager {
@@ -135,6 +159,10 @@ extension MigrationManager {
     let counted = plan.steps
     plan.steps = try job.steps.indices.flatMap { index in
       var steps = index == current ? counted : try planWithoutRows(step: index).steps
+      for position in steps.indices {
+        steps[position].hooks = [("before", job.steps[index].willMigrate), ("after", job.steps[index].didMigrate)]
+          .compactMap { place, hook in hook.map { "\(place): \($0.identity)" } }
+      }
       for position in steps.indices where index != current {
         steps[position].rowsNote = index < current ? "the step is done" : "counted when the step before is done"
       }

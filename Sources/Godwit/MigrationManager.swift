@@ -29,7 +29,7 @@ public struct MigrationManager: Sendable {
   ///
   /// An unfinished run's plan is read from its ledger.
   public func plan() throws -> MigrationPlan {
-    guard job.steps.count == 1 else { return try planSteps() }
+    guard !job.isStepped else { return try planSteps() }
     let source = try OpenSource(job)
     if let resumed = try openLedger() {
       defer { try? resumed.connection.close() }
@@ -40,7 +40,7 @@ public struct MigrationManager: Sendable {
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.
   public func status() throws -> MigrationStatus {
-    if job.steps.count > 1, let status = try statusOfSteps() { return status }
+    if job.isStepped, let status = try statusOfSteps() { return status }
     if let ledger = try openLedger() {
       defer { try? ledger.connection.close() }
       let chunks = try ledger.chunks()
@@ -190,7 +190,7 @@ public struct MigrationManager: Sendable {
       }
       keeps = true
       var (summary, last) =
-        job.steps.count == 1
+        !job.isStepped
         ? try run(
           in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, isWorthKeeping: &keeps,
           progress: progress)

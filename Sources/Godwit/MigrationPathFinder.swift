@@ -53,11 +53,14 @@ public struct MigrationPathFinder: Sendable {
   /// Oldest first; versions with equal hashes are one.
   public let models: [ManagedObjectModel]
   public let mappings: [FoundMapping]
+  /// No step leads past the version of a stage.
+  public let stages: [MigrationStage]
   /// Hears of every mapping model considered, and why it was or was not taken.
   public let log: @Sendable (String) -> Void
 
   public init(
-    models: [ManagedObjectModel], mappings: [FoundMapping], log: @escaping @Sendable (String) -> Void = { _ in }
+    models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [],
+    log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     var kept: [ManagedObjectModel] = []
     for model in models where !kept.contains(where: { $0.isCompatible(with: model.versionHashes) }) {
@@ -65,6 +68,7 @@ public struct MigrationPathFinder: Sendable {
     }
     self.models = kept
     self.mappings = mappings
+    self.stages = stages
     self.log = log
   }
 
@@ -82,6 +86,10 @@ public struct MigrationPathFinder: Sendable {
       for start in 0..<end {
         guard let way = best[start] else { continue }
         let pair = Pair(start: start, end: end)
+        if let stop = versions[(start + 1)..<end].first(where: { stage(of: $0) != nil }) {
+          refusals[pair] = "it would lead past the stage '\(stop.name)'"
+          continue
+        }
         let isServed = served[pair] != nil
         if !isServed {
           if let inner = served.keys.filter({ pair.spans($0) }).min() {
@@ -103,7 +111,8 @@ public struct MigrationPathFinder: Sendable {
     var steps: [MigrationStep] = []
     var end = versions.count - 1
     while end > 0, let way = best[end] {
-      steps.insert(try step(versions[way.before], versions[end], served[Pair(start: way.before, end: end)] ?? []), at: 0)
+      steps.insert(
+        try step(versions[way.before], versions[end], served[Pair(start: way.before, end: end)] ?? []), at: 0)
       end = way.before
     }
     return steps
@@ -165,7 +174,20 @@ public struct MigrationPathFinder: Sendable {
 
   // MARK: Steps
 
+  private func stage(of model: ManagedObjectModel) -> MigrationStage? {
+    stages.first { $0.destinationModelName == model.name }
+  }
+
   private func step(
+    _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ found: [FoundMapping]
+  ) throws -> MigrationStep {
+    var step = try stepWithoutHooks(source, destination, found)
+    step.willMigrate = stage(of: destination)?.willMigrate
+    step.didMigrate = stage(of: destination)?.didMigrate
+    return step
+  }
+
+  private func stepWithoutHooks(
     _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ found: [FoundMapping]
   ) throws -> MigrationStep {
     guard !found.isEmpty else {

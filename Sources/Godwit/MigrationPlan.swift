@@ -46,6 +46,8 @@ public struct MigrationPlan: Sendable {
     public var dropped: [Dropped]
     /// Where the mappings came from; nil when the job names them.
     public var origin: String?
+    /// What runs before and after the step, by its identity.
+    public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
     public var rowsNote: String?
   }
@@ -111,6 +113,7 @@ extension MigrationPlan: CustomStringConvertible {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
       if let origin = step.origin { lines.append("  mappings     \(origin)") }
+      lines += step.hooks.map { "  hook         \($0)" }
       for pass in step.passes {
         lines.append("  pass \(pass.number) of \(step.passes.count)")
         for mapping in pass.mappings {

@@ -12,9 +12,9 @@ extension JobLoader {
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
   ) throws -> [MigrationStep] {
     let ordered = try orderedModels(versions)
-    let finder = MigrationPathFinder(models: ordered, mappings: try foundMappings(among: ordered)) { [logger] line in
-      logger.debug("\(line)")
-    }
+    let finder = MigrationPathFinder(
+      models: ordered, mappings: try foundMappings(among: ordered), stages: try stages(among: ordered)
+    ) { [logger] line in logger.debug("\(line)") }
     do { return try finder.path(from: source, to: destination) } catch var error as GodwitError {
       if error.location == nil, error.code == .noPath { error.location = manifest.locations["mappings"] }
       throw error

@@ -140,18 +140,27 @@ struct JobLoader {
     _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     among versions: ModelVersions
   ) throws -> [MigrationStep] {
+    var step: MigrationStep
     switch manifest.mappings {
     case .files:
       let models = try listed.map { try $0.model(from: source, to: destination) }
-      return [MigrationStep(sourceModel: source, destinationModel: destination, mappingModels: models)]
+      step = MigrationStep(sourceModel: source, destinationModel: destination, mappingModels: models)
     case .inferred:
-      return [
-        MigrationStep(
-          sourceModel: source, destinationModel: destination,
-          mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
-      ]
+      step = MigrationStep(
+        sourceModel: source, destinationModel: destination,
+        mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
     case .auto: return try path(from: source, to: destination, among: versions)
     }
+    for stage in try stages(among: versions.models.map(\.model)) {
+      guard stage.destinationModelName == destination.name else {
+        throw GodwitError(
+          .configuration,
+          "stages names '\(stage.destinationModelName)', but the one step leads to '\(destination.name)'",
+          location: stage.location, remedy: "write `mappings: auto`, which goes through every stage")
+      }
+      (step.willMigrate, step.didMigrate) = (stage.willMigrate, stage.didMigrate)
+    }
+    return [step]
   }
 
   private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {

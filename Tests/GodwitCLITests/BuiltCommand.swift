@@ -21,6 +21,10 @@ enum BuiltCommand {
   }()
 
   static func run(_ arguments: String..., in folder: String? = nil) throws -> Result {
+    try run(arguments, in: folder)
+  }
+
+  static func run(_ arguments: [String], in folder: String? = nil) throws -> Result {
     try run(arguments: arguments, in: folder)
   }
 

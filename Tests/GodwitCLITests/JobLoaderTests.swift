@@ -10,7 +10,6 @@ struct `Keys that this version does not do` {
     ("append: true", "append"), ("history: keep", "history"),
     ("unregistered-policies: default", "unregistered-policies"),
     ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
-    ("stages: [{step: a, before: b}]", "stages"),
   ])
   func `are refused with 78 and their place`(line: String, key: String) throws {
     let folder = try TemporaryFolder()

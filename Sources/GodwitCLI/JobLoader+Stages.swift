@@ -1,0 +1,62 @@
+import Foundation
+import Godwit
+import GodwitManifest
+import GodwitModel
+
+/// `stages`: shell commands before and after the step that leads to a version.
+extension JobLoader {
+  /// - Throws: 78 when a stage names a version that no model has.
+  func stages(among models: [ManagedObjectModel]) throws -> [MigrationStage] {
+    let names = models.map(\.name)
+    return try manifest.stages.map { stage in
+      guard names.contains(stage.step.value) else {
+        throw GodwitError(
+          .configuration,
+          "stages names the unknown version '\(stage.step.value)'"
+            + Spelling.suggestion(for: stage.step.value, among: names),
+          location: stage.step.location, cause: "the versions are " + names.map { "'\($0)'" }.joined(separator: ", "),
+          remedy: "name the version that the step leads to")
+      }
+      let folder = URL(filePath: manifest.file).deletingLastPathComponent().path
+      func hook(_ command: Located<String>?) -> MigrationStage.Hook? {
+        command.map { command in
+          MigrationStage.Hook(command.value) { try Self.run(command, in: folder, context: $0) }
+        }
+      }
+      var made = MigrationStage.custom(
+        to: stage.step.value, willMigrate: hook(stage.before), didMigrate: hook(stage.after))
+      made.location = stage.step.location
+      return made
+    }
+  }
+
+  /// Runs a command in the manifest's folder; its output goes to standard error.
+  ///
+  /// - Throws: 74 when it cannot be started or does not end with 0: the same command resumes.
+  private static func run(_ command: Located<String>, in folder: String, context: MigrationStage.Context) throws {
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", command.value]
+    process.currentDirectoryURL = URL(filePath: folder.isEmpty ? "." : folder)
+    var environment = ProcessInfo.processInfo.environment
+    environment["GODWIT_STORE"] = URL(filePath: context.storePath).path
+    environment["GODWIT_STORE_IS_WRITABLE"] = context.isStoreWritable ? "1" : "0"
+    environment["GODWIT_SOURCE_MODEL"] = context.sourceModel.name
+    environment["GODWIT_DESTINATION_MODEL"] = context.destinationModel.name
+    process.environment = environment
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.standardError
+    func failed(_ cause: String) -> GodwitError {
+      GodwitError(
+        .inputOutput, "the hook '\(command.value)' failed", location: command.location, cause: cause,
+        remedy: "mend the cause and run the same command")
+    }
+    do { try process.run() } catch { throw failed(error.localizedDescription) }
+    process.waitUntilExit()
+    guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+      throw failed(
+        process.terminationReason == .exit
+          ? "it ended with status \(process.terminationStatus)" : "signal \(process.terminationStatus) ended it")
+    }
+  }
+}

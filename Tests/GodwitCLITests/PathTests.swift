@@ -1,0 +1,182 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+private func run(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
+  let session = CommandSession(output: .memory(), diagnostics: .memory())
+  let status = GodwitCommand.run(arguments: arguments, in: session)
+  return (status, session.output.text, session.diagnostics.text)
+}
+
+/// `jobs/peoplizer` in a folder of the test's own.
+private struct PeoplizerCopy {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+    for name in try FileManager.default.contentsOfDirectory(atPath: PeoplizerStores.folder.path) where name != "out" {
+      try FileManager.default.copyItem(atPath: PeoplizerStores.file(name), toPath: folder.file(name))
+    }
+  }
+
+  func command(_ arguments: String...) throws -> BuiltCommand.Result {
+    var all = arguments
+    if all.first == "run" { all.insert(contentsOf: ["--progress", "none"], at: 1) }
+    return try BuiltCommand.run(all, in: folder.file(""))
+  }
+}
+
+struct `Jobs that find their way` {
+  @Test func `Peoplizer 1 to 5 as one chain`() throws {
+    let copy = try PeoplizerCopy()
+    let plan = try copy.command("plan", "v1-to-v5.yaml")
+    #expect(plan.status == 0, "\(plan.diagnostics)")
+    for hop in 1...4 { #expect(plan.output.contains("mappings     V\(hop)toV\(hop + 1).mapping.yaml")) }
+    let ran = try copy.command("run", "v1-to-v5.yaml")
+    #expect(ran.status == 0, "\(ran.diagnostics)")
+    #expect(try copy.command("verify", "v1-to-v5.yaml").status == 0)
+    let made = try StoreConnection.openStore(readingAt: copy.folder.file("out/people-1-to-5.sqlite"))
+    let source = try StoreConnection.openStore(readingAt: copy.folder.file("stores/people-1.sqlite"))
+    let people = "SELECT Z_PK, ZAGE, ZNAME FROM source.ZPERSON ORDER BY Z_PK"
+    #expect(try made.rows(people) == source.rows(people))
+    let again = try copy.command("run", "v1-to-v5.yaml")
+    #expect(again.status == 0)
+  }
+
+  @Test func `in place by the mapping found beside the models, and the old store stays`() throws {
+    let copy = try PeoplizerCopy()
+    #expect(try copy.command("run", "v1-to-v2.yaml").status == 0)
+    let before = try Data(contentsOf: URL(filePath: copy.folder.file("out/people-2.sqlite")))
+    let plan = try copy.command("plan", "v2-in-place.yaml")
+    #expect(plan.status == 0, "\(plan.diagnostics)")
+    #expect(try Data(contentsOf: URL(filePath: copy.folder.file("out/people-2.sqlite"))) == before)
+    let ran = try copy.command("run", "v2-in-place.yaml")
+    #expect(ran.status == 0, "\(ran.diagnostics)")
+    #expect(try Data(contentsOf: URL(filePath: copy.folder.file("out/people-2~.sqlite"))) == before)
+    let verified = try copy.command("verify", "v2-in-place.yaml")
+    #expect(verified.status == 0, "\(verified.output)\(verified.diagnostics)")
+    #expect(try copy.command("status", "v2-in-place.yaml").output.contains("finished"))
+    #expect(try copy.command("run", "v2-in-place.yaml").status == 0)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: copy.folder.file("out")).sorted()
+        == ["people-2.sqlite", "people-2~.sqlite"])
+  }
+
+  @Test func `every mapping model considered is logged with the reason`() throws {
+    let copy = try PeoplizerCopy()
+    let result = try copy.command("run", "-v", "v1-to-v5.yaml")
+    #expect(result.diagnostics.contains("mapping model found file="))
+    #expect(result.diagnostics.contains("'Peoplizer' to 'Peoplizer 2': V1toV2.mapping.yaml"))
+    let last = run("plan", "-v", copy.folder.file("v4-to-v5.yaml"))
+    #expect(last.status == 0)
+  }
+
+  @Test func `hooks of the manifest run around their step`() throws {
+    let copy = try PeoplizerCopy()
+    let manifest = """
+      godwit: 1
+      source: stores/people-3.sqlite
+      destination: out/people.sqlite
+      models: Peoplizer.xcdatamodeld
+      stages:
+        - step: Peoplizer 4
+          before: echo "before $GODWIT_SOURCE_MODEL $GODWIT_STORE_IS_WRITABLE" >> hooks.txt
+          after: test -f "$GODWIT_STORE" && echo "after $GODWIT_DESTINATION_MODEL $GODWIT_STORE_IS_WRITABLE" >> hooks.txt
+        - step: Peoplizer 5
+          after: test -e go
+
+      """
+    try Data(manifest.utf8).write(to: URL(filePath: copy.folder.file("staged.yaml")))
+    let failed = try copy.command("run", "staged.yaml")
+    #expect(failed.status == 74)
+    #expect(failed.diagnostics.contains("staged.yaml:10:12: the hook 'test -e go' failed"), "\(failed.diagnostics)")
+    #expect(failed.diagnostics.contains("it ended with status 1"))
+    try Data().write(to: URL(filePath: copy.folder.file("go")))
+    let ran = try copy.command("run", "staged.yaml")
+    #expect(ran.status == 0, "\(ran.diagnostics)")
+    let notes = try String(contentsOfFile: copy.folder.file("hooks.txt"), encoding: .utf8)
+    #expect(notes == "before Peoplizer 3 0\nafter Peoplizer 4 1\n", "finished steps and their hooks do not run again")
+    let unknown = manifest.replacing("Peoplizer 5", with: "Peoplizer 6")
+    try Data(unknown.utf8).write(to: URL(filePath: copy.folder.file("staged.yaml")))
+    let refused = try copy.command("plan", "staged.yaml")
+    #expect(refused.status == 78)
+    #expect(refused.diagnostics.contains("stages names the unknown version 'Peoplizer 6'"))
+  }
+}
+
+/// Every chain of the corpus whose mapping models need no code of the application's.
+@Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+struct `Corpus chains` {
+  private static let bookmarks = "duckduckgo_BrowserServicesKit/"
+  private static let artsy = "artsy_energy/"
+  private static let plus = "alemar11_CoreDataPlus/Tests/Resources/SampleModel3/"
+  private static let wibosco = "wibosco_CoreDataMigration-Example/CoreDataMigration-Example"
+
+  struct Chain: Sendable, CustomStringConvertible {
+    var store, models, destination: String
+    var further = ""
+    /// A query that gives the same rows before and after.
+    var same: String
+    var description: String { store }
+  }
+
+  static let chains: [Chain] = {
+    var chains = ["V1", "V2", "V4"].map { version in
+      Chain(
+        store: bookmarks + "Tests/BookmarksTests/Resources/Bookmarks_\(version).sqlite",
+        models: bookmarks + "Sources/Bookmarks/BookmarksModel.xcdatamodeld", destination: "BookmarksModel 6",
+        same: "SELECT Z_PK, ZTITLE, ZURL, ZUUID FROM source.ZBOOKMARKENTITY ORDER BY Z_PK")
+    }
+    let order =
+      (["", " 2", " 3", " 4", " 5"].map { "ArtsyPartner" + $0 }
+      + ["1.5", "1.7", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.5.1", "2.5.3", "2.6.0", "2.6.1", "2.7.0"]
+      .map { "ArtsyFolio v" + $0 }).joined(separator: ", ")
+    chains += ["ArtsyFolio Tests/Migrations/ArtsyPartner_1.3.5.sqlite", "Resources/CoreData/oss_stubbed_data.sqlite"]
+      .map { store in
+        Chain(
+          store: artsy + store, models: artsy + "Resources/CoreData/ArtsyPartner.xcdatamodeld",
+          destination: "ArtsyFolio v2.7.0", further: "version-order: [\(order)]",
+          same: "SELECT Z_PK, ZNAME FROM source.ZARTIST ORDER BY Z_PK")
+      }
+    chains.append(
+      Chain(
+        store: plus + "Fixtures/SampleModel3_V1.sqlite", models: plus + "SampleModel3.xcdatamodeld",
+        destination: "SampleModel3_v3", same: "SELECT COUNT(*) FROM source.Z_METADATA"))
+    chains.append(
+      Chain(
+        store: wibosco + "Tests/Resources/SQLite/CoreDataMigration_Example_3.sqlite",
+        models: wibosco + "/CoreData/Model/CoreDataMigration_Example.xcdatamodeld",
+        destination: "CoreDataMigration_Example 4", same: "SELECT Z_PK, ZPOSTID FROM source.ZPOST ORDER BY Z_PK"))
+    return chains
+  }()
+
+  @Test(arguments: chains) func `run whole, with the schema of the newest version and the same values`(chain: Chain)
+    throws
+  {
+    let folder = try TemporaryFolder()
+    let manifest = """
+      godwit: 1
+      source: "\(Corpus.path(chain.store))"
+      destination: out.sqlite
+      models: "\(Corpus.path(chain.models))"
+      destination-model: \(chain.destination)
+      \(chain.further)
+
+      """
+    let job = folder.file("job.yaml")
+    try Data(manifest.utf8).write(to: URL(filePath: job))
+    let ran = try BuiltCommand.run("run", "--progress", "none", job)
+    #expect(ran.status == 0, "\(ran.diagnostics)")
+    let verified = try BuiltCommand.run("verify", job)
+    #expect(verified.status == 0, "\(verified.output)")
+    let made = try StoreConnection.openStore(readingAt: folder.file("out.sqlite"))
+    let source = try StoreConnection.openStore(readingAt: Corpus.path(chain.store))
+    let rows = try made.rows(chain.same)
+    #expect(!rows.isEmpty)
+    #expect(try rows == source.rows(chain.same))
+  }
+}

@@ -1,0 +1,226 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Versions `V1` to `V5`; each has one attribute more than the one before.
+private let versions: [ManagedObjectModel] = (1...5).compactMap { number in
+  let attributes = (1...number).map { AttributeDescription(name: "a\($0)", type: .string) }
+  return try? ManagedObjectModel(
+    name: "V\(number)", entities: [EntityDescription(name: "Note", attributes: attributes)])
+}
+
+private func mapping(_ from: Int, _ to: Int, name: String = "Notes") throws -> FoundMapping {
+  var model = MappingModel(
+    sourceModelName: "V\(from)", destinationModelName: "V\(to)",
+    entityMappings: [EntityMapping(name: name, kind: .copy, source: "Note", destination: "Note")])
+  model.file = "\(from)-\(to)"
+  return FoundMapping(model, origin: "\(from)-\(to).mapping.yaml", among: versions)
+}
+
+/// The steps as `1-2 2-3.mapping.yaml …`.
+private func path(
+  _ from: Int, _ to: Int, _ mappings: [FoundMapping] = [], stages: [MigrationStage] = [],
+  models: [ManagedObjectModel] = versions
+) throws -> [String] {
+  try MigrationPathFinder(models: models, mappings: mappings, stages: stages)
+    .path(from: versions[from - 1], to: versions[to - 1])
+    .map { "\($0.sourceModel.name) \($0.destinationModel.name) \($0.origin ?? "-")" }
+}
+
+private func failure(_ body: () throws -> Void) -> GodwitError? {
+  do {
+    try body()
+    return nil
+  } catch { return error as? GodwitError }
+}
+
+struct `Finding the way` {
+  @Test func `without mapping models one step is inferred`() throws {
+    #expect(try path(1, 5) == ["V1 V5 inferred"])
+  }
+
+  @Test func `a mapping model that leads all the way wins`() throws {
+    #expect(
+      try path(1, 5, [mapping(1, 5), mapping(2, 3)]) == ["V1 V5 1-5.mapping.yaml"])
+  }
+
+  @Test func `mapping models that lie between are used, and inference spans none of them`() throws {
+    #expect(
+      try path(1, 5, [mapping(2, 3)]) == ["V1 V2 inferred", "V2 V3 2-3.mapping.yaml", "V3 V5 inferred"])
+    #expect(
+      try path(1, 5, [mapping(1, 2), mapping(2, 3), mapping(3, 4), mapping(4, 5)]).count == 4)
+    #expect(try path(3, 5, [mapping(2, 3)]) == ["V3 V5 inferred"])
+  }
+
+  @Test func `fewer steps win, then more mapping models`() throws {
+    #expect(
+      try path(1, 5, [mapping(1, 2), mapping(2, 3), mapping(1, 3), mapping(3, 5)])
+        == ["V1 V3 1-3.mapping.yaml", "V3 V5 3-5.mapping.yaml"])
+    #expect(
+      try path(1, 3, [mapping(2, 3)]) == ["V1 V2 inferred", "V2 V3 2-3.mapping.yaml"])
+  }
+
+  @Test func `a path never goes back, and says in which order the versions are`() throws {
+    let error = failure { _ = try path(4, 2, [mapping(4, 2)]) }
+    #expect(error?.code == .noPath)
+    #expect(error?.message == "no path leads from 'V4' back to 'V2'")
+    #expect(error?.cause == "the versions are 'V1', 'V2', 'V3', 'V4', 'V5', oldest first")
+    // In another order the same way leads forward.
+    #expect(try path(4, 2, [mapping(4, 2)], models: versions.reversed()) == ["V4 V2 4-2.mapping.yaml"])
+  }
+
+  @Test func `a stage is a stop`() throws {
+    #expect(
+      try path(1, 5, stages: [.lightweight(to: "V3")]) == ["V1 V3 inferred", "V3 V5 inferred"])
+    // A mapping model leads past the stage, and inference may not span what it serves.
+    let error = failure { _ = try path(1, 5, [mapping(2, 4)], stages: [.lightweight(to: "V3")]) }
+    #expect(error == nil, "V1 to V3 spans no mapping model")
+    #expect(
+      try path(1, 5, [mapping(2, 4)], stages: [.lightweight(to: "V3")]) == ["V1 V3 inferred", "V3 V5 inferred"])
+  }
+
+  @Test func `a version with equal hashes is served by the name of its twin`() throws {
+    let twin = try ManagedObjectModel(name: "V2 again", entities: versions[1].entities)
+    let models = [versions[0], twin] + versions[2...]
+    var model = MappingModel(sourceModelName: "V2 again", destinationModelName: "V3", entityMappings: [])
+    model.entityMappings = [EntityMapping(name: "Notes", kind: .copy, source: "Note", destination: "Note")]
+    let found = FoundMapping(model, origin: "twin", among: models)
+    let steps = try MigrationPathFinder(models: models, mappings: [found]).path(from: versions[1], to: versions[2])
+    #expect(steps.map(\.origin) == ["twin"])
+  }
+
+  @Test func `two mapping models of one step are both taken, unless they clash`() throws {
+    let steps = try MigrationPathFinder(
+      models: versions, mappings: [mapping(1, 2, name: "A"), mapping(1, 2, name: "B")]
+    ).path(from: versions[0], to: versions[1])
+    #expect(steps[0].mappingModels.count == 2)
+    #expect(try path(1, 2, [mapping(1, 2), mapping(1, 2)]).count == 1, "the same said twice")
+    var other = MappingModel(sourceModelName: "V1", destinationModelName: "V2", entityMappings: [])
+    other.entityMappings = [EntityMapping(name: "Notes", kind: .transform, source: "Note", destination: "Note")]
+    let clash = FoundMapping(other, origin: "other.mapping.yaml", among: versions)
+    let error = failure { _ = try path(1, 2, [mapping(1, 2), clash]) }
+    #expect(error?.code == .configuration)
+    #expect(error?.message.contains("'1-2.mapping.yaml' and 'other.mapping.yaml' both have a mapping 'Notes'") == true)
+  }
+
+  @Test func `where nothing leads on, the nearest miss is named`() throws {
+    var typed = versions
+    let changed = EntityDescription(name: "Note", attributes: [AttributeDescription(name: "a1", type: .integer32)])
+    typed[3] = try ManagedObjectModel(name: "V4", entities: [changed])
+    typed[4] = try ManagedObjectModel(name: "V5", entities: [changed, EntityDescription(name: "Tag")])
+    let finder = MigrationPathFinder(models: typed, mappings: [try mapping(1, 4)])
+    let error = failure { _ = try finder.path(from: typed[1], to: typed[4]) }
+    #expect(error?.code == .noPath)
+    #expect(error?.message == "no path leads from 'V2' to 'V5'")
+    #expect(error?.cause?.contains("the furthest version that can be reached is 'V3'") == true)
+    #expect(error?.cause?.contains("'V3' to 'V4' and later ones cannot be inferred: Note.a1") == true)
+    #expect(error?.cause?.contains("mapping model '1-4.mapping.yaml' is not for it") == true)
+  }
+
+  @Test func `a model that is none of the versions has its own way`() throws {
+    let unknown = try ManagedObjectModel(
+      name: "of the store",
+      entities: [EntityDescription(name: "Note", attributes: [AttributeDescription(name: "b", type: .string)])])
+    let steps = try MigrationPathFinder(models: versions, mappings: []).path(from: unknown, to: versions[4])
+    #expect(steps.map(\.isInferred) == [true])
+  }
+}
+
+/// What happened, in order.
+private final class Diary: @unchecked Sendable {
+  private let lock = NSLock()
+  private var lines: [String] = []
+  func note(_ line: String) { lock.withLock { lines.append(line) } }
+  var all: [String] { lock.withLock { lines } }
+}
+
+struct `Stages` {
+  private func job(
+    _ folder: TemporaryFolder, stages: [MigrationStage], name: String = "out"
+  ) throws -> MigrationJob {
+    let source = folder.file("in.sqlite")
+    if !FileManager.default.fileExists(atPath: source) {
+      let store = try StoreBuilder(path: source, model: versions[0])
+      for key in Int64(1)...9 { try store.insert("Note", key: key, attributes: ["a1": .init("n\(key)")]) }
+      try store.finish()
+    }
+    let steps = try MigrationPathFinder(models: versions, mappings: [], stages: stages)
+      .path(from: versions[0], to: versions[2])
+    return MigrationJob(
+      name: "staged", sourcePath: source, destinationPath: folder.file("\(name)/notes.sqlite"), first: steps[0],
+      later: Array(steps.dropFirst()), chunkRows: 2)
+  }
+
+  private func fill(_ diary: Diary) -> MigrationStage.Hook {
+    .init("fill a2") { context in
+      diary.note("after \(context.sourceModel.name) \(context.destinationModel.name) \(context.isStoreWritable)")
+      let store = try StoreConnection(path: context.storePath)
+      try store.execute("UPDATE ZNOTE SET ZA2 = upper(ZA1)")
+      try store.close()
+    }
+  }
+
+  @Test func `hooks run around their step, and later steps see what they did`() throws {
+    let folder = try TemporaryFolder()
+    let diary = Diary()
+    let stages: [MigrationStage] = [
+      .custom(
+        to: "V2", willMigrate: .init("look") { diary.note("before \($0.sourceModel.name) \($0.isStoreWritable)") },
+        didMigrate: fill(diary)),
+      .custom(
+        to: "V3", willMigrate: .init("see") { diary.note("before \($0.sourceModel.name) \($0.isStoreWritable)") }),
+    ]
+    let job = try job(folder, stages: stages)
+    let plan = try MigrationManager(job).plan()
+    #expect(plan.steps[0].hooks == ["before: look", "after: fill a2"])
+    #expect(diary.all.isEmpty, "a dry run runs no hook")
+    try MigrationManager(job).run()
+    #expect(diary.all == ["before V1 false", "after V1 V2 true", "before V2 true"])
+    let rows = try StoreConnection.openStore(readingAt: job.destinationPath)
+      .rows("SELECT ZA2 FROM source.ZNOTE WHERE Z_PK = 9")
+    #expect(rows == [[.text(Array("N9".utf8))]])
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    #expect(report.checks.contains { $0.name.hasPrefix("not proved: steps whose store a hook changed") })
+  }
+
+  @Test func `a hook of a single step works on the store before anybody sees it`() throws {
+    let folder = try TemporaryFolder()
+    let diary = Diary()
+    var job = try job(folder, stages: [])
+    job.steps = [
+      MigrationStep(
+        sourceModel: versions[0], destinationModel: versions[1],
+        mappingModels: [try MappingModel(inferredFrom: versions[0], to: versions[1])])
+    ]
+    job.steps[0].didMigrate = .init("fails") { context in
+      diary.note("ran")
+      #expect(!FileManager.default.fileExists(atPath: folder.file("out/notes.sqlite")))
+      throw GodwitError(.inputOutput, "no")
+    }
+    let error = failure { try MigrationManager(job).run() }
+    #expect(error?.code == .inputOutput)
+    #expect(error?.site == "step 1 of 1")
+    #expect(try MigrationManager(job).status().state == .unfinished)
+    job.steps[0].didMigrate?.body = { _ in diary.note("ran again") }
+    #expect(try MigrationManager(job).run().outcome == .finished)
+    #expect(diary.all == ["ran", "ran again"])
+  }
+
+  @Test func `another hook is another job`() throws {
+    let folder = try TemporaryFolder()
+    let diary = Diary()
+    let first = try job(folder, stages: [.custom(to: "V2", didMigrate: fill(diary))])
+    let control = MigrationControl()
+    _ = try MigrationManager(first).run(control: control) { if $0.rows > 0 { control.stop(reason: "test") } }
+    var other = fill(diary)
+    other.identity = "another"
+    let second = try job(folder, stages: [.custom(to: "V2", didMigrate: other)])
+    #expect(failure { try MigrationManager(second).run() }?.code == .cannotCreate)
+    #expect(try MigrationManager(first).run().outcome == .finished)
+  }
+}
