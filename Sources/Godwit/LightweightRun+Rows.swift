@@ -7,13 +7,13 @@ extension LightweightRun {
 
   /// Columns whose values are compared with what an ordinary run would store.
   ///
-  /// Left out: keys, which stay; entity numbers and defaults of new columns, which need no comparing; derived
-  /// attributes, which are all computed later.
+  /// Left out: keys, which stay; entity numbers, counters of edits and defaults of new columns, which need no comparing;
+  /// derived attributes, which are all computed later.
   private func comparedColumns(_ table: LightweightLayout.Kept) -> [String] {
     let constants = Set(constantColumns(table).map(\.column))
     return table.new.columns.filter { column in
       switch column.role {
-      case .primaryKey, .entity: return false
+      case .primaryKey, .entity, .optimisticLock: return false
       case .attribute(let entity, let name, _):
         let isDerived = step.resolved.destinationModel.attribute(name, of: entity)?.isDerived == true
         return !isDerived && !constants.contains(column.name)
@@ -101,7 +101,7 @@ extension LightweightRun {
     }
   }
 
-  /// One statement for all numbers, which may change places.
+  /// One statement for all numbers, which may change places; new objects count their edits from 1.
   private func renumber(
     _ table: LightweightLayout.Kept, _ mappings: [ResolvedEntityMapping], _ name: String
   ) throws {
@@ -115,7 +115,7 @@ extension LightweightRun {
     }
     let filled = mappings.filter { step.facts.mappings[$0.index].rows > 0 }
     let moved = filled.map(program.numbers).filter { $0.was != $0.now }
-    var sets: [String] = []
+    var sets = ["Z_OPT = 1"]
     var touched = Set(moved.map(\.was))
     if !moved.isEmpty { sets.append("Z_ENT = \(cases(moved.map { ($0.was, .int($0.now)) }, else: "Z_ENT"))") }
     for constant in constantColumns(table) {
@@ -126,10 +126,9 @@ extension LightweightRun {
       touched.formUnion(pairs.map(\.0))
       sets.append("\(quoted(constant.column)) = \(cases(pairs, else: "NULL"))")
     }
-    guard !sets.isEmpty else { return }
     let numbers = touched.sorted().map(String.init).joined(separator: ", ")
     try connection.execute(
-      "UPDATE \(name) SET \(sets.joined(separator: ", ")) WHERE +Z_ENT IN (\(numbers))", arguments)
+      "UPDATE \(name) SET \(sets.joined(separator: ", ")) WHERE Z_OPT IS NOT 1 OR +Z_ENT IN (\(numbers))", arguments)
   }
 
   // MARK: Join tables

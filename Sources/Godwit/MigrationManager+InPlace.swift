@@ -48,7 +48,7 @@ extension MigrationManager {
       }
     } catch {
       // Nothing of it can be resumed but an exchange that has begun.
-      if !isWorthKeeping(folder.path), !swap.hasBegun(workFolder: folder.path), try !isMigratedInPlace() {
+      if !isWorthKeeping(folder.path), !swap.hasBegun(workFolder: folder.path), (try? isMigratedInPlace()) == false {
         folder.undo()
       }
       throw error

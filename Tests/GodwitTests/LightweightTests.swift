@@ -246,7 +246,7 @@ struct LightweightTests {
     var word = Self.attribute("word")
     word.maximumLength = 1
     let limited = try MigrationFixture(
-      [Self.entity("Tag", [Self.attribute("word")])], to: [Self.entity("Tag", [word])])
+      [Self.entity("Tag", [Self.attribute("word")])], to: [Self.entity("Tag", [word, Self.attribute("zeta")])])
     try limited.build { try $0.insert("Tag", key: 3, attributes: ["word": .init("long")]) }
     try limited.infer()
     try expectFailure(limited, .dataWrong, "validation failed for Tag p3")
