@@ -99,7 +99,9 @@ extension MappingInference {
         refuse(after.name, now.name, reason)
         continue
       }
-      remark(mapping.name, subject, reasons(was, now))
+      let left = leftBehind(was, now)
+      let losses = left.isEmpty ? "" : ", without links to \(Self.list(left)): the plan counts them"
+      remark(mapping.name, subject, reasons(was, now) + losses)
       mapping.relationshipMappings.append(RelationshipMapping(name: now.name, value: .sourceRelationship(was.name)))
     }
   }
@@ -129,15 +131,18 @@ extension MappingInference {
     }
   }
 
-  /// Why links would be lost: objects that a relationship leads to are no longer of its destination.
+  /// The entities of objects that a relationship leads to and its destination no longer takes in.
+  private func leftBehind(_ was: RelationshipDescription, _ now: RelationshipDescription) -> [String] {
+    source.family(of: was.destinationEntityName).filter { !$0.isAbstract }.compactMap { pairing.newName(of: $0.name) }
+      .filter { !destination.isKind($0, of: now.destinationEntityName) }.sorted(by: ManagedObjectModel.precedes)
+  }
+
+  private static func list(_ names: [String]) -> String { names.map { "'\($0)'" }.joined(separator: " and ") }
+
+  /// Why the relationship is not the same any more: what it led to is gone, and it leads elsewhere.
   private func unreachable(_ was: RelationshipDescription, _ now: RelationshipDescription) -> String? {
     let members = source.family(of: was.destinationEntityName).filter { !$0.isAbstract }
     let kept = members.compactMap { pairing.newName(of: $0.name) }
-    let lost = kept.filter { !destination.isKind($0, of: now.destinationEntityName) }
-    if !lost.isEmpty {
-      let names = lost.sorted(by: ManagedObjectModel.precedes).map { "'\($0)'" }.joined(separator: " and ")
-      return "its links to \(names) would be lost: it leads to '\(now.destinationEntityName)' now"
-    }
     guard kept.isEmpty, !members.isEmpty, pairing.newName(of: was.destinationEntityName) == nil else { return nil }
     return "it leads to '\(now.destinationEntityName)', and '\(was.destinationEntityName)' is gone"
   }

@@ -36,7 +36,6 @@ extension MigrationManager {
       record = StepRecord(identity: identity, stamp: stamp, now: Self.now())
       try checkSteps()
       try record.write(in: folder)
-      isWorthKeeping = true
     }
     var meter = StepMeter(start: watch.start, count: job.steps.count)
     var last: MigrationProgress?
@@ -46,8 +45,10 @@ extension MigrationManager {
       try Self.makeFolder(step.path)
       let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
       let origin = record.steps.last?.digest ?? record.identity.source
-      var keeps = true
+      // Until the first step has a ledger of its own there is nothing to resume.
+      var keeps = isWorthKeeping || index > 0
       let stepSource = try before.map { _ in try OpenSource(manager.job, attach: false) } ?? source
+      defer { isWorthKeeping = keeps }
       let (summary, complete) = try manager.run(
         in: step, source: stepSource, quick: manager.quickIdentity, origin: origin, now: record.now, watch: watch,
         isWorthKeeping: &keeps
@@ -107,7 +108,7 @@ extension MigrationManager {
 
   /// What is wrong with a later step is said before the first one begins.
   private func checkSteps() throws {
-    for index in job.steps.indices.dropFirst() { _ = try planWithoutRows(step: index) }
+    for index in job.steps.indices { _ = try planWithoutRows(step: index) }
   }
 
   // MARK: Plan

@@ -218,8 +218,16 @@ public struct MigrationPathFinder: Sendable {
     let furthest = reached.lastIndex(of: true) ?? 0
     var lines: [String] = []
     if furthest > 0 { lines.append("the furthest version that can be reached is '\(versions[furthest].name)'") }
+    var told: [String: Int] = [:]
     for end in versions.indices where end > furthest {
       guard let reason = refusals[Pair(start: furthest, end: end)] else { continue }
+      // Later versions are mostly in the way for the same reasons.
+      if let index = told[reason] {
+        lines[index] = lines[index].replacing(
+          "' cannot be inferred:", with: "' and later ones cannot be inferred:", maxReplacements: 1)
+        continue
+      }
+      told[reason] = lines.count
       let indented = reason.split(separator: "\n").joined(separator: "\n  ")
       lines.append("'\(versions[furthest].name)' to '\(versions[end].name)' cannot be inferred: \(indented)")
     }

@@ -39,7 +39,7 @@ extension Planner {
     let derived = triggers.unknown.map {
       "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
     }
-    return derived + external.map(\.note) + leftOut.notes
+    return try derived + external.map(\.note) + leftOut.notes + inferredLosses(program)
   }
 
   /// The source's size for each row taken, half as much again for journal, indexes and sorting; the store that an

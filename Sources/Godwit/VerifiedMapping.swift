@@ -153,6 +153,8 @@ extension Expression {
       switch part.node {
       case .function(let name, _): name.lowercased().hasPrefix("now")
       case .call(let receiver, _, _): receiver.node == .variable("entityPolicy")
+      case .fetch(let request, _, _):
+        (try? SourceFetch(request)?.predicate())?.operands.contains(where: \.callsNow) ?? false
       default: false
       }
     }

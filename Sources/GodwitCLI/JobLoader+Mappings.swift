@@ -12,7 +12,12 @@ enum ListedMapping {
   init(_ path: ManifestPath) throws {
     switch XcodeFileKind.identify(path.resolved) {
     case .mappingModel?, .compiledMappingModel?:
-      self = .xcode(try XcodeMappingModel(contentsOf: path.resolved), location: path.location)
+      do {
+        self = .xcode(try XcodeMappingModel(contentsOf: path.resolved), location: path.location)
+      } catch var error as GodwitError {
+        error.location = error.location ?? path.location
+        throw error
+      }
     case let kind?:
       throw GodwitError(
         .configuration, "cannot use mapping '\(path.raw)': expected a mapping model, found a \(kind.rawValue)",

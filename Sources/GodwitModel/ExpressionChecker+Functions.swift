@@ -6,7 +6,9 @@ extension ExpressionChecker {
     switch type {
     case .null: return false
     case .value(let type) where type.expressionClass == .number || type.expressionClass == .any: return true
-    default: throw ExpressionError("expected a number, found \(type.phrase)", range: operand.range)
+    default:
+      let hint = type.isCollection ? " (take one of it with an operator such as @sum or @max)" : ""
+      throw ExpressionError("expected a number, found \(type.phrase)\(hint)", range: operand.range)
     }
   }
 

@@ -8,6 +8,9 @@ import Foundation
 public enum StringComparison {
   public typealias Options = Predicate.Comparison.Options
 
+  /// How often ICU may report on one match; it does so after every 10,000 steps.
+  private static let maximumReports = 2000
+
   public static func equal(_ a: [UInt8], _ b: [UInt8], _ options: Options = []) -> Bool {
     folded(a, options) == folded(b, options)
   }
@@ -116,7 +119,7 @@ public enum StringComparison {
   public static func match(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> PatternResult {
     let marks = options.intersection(.diacriticInsensitive)
     guard
-      let compiled = Patterns.shared.compiled(
+      let compiled = RegularExpressionCache.shared.compiled(
         string(pattern, marks), ignoresCase: options.contains(.caseInsensitive))
     else { return .noPattern }
     let text = string(text, marks)
@@ -132,9 +135,8 @@ public enum StringComparison {
         // ICU ran out of the room it allows itself to go back in.
         result = .tooLong
       } else if flags.contains(.progress) {
-        // ICU reports after every 10,000 steps.
         reports += 1
-        guard reports > Patterns.maximumReports else { return }
+        guard reports > maximumReports else { return }
         result = .tooLong
         stop.pointee = true
       }
@@ -153,7 +155,7 @@ public enum StringComparison {
 
   /// Whether the pattern is an ICU regular expression.
   public static func isPattern(_ pattern: [UInt8]) -> Bool {
-    Patterns.shared.compiled(String(decoding: pattern, as: UTF8.self), ignoresCase: false) != nil
+    RegularExpressionCache.shared.compiled(String(decoding: pattern, as: UTF8.self), ignoresCase: false) != nil
   }
 
   /// The form that `canonical:` gives: lower case, without combining marks.
@@ -179,39 +181,5 @@ public enum StringComparison {
       text = String(kept)
     }
     return text
-  }
-}
-
-/// The regular expressions compiled last. Compiling one costs more than most matches.
-private final class Patterns: @unchecked Sendable {
-  static let shared = Patterns()
-  static let maximumReports = 2000
-
-  private struct Key: Hashable {
-    var pattern: Text
-    var ignoresCase: Bool
-  }
-
-  private let lock = NSLock()
-  private var known: [Key: NSRegularExpression?] = [:]
-
-  func compiled(_ pattern: String, ignoresCase: Bool) -> NSRegularExpression? {
-    let key = Key(pattern: Text(pattern), ignoresCase: ignoresCase)
-    lock.lock()
-    defer { lock.unlock() }
-    if let found = known[key] { return found }
-    if known.count >= 64 { known.removeAll() }
-    let options: NSRegularExpression.Options = ignoresCase ? [.caseInsensitive] : []
-    // Foundation refuses the empty pattern, which fits the empty text.
-    var result = try? NSRegularExpression(pattern: pattern.isEmpty ? "(?:)" : pattern, options: options)
-    // The end is part of the pattern, so that `a|ab` fits `ab`. A pattern that runs on to its end
-    // (`\Q`, a comment) cannot be wrapped and stays as it is.
-    if result != nil,
-      let whole = try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z", options: options)
-    {
-      result = whole
-    }
-    known[key] = .some(result)
-    return result
   }
 }

@@ -9,7 +9,7 @@ struct ArchivedExpression: ArchiveReader {
   var location: GodwitError.Location?
 
   /// Far more than an expression that someone typed has.
-  static let valuesMaximum = 50_000
+  static let valuesMaximum = 5_000
 
   func problem(_ text: String) -> GodwitError {
     GodwitError(

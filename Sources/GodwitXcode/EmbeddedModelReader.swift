@@ -9,9 +9,10 @@ struct EmbeddedModelReader: ArchiveReader {
   var expressionCount = 0
   let name: String
 
+  /// Far more than any model has; they bound the work that a damaged file can ask for.
   static let valuesMaximum = 1_000_000
-  static let entitiesMaximum = 2_000
-  static let propertiesMaximum = 50_000
+  static let entitiesMaximum = 1_000
+  static let propertiesMaximum = 10_000
   private var propertyCount = 0
 
   func problem(_ text: String) -> GodwitError { Self.problem(text, name: name) }

@@ -41,7 +41,15 @@ struct MappingContent: Sendable {
 
   let file: String
   /// In mapping order.
-  var entities: [Entity]
+  let entities: [Entity]
+  /// The mappings that make objects, by destination entity.
+  private let makers: [String: [Entity]]
+
+  init(file: String, entities: [Entity]) {
+    self.file = file
+    self.entities = entities
+    makers = Dictionary(grouping: entities.filter { $0.source != nil }) { $0.destination ?? "" }
+  }
 
   // MARK: The mapping model
 
@@ -55,7 +63,7 @@ struct MappingContent: Sendable {
     for entity in entities {
       guard names.insert(entity.name).inserted else {
         throw GodwitError(
-          .configuration, "cannot use mapping model '\(file)': two mappings are named '\(entity.name)'",
+          .configuration, "cannot use mapping model '\(file)': two of its mappings are named '\(entity.name)'",
           location: entity.location, remedy: "rename one of the two in Xcode")
       }
       var mapping = EntityMapping(
@@ -163,8 +171,8 @@ struct MappingContent: Sendable {
   /// The mapping that makes objects of the entity or its subentities, when there is one alone.
   private func onlyMapping(making entity: String, in destination: ManagedObjectModel) -> Entity? {
     guard !destination.hasSubentities(entity) else { return nil }
-    let makers = entities.filter { $0.destination == entity && $0.source != nil }
-    return makers.count == 1 ? makers.first : nil
+    guard let makers = makers[entity], makers.count == 1 else { return nil }
+    return makers.first
   }
 
   private func needed(

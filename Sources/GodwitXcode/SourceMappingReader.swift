@@ -33,14 +33,28 @@ struct SourceMappingReader {
     try document.check(root, attributes: Self.modelAttributes)
   }
 
-  func content() throws -> MappingContent {
+  /// Far more than any mapping model has; they bound the work that a damaged file can ask for.
+  static let archivesMaximum = 10_000
+  static let mappingsMaximum = 10_000
+
+  private var archiveCount = 0
+  /// Rows belong to one mapping each.
+  private var takenRows: Set<String> = []
+
+  mutating func content() throws -> MappingContent {
     let mappings = try document.objects("entitymappings", of: root, type: "XDDEVENTITYMAPPING")
     let numbered = try mappings.map { (number: try document.integer("mappingnumber", of: $0) ?? 0, object: $0) }
     let ordered = numbered.sorted { a, b in
       a.number == b.number
         ? (a.object.id.count, a.object.id) < (b.object.id.count, b.object.id) : a.number < b.number
     }
-    return MappingContent(file: document.file, entities: try ordered.map { try entity($0.object) })
+    guard ordered.count <= Self.mappingsMaximum else {
+      throw MappingDocument.problem(
+        "expected at most \(Self.mappingsMaximum) entity mappings, found \(ordered.count)", at: root.location)
+    }
+    var entities: [MappingContent.Entity] = []
+    for (_, object) in ordered { entities.append(try entity(object)) }
+    return MappingContent(file: document.file, entities: entities)
   }
 
   /// The name of a model version, from the path that the file gives.
@@ -56,7 +70,7 @@ struct SourceMappingReader {
 
   // MARK: Entity mappings
 
-  private func entity(_ object: MappingDocument.Object) throws -> MappingContent.Entity {
+  private mutating func entity(_ object: MappingDocument.Object) throws -> MappingContent.Entity {
     try document.check(object, attributes: Self.entityAttributes)
     let (source, destination) = (nonEmpty("sourcename", of: object), nonEmpty("destinationname", of: object))
     guard let name = nonEmpty("name", of: object) ?? Self.standardName(source, destination) else {
@@ -67,16 +81,17 @@ struct SourceMappingReader {
     entity.policyName = nonEmpty("migrationpolicyclassname", of: object)
     entity.userInfo = try userInfo(of: object)
     entity.filter = try filter(of: object, source: source)
-    for row in try document.objects("attributemappings", of: object, type: "XDDEVATTRIBUTEMAPPING") {
+    for row in try rows("attributemappings", of: object, type: "XDDEVATTRIBUTEMAPPING") {
       try document.check(row, attributes: Self.attributeAttributes)
-      guard let property = try property(row, of: name, value: { try value(of: $0) }) else { continue }
-      try Self.add(property, to: &entity.attributes, of: entity.name)
+      let value = try value(of: row)
+      if let property = try property(row, value, of: name) { entity.attributes.append(property) }
     }
-    for row in try document.objects("relationshipmappings", of: object, type: "XDDEVRELATIONSHIPMAPPING") {
+    for row in try rows("relationshipmappings", of: object, type: "XDDEVRELATIONSHIPMAPPING") {
       try document.check(row, attributes: Self.relationshipAttributes)
-      guard let property = try property(row, of: name, value: { try relationshipValue(of: $0) }) else { continue }
-      try Self.add(property, to: &entity.relationships, of: entity.name)
+      let value = try relationshipValue(of: row)
+      if let property = try property(row, value, of: name) { entity.relationships.append(property) }
     }
+    try Self.checkNames(entity)
     return entity
   }
 
@@ -89,22 +104,33 @@ struct SourceMappingReader {
     }
   }
 
-  private static func add(
-    _ property: MappingContent.Property, to list: inout [MappingContent.Property], of mapping: String
-  ) throws {
-    guard !list.contains(where: { $0.name == property.name }) else {
-      throw GodwitError(
-        .configuration, "cannot use mapping '\(mapping)': property '\(property.name)' is mapped twice",
-        location: property.location, remedy: "delete one of the two rows in Xcode")
+  private mutating func rows(
+    _ relationship: String, of object: MappingDocument.Object, type: String
+  ) throws -> [MappingDocument.Object] {
+    let rows = try document.objects(relationship, of: object, type: type)
+    for row in rows {
+      guard takenRows.insert(row.id).inserted else {
+        throw MappingDocument.problem("two mappings have the row '\(row.id)'", at: row.location)
+      }
     }
-    list.append(property)
+    return rows
+  }
+
+  private static func checkNames(_ entity: MappingContent.Entity) throws {
+    var seen: Set<String> = []
+    for property in entity.attributes + entity.relationships {
+      guard seen.insert(property.name).inserted else {
+        throw GodwitError(
+          .configuration, "cannot use mapping '\(entity.name)': property '\(property.name)' is mapped twice",
+          location: property.location, remedy: "delete one of the two rows in Xcode")
+      }
+    }
   }
 
   /// Nil for an empty row without a name, which says nothing.
-  private func property(
-    _ row: MappingDocument.Object, of mapping: String, value: (MappingDocument.Object) throws -> MappingContent.Value
+  private mutating func property(
+    _ row: MappingDocument.Object, _ value: MappingContent.Value, of mapping: String
   ) throws -> MappingContent.Property? {
-    let value = try value(row)
     let info = try userInfo(of: row)
     guard let name = nonEmpty("name", of: row) else {
       if case .standard = value, info.isEmpty { return nil }
@@ -115,18 +141,25 @@ struct SourceMappingReader {
 
   // MARK: Values
 
-  private func archive(_ attribute: String, of object: MappingDocument.Object) throws -> ArchivedExpression? {
+  private mutating func archive(
+    _ attribute: String, of object: MappingDocument.Object
+  ) throws -> ArchivedExpression? {
     guard let bytes = try document.bytes(attribute, of: object) else { return nil }
+    archiveCount += 1
+    guard archiveCount <= Self.archivesMaximum else {
+      throw MappingDocument.problem(
+        "expected at most \(Self.archivesMaximum) expressions, found more", at: object.location)
+    }
     return try ArchivedExpression(
       bytes, file: document.file, location: object.attributes[attribute]?.location ?? object.location)
   }
 
-  private func value(of row: MappingDocument.Object) throws -> MappingContent.Value {
+  private mutating func value(of row: MappingDocument.Object) throws -> MappingContent.Value {
     guard var archive = try archive("valueexpressiondata", of: row) else { return .standard }
     return .expression(try archive.rootExpression())
   }
 
-  private func relationshipValue(of row: MappingDocument.Object) throws -> MappingContent.Value {
+  private mutating func relationshipValue(of row: MappingDocument.Object) throws -> MappingContent.Value {
     let value = try value(of: row)
     let path = nonEmpty("sourcekeypath", of: row)
     let mapping = nonEmpty("sourcemappingname", of: row)
@@ -153,13 +186,13 @@ struct SourceMappingReader {
     return segments
   }
 
-  private func userInfo(of object: MappingDocument.Object) throws -> [String: String] {
+  private mutating func userInfo(of object: MappingDocument.Object) throws -> [String: String] {
     guard var archive = try archive("userinfodata", of: object) else { return [:] }
     return try archive.reporting { try $0.userInfo($0.archive.root()) }
   }
 
   /// The predicate, from its own field or from the fetch that was typed in place of it.
-  private func filter(of object: MappingDocument.Object, source: String?) throws -> ParsedPredicate? {
+  private mutating func filter(of object: MappingDocument.Object, source: String?) throws -> ParsedPredicate? {
     let text = nonEmpty("sourcefilterpredicatestring", of: object)
     var filter = try text.map {
       try ArchivedExpression.parsed(

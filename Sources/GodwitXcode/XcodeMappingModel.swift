@@ -31,7 +31,7 @@ public struct XcodeMappingModel: Sendable {
 
   private let content: MappingContent
 
-  /// Reads the file. Time and memory grow with its size; at most 256 MiB, and bounded in depth and number of objects.
+  /// Reads the file. Time and memory grow with its size; at most 64 MiB, and bounded in depth and number of objects.
   ///
   /// - Throws: `GodwitError` with code `.missingInput` when it is missing or damaged (an `xcmapping.xml` with line and
   ///   column), `.permission` when it cannot be read, `.configuration` when it says what Godwit cannot do.
@@ -40,9 +40,9 @@ public struct XcodeMappingModel: Sendable {
     switch XcodeFileKind.identify(path) {
     case .mappingModel?:
       let file = try XcodeFile.form(of: path) == .folder ? path + "/" + Self.sourceFileName : path
-      self = try Self(source: XcodeFile.bytes(of: file, what: "mapping model"), path: path, file: file)
+      self = try Self(source: Self.bytes(of: file), path: path, file: file)
     case .compiledMappingModel?:
-      self = try Self(compiled: XcodeFile.bytes(of: path, what: "mapping model"), path: path)
+      self = try Self(compiled: Self.bytes(of: path), path: path)
     default:
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "mapping model") }
       throw GodwitError(
@@ -52,10 +52,23 @@ public struct XcodeMappingModel: Sendable {
   }
 
   static let sourceFileName = "xcmapping.xml"
+  /// A hundred times what the largest known file has.
+  static let fileBytesMaximum = 64 << 20
+
+  private static func bytes(of file: String) throws -> [UInt8] {
+    let bytes = try XcodeFile.bytes(of: file, what: "mapping model")
+    guard bytes.count <= fileBytesMaximum else {
+      throw GodwitError(
+        .missingInput,
+        "cannot read mapping model '\(file)': expected at most \(fileBytesMaximum >> 20) MiB, found \(bytes.count) bytes",
+        remedy: "check that this is the file you mean")
+    }
+    return bytes
+  }
 
   /// - Parameter file: what messages call the file.
   init(source bytes: [UInt8], path: String, file: String) throws {
-    let reader = try SourceMappingReader(bytes, file: file)
+    var reader = try SourceMappingReader(bytes, file: file)
     self.path = path
     kind = .mappingModel
     content = try reader.content()

@@ -73,16 +73,24 @@ extension BadInput {
     .init("broken manifest to discard", ["discard", "job.yaml"], 78, ["job.yaml:10:1: "]) {
       try $0.append("job.yaml", "nosuch: 1\n")
     },
-    .init("migration in place", 78, ["job.yaml:3:1: ", "'in-place'", "not supported"]) {
+    .init("migration in place with the old name taken", 73, ["library~.sqlite' exists", "keep-old: false"]) {
       try $0.edit("job.yaml", "destination: out/library.sqlite", "in-place: true")
+      try $0.write("library~.sqlite", "x")
     },
     .init("appending", 78, ["job.yaml:10:1: ", "'append'", "not supported"]) {
       try $0.append("job.yaml", "append: true\n")
     },
-    .init("mappings that are looked for", 78, ["job.yaml:6:1: ", "auto", "not supported"]) {
-      try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto")
+    .init("mappings that are nowhere", 69, ["job.yaml:6:1: ", "no path leads from", "cannot be inferred"]) {
+      try $0.makeFolder("empty")
+      try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nmapping-search: empty")
     },
-    .init("mappings that are inferred", 78, ["job.yaml:6:1: ", "inferred", "not supported"]) {
+    .init("mappings looked for in a folder that is missing", 66, ["job.yaml:7:", "'nowhere'", "'mapping-search'"]) {
+      try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nmapping-search: nowhere")
+    },
+    .init("an order of unknown versions", 78, ["job.yaml:7:", "version-order names the unknown model 'Libary'"]) {
+      try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nversion-order: [Libary]")
+    },
+    .init("mappings that cannot be inferred", 69, ["job.yaml:6:1: ", "no mapping model can be inferred", "cause"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: inferred")
     },
     .init("quarantine", ["plan", "job.yaml"], 78, ["job.yaml:10:1: ", "'on-invalid'", "not supported"]) {
@@ -91,8 +99,8 @@ extension BadInput {
     .init("kept history", 78, ["job.yaml:10:1: ", "'history: keep'", "not supported"]) {
       try $0.append("job.yaml", "history: keep\n")
     },
-    .init("destination of another type", 78, ["job.yaml:10:1: ", "'destination-type'", "not supported"]) {
-      try $0.append("job.yaml", "destination-type: xml\n")
+    .init("destination of another type", 78, ["job.yaml:10:", "'destination-type'", "NSBinaryStoreType"]) {
+      try $0.append("job.yaml", "destination-type: binary\n")
     },
     .init("manifest is a named pipe", 66, ["'job.yaml'", "another kind of file"]) {
       try $0.remove("job.yaml")

@@ -154,9 +154,12 @@ extension BadInput {
     .init("chunks by an unknown property", 78, ["job.yaml:8:23: ", "'pagse'", "did you mean 'pages'?"]) {
       try $0.edit("job.yaml", "  rows: 100", "  by: { BookToBook: [\"pagse > 5\"] }")
     },
-    .init("Apple's mapping model", 78, ["job.yaml:6:11: ", "not supported"]) {
+    .init("empty folder for a mapping model", 66, ["job.yaml:6:11: ", "Map.xcmappingmodel/xcmapping.xml"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: Map.xcmappingmodel")
       try $0.makeFolder("Map.xcmappingmodel")
+    },
+    .init("model for a mapping model", 78, ["job.yaml:6:11: ", "expected a mapping model, found a"]) {
+      try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: Map.xcdatamodel")
     },
     .init("unreadable mapping", 77, ["library.mapping.yaml'", "permission"], user: .nobody) {
       try $0.setMode(mapping, 0)

@@ -20,6 +20,6 @@ struct `Inspecting real files` {
     }
     #expect((kinds[.store] ?? 0) >= 20)
     #expect((kinds[.model] ?? 0) >= 34)
-    #expect((kinds[.otherXcodeFile] ?? 0) >= 1)
+    #expect((kinds[.mappingModel] ?? 0) >= 1)
   }
 }

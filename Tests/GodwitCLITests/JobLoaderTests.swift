@@ -24,25 +24,6 @@ struct `Keys that this version does not do` {
     #expect(result.text.contains("\n  try     "))
   }
 
-  @Test func `no mapping at all is refused too`() throws {
-    let folder = try TemporaryFolder()
-    try write("godwit: 1\nsource: a\ndestination: b\nmodels: c\n", in: folder)
-    let result = refusal(in: folder)
-    #expect(result.status == 78)
-    #expect(result.text.contains("mappings: auto"))
-  }
-
-  @Test func `in place is refused by every verb`() throws {
-    let folder = try TemporaryFolder()
-    try write("godwit: 1\nsource: a\nin-place: true\nmodels: c\nmappings: m.mapping.yaml\n", in: folder)
-    // `run` blocks signals for its whole process, so it has no place in this one.
-    for verb in ["plan", "status", "verify", "discard"] {
-      let session = CommandSession(output: .memory(), diagnostics: .memory())
-      #expect(GodwitCommand.run(arguments: [verb, folder.file("job.yaml")], in: session) == 78)
-      #expect(session.diagnostics.text.contains("'in-place' is not supported by this version"))
-    }
-  }
-
   private func write(_ text: String, in folder: TemporaryFolder) throws {
     try Data(text.utf8).write(to: URL(filePath: folder.file("job.yaml")))
   }

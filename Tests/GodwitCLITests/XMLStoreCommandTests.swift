@@ -143,13 +143,13 @@ private final class XMLJob {
   }
 
   @Test func `a run between XML stores killed at random moments again and again ends in the same bytes`() throws {
-    let whole = try XMLJob(people: 4000, rows: 500)
+    let whole = try XMLJob(people: 1200, rows: 200)
     let expected = try whole.finish()
-    let job = try XMLJob(people: 4000, rows: 500, copying: whole)
+    let job = try XMLJob(people: 1200, rows: 200, copying: whole)
     var kills = 0
     // From the conversion at the beginning to the writing at the end.
-    for step in 1...30 {
-      if try job.runAndKill(seconds: 0.03 * Double(step)) { break }
+    for step in 1...20 {
+      if try job.runAndKill(seconds: 0.04 * Double(step)) { break }
       kills += 1
     }
     #expect(try job.finish() == expected, "\(kills) kills")

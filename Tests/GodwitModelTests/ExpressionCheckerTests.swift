@@ -106,6 +106,10 @@ struct ExpressionCheckerTests {
         "$source.pets UNION $source.reports",
         "UNION cannot join a collection of 'Pet' objects and a collection of 'Person' objects", 0..<34
       ),
+      (
+        "$source.pets.weight + 1",
+        "expected a number, found a collection of values (take one of it with an operator such as @sum or @max)", 0..<19
+      ),
       ("1.5 & 'a'", "expected a number, found a string", 6..<9),
       (
         "$destination.age", "$destination has no values while they are computed: repeat the expression of 'age'",

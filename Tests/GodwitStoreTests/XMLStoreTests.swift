@@ -231,8 +231,8 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
         #expect(error.code == .dataWrong, "\(error)")
       }
     }
-    for length in stride(from: 1, to: whole.count, by: 7) { try read(Array(whole[..<length])) }
-    for place in stride(from: 0, to: whole.count, by: 5) {
+    for length in stride(from: 1, to: whole.count, by: 19) { try read(Array(whole[..<length])) }
+    for place in stride(from: 0, to: whole.count, by: 17) {
       var bytes = whole
       bytes[place] = [0x00, 0x3C, 0x22, 0xFF, 0x26][place % 5]
       try read(bytes)

@@ -41,8 +41,9 @@ import Testing
     let schema = try StoreSchema(model: fixture.source, probing: connection, schema: StoreConnection.sourceSchema)
     _ = try SQLFunctions(connection: connection, sourceSchema: schema, now: 0)
     let facts = PlanFacts(
-      mappings: [.init(rows: 3, minimumKey: 1, maximumKey: 3, keys: .offset(0), chunkRows: 10)], entities: [],
-      overlaps: [], highestKeys: [:], now: 0, sourceBytes: 0)
+      mappings: fixture.mappings.map { _ in
+        .init(rows: 3, minimumKey: 1, maximumKey: 3, keys: .offset(0), chunkRows: 10)
+      }, entities: [], overlaps: [], highestKeys: [:], now: 0, sourceBytes: 0)
     let program = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: schema, facts: facts)
     let statement = try program.create(0, predicate: try predicate.map { try ParsedPredicate($0) })
@@ -104,6 +105,39 @@ import Testing
       let scans = steps.filter { $0.hasPrefix("SCAN \(table)") }
       #expect(scans.isEmpty, "\(text): \(steps)")
       #expect(steps.contains { $0.contains("USING INDEX ZPET_ZOWNER_INDEX (ZOWNER=?)") }, "\(text): \(steps)")
+    }
+  }
+
+  /// SQLite's parser has a stack of 100 entries; the filter stands in look-ups too, deep in the statement.
+  @Test(arguments: [
+    ("(age + ", "1", ")"), ("TERNARY(age == 1, 2, ", "1", ")"), ("TERNARY(", "age == 1", ", 1, 2) == 1"),
+    ("abs(", "age", ")"),
+    ("max(1, 2, ", "age", ")"), ("-(", "age", ")"), ("(age IN {1, ", "2", "} OR age == 1)"), ("NOT (", "age == 1", ")"),
+    ("(age == 1 AND ", "age == 2", ")"), ("SUBQUERY(pets, $p, ", "age == 1", ").@count == 1"),
+    ("(ANY pets.weight == 1 OR ", "age == 2", ")"), ("uppercase(", "name", ")"),
+  ]) func `a filter of any depth fits SQLite's parser`(open: String, core: String, close: String) throws {
+    let fixture = try fixture(filter: nil)
+    for depth in 1...24 {
+      var text = core
+      for _ in 0..<depth {
+        // What closes with a comparison is a condition, and what opens may want one.
+        text = open + text + close
+      }
+      guard let predicate = (try? Predicate(parsing: text)) ?? (try? Predicate(parsing: "\(text) != nil")),
+        (try? ExpressionChecker(model: fixture.source, entityName: "Person", role: .filter).check(predicate)) != nil
+      else { continue }
+      fixture.mappings = [
+        try .make(
+          "Person", "Person", name: "P", filter: predicate.description, attributes: ["name": "$source.name"],
+          relationships: [
+            "manager": .mapping("P", keyPath: ["manager"]), "clubs": .sourceRelationship("clubs"),
+            "pets": .sourceRelationship("pets"),
+          ]),
+        try .make("Pet", "Pet", relationships: ["owner": .sourceRelationship("owner")]),
+        try .make("Club", "Club", relationships: ["members": .sourceRelationship("members")]),
+      ]
+      _ = try create(fixture, predicate: nil)
+      _ = try create(fixture, predicate: predicate.description)
     }
   }
 

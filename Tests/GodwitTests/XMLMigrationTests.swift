@@ -226,7 +226,7 @@ private func migrate(_ job: MigrationJob) throws {
   @Test func `a run that was stopped resumes with the store that was converted`() throws {
     let (folder, path) = try sample()
     try migrate(job(path, to: folder.file("b.xml"), .xml))
-    let second = try job(folder.file("b.xml"), to: folder.file("c.xml"), .xml, rows: 1)
+    let second = try job(folder.file("b.xml"), to: folder.file("c.xml"), .xml, rows: 4)
     try migrate(job(folder.file("b.xml"), to: folder.file("whole.xml"), .xml))
     var runs = 0
     while try MigrationManager(second).run(maximumSeconds: 0).outcome == .stopped {

@@ -81,6 +81,21 @@ struct `Mapping models of Xcode in migrations` {
     }
   }
 
+  @Test func `two mapping models of one step are laid end to end`() throws {
+    let books = "hwaxxer_BookMigration/BookMigration/"
+    let bundle = try ModelBundle(contentsOf: Corpus.path(books + "Model.xcdatamodeld"))
+    let (source, destination) = (try bundle.model(named: "Model2"), try bundle.model(named: "Model3"))
+    let parts = try ["", "_User"].map { ending in
+      var part = try XcodeMappingModel(contentsOf: Corpus.path(books + "Model2_to_Model3\(ending).xcmappingmodel"))
+        .mappingModel(from: source, to: destination)
+      for index in part.entityMappings.indices { part.entityMappings[index].policyName = nil }
+      return part
+    }
+    let resolved = try ResolvedMapping(parts, from: source, to: destination)
+    #expect(resolved.entityMappings.map(\.name) == ["BookToBook", "AuthorToAuthor", "UserToUser"])
+    #expect(resolved.entityMappings[1].relationships.map(\.lookups) == [[0]])
+  }
+
   @Test func `a policy that nobody registered is named, not passed over`() throws {
     let error = #expect(throws: GodwitError.self) {
       try ResolvedMapping([mapping(from: 5, to: 6)], from: moody(5), to: moody(6))

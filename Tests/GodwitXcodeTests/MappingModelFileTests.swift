@@ -268,6 +268,17 @@ struct `Mapping models of Xcode` {
     }
   }
 
+  @Test func `a row belongs to one mapping`() throws {
+    var fixture = MappingFixture()
+    fixture.mapping("Person", "Person", number: 1, attributes: [["name": "name"]])
+    fixture.mapping("Car", "Car", number: 2, attributes: [["name": "name"]])
+    let text = String(decoding: fixture.document(), as: UTF8.self).replacing("idrefs=\"z105\"", with: "idrefs=\"z103\"")
+    let error = #expect(throws: GodwitError.self) {
+      try XcodeMappingModel(source: Array(text.utf8), path: "M", file: "xcmapping.xml")
+    }
+    #expect(error?.code == .missingInput && error?.message.contains("two mappings have the row 'z103'") == true)
+  }
+
   @Test func `a file made for other models is refused by name`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1)

@@ -1,0 +1,69 @@
+import GodwitModel
+import GodwitStore
+
+extension Planner {
+  /// What an inferred mapping leaves behind, counted: values of attributes that are gone, and links to objects that the
+  /// destination's relationship does not take in. Objects of dropped entities are counted with the step.
+  func inferredLosses(_ program: StepProgram) throws -> [String] {
+    guard job.steps[0].isInferred else { return [] }
+    var notes: [String] = []
+    for mapping in resolved.entityMappings {
+      guard let table = sourceSchema.table(of: mapping.source.name),
+        let number = sourceSchema.number(of: mapping.source.name)
+      else { continue }
+      for attribute in droppedAttributes(of: mapping) {
+        guard let column = sourceSchema.column(of: attribute, in: mapping.source.name) else { continue }
+        let count = try connection.integer(
+          "SELECT COUNT(\(quoted(column))) FROM source.\(quoted(table.name)) WHERE +Z_ENT = ?1", [.int(number)])
+        if let count, count > 0 {
+          notes.append("dropped: \(count) values of \(mapping.source.name).\(attribute), which the destination lacks")
+        }
+      }
+      for source in mapping.relationships {
+        if let note = try lostLinks(source, of: mapping, table: table.name, number: number) { notes.append(note) }
+      }
+    }
+    return notes
+  }
+
+  private func droppedAttributes(of mapping: ResolvedEntityMapping) -> [String] {
+    var read: Set<String> = []
+    for (_, source) in mapping.attributes {
+      switch source.withoutDefault {
+      case .copy(let name): read.insert(name)
+      case .expression(let parsed):
+        // An inferred mapping reads an attribute by its name alone.
+        if case .keyPath(_, let segments) = parsed.expression.node, let name = segments.first { read.insert(name) }
+      default: break
+      }
+    }
+    return resolved.sourceModel.attributes(of: mapping.source.name)
+      .filter { !$0.isTransient && !$0.isDerived && !read.contains($0.name) }.map(\.name)
+  }
+
+  private func lostLinks(
+    _ source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping, table: String, number: Int
+  ) throws -> String? {
+    guard let before = source.path.first?.relationship, source.path.count == 1 else { return nil }
+    let name = before.name
+    let carried = Set(source.lookups.map { resolved.entityMappings[$0].source.name })
+    // Objects whose entity is dropped are counted there.
+    let mapped = Set(resolved.entityMappings.map(\.source.name))
+    let lost = resolved.sourceModel.family(of: before.destinationEntityName).map(\.name)
+      .filter { mapped.contains($0) && !carried.contains($0) }
+    let numbers = lost.compactMap { sourceSchema.number(of: $0) }.map(String.init)
+    guard !numbers.isEmpty else { return nil }
+    var chain = ObjectChain(
+      row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema, database: "source",
+      builder: StatementBuilder())
+    try chain.follow(name)
+    let target = try chain.loadedRow()
+    let sql = """
+      SELECT SUM((SELECT COUNT(*)\(chain.from) AND \(target.alias).Z_ENT IN (\(numbers.joined(separator: ","))))) \
+      FROM source.\(quoted(table)) AS s WHERE +s.Z_ENT = ?1
+      """
+    guard let count = try connection.integer(sql, [.int(number)]), count > 0 else { return nil }
+    let names = lost.map { "'\($0)'" }.joined(separator: " and ")
+    return "dropped: \(count) links of \(mapping.source.name).\(name) to \(names), which the destination's does not take in"
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+
+/// The regular expressions compiled last. Compiling one costs more than most matches.
+final class RegularExpressionCache: @unchecked Sendable {
+  static let shared = RegularExpressionCache()
+  /// The most expressions kept.
+  static let limit = 64
+
+  private struct Key: Hashable {
+    var pattern: Text
+    var ignoresCase: Bool
+  }
+
+  private let lock = NSLock()
+  private var known: [Key: NSRegularExpression?] = [:]
+  /// How often a pattern was compiled.
+  private(set) var compilations = 0
+
+  /// How many are kept now.
+  var count: Int { lock.withLock { known.count } }
+
+  func compiled(_ pattern: String, ignoresCase: Bool) -> NSRegularExpression? {
+    let key = Key(pattern: Text(pattern), ignoresCase: ignoresCase)
+    lock.lock()
+    defer { lock.unlock() }
+    if let found = known[key] { return found }
+    if known.count >= Self.limit { known.removeAll() }
+    compilations += 1
+    let options: NSRegularExpression.Options = ignoresCase ? [.caseInsensitive] : []
+    // Foundation refuses the empty pattern, which fits the empty text.
+    var result = try? NSRegularExpression(pattern: pattern.isEmpty ? "(?:)" : pattern, options: options)
+    // The end is part of the pattern, so that `a|ab` fits `ab`. A pattern that runs on to its end
+    // (`\Q`, a comment) cannot be wrapped and stays as it is.
+    if result != nil,
+      let whole = try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z", options: options)
+    {
+      result = whole
+    }
+    known[key] = .some(result)
+    return result
+  }
+}
