@@ -40,8 +40,7 @@ final class Executor {
   /// Runs what is left. `afterChunk` hears of every chunk that became durable and returns false to stop.
   func run(afterChunk: (Chunk) throws -> Bool) throws {
     let done = try ledger.done()
-    try connection.execute(
-      "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
+    try prepare()
     for chunk in plan.chunks where !done.contains(chunk.id) {
       do {
         try connection.transaction {
@@ -55,6 +54,17 @@ final class Executor {
       }
       guard try afterChunk(chunk) else { return }
     }
+  }
+
+  /// Makes the temporary table that links are resolved in.
+  func prepare() throws {
+    try connection.execute(
+      "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
+  }
+
+  /// Carries out one chunk in a transaction of the caller's, without the ledger.
+  func perform(_ chunk: Chunk) throws -> Ledger.Outcome {
+    do { return try run(chunk) } catch { throw self.error(error, in: chunk, done: []) }
   }
 
   private func error(_ error: any Error, in chunk: Chunk, done: Set<Int>) -> any Error {

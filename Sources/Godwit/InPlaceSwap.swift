@@ -17,11 +17,14 @@ import GodwitStore
 /// 5. The new store is synced and renamed over the old name; the folder is synced. This one moment is the exchange.
 /// 6. The noted files of the old store are removed.
 /// At every moment a whole store with all its external files is there under the old name. Each step can be done again,
-/// so a run that died in between goes on. Where the file system has no hard links, files are copied.
+/// so a run that died in between goes on. Where the file system has no hard links, files are copied: a mark in the work
+/// folder, written before step 1, tells that a second name is ours.
 struct InPlaceSwap {
   let store: String
   /// Whether the old store stays, as `Name~.ext`.
   let keepsOld: Bool
+  /// Whether hard links are tried before copies.
+  var makesHardLinks = true
   /// Called before each step with its number; a test dies there.
   var before: (Int) throws -> Void = { _ in }
 
@@ -38,10 +41,47 @@ struct InPlaceSwap {
   private var folder: String { (store as NSString).deletingLastPathComponent }
 
   static func leftoversPath(in workFolder: String) -> String { workFolder + "/replaced.json" }
+  private static func markPath(in workFolder: String) -> String { workFolder + "/exchange.id" }
+
+  // MARK: Mark
+
+  /// Device and inode of a file, which stay while it has a name.
+  private static func identity(_ path: String) -> String? {
+    var info = stat()
+    return stat(path, &info) == 0 ? "\(info.st_dev) \(info.st_ino)" : nil
+  }
+
+  private static func mark(in workFolder: String) -> String? {
+    try? String(contentsOfFile: markPath(in: workFolder), encoding: .utf8)
+  }
+
+  /// Whether second names have been given out, and the store has not been replaced since.
+  func hasBegun(workFolder: String) -> Bool {
+    guard let mark = Self.mark(in: workFolder) else { return false }
+    return mark == Self.identity(store)
+  }
+
+  /// Whether the store has been replaced by a run whose work folder is still there.
+  func hasExchanged(workFolder: String) -> Bool {
+    guard let mark = Self.mark(in: workFolder) else {
+      return exists(Self.leftoversPath(in: workFolder))
+    }
+    return mark != Self.identity(store)
+  }
+
+  private func writeMark(in workFolder: String) throws {
+    let path = Self.markPath(in: workFolder)
+    do { try (Self.identity(store) ?? "").write(toFile: path, atomically: true, encoding: .utf8) } catch {
+      throw GodwitError(.inputOutput, "cannot write '\(path)'", cause: error.localizedDescription)
+    }
+    try sync(folders: [path, workFolder])
+  }
+
+  // MARK: Exchange
 
   /// - Throws: `.cannotCreate` (73) when something else has the name that the old store is to get.
-  func checkOldName() throws {
-    guard keepsOld else { return }
+  func checkOldName(workFolder: String) throws {
+    guard keepsOld, !hasBegun(workFolder: workFolder) else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
     for path in [oldPath, support.path] where exists(path) {
       // Ours from a run that died before the exchange.
@@ -62,6 +102,7 @@ struct InPlaceSwap {
     let live = SupportFolder(ofStoreAt: store)
     let old = try names(in: live)
     let new = try names(in: support)
+    try writeMark(in: workFolder)
     try before(1)
     if keepsOld, !old.isEmpty {
       let kept = SupportFolder(ofStoreAt: oldPath)
@@ -90,6 +131,8 @@ struct InPlaceSwap {
     }
     // An empty log and its index belong to the old store. The lock keeps others from making new ones.
     for suffix in ["-wal", "-shm"] { unlink(store + suffix) }
+    var info = stat()
+    if stat(store, &info) == 0 { chmod(made, info.st_mode & 0o7777) }
     try WorkFolder.sync(made)
     try before(5)
     guard rename(made, store) == 0 else {
@@ -115,11 +158,16 @@ struct InPlaceSwap {
   }
 
   /// Takes back what steps 1 to 4 did of a job that is discarded. Call only while the old store has its name.
-  func undo() {
-    guard keepsOld, exists(oldPath), isSameFile(oldPath, store) else { return }
+  func undo(workFolder: String) {
+    guard keepsOld else { return }
     let kept = SupportFolder(ofStoreAt: oldPath)
-    if isPartOfLiveSupport(kept) { try? FileManager.default.removeItem(atPath: kept.path) }
-    unlink(oldPath)
+    if hasBegun(workFolder: workFolder) {
+      try? FileManager.default.removeItem(atPath: kept.path)
+      unlink(oldPath)
+    } else if exists(oldPath), isSameFile(oldPath, store) {
+      if isPartOfLiveSupport(kept) { try? FileManager.default.removeItem(atPath: kept.path) }
+      unlink(oldPath)
+    }
   }
 
   // MARK: Files
@@ -151,25 +199,22 @@ struct InPlaceSwap {
 
   /// A hard link; a synced copy where there is none. Does nothing when the name is there already.
   private func give(_ path: String, secondName name: String) throws {
-    if link(path, name) == 0 { return }
-    let code = errno
-    if code == EEXIST { return }
-    guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV].contains(code) else {
-      throw GodwitError(
-        .inputOutput, "cannot give '\(path)' the name '\(name)'", cause: String(cString: strerror(code)),
-        remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+    // The caller knows that what bears the name is ours, and whole: a copy gets its name when it is.
+    if exists(name) { return }
+    if makesHardLinks {
+      if link(path, name) == 0 { return }
+      let code = errno
+      guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV].contains(code) else {
+        throw GodwitError(
+          .inputOutput, "cannot give '\(path)' the name '\(name)'", cause: String(cString: strerror(code)),
+          remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+      }
     }
-    do {
-      let copy = name + ".new"
-      if exists(copy) { try FileManager.default.removeItem(atPath: copy) }
-      try FileManager.default.copyItem(atPath: path, toPath: copy)
-      try WorkFolder.sync(copy)
-      guard rename(copy, name) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-    } catch let error as GodwitError {
-      throw error
-    } catch {
+    let copy = name + ".new"
+    try StoreCopy.make(of: path, to: copy, isSynced: true)
+    guard rename(copy, name) == 0 else {
       throw GodwitError(
-        .inputOutput, "cannot copy '\(path)' to '\(name)'", cause: error.localizedDescription,
+        .inputOutput, "cannot copy '\(path)' to '\(name)'", cause: String(cString: strerror(errno)),
         remedy: "mend the cause and run the same command", safe: "the old store is in its place")
     }
   }

@@ -66,6 +66,9 @@ public struct MigrationJob: Sendable {
     public var keepsOld: Bool
     /// Called before each step of the exchange; a test dies there.
     var beforeSwapStep: @Sendable (Int) throws -> Void = { _ in }
+    /// What a file system without them lacks; a test turns them off.
+    var makesHardLinks = true
+    var makesReflinks = true
 
     public init(keepsOld: Bool = true) { self.keepsOld = keepsOld }
 

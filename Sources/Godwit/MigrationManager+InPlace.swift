@@ -4,22 +4,29 @@ import GodwitStore
 
 /// A job whose destination is its source.
 extension MigrationManager {
-  /// Migrates a copy in the work folder beside the store, then exchanges the two: see `InPlaceSwap`.
+  /// Migrates a copy in the work folder beside the store, then exchanges the two: see `InPlaceSwap`. What statements alone
+  /// can do needs no exchange when the old store is not kept: see `runDirectly`.
   ///
   /// - Throws: `.stopped` (75) while another process has the store open; `.cannotCreate` (73) when `Name~.ext` exists.
   func runInPlace(
     _ rule: MigrationJob.InPlace, watch: RunWatch, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
-    let swap = InPlaceSwap(store: job.sourcePath, keepsOld: rule.keepsOld, before: rule.beforeSwapStep)
+    let swap = InPlaceSwap(
+      store: job.sourcePath, keepsOld: rule.keepsOld, makesHardLinks: rule.makesHardLinks,
+      before: rule.beforeSwapStep)
     let isFinished = try isMigratedInPlace()
     if isFinished, !WorkFolder.exists(forDestination: job.sourcePath) {
       return MigrationSummary(outcome: .alreadyFinished)
     }
-    if !isFinished { try swap.checkOldName() }
+    if !isFinished { try swap.checkOldName(workFolder: WorkFolder.path(forDestination: job.sourcePath)) }
     let folder = try WorkFolder(forDestination: job.sourcePath)
     // Asked again under the lock: another run may have finished meanwhile.
     if try isMigratedInPlace() {
-      try swap.finish(workFolder: folder.path)
+      if swap.hasExchanged(workFolder: folder.path) {
+        try swap.finish(workFolder: folder.path)
+      } else if !rule.keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
+        try removeUnreferencedFiles()
+      }
       try folder.remove()
       return MigrationSummary(outcome: .alreadyFinished)
     }
@@ -29,6 +36,23 @@ extension MigrationManager {
       throw error
     }
     defer { withExtendedLifetime(lock) {} }
+    do {
+      let files = try StoreFiles(path: job.sourcePath)
+      if case .sql(let program) = try lightweightWay(folder: folder.path, files: files) {
+        let summary =
+          rule.keepsOld
+          ? try runCopy(program, rule: rule, files: files, folder: folder, swap: swap, watch: watch, progress: progress)
+          : try runDirectly(program, files: files, lock: lock, folder: folder, watch: watch, progress: progress)
+        if summary.outcome == .stopped { folder.undo() }
+        return summary
+      }
+    } catch {
+      // Nothing of it can be resumed but an exchange that has begun.
+      if !isWorthKeeping(folder.path), !swap.hasBegun(workFolder: folder.path), (try? isMigratedInPlace()) == false {
+        folder.undo()
+      }
+      throw error
+    }
     return try work(in: folder, source: OpenSource(job, attach: false), watch: watch, progress: progress) {
       made, folder in
       var path = made.storePath

@@ -166,6 +166,9 @@ extension MigrationManager {
       for position in steps.indices where index != current {
         steps[position].rowsNote = index < current ? "the step is done" : "counted when the step before is done"
       }
+      if job.inPlace != nil {
+        for position in steps.indices { steps[position].way = MigrationPlan.wayOfSteps(job.steps.count) }
+      }
       return steps
     }
     return plan

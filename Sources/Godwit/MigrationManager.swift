@@ -33,9 +33,11 @@ public struct MigrationManager: Sendable {
     let source = try OpenSource(job)
     if let resumed = try openLedger() {
       defer { try? resumed.connection.close() }
-      return try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0
+      var plan = try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0
+      if job.inPlace != nil { plan.describe(.executor(reason: Self.goesOn)) }
+      return plan
     }
-    return try source.planner(job).plan(now: Self.now()).0
+    return try plan(source)
   }
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.
@@ -94,7 +96,7 @@ public struct MigrationManager: Sendable {
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
     if isInPlace {
-      InPlaceSwap(store: destination, keepsOld: true).undo()
+      InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
       try folder.removeStores()
       try folder.removeMovedSupport(of: destination)
@@ -371,7 +373,7 @@ public struct MigrationManager: Sendable {
   /// Under which metadata key a store names what made it: the job, or the step when others follow.
   var madeByKey: String { job.position.isLast ? Self.jobsKey : Self.stepKey }
 
-  private var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }
+  var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }
 
   private func configure(_ connection: StoreConnection, isNew: Bool) throws {
     if isNew {
@@ -387,7 +389,7 @@ public struct MigrationManager: Sendable {
     try connection.execute("PRAGMA busy_timeout = 30000")
   }
 
-  private func writeEntityNumbers(_ schema: StoreSchema, _ connection: StoreConnection) throws {
+  func writeEntityNumbers(_ schema: StoreSchema, _ connection: StoreConnection) throws {
     for entity in schema.model.entities {
       guard let number = schema.number(of: entity.name) else { continue }
       let parent = entity.superentityName.flatMap { schema.number(of: $0) } ?? 0
@@ -438,18 +440,12 @@ public struct MigrationManager: Sendable {
         .inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
         remedy: "check the disk, `godwit discard` the job and run again")
     }
-    let model = job.destinationModel
-    var metadata = try StoreMetadata(reading: connection, path: job.sourcePath)
-    metadata.values[Self.stepKey] = nil
     // The last step answers for the whole job, whose digest the caller knows.
     let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
-    let jobs = job.position.isLast ? metadata.applicationValues[Self.jobsKey]?.array ?? [] : []
-    metadata.values = metadata.values(
-      versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
-      checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
-      extra: opened.leftOut.metadata(metadata).merging([madeByKey: .array(jobs + [.string(digest)])]) { _, new in new })
-    for key in opened.leftOut.metadataKeys { metadata.values[key] = nil }
-    let kept = try keptCounters(opened, plan: plan)
+    let metadata = self.metadata(
+      after: try StoreMetadata(reading: connection, path: job.sourcePath), digest: digest, leftOut: opened.leftOut)
+    let kept = try keptCounters(
+      opened.resolved, destination: opened.destinationSchema, facts: plan.facts)
     try connection.transaction {
       try metadata.write(to: connection)
       for (number, highest) in kept {
@@ -465,16 +461,36 @@ public struct MigrationManager: Sendable {
     try connection.execute("PRAGMA main.incremental_vacuum")
   }
 
+  /// What the finished store says of itself.
+  ///
+  /// - Parameters:
+  ///   - source: What the source says.
+  ///   - digest: That of the job, or of the step when others follow.
+  func metadata(after source: StoreMetadata, digest: String, leftOut: LeftOutTables) -> StoreMetadata {
+    let model = job.destinationModel
+    var metadata = source
+    metadata.values[Self.stepKey] = nil
+    let jobs = job.position.isLast ? metadata.applicationValues[Self.jobsKey]?.array ?? [] : []
+    metadata.values = metadata.values(
+      versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
+      checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
+      extra: leftOut.metadata(source).merging([madeByKey: .array(jobs + [.string(digest)])]) { _, new in new })
+    for key in leftOut.metadataKeys { metadata.values[key] = nil }
+    return metadata
+  }
+
   /// Where keys are kept, the source's counter is too: a key of a deleted object is never given out again.
-  private func keptCounters(_ opened: AttachedSource, plan: MigrationPlan) throws -> [(Int, Int64)] {
+  func keptCounters(
+    _ resolved: ResolvedMapping, destination: StoreSchema, facts: PlanFacts
+  ) throws -> [(Int, Int64)] {
     var counters: [Int: Int64] = [:]
-    for mapping in opened.resolved.entityMappings {
-      guard case .offset(0) = plan.facts.mappings[mapping.index].keys,
+    for mapping in resolved.entityMappings {
+      guard case .offset(0) = facts.mappings[mapping.index].keys,
         let root = job.destinationModel.root(of: mapping.destination.name),
-        let number = opened.destinationSchema.number(of: root.name),
+        let number = destination.number(of: root.name),
         let sourceRoot = job.sourceModel.root(of: mapping.source.name)
       else { continue }
-      counters[number] = max(counters[number] ?? 0, plan.facts.highestKeys[sourceRoot.name] ?? 0)
+      counters[number] = max(counters[number] ?? 0, facts.highestKeys[sourceRoot.name] ?? 0)
     }
     return counters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
@@ -483,7 +499,8 @@ public struct MigrationManager: Sendable {
 /// The source store of a job, checked and opened for reading.
 struct OpenSource {
   let files: StoreFiles
-  private let attached: AttachedSource?
+  /// nil when it was not asked for.
+  let attached: AttachedSource?
 
   init(_ job: MigrationJob, attach: Bool = true) throws {
     files = try StoreFiles(path: job.sourcePath)

@@ -50,6 +50,10 @@ public struct MigrationPlan: Sendable {
     public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
     public var rowsNote: String?
+    /// Of a job in place: `in place by SQL, loading no rows`, or `through the executor: …` with the reason.
+    public var way: String?
+    /// Of a step by SQL: what takes time in proportion to rows.
+    public var costs: [String]?
   }
 
   public struct Dropped: Sendable, Codable, Hashable {
@@ -103,6 +107,21 @@ public struct MigrationPlan: Sendable {
   public var totalRows: Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
 }
 
+extension MigrationPlan {
+  static func wayOfSteps(_ count: Int) -> String { "through the executor: the job has \(count) steps" }
+
+  /// Says which way a job in place takes.
+  mutating func describe(_ way: LightweightWay) {
+    guard !steps.isEmpty else { return }
+    switch way {
+    case .sql(let program):
+      steps[0].way = "in place by SQL, loading no rows"
+      steps[0].costs = program.costs
+    case .executor(let reason): steps[0].way = "through the executor: \(reason)"
+    }
+  }
+}
+
 extension MigrationPlan: CustomStringConvertible {
   public var description: String {
     var lines = [
@@ -114,6 +133,8 @@ extension MigrationPlan: CustomStringConvertible {
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
       if let origin = step.origin { lines.append("  mappings     \(origin)") }
       lines += step.hooks.map { "  hook         \($0)" }
+      if let way = step.way { lines.append("  way          \(way)") }
+      for cost in step.costs ?? [] { lines.append("  takes time   \(cost)") }
       for pass in step.passes {
         lines.append("  pass \(pass.number) of \(step.passes.count)")
         for mapping in pass.mappings {

@@ -33,14 +33,14 @@ extension StepProgram {
             UPDATE main.\(quoted(table)) AS t SET \(quoted(order)) = r.place FROM (SELECT Z_PK AS id, \
             1024 * (1 + row_number() OVER (PARTITION BY \(quoted(column)) \
             ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), Z_PK)) AS place FROM main.\(quoted(table)) \
-            WHERE \(quoted(column)) BETWEEN ?1 AND ?2) AS r WHERE t.Z_PK = r.id
+            WHERE \(quoted(column)) BETWEEN ?1 AND ?2) AS r WHERE t.Z_PK = r.id AND t.\(quoted(order)) IS NOT r.place
             """
         case .join(let join, let subject, let object, let order?):
           sql = """
             UPDATE main.\(quoted(join.name)) AS t SET \(quoted(order)) = r.place FROM (SELECT rowid AS id, \
             1024 * (1 + row_number() OVER (PARTITION BY \(quoted(subject)) \
             ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), \(quoted(object)))) AS place FROM main.\(quoted(join.name)) \
-            WHERE \(quoted(subject)) BETWEEN ?1 AND ?2) AS r WHERE t.rowid = r.id
+            WHERE \(quoted(subject)) BETWEEN ?1 AND ?2) AS r WHERE t.rowid = r.id AND t.\(quoted(order)) IS NOT r.place
             """
         default: continue
         }

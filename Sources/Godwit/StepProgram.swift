@@ -94,6 +94,23 @@ struct StepProgram {
   // MARK: Create
 
   func create(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement {
+    let rows = try creation(index, predicate: predicate)
+    let table = try destinationTable(of: mappings[index].destination.name).name
+    let sql =
+      "INSERT INTO main.\(quoted(table)) (\(rows.columns.map(quoted).joined(separator: ", "))) SELECT \(rows.values.joined(separator: ", ")) FROM \(rows.from) WHERE \(rows.condition) ORDER BY \(rows.order)"
+    return ChunkStatement(sql: sql, builder: rows.builder, reasons: rows.reasons)
+  }
+
+  /// The parts of the query that gives the rows of a mapping's objects.
+  struct Creation {
+    /// Columns of the destination table, and the SQL of each one's value for the source row `s`; all others stay NULL.
+    var columns, values: [String]
+    var from, condition, order: String
+    var builder: StatementBuilder
+    var reasons: [String]
+  }
+
+  func creation(_ index: Int, predicate: ParsedPredicate? = nil) throws -> Creation {
     let builder = StatementBuilder()
     let mapping = mappings[index]
     let association = associations(builder)
@@ -138,10 +155,9 @@ struct StepProgram {
         condition += " AND " + terms.joined(separator: " AND ")
       }
     }
-    let table = try destinationTable(of: mapping.destination.name).name
-    let sql =
-      "INSERT INTO main.\(quoted(table)) (\(columns.map(quoted).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(([from] + joins).joined(separator: " ")) WHERE \(condition) ORDER BY \(isUnique ? "u.source" : "s.Z_PK")"
-    return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
+    return Creation(
+      columns: columns, values: values, from: ([from] + joins).joined(separator: " "), condition: condition,
+      order: isUnique ? "u.source" : "s.Z_PK", builder: builder, reasons: reasons)
   }
 
   /// The stored value of a destination attribute for the source row `s`.

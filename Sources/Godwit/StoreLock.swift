@@ -15,7 +15,7 @@ import GodwitStore
 ///    file description, so that closing another descriptor of the file in this process does not end the lock.
 /// 3. The lock ends with the value, or with the process.
 final class StoreLock {
-  private let descriptor: Int32
+  private var descriptor: Int32
 
   private static let firstByte: off_t = 0x4000_0000
   private static let byteCount: off_t = 512
@@ -52,9 +52,16 @@ final class StoreLock {
     return descriptor
   }
 
-  deinit { close(descriptor) }
+  deinit { release() }
 
-  private static func busy(_ path: String) -> GodwitError {
+  /// Ends the lock, for SQLite to take its own: the two exclude each other even in one process.
+  func release() {
+    guard descriptor >= 0 else { return }
+    close(descriptor)
+    descriptor = -1
+  }
+
+  static func busy(_ path: String) -> GodwitError {
     GodwitError(
       .stopped, "cannot migrate '\(path)' in place: another process has it open",
       remedy: "end what uses the store and run the same command", safe: "the store is as it was")

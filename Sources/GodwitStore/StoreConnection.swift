@@ -10,11 +10,15 @@ public import GodwitModel
 /// time; `interrupt()` alone may be called from any.
 public final class StoreConnection: @unchecked Sendable {
   private let queue: DatabaseQueue
-  private let handle: OpaquePointer
+  let handle: OpaquePointer
   /// What messages call the main database.
   public let path: String
   /// What messages call the attached source; nil without one.
   var sourcePath: String?
+  /// Whether the main database stands for the source too: see `standForSource`.
+  var isOwnSource = false
+  /// What `whileRunning(stopIf:)` set.
+  var progressCheck: ProgressCheck?
 
   /// The name under which the source store is attached.
   public static let sourceSchema = "source"
@@ -113,6 +117,7 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// A statement to run many times. Finalize it before the connection closes.
   public func prepare(_ sql: String) throws -> SQLStatement {
+    let sql = isOwnSource ? Self.movedToMain(sql) : sql
     var statement: OpaquePointer?
     let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
     guard code == SQLITE_OK, let statement else { throw lastError(code, sql: sql) }

@@ -165,6 +165,11 @@ extension BadInput {
     .init("name of the destination too long", 73, ["cannot create"]) {
       try $0.edit("job.yaml", "out/library.sqlite", String(repeating: "n", count: 300))
     },
+    .init("store in place in a read-only folder", 77, ["library.sqlite.godwit"], user: .nobody) {
+      try $0.edit("job.yaml", "destination: out/library.sqlite", "in-place: true")
+      try $0.setMode("library.sqlite", 0o666)
+      try $0.setMode(".", 0o555)
+    },
     .init("destination in a read-only folder", 77, ["out/library.sqlite.godwit"], user: .nobody) {
       try $0.makeFolder("out")
       try $0.setMode("out", 0o555)

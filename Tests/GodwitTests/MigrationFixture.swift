@@ -14,6 +14,8 @@ final class MigrationFixture {
   var mappings: [EntityMapping] = []
   var chunkRows: Int? = 3
   var chunkPredicates: [String: [String]] = [:]
+  /// Whether the mappings were inferred: then `run` does it in place by SQL too, and compares.
+  private(set) var isInferred = false
 
   var sourcePath: String { folder.file("source.sqlite") }
   var destinationPath: String { folder.file("out/destination.sqlite") }
@@ -59,6 +61,7 @@ final class MigrationFixture {
   func infer() throws -> MappingModel {
     let inferred = try MappingModel(inferredFrom: source, to: destination)
     mappings = inferred.entityMappings
+    isInferred = true
     return inferred
   }
 
@@ -69,6 +72,7 @@ final class MigrationFixture {
     if summary.outcome == .finished {
       let report = try Verifier(job: job).run()
       #expect(report.isClean, "\(report)")
+      if isInferred { try expectSameInPlace(as: summary) }
     }
     return summary
   }

@@ -1,0 +1,95 @@
+import Foundation
+
+/// Turns bytes copied and tasks done into progress.
+struct LightweightMeter {
+  private let program: LightweightProgram
+  private let start: Date
+  private let bytes: Int64
+  private var copiedBytes: Int64 = 0
+  private var tasks = 0
+  private var done = 0
+  private var rows: Int64 = 0
+  private var totalRows: Int64 = 1
+  private(set) var progress: MigrationProgress
+  /// Relationship assignments that a later one displaced.
+  var displaced: Int64 = 0
+
+  /// Copying is so much of the work, where a store is copied.
+  private static let copyPercent = 40.0
+
+  init(_ program: LightweightProgram, copiedBytes bytes: Int64, start: Date) {
+    self.program = program
+    self.start = start
+    self.bytes = bytes
+    progress = MigrationProgress(
+      percent: 0, step: 1, steps: 1, pass: 0, passes: program.plan.steps.first?.passes.count ?? 0, name: "store",
+      stage: bytes > 0 ? "copy" : "schema", chunk: 0, chunks: 1, rows: 0, totalRows: program.plan.totalRows,
+      rowsPerSecond: 0, secondsLeft: nil, residentBytes: ProcessMemory.residentBytes)
+  }
+
+  /// - Returns: The progress to show, when it is a percent further.
+  mutating func copied(_ count: Int) -> MigrationProgress? {
+    copiedBytes += Int64(count)
+    let percent = min(1, Double(copiedBytes) / Double(max(1, bytes))) * Self.copyPercent
+    guard percent - progress.percent >= 1 else { return nil }
+    advance(to: percent)
+    return progress
+  }
+
+  mutating func begin(_ tasks: [LightweightRun.Task]) {
+    self.tasks = tasks.count
+    totalRows = max(1, tasks.reduce(0) { $0 + $1.rows })
+    progress.totalRows = totalRows
+    progress.chunks = tasks.count
+  }
+
+  mutating func finish(_ task: LightweightRun.Task) -> MigrationProgress {
+    done += 1
+    rows += task.rows
+    progress.stage = task.stage
+    progress.name = task.name
+    progress.chunk = done
+    progress.chunks = tasks
+    progress.rows = rows
+    let before = bytes > 0 ? Self.copyPercent : 0
+    advance(to: before + (99.9 - before) * min(1, Double(rows) / Double(totalRows)))
+    return progress
+  }
+
+  private mutating func advance(to percent: Double) {
+    progress.percent = max(progress.percent, min(99.9, percent))
+    let seconds = Date().timeIntervalSince(start)
+    progress.rowsPerSecond = seconds > 0 ? Double(rows) / seconds : 0
+    progress.secondsLeft =
+      progress.percent > 0 ? seconds * (100 - progress.percent) / progress.percent : nil
+    progress.residentBytes = ProcessMemory.residentBytes
+  }
+
+  mutating func complete() -> MigrationProgress {
+    progress.percent = 100
+    progress.rows = totalRows
+    progress.secondsLeft = 0
+    progress.residentBytes = ProcessMemory.residentBytes
+    return progress
+  }
+
+  func finished() -> MigrationSummary { summary(.finished) }
+
+  func stopped(_ reason: String) -> MigrationSummary {
+    var summary = summary(.stopped)
+    summary.objects = 0
+    summary.reason = reason
+    return summary
+  }
+
+  private func summary(_ outcome: MigrationSummary.Outcome) -> MigrationSummary {
+    var summary = MigrationSummary(outcome: outcome)
+    summary.objects = program.step.facts.mappings.reduce(0) { $0 + $1.rows }
+    summary.displaced = displaced
+    summary.dropped = program.plan.steps.flatMap(\.dropped)
+    summary.notes = program.plan.notes
+    summary.seconds = Date().timeIntervalSince(start)
+    summary.peakBytes = ProcessMemory.peakBytes
+    return summary
+  }
+}

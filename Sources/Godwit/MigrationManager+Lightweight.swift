@@ -1,0 +1,234 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A job in place that statements alone can do: see `LightweightRun`.
+extension MigrationManager {
+  static let goesOn = "an unfinished run goes on"
+
+  // MARK: Plan
+
+  /// The plan of a run that begins, with the way it takes when it is in place.
+  func plan(_ source: OpenSource) throws -> MigrationPlan {
+    var (plan, program) = try source.planner(job).plan(now: Self.now())
+    guard job.inPlace != nil, let attached = source.attached else { return plan }
+    plan.describe(
+      try LightweightWay(job: job, source: attached, plan: plan, program: program, type: source.files.type))
+    return plan
+  }
+
+  /// How a run begins that holds the store's lock.
+  func lightweightWay(folder: String, files: StoreFiles) throws -> LightweightWay {
+    guard job.steps.count == 1 else { return .executor(reason: "the job has \(job.steps.count) steps") }
+    guard !isWorthKeeping(folder) else { return .executor(reason: Self.goesOn) }
+    guard job.steps.first?.isInferred == true, files.type == .sqlite else {
+      return .executor(reason: "the mapping is not inferred")
+    }
+    let connection = try StoreConnection(path: nil)
+    defer { try? connection.close() }
+    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
+    let source = try AttachedSource(connection, job: job, files: files)
+    let (plan, program) = try source.planner(job).plan(now: Self.now())
+    return try LightweightWay(job: job, source: source, plan: plan, program: program, type: files.type)
+  }
+
+  // MARK: Run
+
+  /// Migrates a copy in the work folder, and exchanges it for the store.
+  func runCopy(
+    _ program: LightweightProgram, rule: MigrationJob.InPlace, files: StoreFiles, folder: borrowing WorkFolder,
+    swap: InPlaceSwap, watch: RunWatch, progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    let path = folder.path + "/copy.sqlite"
+    let support = SupportFolder(ofStoreAt: path)
+    let digest = try identity(quickIdentity, files: files).digest
+    let stamp = try files.stamp()
+    var meter = LightweightMeter(program, copiedBytes: stamp.store.size, start: watch.start)
+    do {
+      try? FileManager.default.removeItem(atPath: support.path)
+      progress(meter.progress)
+      try StoreCopy.make(of: files.path, to: path, isReflinkWanted: rule.makesReflinks) { bytes in
+        if let made = meter.copied(bytes) { progress(made) }
+        try watch.checkpoint()
+      }
+      let connection = try StoreConnection(path: path, cache: cacheSize)
+      defer { try? connection.close() }
+      try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+      try connection.execute("PRAGMA journal_mode = DELETE")
+      // A copy that a failure leaves half done is thrown away.
+      try connection.execute("PRAGMA journal_mode = OFF")
+      try connection.execute("PRAGMA synchronous = OFF")
+      try edit(
+        program, connection: connection, digest: digest,
+        mover: ExternalDataMover(source: SupportFolder(ofStoreAt: job.sourcePath), destination: support), files: files,
+        stamp: stamp, meter: &meter, watch: watch, progress: progress)
+      try connection.close()
+    } catch {
+      for suffix in ["", "-journal"] { unlink(path + suffix) }
+      guard let reason = Self.stopReason(error, watch) else { throw error }
+      return meter.stopped(reason)
+    }
+    try swap.exchange(path, support: support, workFolder: folder.path)
+    try folder.remove()
+    progress(meter.complete())
+    return meter.finished()
+  }
+
+  /// Edits the store itself, under SQLite's own journal and locks.
+  ///
+  /// - Parameter lock: Ours, which SQLite's own would collide with: given up when SQLite takes its own.
+  func runDirectly(
+    _ program: LightweightProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder, watch: RunWatch,
+    progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    let digest = try identity(quickIdentity, files: files).digest
+    let stamp = try files.stamp()
+    let support = SupportFolder(ofStoreAt: job.sourcePath)
+    var meter = LightweightMeter(program, copiedBytes: 0, start: watch.start)
+    do {
+      progress(meter.progress)
+      lock.release()
+      let connection = try exclusiveConnection(files, stamp: stamp)
+      defer { try? connection.close() }
+      // The journal's removal must be durable before files go that the old rows name.
+      try connection.execute("PRAGMA synchronous = EXTRA")
+      try edit(
+        program, connection: connection, digest: digest,
+        mover: ExternalDataMover(source: support, destination: support), files: files, stamp: stamp, meter: &meter,
+        watch: watch, progress: progress)
+      try connection.close()
+    } catch {
+      guard let reason = Self.stopReason(error, watch) else { throw error }
+      return meter.stopped(reason)
+    }
+    try removeUnreferencedFiles()
+    try folder.remove()
+    progress(meter.complete())
+    return meter.finished()
+  }
+
+  /// Opens the store with SQLite's own exclusive lock, which lasts as long as the connection.
+  ///
+  /// Until it ends nothing else in this process may open and close the file: that would end the lock.
+  ///
+  /// - Throws: `.stopped` (75) when another process has the store open, or has changed it since the plan was made.
+  private func exclusiveConnection(_ files: StoreFiles, stamp: StoreFiles.Stamp) throws -> StoreConnection {
+    do {
+      let connection = try StoreConnection(path: files.path, cache: cacheSize)
+      try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+      try connection.execute("BEGIN EXCLUSIVE")
+      try connection.execute("COMMIT")
+      guard Self.isUnchanged(files.path, since: stamp) else { throw StoreLock.busy(job.sourcePath) }
+      try connection.execute("PRAGMA journal_mode = DELETE")
+      return connection
+    } catch let error as GodwitError where error.code == .stopped { throw StoreLock.busy(job.sourcePath) }
+  }
+
+  private static func stopReason(_ error: any Error, _ watch: RunWatch) -> String? {
+    (error as? GodwitError)?.code == .stopped ? watch.stopReason : nil
+  }
+
+  /// By what a look at the name tells, without opening the file.
+  private static func isUnchanged(_ path: String, since stamp: StoreFiles.Stamp) -> Bool {
+    var info = stat()
+    guard stat(path, &info) == 0 else { return false }
+    var log = stat()
+    return Int64(info.st_size) == stamp.store.size && Int64(info.st_mtim.tv_sec) == stamp.store.seconds
+      && Int64(info.st_mtim.tv_nsec) == stamp.store.nanoseconds
+      && (stat(path + "-wal", &log) != 0 || log.st_size == 0)
+  }
+
+  /// The one transaction.
+  private func edit(
+    _ program: LightweightProgram, connection: StoreConnection, digest: String, mover: ExternalDataMover,
+    files: StoreFiles, stamp: StoreFiles.Stamp, meter: inout LightweightMeter, watch: RunWatch,
+    progress: (MigrationProgress) -> Void
+  ) throws {
+    try connection.execute("PRAGMA temp_store = FILE")
+    try connection.execute("PRAGMA secure_delete = OFF")
+    connection.standForSource(named: job.sourcePath)
+    watch.control.setInterrupt { connection.interrupt() }
+    defer { watch.control.setInterrupt(nil) }
+    connection.whileRunning { watch.stopReason != nil }
+    defer { connection.whileRunning(stopIf: nil) }
+    let run = try LightweightRun(program, connection: connection, mover: mover, files: files, stamp: stamp)
+    let tasks = try run.tasks { [self] in try finish(program, connection: connection, digest: digest) }
+    meter.begin(tasks)
+    try connection.transaction {
+      for task in tasks {
+        try watch.checkpoint()
+        try task.body()
+        progress(meter.finish(task))
+      }
+      try watch.checkpoint()
+      connection.whileRunning(stopIf: nil)
+      watch.control.setInterrupt(nil)
+    }
+    meter.displaced = run.displaced
+  }
+
+  /// Counters, metadata, what stays of tables that no model names, and triggers.
+  private func finish(_ program: LightweightProgram, connection: StoreConnection, digest: String) throws {
+    let schema = program.step.destinationSchema
+    try connection.execute("DELETE FROM main.Z_PRIMARYKEY")
+    try writeEntityNumbers(schema, connection)
+    try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
+    for (number, highest) in try keptCounters(
+      program.step.resolved, destination: schema, facts: program.step.facts)
+    {
+      try connection.execute(
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
+    }
+    try metadata(after: program.metadata, digest: digest, leftOut: program.leftOut).write(to: connection)
+    for sql in program.leftOut.statements + program.triggers { try connection.execute(sql) }
+  }
+
+  // MARK: External files
+
+  /// Removes the files of the support folder that no row of the store names. For a store that was edited itself.
+  func removeUnreferencedFiles() throws {
+    let support = SupportFolder(ofStoreAt: job.sourcePath)
+    guard support.exists else { return }
+    // Whoever opens the store meanwhile may be adding files.
+    let lock = try StoreLock(store: job.sourcePath)
+    defer { withExtendedLifetime(lock) {} }
+    let connection = try StoreConnection.openStore(readingAt: job.sourcePath)
+    defer { try? connection.close() }
+    let schema = try StoreSchema(model: job.destinationModel, probing: connection)
+    try connection.execute("PRAGMA temp_store = FILE")
+    try connection.execute("CREATE TEMP TABLE named (name BLOB PRIMARY KEY) WITHOUT ROWID")
+    for table in schema.tables {
+      for column in table.columns {
+        guard case .attribute(let entity, let name, _) = column.role,
+          job.destinationModel.attribute(name, of: entity)?.allowsExternalBinaryDataStorage == true
+        else { continue }
+        let value = quoted(column.name)
+        try connection.execute(
+          "INSERT OR IGNORE INTO temp.named SELECT substr(\(value), 2, 36) FROM source.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(value))"
+        )
+      }
+    }
+    let find = try connection.prepare("SELECT 1 FROM temp.named WHERE name = ?1")
+    defer { find.finalize() }
+    try support.forEachFile { name, _ in
+      try find.bind([.blob(Array(name.utf8))])
+      if try !find.step() { unlink(support.path(of: name)) }
+    }
+    rmdir(support.dataPath)
+    rmdir(support.path)
+  }
+}
+
+extension RunWatch {
+  /// - Throws: `.stopped` (75) once the run is to stop.
+  func checkpoint() throws {
+    guard let stopReason else { return }
+    throw GodwitError(.stopped, "stopped: \(stopReason)", remedy: "run the same command")
+  }
+}

@@ -1,0 +1,28 @@
+import GRDBSQLite
+
+extension StoreConnection {
+  /// What a running statement asks now and then.
+  final class ProgressCheck {
+    let isStopped: () -> Bool
+    init(_ isStopped: @escaping () -> Bool) { self.isStopped = isStopped }
+  }
+
+  /// Asks `isStopped` now and then while statements run; when it is true the statement fails with `.stopped` (75).
+  ///
+  /// - Parameter isStopped: nil to ask no more.
+  public func whileRunning(stopIf isStopped: (() -> Bool)?) {
+    progressCheck = isStopped.map(ProgressCheck.init)
+    guard let progressCheck else {
+      sqlite3_progress_handler(handle, 0, nil, nil)
+      return
+    }
+    // The connection holds the check for as long as SQLite may call it.
+    let context = Unmanaged.passUnretained(progressCheck).toOpaque()
+    sqlite3_progress_handler(
+      handle, 20_000,
+      { context in
+        guard let context else { return 0 }
+        return Unmanaged<ProgressCheck>.fromOpaque(context).takeUnretainedValue().isStopped() ? 1 : 0
+      }, context)
+  }
+}

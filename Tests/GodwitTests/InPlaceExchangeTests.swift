@@ -1,0 +1,289 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// The exchange of a store for the one made of it: whole at every step, whatever the file system offers.
+struct InPlaceExchangeTests {
+  private struct Died: Error {}
+
+  private static func photo(_ more: String? = nil) -> EntityDescription {
+    var photo = AttributeDescription(name: "photo", type: .binary)
+    photo.allowsExternalBinaryDataStorage = true
+    var scan = AttributeDescription(name: "scan", type: .binary)
+    scan.allowsExternalBinaryDataStorage = true
+    let name = AttributeDescription(name: "name", type: .string)
+    guard let more else { return EntityDescription(name: "Person", attributes: [name, photo, scan]) }
+    // The files of 'scan' go with it.
+    return EntityDescription(
+      name: "Person", attributes: [name, photo, AttributeDescription(name: more, type: .string)])
+  }
+
+  /// Six people, of whom some have photos and scans in files; the last two lie in the write-ahead log.
+  private func fixture() throws -> MigrationFixture {
+    let fixture = try MigrationFixture([Self.photo()], to: [Self.photo("motto")])
+    try fixture.build { store in
+      for key in Int64(1)...6 { try store.insert("Person", key: key, attributes: ["name": .init("p\(key)")]) }
+    }
+    let support = SupportFolder(ofStoreAt: fixture.sourcePath)
+    try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+    let connection = try StoreConnection(path: fixture.sourcePath)
+    for (column, key) in [("ZPHOTO", 1), ("ZPHOTO", 2), ("ZSCAN", 2), ("ZSCAN", 3)] {
+      let name = "0000000\(key)-\(column == "ZSCAN" ? "1000" : "2000")-2222-3333-444444444444"
+      try Data("\(column) \(key)".utf8).write(to: URL(filePath: support.path(of: name)))
+      try connection.execute(
+        "UPDATE ZPERSON SET \(column) = ?1 WHERE Z_PK = ?2",
+        [.blob(StoredBinary.external(name: name).bytes), .int(key)])
+    }
+    try connection.close()
+    try fixture.infer()
+    return fixture
+  }
+
+  /// A copy of the source with a write-ahead log that holds two more rows.
+  private func storeWithLog(_ fixture: MigrationFixture, _ name: String) throws -> String {
+    let path = try fixture.copyOfSource(name)
+    let writer = try StoreConnection(path: path)
+    try writer.execute("PRAGMA journal_mode = WAL")
+    try writer.execute("PRAGMA wal_autocheckpoint = 0")
+    for key in 7...8 {
+      try writer.execute("INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?1, 1, 1, 'logged')", [.int(key)])
+    }
+    // What a process leaves that ends without closing its store.
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: path + suffix, toPath: path + ".left" + suffix)
+    }
+    try writer.close()
+    for suffix in ["", "-wal"] {
+      try? FileManager.default.removeItem(atPath: path + suffix)
+      try FileManager.default.moveItem(atPath: path + ".left" + suffix, toPath: path + suffix)
+    }
+    #expect(try StoreFiles(path: path).hasWAL())
+    return path
+  }
+
+  private func job(
+    _ fixture: MigrationFixture, _ path: String, isLightweight: Bool = true, links: Bool = true, keepsOld: Bool = true,
+    dyingBefore step: Int? = nil
+  ) -> MigrationJob {
+    var job = fixture.jobInPlace(path, keepsOld: keepsOld)
+    if !isLightweight { job.steps[0].origin = nil }
+    job.inPlace?.makesHardLinks = links
+    job.inPlace?.makesReflinks = links
+    if let step { job.inPlace?.beforeSwapStep = { if $0 == step { throw Died() } } }
+    return job
+  }
+
+  /// Without the key that names the job, whose digest depends on whether a log was written back.
+  private func content(_ path: String) throws -> InPlaceContent {
+    var content = try InPlaceContent(path)
+    content.dump.lines.removeAll { $0.hasPrefix("metadata GodwitJobs") || $0.contains("x'62706c697374") }
+    return content
+  }
+
+  private func expectWhole(_ path: String, _ expected: InPlaceContent, sourceLocation: SourceLocation) throws {
+    let found = try content(path)
+    #expect(found == expected, "\(found.firstDifference(from: expected) ?? "")", sourceLocation: sourceLocation)
+    let size = try? FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+    #expect((size ?? 0) == 0, sourceLocation: sourceLocation)
+  }
+
+  @Test(arguments: [true, false], [true, false])
+  func `a run that dies before any step of the exchange goes on to the same store`(isLightweight: Bool, links: Bool)
+    throws
+  {
+    let fixture = try fixture()
+    let whole = try storeWithLog(fixture, "whole")
+    let before = try content(whole)
+    try MigrationManager(job(fixture, whole, isLightweight: isLightweight, links: links)).run()
+    let after = try content(whole)
+    #expect(after.files.count == 2 && before.files.count == 4)
+    #expect(try content(InPlaceSwap.oldPath(of: whole)) == before)
+    for step in 1...6 {
+      let path = try storeWithLog(fixture, "step-\(step)")
+      let dying = job(fixture, path, isLightweight: isLightweight, links: links, dyingBefore: step)
+      #expect(throws: Died.self) { try MigrationManager(dying).run() }
+      if step < 6 {
+        // Files of both stores may lie there; the old store's are among them.
+        var found = try content(path)
+        #expect(Set(found.files).isSuperset(of: before.files))
+        found.files = before.files
+        #expect(found == before, "before step \(step)")
+      } else {
+        #expect(try content(path).dump == after.dump)
+      }
+      let size = try? FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+      #expect((size ?? 0) == 0)
+      let again = try MigrationManager(job(fixture, path, isLightweight: isLightweight, links: links)).run()
+      #expect(again.outcome == (step < 6 ? .finished : .alreadyFinished))
+      try expectWhole(path, after, sourceLocation: #_sourceLocation)
+      #expect(try content(InPlaceSwap.oldPath(of: path)) == before, "before step \(step)")
+      #expect(!WorkFolder.exists(forDestination: path))
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `a job that died in its exchange and is discarded leaves the old store alone`(links: Bool) throws {
+    let fixture = try fixture()
+    for step in 1...5 {
+      let path = try storeWithLog(fixture, "discarded-\(step)")
+      let before = try content(path)
+      #expect(throws: Died.self) {
+        try MigrationManager(job(fixture, path, links: links, dyingBefore: step)).run()
+      }
+      #expect(try MigrationManager.discard(destination: path, isInPlace: true))
+      #expect(try content(path).dump == before.dump)
+      let left = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent)
+      #expect(left.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted() == [".source_SUPPORT", "source.sqlite"])
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `without the old store its files go, whoever migrates`(isLightweight: Bool) throws {
+    let fixture = try fixture()
+    let path = try storeWithLog(fixture, "dropped")
+    try MigrationManager(job(fixture, path, isLightweight: isLightweight, keepsOld: false)).run()
+    let found = try content(path)
+    #expect(found.files.count == 2)
+    #expect(try MigrationManager(job(fixture, path)).isFinished())
+    let left = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent)
+    #expect(left.sorted() == [".source_SUPPORT", "source.sqlite"])
+  }
+
+  @Test(arguments: [true, false])
+  func `something under the old store's name is 73, and nothing is written`(isSupport: Bool) throws {
+    let fixture = try fixture()
+    let path = try fixture.copyOfSource("taken")
+    let before = try content(path)
+    let old = InPlaceSwap.oldPath(of: path)
+    if isSupport {
+      let support = SupportFolder(ofStoreAt: old)
+      try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+      try Data([1]).write(to: URL(filePath: support.path(of: "foreign")))
+    } else {
+      try Data([1]).write(to: URL(filePath: old))
+    }
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job(fixture, path)).run() }
+    #expect(error?.code == .cannotCreate)
+    #expect(try content(path) == before)
+    #expect(!WorkFolder.exists(forDestination: path))
+  }
+
+  // MARK: Other processes
+
+  private static let hasPython = FileManager.default.isExecutableFile(atPath: "/usr/bin/python3")
+
+  /// Another process that has a store open until it is told to end.
+  private final class Holder {
+    private let process = Process()
+    private let input = Pipe()
+    private let output = Pipe()
+
+    init(_ path: String, _ statements: [String]) throws {
+      process.executableURL = URL(filePath: "/usr/bin/env")
+      let program = """
+        import sqlite3, sys
+        c = sqlite3.connect(sys.argv[1], isolation_level=None)
+        for s in sys.argv[2:]: c.execute(s).fetchone()
+        print('ready', flush=True)
+        sys.stdin.read()
+        """
+      process.arguments = ["python3", "-c", program, path] + statements
+      process.standardInput = input
+      process.standardOutput = output
+      try process.run()
+      let data = output.fileHandleForReading.availableData
+      try #require(String(decoding: data, as: UTF8.self).hasPrefix("ready"))
+    }
+
+    func end() {
+      try? input.fileHandleForWriting.close()
+      process.waitUntilExit()
+    }
+  }
+
+  @Test(
+    arguments: [
+      ["BEGIN IMMEDIATE"], ["BEGIN", "SELECT * FROM ZPERSON"], ["PRAGMA journal_mode = WAL", "SELECT * FROM ZPERSON"],
+      ["PRAGMA journal_mode = WAL", "BEGIN IMMEDIATE"],
+    ], [true, false])
+  func `a store that another process has open is 75, and runs when it is closed`(
+    statements: [String], keepsOld: Bool
+  ) throws {
+    let fixture = try fixture()
+    let path = try fixture.copyOfSource("held")
+    let before = try content(path)
+    let holder = try Holder(path, statements)
+    let error = #expect(throws: GodwitError.self) {
+      try MigrationManager(job(fixture, path, keepsOld: keepsOld)).run()
+    }
+    #expect(error?.code == .stopped, "\(String(describing: error))")
+    #expect(error?.message.contains("another process has it open") == true)
+    #expect(try content(path).dump == before.dump)
+    #expect(!WorkFolder.exists(forDestination: path))
+    holder.end()
+    #expect(try MigrationManager(job(fixture, path, keepsOld: keepsOld)).run().outcome == .finished)
+  }
+
+  // MARK: Several steps, XML
+
+  @Test func `a chain in place goes through the executor, step by step`() throws {
+    let fixture = try fixture()
+    let third = try ManagedObjectModel(
+      name: "3", entities: [EntityDescription(name: "Person", attributes: [.init(name: "name", type: .string)])])
+    let path = try storeWithLog(fixture, "chain")
+    let before = try content(path)
+    var job = job(fixture, path)
+    job.steps.append(
+      MigrationStep(
+        sourceModel: fixture.destination, destinationModel: third,
+        mappingModels: [try MappingModel(inferredFrom: fixture.destination, to: third)],
+        origin: MigrationStep.inferredOrigin))
+    let manager = MigrationManager(job)
+    #expect(try manager.plan().steps.map(\.way) == Array(repeating: "through the executor: the job has 2 steps", count: 2))
+    #expect(try manager.run().outcome == .finished)
+    #expect(try content(InPlaceSwap.oldPath(of: path)) == before)
+    #expect(try StoreMetadata(readingStoreAt: path).entityVersionHashes == third.versionHashes)
+    #expect(try content(path).files == [])
+  }
+
+  @Test func `an XML store is replaced too`() throws {
+    let fixture = try MigrationFixture(
+      [.make("Note", ["text": .string])], to: [.make("Note", ["text": .string, "zeta": .string])])
+    try fixture.build { try $0.insert("Note", key: 1, attributes: ["text": .init("t")]) }
+    try fixture.infer()
+    let path = fixture.folder.file("notes.xml")
+    try XMLStoreWriter(readingStoreAt: fixture.sourcePath, model: fixture.source, name: path).write(to: path)
+    var job = fixture.jobInPlace(path)
+    job.destinationType = .xml
+    let old = try Data(contentsOf: URL(filePath: path))
+    #expect(
+      try MigrationManager(job).plan().steps.first?.way == "through the executor: the store is no SQLite file")
+    #expect(try MigrationManager(job).run().outcome == .finished)
+    #expect(try StoreMetadata(readingStoreAt: path).entityVersionHashes == fixture.destination.versionHashes)
+    #expect(try Data(contentsOf: URL(filePath: fixture.folder.file("notes~.xml"))) == old)
+    #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
+  }
+
+  @Test func `a copy of a file has its bytes and permissions, and a stop leaves none`() throws {
+    let folder = try TemporaryFolder()
+    let (path, copy) = (folder.file("a"), folder.file("b"))
+    let bytes = Data((0..<3_000_001).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    try bytes.write(to: URL(filePath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+    try Data([1]).write(to: URL(filePath: copy))
+    var copied = 0
+    #expect(
+      try StoreCopy.make(of: path, to: copy, isReflinkWanted: false, isSynced: true) { copied += $0 } == .bytes)
+    #expect(copied == bytes.count)
+    #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
+    #expect(try FileManager.default.attributesOfItem(atPath: copy)[.posixPermissions] as? Int == 0o640)
+    #expect(throws: Died.self) { try StoreCopy.make(of: path, to: copy, isReflinkWanted: false) { _ in throw Died() } }
+    #expect(!FileManager.default.fileExists(atPath: copy))
+    _ = try StoreCopy.make(of: path, to: copy)
+    #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
+  }
+}
