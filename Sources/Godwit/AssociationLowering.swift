@@ -11,6 +11,8 @@ struct AssociationLowering {
   let facts: PlanFacts
   let schema: StoreSchema
   let builder: StatementBuilder
+  /// nil in a step without policies.
+  var policies: PolicyLookUps?
 
   static func isStored(_ mapping: ResolvedEntityMapping, facts: PlanFacts) -> Bool {
     if !mapping.mapping.uniqueBy.isEmpty { return true }
@@ -50,7 +52,10 @@ struct AssociationLowering {
   }
 
   /// The destination key of the object whose source key is `key`; NULL when it was not migrated.
-  func lookup(_ index: Int, key: String) throws -> String {
+  ///
+  /// - Parameter entity: The destination entity wanted; of several objects that a policy made of one, the lowest key.
+  func lookup(_ index: Int, key: String, entity: String? = nil) throws -> String {
+    guard !isPolicy(index) else { return policyLookup(index, key: key, entity: entity) }
     guard !isStored(index) else { return "godwit_lookup(\(index), \(key))" }
     let alias = builder.alias("a")
     return
@@ -60,7 +65,7 @@ struct AssociationLowering {
   /// The same as an expression on a LEFT JOIN that is added to `joins`: SQLite seeks in a joined table, where
   /// it would open a cursor for each run of a sub-select.
   func lookup(_ index: Int, key: String, joins: inout [String]) throws -> String {
-    guard !isStored(index), joins.count < Self.limitJoins else { return try lookup(index, key: key) }
+    guard !isStored(index), !isPolicy(index), joins.count < Self.limitJoins else { return try lookup(index, key: key) }
     let alias = builder.alias("a")
     joins.append(
       "LEFT JOIN \(try table(index)) AS \(alias) ON \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql)")
@@ -71,11 +76,11 @@ struct AssociationLowering {
   private static let limitJoins = 40
 
   /// The first of several look-ups that finds something.
-  func first(of indices: [Int], key: String) throws -> String {
+  func first(of indices: [Int], key: String, entity: String? = nil) throws -> String {
     switch indices.count {
     case 0: "NULL"
-    case 1: try lookup(indices[0], key: key)
-    default: "COALESCE(\(try indices.map { try lookup($0, key: key) }.joined(separator: ", ")))"
+    case 1: try lookup(indices[0], key: key, entity: entity)
+    default: "COALESCE(\(try indices.map { try lookup($0, key: key, entity: entity) }.joined(separator: ", ")))"
     }
   }
 }

@@ -13,6 +13,8 @@ public struct Chunk: Sendable, Hashable {
     case create
     /// Links that several assignments may displace are gathered, or join rows made.
     case relate
+    /// A hook of a policy runs; those of instance creation stand around the chunks of their mapping.
+    case policy
     /// Gathered links are resolved by assignment order and stored.
     case resolve
     /// An index is built.
@@ -52,7 +54,7 @@ public struct Chunk: Sendable, Hashable {
   public var name: String
   /// Index of the mapping, link, index or rule, by stage.
   public var subject: Int
-  /// Within one subject: which relationship or look-up, by stage.
+  /// Within one subject: which relationship, look-up or hook, by stage.
   public var part: Int
   public var range: KeyRange
   /// Index into the user's predicates; nil for a key range.

@@ -18,6 +18,8 @@ final class Executor {
   let ledger: Ledger
   let files: StoreFiles
   let spillPath: (Int) -> String
+  /// nil in a step without policies.
+  var policies: PolicyRun?
   private let stamp: StoreFiles.Stamp
   private var writers: [Int: SpillWriter] = [:]
 
@@ -87,6 +89,7 @@ final class Executor {
       case .associate: "association"
       case .create: "instance creation"
       case .relate, .resolve, .order: "relationship creation"
+      case .policy: PolicyRun.Hook(rawValue: chunk.part)?.name ?? "policy"
       case .index: "indexes"
       case .derive: "derived attributes"
       case .validate, .unique: "validation"
@@ -112,7 +115,8 @@ final class Executor {
     if chunk.stage != .associate { try openReaders() }
     switch chunk.stage {
     case .associate: return try associate(chunk)
-    case .create: return try create(chunk)
+    case .create: return try program.isPolicy(chunk.subject) ? createByPolicy(chunk) : create(chunk)
+    case .policy: return try runPolicy(chunk)
     case .relate: return try relate(chunk)
     case .resolve: return try resolve(chunk)
     case .index:
@@ -195,7 +199,7 @@ final class Executor {
   }
 
   private func openReaders() throws {
-    let stored = program.mappings.indices.filter { program.isStored($0) && functions.readers[$0] == nil }
+    let stored = program.mappings.indices.filter { program.isStored($0) && !program.isPolicy($0) && functions.readers[$0] == nil }
     guard !stored.isEmpty else { return }
     for writer in writers.values { try writer.close() }
     writers = [:]
@@ -228,7 +232,7 @@ final class Executor {
   }
 
   /// Keeps `Z_MAX` at the highest key given out, as Core Data counts: at the root of the hierarchy.
-  private func raiseCounter(of entity: String) throws {
+  func raiseCounter(of entity: String) throws {
     guard let root = program.resolved.destinationModel.root(of: entity),
       let number = program.destinationSchema.number(of: root.name)
     else { return }
@@ -290,7 +294,9 @@ final class Executor {
   // MARK: Validation
 
   private func validate(_ chunk: Chunk) throws -> Ledger.Outcome {
-    let entity = program.mappings[chunk.subject].destination.name
+    let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
+    guard let entity = only ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
+    else { throw GodwitError(.internalBug, "cannot find the entity of \(chunk.name)") }
     var patterns: [String] = []
     let rules = program.validationRules(of: entity, patterns: &patterns)
     functions.patterns = try patterns.map { pattern in

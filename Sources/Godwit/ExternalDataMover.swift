@@ -19,6 +19,9 @@ final class ExternalDataMover {
   private var isFolderMade = false
   private var isSynced = true
   private var pending: [Pending] = []
+  /// Whether values are handed to a policy: references stay those of the source until an object is inserted, and a
+  /// file that becomes a value is read as a whole.
+  var servesPolicy = false
 
   /// A large file whose bytes a row waits for.
   private struct Pending {
@@ -44,7 +47,7 @@ final class ExternalDataMover {
   /// - Parameter salt: makes a new name of the file's, for a second value that refers to it.
   /// - Returns: the stored value; that of the source when its file is missing, so that nothing is lost that was there.
   func carry(_ value: [UInt8], salt: String?) throws -> [UInt8] {
-    guard case .external(let name)? = StoredBinary(value) else { return value }
+    guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
     if !isFolderMade {
       try FileManager.default.createDirectory(atPath: destination.dataPath, withIntermediateDirectories: true)
       isFolderMade = true
@@ -66,6 +69,7 @@ final class ExternalDataMover {
   /// The plain value of an external one, or so many zero bytes for `finishChunk` to fill; nil when the file is missing.
   func inline(_ name: String, column: String, key: Int64) throws -> SQLFunctionResult? {
     guard let size = source.size(of: name) else { return nil }
+    if servesPolicy { return try source.bytes(of: name, limit: ObjectContext.externalLimit).map { .value(.blob($0)) } }
     guard size > Self.wholeBytes else {
       return try source.bytes(of: name, limit: .init(bytes: Self.wholeBytes)).map { .value(.blob($0)) }
     }

@@ -128,11 +128,21 @@ struct Ledger {
   func totals() throws -> (objects: Int64, several: Int64, displaced: Int64) {
     let row =
       try connection.rows(
-        "SELECT COALESCE(SUM(rows) FILTER (WHERE stage = 'create'), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"
+        "SELECT COALESCE(SUM(rows) FILTER (WHERE stage IN ('create', 'policy')), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"
       ).first ?? []
     func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
     return (integer(0), integer(1), integer(2))
   }
+
+  // MARK: Policies
+
+  /// What policies have kept; nil before the first chunk of one.
+  func policyState() throws -> PolicyState? {
+    let known = try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'policies'")
+    return known == nil ? nil : try decoded("policies")
+  }
+
+  func setPolicyState(_ state: PolicyState) throws { try set("policies", encoded(state)) }
 
   // MARK: Spill marks
 
@@ -156,6 +166,13 @@ struct Ledger {
 
   /// Drops every table of ours. Call inside the last transaction.
   func drop() throws {
+    for row in try connection.rows(
+      "SELECT name FROM main.sqlite_master WHERE type = 'index' AND name LIKE 'godwit\\_find\\_%' ESCAPE '\\'")
+    {
+      if case .text(let bytes) = row[0] {
+        try connection.execute("DROP INDEX main.\(quoted(String(decoding: bytes, as: UTF8.self)))")
+      }
+    }
     let names = try connection.rows(
       "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name LIKE 'godwit\\_%' ESCAPE '\\'")
     for row in names {

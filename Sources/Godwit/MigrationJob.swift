@@ -58,6 +58,12 @@ public struct MigrationJob: Sendable {
   /// Predicates in place of key ranges, by mapping name.
   public var chunkPredicates: [String: [ParsedPredicate]]
   public var memory: ByteCount
+  /// The policies that mappings may name.
+  public var policies: PolicyRegistry = [:]
+  /// What the policies find in the manager's user info when a step begins.
+  public var userInfo: [String: PropertyListValue] = [:]
+  /// What becomes of a policy class that nobody registered.
+  public var unregisteredPolicies = UnregisteredPolicies.fail
   /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
   public var dropsMirroring = false
   /// When the source itself is to be replaced; `destinationPath` is `sourcePath` then.
@@ -119,6 +125,14 @@ public struct MigrationJob: Sendable {
 
   public var sourceModel: ManagedObjectModel { steps[0].sourceModel }
   public var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
+
+  /// What decides content of the policies: which are registered and their versions.
+  var policyText: String {
+    let names = Set(mappingModels.flatMap(\.entityMappings).compactMap(\.policyName)).sorted { Text($0) < Text($1) }
+    let info = userInfo.isEmpty ? "" : "\nuser-info \(PropertyListValue.dictionary(userInfo).binaryPropertyList)"
+    return names.map { "\npolicy \($0) \(policies[$0].map { "version \($0().version)" } ?? "default")" }.joined()
+      + (names.isEmpty ? "" : info)
+  }
 
   /// The mappings of all steps.
   public var mappingModels: [MappingModel] { steps.flatMap(\.mappingModels) }

@@ -13,9 +13,15 @@ import GodwitXcode
 ///
 /// Not for a store that another process writes: the run notices and stops.
 public struct MigrationManager: Sendable {
-  public let job: MigrationJob
+  public private(set) var job: MigrationJob
 
   public init(_ job: MigrationJob) { self.job = job }
+
+  /// - Parameter policies: Added to those of the job; of two with one name these win.
+  public init(_ job: MigrationJob, policies: PolicyRegistry) {
+    self.job = job
+    self.job.policies.add(policies)
+  }
 
   /// The metadata key under which a finished store names the digests of the jobs that made it.
   public static let jobsKey = "GodwitJobs"
@@ -224,7 +230,7 @@ public struct MigrationManager: Sendable {
   private var manifestDigest: String {
     Digest.hex(
       "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
-        + (job.dropsMirroring ? "\ncloudkit drop" : ""))
+        + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.policyText)
   }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
@@ -341,6 +347,11 @@ public struct MigrationManager: Sendable {
     let executor = Executor(
       job: job, plan: plan, program: program, connection: connection, functions: opened.functions, ledger: ledger,
       files: source.files, stamp: stamp, spillPath: { folder.spillPath(mapping: $0) })
+    if program.resolved.hasPolicies {
+      executor.policies = try PolicyRun(
+        job: job, program: program, connection: connection, functions: opened.functions, ledger: ledger, folder: folder,
+        isResumed: !made)
+    }
     var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: watch.start)
     var stopped: String?
     progress(meter.progress)
@@ -538,7 +549,16 @@ struct AttachedSource {
     self.connection = connection
     try connection.checkCoreDataTables(path: job.sourcePath)
     leftOut = try LeftOutTables(connection, job: job)
-    resolved = try ResolvedMapping(job.mappingModels, from: job.sourceModel, to: job.destinationModel)
+    resolved = try ResolvedMapping(
+      job.mappingModels, from: job.sourceModel, to: job.destinationModel, policies: job.policies,
+      unregistered: job.unregisteredPolicies)
+    for policy in resolved.policies {
+      guard let predicates = job.chunkPredicates[policy.mapping.name] else { continue }
+      throw GodwitError(
+        .configuration, "chunks.by cannot cut mapping '\(policy.mapping.name)': it has a policy",
+        location: predicates.first?.source.location,
+        remedy: "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks")
+    }
     for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
       throw GodwitError(
         .configuration,

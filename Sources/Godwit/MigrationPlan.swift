@@ -13,6 +13,7 @@ public struct MigrationPlan: Sendable {
   /// One entity mapping of a pass.
   public struct Mapping: Sendable, Codable {
     public var name: String
+    /// Empty for a mapping of kind add.
     public var source: String
     public var destination: String
     public var filter: String?
@@ -138,7 +139,7 @@ extension MigrationPlan: CustomStringConvertible {
       for pass in step.passes {
         lines.append("  pass \(pass.number) of \(step.passes.count)")
         for mapping in pass.mappings {
-          lines.append("    \(mapping.name): \(mapping.source) to \(mapping.destination)")
+          lines.append("    \(mapping.name): \(mapping.source.isEmpty ? "new" : "\(mapping.source) to") \(mapping.destination)")
           if let filter = mapping.filter { lines.append("      filter     \(filter)") }
           lines.append(
             "      lane       \(mapping.lane.rawValue)"

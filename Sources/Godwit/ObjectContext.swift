@@ -34,6 +34,12 @@ final class ObjectContext {
     statements = [:]
   }
 
+  /// Drops what was read of a row that is about to change.
+  func forget(entityName: String, key: Int64) {
+    guard let table = schema.table(of: entityName) else { return }
+    rows[RowKey(root: table.rootEntityName, key: key)] = nil
+  }
+
   /// The object with a primary key among an entity and its subentities; nil when there is no such row.
   func object(entityName: String, key: Int64) throws -> StoredObject? {
     guard let table = schema.table(of: entityName) else { return nil }

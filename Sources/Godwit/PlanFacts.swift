@@ -41,6 +41,8 @@ struct PlanFacts: Codable, Sendable, Equatable {
   var highestKeys: [String: Int64]
   /// `now()` of every expression: seconds since 2001.
   var now: Double
+  /// Destination root entity name to the first key that no mapping gives; nil without policies.
+  var freeKeys: [String: Int64]?
   /// Bytes of the source file and its write-ahead log.
   var sourceBytes: Int64
 

@@ -3,12 +3,14 @@ import GodwitStore
 
 extension Planner {
   /// The plan as a value to print.
-  func describe(_ program: StepProgram, passes: [[Int]], chunks: [Chunk]) throws -> MigrationPlan {
+  func describe(_ program: StepProgram, passes indices: [[Int]], chunks: [Chunk]) throws -> MigrationPlan {
     let facts = program.facts
-    let passPlans = try passes.enumerated().map { number, indices in
+    let passPlans = try indices.enumerated().map { number, indices in
       MigrationPlan.Pass(
         number: number + 1, mappings: try indices.map { try describe($0, program: program, chunks: chunks) })
     }
+    let added = resolved.policies.filter { $0.index == nil }.map(describe)
+    let passes = added.isEmpty ? passPlans : Self.adding(added, to: passPlans)
     let removed = Set(
       job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
     let dropped = facts.entities.filter { $0.rows > $0.taken }.map { entity in
@@ -17,7 +19,7 @@ extension Planner {
         reason: removed.contains(entity.name) ? "remove mapping" : entity.isMapped ? "filtered out" : "no mapping")
     }
     let step = MigrationPlan.Step(
-      sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passPlans,
+      sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passes,
       dropped: dropped, origin: job.steps[0].origin)
     let stages = Chunk.Stage.allCases.compactMap { stage -> MigrationPlan.StageCount? in
       let those = chunks.filter { $0.stage == stage }
@@ -39,7 +41,7 @@ extension Planner {
     let derived = triggers.unknown.map {
       "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
     }
-    return try derived + external.map(\.note) + leftOut.notes + inferredLosses(program)
+    return try policyNotes() + derived + external.map(\.note) + leftOut.notes + inferredLosses(program)
   }
 
   /// The source's size for each row taken, half as much again for journal, indexes and sorting; the store that an
@@ -56,8 +58,9 @@ extension Planner {
   private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {
     let mapping = program.mappings[index]
     let facts = program.facts.mappings[index]
-    var reasons = try program.create(index, predicate: nil).reasons
-    if program.isStored(index) { reasons += try program.associate(index).reasons }
+    let policy = program.resolved.policies.first { $0.index == index }
+    var reasons = try policy.map { ["policy \($0.name)"] } ?? program.create(index, predicate: nil).reasons
+    if policy == nil, program.isStored(index) { reasons += try program.associate(index).reasons }
     let keys =
       switch facts.keys {
       case .offset(0): "kept"
@@ -72,6 +75,10 @@ extension Planner {
         }
       }
       let names = source.lookups.map { program.mappings[$0].name }
+      if let policy {
+        relationships[source.relationship.name] = "set by policy \(policy.name)"
+        continue
+      }
       relationships[source.relationship.name] =
         "\(link?.strategy.rawValue ?? "") (\(names.isEmpty ? "no mapping carries its objects" : names.joined(separator: ", ")))"
     }
@@ -80,7 +87,15 @@ extension Planner {
     return MigrationPlan.Mapping(
       name: mapping.name, source: mapping.source.name, destination: mapping.destination.name,
       filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
-      chunks: chunks.count { $0.stage == .create && $0.subject == index }, keys: keys,
-      association: program.isStored(index) ? "spill file" : "computed", relationships: relationships)
+      chunks: chunks.count { $0.stage == .create && $0.subject == index }, keys: policy == nil ? keys : keys + ", then new ones",
+      association: policy != nil ? "by hand" : program.isStored(index) ? "spill file" : "computed",
+      relationships: relationships)
+  }
+
+  private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan.Pass]
+  {
+    var passes = passes.isEmpty ? [MigrationPlan.Pass(number: 1, mappings: [])] : passes
+    passes[0].mappings = mappings + passes[0].mappings
+    return passes
   }
 }

@@ -199,6 +199,10 @@ struct Planner {
           }
         }
       }
+      if resolved.hasPolicies {
+        let (free, overflow) = highest.addingReportingOverflow(1)
+        facts.freeKeys = (facts.freeKeys ?? [:]).merging([root.name: overflow ? .max : free]) { _, new in new }
+      }
     }
   }
 
@@ -253,6 +257,7 @@ struct Planner {
       }
       if !changed { break }
     }
+    level = inMappingOrder(level, of: resolved)
     let used = Set(level).sorted()
     return used.map { value in (0..<count).filter { level[$0] == value } }
   }
@@ -287,13 +292,30 @@ struct Planner {
           table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
           total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
     }
-    for index in order where program.isStored(index) {
+    for index in order where program.isStored(index) && !program.isPolicy(index) {
       for (range, rows) in ranges[index] ?? [] {
         add(.associate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
       }
     }
+    func addHook(_ hook: PolicyRun.Hook, _ policy: Int) {
+      let resolved = program.resolved.policies[policy]
+      add(
+        .policy, resolved.mapping.name, pass: resolved.index.map(passNumber) ?? 0, subject: policy, part: hook.rawValue,
+        rows: 1)
+    }
+    let policies = program.resolved.policies
+    func addNewObjects(before position: Int) {
+      for (number, policy) in policies.enumerated() where policy.index == nil && policy.position == position {
+        addHook(.begin, number)
+        addHook(.endInstanceCreation, number)
+      }
+    }
     for index in order {
       let mapping = mappings[index]
+      addNewObjects(before: index)
+      let policy = policies.firstIndex { $0.index == index }
+      if let policy { addHook(.begin, policy) }
+      defer { if let policy { addHook(.endInstanceCreation, policy) } }
       if let predicates = job.chunkPredicates[mapping.name] {
         let counts = try countPredicates(predicates, of: mapping, facts: facts)
         for (number, rows) in counts.enumerated() {
@@ -305,6 +327,7 @@ struct Planner {
         }
       }
     }
+    addNewObjects(before: mappings.count)
     for linkIndex in program.links.indices {
       for (part, job) in try program.relateJobs(linkIndex).enumerated() {
         for (range, rows) in try keyRanges(
@@ -317,6 +340,19 @@ struct Planner {
             range: range, rows: rows)
         }
       }
+    }
+    for (number, policy) in policies.enumerated() {
+      if let index = policy.index {
+        for (range, rows) in ranges[index] ?? [] {
+          add(
+            .policy, policy.mapping.name, pass: passNumber(index), subject: number,
+            part: PolicyRun.Hook.createRelationships.rawValue, range: range, rows: rows)
+        }
+      }
+      addHook(.endRelationshipCreation, number)
+    }
+    for hook in [PolicyRun.Hook.performCustomValidation, .end] {
+      for number in policies.indices { addHook(hook, number) }
     }
     for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
       add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
@@ -347,6 +383,14 @@ struct Planner {
       guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
       for (range, rows) in destinationRanges(of: entity, program: program, ranges: ranges) {
         add(.validate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
+      }
+    }
+    // Objects that only a policy makes: the part is the entity's number.
+    for entity in program.resolved.hasPolicies ? program.madeEntityNames : [] where validated.insert(entity).inserted {
+      var patterns: [String] = []
+      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      for (range, rows) in destinationRanges(of: entity, program: program, ranges: ranges) {
+        add(.validate, entity, subject: -1, part: destinationSchema.number(of: entity) ?? 0, range: range, rows: rows)
       }
     }
     for (number, index) in destinationSchema.indexes.enumerated() where index.isUnique {
@@ -414,6 +458,8 @@ struct Planner {
         }
       }
     }
+    if let root = model.root(of: entity)?.name { bounds.formUnion(policyBounds(root: root, program: program)) }
+    if total == 0, program.resolved.hasPolicies { total = 1 }
     guard total > 0 else { return [] }
     // Two mappings that share a table have bounds of their own: thin them to the chunk size.
     let limit = max(1, Int(total / max(1, makers.map { program.facts.mappings[$0.index].chunkRows }.min() ?? 1)))
@@ -422,6 +468,7 @@ struct Planner {
       let stride = sorted.count / limit
       sorted = sorted.enumerated().filter { $0.offset % stride == 0 }.map(\.element)
     }
+    if makers.isEmpty { sorted = [] }
     var result: [(Chunk.KeyRange, Int64)] = []
     let share = max(1, total / Int64(sorted.count + 1))
     var lower: Int64?

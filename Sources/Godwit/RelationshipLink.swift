@@ -101,7 +101,42 @@ extension RelationshipLink {
         links[index].assignments.append(Assignment(mapping: mapping.index, part: part, end: end))
       }
     }
-    for index in links.indices { links[index].choose(resolved: resolved, facts: facts) }
+    for index in links.indices where !resolved.hasPolicies {
+      links[index].choose(resolved: resolved, facts: facts)
+    }
+    return resolved.hasPolicies ? links + unassigned(of: resolved, known: indexByKey, schema: schema) : links
+  }
+
+  /// The stored relationships that no mapping sets: a policy may.
+  private static func unassigned(
+    of resolved: ResolvedMapping, known: [String: Int], schema: StoreSchema
+  ) -> [RelationshipLink] {
+    let model = resolved.destinationModel
+    var links: [RelationshipLink] = []
+    var seen = Set(known.keys)
+    for entity in model.entities {
+      for relationship in entity.relationships where model.isStored(relationship) {
+        guard model.declaringEntity(of: relationship.name, in: entity.name)?.name == entity.name else { continue }
+        let own = Side(entityName: entity.name, relationship: relationship)
+        var other = model.inverse(of: relationship).map { inverse in
+          Side(
+            entityName: model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
+              ?? relationship.destinationEntityName, relationship: inverse)
+        }
+        let isOwnInverse =
+          other.map { $0.entityName == own.entityName && $0.relationship.name == own.relationship.name } ?? false
+        if isOwnInverse { other = nil }
+        let ownIsFirst = other.map { precedes(own, $0) } ?? true
+        let (first, second) = ownIsFirst ? (own, other) : (other ?? own, Optional(own))
+        guard let storage = try? storage(first, second, isOwnInverse: isOwnInverse, schema: schema, cannot: { GodwitError(.configuration, $0) }),
+          seen.insert("\(first.entityName).\(first.relationship.name)").inserted
+        else { continue }
+        links.append(
+          RelationshipLink(
+            first: first, second: second, isOwnInverse: isOwnInverse, storage: storage, assignments: [],
+            strategy: .resolved))
+      }
+    }
     return links
   }
 
@@ -113,12 +148,17 @@ extension RelationshipLink {
     _ first: Side, _ second: Side?, isOwnInverse: Bool, schema: StoreSchema, in mapping: ResolvedEntityMapping,
     at assigned: ResolvedEntityMapping.RelationshipSource
   ) throws -> Storage {
-    func cannot(_ why: String) -> GodwitError {
+    try storage(first, second, isOwnInverse: isOwnInverse, schema: schema) { why in
       GodwitError(
         .configuration,
         "mapping '\(mapping.name)': cannot set relationship '\(assigned.relationship.name)': \(why)",
         location: assigned.location ?? mapping.mapping.location, remedy: "leave the relationship out of the mapping")
     }
+  }
+
+  private static func storage(
+    _ first: Side, _ second: Side?, isOwnInverse: Bool, schema: StoreSchema, cannot: (String) -> GodwitError
+  ) throws -> Storage {
     switch schema.storage(of: first.relationship.name, in: first.entityName) {
     case .foreignKey:
       guard let second else { return isOwnInverse ? .oneToOne : .foreignKey(holder: .first) }

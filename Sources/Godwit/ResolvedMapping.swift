@@ -10,10 +10,17 @@ public struct ResolvedMapping: Sendable {
   /// The mappings that make objects, in mapping order. `add` mappings make none without a policy and
   /// `remove` mappings none at all, so neither stands here.
   public let entityMappings: [ResolvedEntityMapping]
+  /// The mappings that a registered policy carries out, in mapping order.
+  let policies: [ResolvedPolicy]
+  /// Mappings whose policy nobody registered, where Core Data's default policy takes its place.
+  let defaulted: [(mapping: String, policy: String)]
+
+  var hasPolicies: Bool { !policies.isEmpty }
 
   /// - Throws: code `.configuration` (78) naming file, line and column of the first thing that is wrong.
   public init(
-    _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel
+    _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
+    policies registry: PolicyRegistry = [:], unregistered: UnregisteredPolicies = .fail
   ) throws {
     sourceModel = source
     destinationModel = destination
@@ -33,8 +40,13 @@ public struct ResolvedMapping: Sendable {
         all.append(mapping)
       }
     }
-    let resolver = MappingResolver(source: source, destination: destination, mappings: all)
+    let resolver = MappingResolver(
+      source: source, destination: destination, mappings: all, registry: registry, unregistered: unregistered)
     entityMappings = try resolver.resolve()
+    policies = resolver.policies
+    defaulted = all.compactMap { mapping in
+      mapping.policyName.flatMap { registry[$0] == nil ? (mapping.name, $0) : nil }
+    }
   }
 
   private static func check(_ named: String?, is actual: String, key: String, in model: MappingModel) throws {
@@ -71,6 +83,8 @@ public struct ResolvedEntityMapping: Sendable {
     public var location: GodwitError.Location?
     /// For messages.
     public var text: String
+    /// What the mapping's policy answers in place of look-ups; nil for all others.
+    var policyCall: ParsedExpression?
   }
 
   /// A relationship of the source model, seen from an entity.
@@ -97,11 +111,18 @@ private struct MappingResolver {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let mappings: [EntityMapping]
+  let registry: PolicyRegistry
+  let unregistered: UnregisteredPolicies
 
   /// The mappings that make objects, by position among themselves.
   let makers: [EntityMapping]
 
-  init(source: ManagedObjectModel, destination: ManagedObjectModel, mappings: [EntityMapping]) {
+  init(
+    source: ManagedObjectModel, destination: ManagedObjectModel, mappings: [EntityMapping], registry: PolicyRegistry,
+    unregistered: UnregisteredPolicies
+  ) {
+    self.registry = registry
+    self.unregistered = unregistered
     self.source = source
     self.destination = destination
     self.mappings = mappings
@@ -111,6 +132,26 @@ private struct MappingResolver {
   func resolve() throws -> [ResolvedEntityMapping] {
     for mapping in mappings { try checkShape(mapping) }
     return try makers.enumerated().map { try resolve($1, index: $0) }
+  }
+
+  private func policy(of mapping: EntityMapping) -> PolicyRegistry.Make? { mapping.policyName.flatMap { registry[$0] } }
+
+  private func expressionPolicy(of mapping: EntityMapping) -> ExpressionPolicy {
+    ExpressionPolicy(name: mapping.policyName, isRegistered: policy(of: mapping) != nil)
+  }
+
+  var policies: [ResolvedPolicy] {
+    var found: [ResolvedPolicy] = []
+    var position = 0
+    for mapping in mappings where mapping.kind != .remove {
+      if let name = mapping.policyName, let make = policy(of: mapping) {
+        found.append(
+          ResolvedPolicy(
+            mapping: mapping, name: name, index: mapping.kind == .add ? nil : position, position: position, make: make))
+      }
+      if mapping.kind != .add { position += 1 }
+    }
+    return found
   }
 
   private func error(
@@ -146,10 +187,29 @@ private struct MappingResolver {
           at: mapping.locations["destination"])
       }
     }
-    if let policy = mapping.policyName {
+    try checkPolicy(mapping)
+  }
+
+  private func checkPolicy(_ mapping: EntityMapping) throws {
+    guard let name = mapping.policyName else { return }
+    guard policy(of: mapping) != nil else {
+      guard unregistered == .fail else { return }
       throw error(
-        "no policy '\(policy)' is registered", in: mapping, at: mapping.locations["policy"],
-        try: "say what the policy does in expressions; this version of Godwit runs no policies")
+        "no policy '\(name)' is registered" + Spelling.suggestion(for: name, among: registry.names), in: mapping,
+        at: mapping.locations["policy"],
+        try:
+          "register it in an executable of yours, say what it does in expressions, or write 'unregistered-policies: default'"
+      )
+    }
+    guard mapping.kind != .remove else {
+      throw error(
+        "a 'remove' mapping makes nothing, so policy '\(name)' has nothing to do", in: mapping,
+        at: mapping.locations["policy"], try: "make the mapping of type custom, or remove the policy")
+    }
+    guard mapping.uniqueBy.isEmpty else {
+      throw error(
+        "unique-by and policy '\(name)' exclude each other", in: mapping, at: mapping.locations["unique-by"],
+        try: "remove one of the two: a policy finds its objects with destinationInstance(ofEntityNamed:where:equals:)")
     }
   }
 
@@ -193,7 +253,7 @@ private struct MappingResolver {
     of mapping: EntityMapping, from: EntityDescription, to: EntityDescription
   ) throws -> [(attribute: AttributeDescription, source: ResolvedEntityMapping.AttributeSource)] {
     let checker = ExpressionChecker(
-      model: source, entityName: from.name, role: .value, policy: ExpressionPolicy(name: mapping.policyName))
+      model: source, entityName: from.name, role: .value, policy: expressionPolicy(of: mapping))
     let known = destination.attributes(of: to.name)
     var explicit: [String: AttributeMapping] = [:]
     for entry in mapping.attributeMappings {
@@ -327,6 +387,15 @@ private struct MappingResolver {
     func fail(_ error: ExpressionError) -> GodwitError { GodwitError(error, in: parsed.source, what: what) }
     switch parsed.expression.node {
     case .constant(.null): return nil
+    case .call(let operand, _, _) where operand.node == .variable("entityPolicy"):
+      _ = try checking(parsed.source, what) { () throws(ExpressionError) in
+        try ExpressionChecker(
+          model: source, entityName: from.name, role: .value, policy: expressionPolicy(of: mapping)
+        ).type(of: parsed.expression)
+      }
+      return .init(
+        relationship: relationship, lookups: [], path: [], location: parsed.source.location, text: parsed.source.text,
+        policyCall: parsed)
     case .call(let operand, let selector, let arguments):
       guard case .variable("manager") = operand.node, arguments.count == 2,
         case .constant(.string(let name)) = arguments[0].node
@@ -341,7 +410,7 @@ private struct MappingResolver {
       }
       try checking(parsed.source, what) { () throws(ExpressionError) in
         let checker = ExpressionChecker(
-          model: source, entityName: from.name, role: .value, policy: ExpressionPolicy(name: mapping.policyName))
+          model: source, entityName: from.name, role: .value, policy: expressionPolicy(of: mapping))
         _ = try checker.type(of: arguments[1])
       }
       switch selector {
@@ -418,7 +487,9 @@ private struct MappingResolver {
   }
 
   private func makes(_ mapping: EntityMapping, _ wanted: String) -> Bool {
-    mapping.destinationEntityName.map { destination.isKind($0, of: wanted) } ?? false
+    // A policy makes what it likes; what is of another entity is left out when it is looked up.
+    if policy(of: mapping) != nil { return true }
+    return mapping.destinationEntityName.map { destination.isKind($0, of: wanted) } ?? false
   }
 
   /// The source relationships along a key path. Operators that only gather objects are passed over.

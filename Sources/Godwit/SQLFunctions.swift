@@ -18,6 +18,7 @@ final class SQLFunctions {
   let evaluation: SourceEvaluation
   private(set) var current = LoweredFunctions()
   private var failure: Failure?
+  private var depth = 0
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
   var readers: [Int: SpillReader] = [:]
@@ -64,10 +65,17 @@ final class SQLFunctions {
   func running<T>(
     _ statement: ChunkStatement, site: @autoclosure () -> String, _ body: () throws -> T
   ) throws -> T {
+    // A policy's answer to an expression may run statements of its own.
+    let outer = current
     current = statement.builder.functions
     failure = nil
     thrown = nil
-    defer { evaluation.forget() }
+    depth += 1
+    defer {
+      current = outer
+      depth -= 1
+      if depth == 0 { evaluation.forget() }
+    }
     do {
       return try body()
     } catch {

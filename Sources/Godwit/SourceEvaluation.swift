@@ -7,6 +7,8 @@ final class SourceEvaluation {
   private let context: ObjectContext
   private let fetches = FetchedObjects()
   var now: Double
+  /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated.
+  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
 
   init(connection: StoreConnection, schema: StoreSchema, now: Double) {
     context = ObjectContext(connection: connection, schema: schema, database: StoreConnection.sourceSchema)
@@ -18,7 +20,7 @@ final class SourceEvaluation {
   /// Drops the rows and statements kept since the last call.
   func forget() { context.reset() }
 
-  private var host: SourceHost { SourceHost(context: context, now: now, fetches: fetches) }
+  private var host: SourceHost { SourceHost(context: context, now: now, fetches: fetches, policyCall: policyCall) }
 
   func value(of evaluation: LoweredFunctions.Evaluation, key: Int64) throws -> SQLValue {
     guard let object = try context.object(entityName: evaluation.entityName, key: key) else { return .null }

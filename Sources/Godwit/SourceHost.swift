@@ -6,8 +6,11 @@ struct SourceHost: ExpressionHost {
   let context: ObjectContext
   let now: Double
   let fetches: FetchedObjects
+  /// Answers what the expression asks of its policy; nil where none runs.
+  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
 
   func call(_ call: ExpressionCall) throws -> EvaluatedValue {
+    if call.receiver == .policy, let policyCall { return try policyCall(call) }
     throw ExpressionError("FUNCTION '\(call.selector)' yields no value here", range: call.range)
   }
 

@@ -15,7 +15,7 @@ extension StepProgram {
   /// - Throws: `.configuration` (78) when no rule covers a derivation, or derivations run in a circle.
   func derivationRules() throws -> [DerivationRule] {
     let model = resolved.destinationModel
-    let made = Set(mappings.map(\.destination.name))
+    let made = Set(madeEntityNames)
     var rules: [(level: Int, rule: DerivationRule)] = []
     for entity in model.entities where made.contains(entity.name) {
       var levels: [Int: [(AttributeDescription, Derivation)]] = [:]

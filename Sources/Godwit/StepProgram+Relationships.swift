@@ -28,7 +28,8 @@ extension StepProgram {
   func relateJobs(_ linkIndex: Int) throws -> [RelateJob] {
     let link = links[linkIndex]
     var jobs: [RelateJob] = []
-    for (number, assignment) in link.assignments.enumerated() {
+    // A policy sets its mapping's relationships itself.
+    for (number, assignment) in link.assignments.enumerated() where !isPolicy(assignment.mapping) {
       let mapping = mappings[assignment.mapping]
       let source = mapping.relationships[assignment.part]
       func job(_ work: RelateJob.Work, driver: (table: String, key: String)) -> RelateJob {
@@ -123,22 +124,31 @@ extension StepProgram {
     case .targets(let number, let lookup):
       let assignment = link.assignments[number]
       let pairs = try self.pairs(assignment, lookup: lookup, association: association)
+      var (from, target) = ("(\(pairs.sql)) AS p", "target")
+      if isPolicy(lookup) {
+        // The target is a source key here, from which a policy may have made several objects.
+        let wanted = mapping.relationships[assignment.part].relationship.destinationEntityName
+        from +=
+          " CROSS JOIN main.\(Self.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
+        target = "q.destination"
+      }
       return ChunkStatement(
         sql: """
           INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position, inverse_position) \
-          SELECT \(assignment.end.rawValue), \(job.mapping), subject, target, position, inverse_position FROM (\(pairs.sql)) \
-          WHERE subject IS NOT NULL AND target IS NOT NULL
+          SELECT \(assignment.end.rawValue), \(job.mapping), p.subject, \(target), p.position, p.inverse_position FROM \(from) \
+          WHERE p.subject IS NOT NULL AND \(target) IS NOT NULL
           """, builder: builder, reasons: pairs.reasons)
     case .markers(let number), .single(let number):
       let assignment = link.assignments[number]
       let source = mapping.relationships[assignment.part]
+      let wanted = source.relationship.destinationEntityName
       var target = "NULL"
       if case .single = job.work {
         let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
         target =
           chain.isToMany
-          ? "COALESCE(\((try source.lookups.map { chain.scalar("MIN(\(try association.lookup($0, key: chain.key)))") } + ["NULL", "NULL"]).joined(separator: ", ")))"
-          : try association.first(of: source.lookups, key: chain.scalar(chain.key))
+          ? "COALESCE(\((try source.lookups.map { chain.scalar("MIN(\(try association.lookup($0, key: chain.key, entity: wanted)))") } + ["NULL", "NULL"]).joined(separator: ", ")))"
+          : try association.first(of: source.lookups, key: chain.scalar(chain.key), entity: wanted)
       }
       let rows: String
       let subject: String
@@ -176,7 +186,10 @@ extension StepProgram {
         return "\(mapping.index)"
       }
       let alias = association.builder.alias("o")
-      let found = try source.lookups.map { try association.lookup($0, key: "\(alias).\(quoted(object))") }
+      let wanted = source.relationship.destinationEntityName
+      let found = try source.lookups.map {
+        try association.lookup($0, key: "\(alias).\(quoted(object))", entity: wanted)
+      }
       return
         "(SELECT MIN(\(alias).\(quoted(order))) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS \(alias) WHERE \(alias).\(quoted(subject)) = s.Z_PK AND \(target) IN (\(found.joined(separator: ", "))))"
     default: return "\(mapping.index)"
@@ -195,9 +208,11 @@ extension StepProgram {
     let table = try association.table(mapping.index)
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
+    /// What is looked up; for a mapping with a policy the source key, which the caller looks up.
+    func found(_ key: String) throws -> String { isPolicy(lookup) ? key : try association.lookup(lookup, key: key) }
     switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
     case .join(let join, let subjectColumn, let objectColumn, let order):
-      target = try association.lookup(lookup, key: "d.\(quoted(objectColumn))")
+      target = try found("d.\(quoted(objectColumn))")
       let inChunk = "rowid BETWEEN ?1 AND ?2"
       from =
         "\(join.rows(in: StoreConnection.sourceSchema, where: inChunk)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE \(join.isReflexive ? "" : "d.\(inChunk) AND ")\(taken.sql)"
@@ -205,20 +220,23 @@ extension StepProgram {
       let other = subjectColumn == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
       inversePosition = other.map { "d.\(quoted($0))" }
     case .inverse(let childTable, let column, _, let order):
-      target = try association.lookup(lookup, key: "d.Z_PK")
+      target = try found("d.Z_PK")
       from =
         "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(column)) WHERE d.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
       (position, inversePosition) = (order.map { "d.\(quoted($0))" }, nil)
     case .foreignKey, .some(.none), nil:
       let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
-      target = try association.lookup(lookup, key: chain.isToMany ? chain.key : chain.scalar(chain.key))
+      let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
+      target = try found(key)
       let inner = chain.isToMany ? chain.from : ""
       // The chain's FROM joins on the row `s`: one FROM clause holds both.
       let parts = inner.isEmpty ? ("", "") : Self.split(inner)
       from =
         "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
       position = chain.isToMany ? chain.order : nil
-      inversePosition = try inverseOrder(of: source, in: mapping, target: target, association)
+      let image = try association.lookup(lookup, key: key, entity: source.relationship.destinationEntityName)
+      inversePosition = try inverseOrder(
+        of: source, in: mapping, target: isPolicy(lookup) ? image : target, association)
     }
     let sql =
       "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)"
@@ -232,8 +250,10 @@ extension StepProgram {
 
   // MARK: Resolve
 
-  /// Indexes that resolving a link needs.
-  func prepareResolve(_ link: Int) -> [String] {
+  /// Indexes that resolving a link needs; with policies they are there from the start.
+  func prepareResolve(_ link: Int) -> [String] { resolved.hasPolicies ? [] : linkIndexes(link) }
+
+  func linkIndexes(_ link: Int) -> [String] {
     let table = Self.linkTable(link)
     return [
       "CREATE INDEX \(table)_subject ON \(table) (side, subject)",
@@ -246,29 +266,57 @@ extension StepProgram {
   ///
   /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
   /// `d`, and `xd` the place of `d` among those of `x`.
+  func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
+    let edges =
+      links[index].isOwnInverse
+      ? edgeQuery(index, subject: "subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
+      : edgeQuery(
+        index, subject: "target IS NOT NULL AND subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
+    let gather = """
+      INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM (\(edges)) AS e \
+      WHERE \(survives(index)) GROUP BY d, x
+      """
+    let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
+    return (asserted, gather, try storeEdges(links[index]))
+  }
+
+  /// Every assigned edge of a link, from both ends.
+  ///
+  /// - Parameters:
+  ///   - subject: Which assignments of the first end are wanted.
+  ///   - target: Which of the second end; for a relationship that is its own inverse, of those that come the other way.
+  func edgeQuery(_ index: Int, subject: String, target: String) -> String {
+    let table = Self.linkTable(index)
+    // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
+    return links[index].isOwnInverse
+      ? """
+      SELECT subject AS d, target AS x, mapping, \(turn()) AS turn, side, NULL AS dx, NULL AS xd FROM \(table) \
+      WHERE side = 0 AND target >= subject AND \(subject) \
+      UNION ALL SELECT target, subject, mapping, \(turn()), side, NULL, NULL FROM \(table) \
+      WHERE side = 0 AND target < subject AND \(target)
+      """
+      : """
+      SELECT subject AS d, target AS x, mapping, \(turn()) AS turn, side, position AS dx, inverse_position AS xd FROM \(table) \
+      WHERE side = 0 AND \(subject) \
+      UNION ALL SELECT target, subject, mapping, \(turn()), side, inverse_position, position FROM \(table) \
+      WHERE side = 1 AND \(target)
+      """
+  }
+
+  /// The order of assignments within a mapping.
+  private func turn(_ alias: String = "") -> String {
+    resolved.hasPolicies ? "COALESCE(\(alias)turn, \(alias)subject)" : "\(alias)subject"
+  }
+
+  /// The condition that no later assignment displaced edge `e`.
   ///
   /// Assignments run in mapping order, then source key, then property name. Within a mapping
   /// destination keys ascend with source keys, so (mapping, subject, side) orders them.
-  func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
+  func survives(_ index: Int) -> String {
     let link = links[index]
     let table = Self.linkTable(index)
-    // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
-    let edges =
-      link.isOwnInverse
-      ? """
-      SELECT subject AS d, target AS x, mapping, subject, side, NULL AS dx, NULL AS xd FROM \(table) \
-      WHERE side = 0 AND target >= subject AND subject BETWEEN ?1 AND ?2 \
-      UNION ALL SELECT target, subject, mapping, subject, side, NULL, NULL FROM \(table) \
-      WHERE side = 0 AND target < subject AND target BETWEEN ?1 AND ?2
-      """
-      : """
-      SELECT subject AS d, target AS x, mapping, subject, side, position AS dx, inverse_position AS xd FROM \(table) \
-      WHERE side = 0 AND target IS NOT NULL AND subject BETWEEN ?1 AND ?2 \
-      UNION ALL SELECT target, subject, mapping, subject, side, inverse_position, position FROM \(table) \
-      WHERE side = 1 AND target BETWEEN ?1 AND ?2
-      """
     func notLater(_ condition: String) -> String {
-      "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND (l.mapping, l.subject, l.side) > (e.mapping, e.subject, e.side))"
+      "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND (l.mapping, \(turn("l.")), l.side) > (e.mapping, e.turn, e.side))"
     }
     var conditions: [String]
     if link.isOwnInverse, link.isToMany(.first) {
@@ -282,12 +330,7 @@ extension StepProgram {
       if !link.isToMany(.first) { conditions.append(notLater("l.side = 1 AND l.target = e.d")) }
       if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
     }
-    let gather = """
-      INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM (\(edges)) AS e \
-      WHERE \(conditions.joined(separator: " AND ")) GROUP BY d, x
-      """
-    let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
-    return (asserted, gather, try storeEdges(link))
+    return conditions.joined(separator: " AND ")
   }
 
   private func storeEdges(_ link: RelationshipLink) throws -> [String] {
@@ -393,10 +436,11 @@ extension StepProgram {
   ) throws -> String? {
     let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
     guard !source.lookups.isEmpty, chain.isToMany || !facts.areExclusive(source.lookups) else { return nil }
+    let wanted = source.relationship.destinationEntityName
     let counts = try source.lookups.map { index in
       chain.isToMany
-        ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key)))")
-        : "(\(try association.lookup(index, key: chain.scalar(chain.key))) IS NOT NULL)"
+        ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key, entity: wanted)))")
+        : "(\(try association.lookup(index, key: chain.scalar(chain.key), entity: wanted)) IS NOT NULL)"
     }
     return "(\(counts.joined(separator: " + ")))"
   }

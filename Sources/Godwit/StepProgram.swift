@@ -32,7 +32,13 @@ struct StepProgram {
   var mappings: [ResolvedEntityMapping] { resolved.entityMappings }
 
   func associations(_ builder: StatementBuilder) -> AssociationLowering {
-    AssociationLowering(mappings: mappings, facts: facts, schema: sourceSchema, builder: builder)
+    var association = AssociationLowering(mappings: mappings, facts: facts, schema: sourceSchema, builder: builder)
+    if resolved.hasPolicies {
+      association.policies = PolicyLookUps(mappings: Set(resolved.policies.compactMap(\.index))) { entity in
+        resolved.destinationModel.family(of: entity).compactMap { destinationSchema.number(of: $0.name) }
+      }
+    }
+    return association
   }
 
   func isStored(_ index: Int) -> Bool { AssociationLowering.isStored(mappings[index], facts: facts) }
@@ -60,10 +66,10 @@ struct StepProgram {
     }
     for (index, link) in links.enumerated() where link.strategy == .resolved {
       statements.append(
-        "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER, inverse_position INTEGER)"
+        "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER, inverse_position INTEGER, turn INTEGER)"
       )
     }
-    return statements
+    return statements + policyScratchStatements
   }
 
   // MARK: Associate
@@ -161,7 +167,7 @@ struct StepProgram {
   }
 
   /// The stored value of a destination attribute for the source row `s`.
-  private func value(
+  func value(
     of attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
     in mapping: ResolvedEntityMapping, builder: StatementBuilder, reasons: inout [String]
   ) throws -> String {

@@ -145,14 +145,19 @@ extension Verification {
       }
     }
     keyGroups[root] = groups
-    for (position, group) in groups.enumerated() {
+    // Mappings whose objects a policy makes, under the keys of their source objects as far as it asks for them.
+    var reserved: [Int] = []
+    for (position, var group) in groups.enumerated() {
+      let byPolicy = group.members.filter { mappings[$0].policyName != nil }
+      group.members.removeAll(where: byPolicy.contains)
+      if position == 0 { reserved = byPolicy }
       let sample = try sample(group)
       guard !sample.isEmpty else { continue }
       if position == 0 {
         for member in group.members { try settle(member, root: root, shift: 0) }
         continue
       }
-      let free = try unclaimed(root: root)
+      let free = try unclaimed(root: root, besides: reserved)
       let best = try bestShift(sample, free: free, root: root)
       let starts = try best.hits == sample.count ? [] : group.members.map { try bestStart($0, free: free, root: root) }
       if !starts.isEmpty, starts.reduce(0, { $0 + $1.hits }) > best.hits {
@@ -195,14 +200,19 @@ extension Verification {
   }
 
   /// The lowest destination keys that no mapping so far explains.
-  private func unclaimed(root: String) throws -> [Int64] {
+  private func unclaimed(root: String, besides reserved: [Int]) throws -> [Int64] {
     var keys: [Int64] = []
+    let limit = hasPolicies ? Self.candidates * 8 : Self.candidates
     try destination.query("SELECT Z_PK FROM \(table(try destinationTable(root).name)) ORDER BY Z_PK") { row in
       let key = row.int64(0)
-      if try integer("SELECT mapping FROM \(made(root)) WHERE destination = ?1", [.integer(key)], on: scratch) == nil {
+      if try integer("SELECT mapping FROM \(made(root)) WHERE destination = ?1", [.integer(key)], on: scratch) == nil,
+        try reserved.allSatisfy({
+          try integer("SELECT 1 FROM \(image($0)) WHERE source = ?1", [.integer(key)], on: scratch) == nil
+        })
+      {
         keys.append(key)
       }
-      return keys.count < Self.candidates
+      return keys.count < limit
     }
     return keys
   }

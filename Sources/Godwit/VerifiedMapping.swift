@@ -34,6 +34,8 @@ struct VerifiedMapping {
   var assignments: [Assignment]
   /// Relationships that some expression sets which cannot be read.
   var unread: Int
+  /// The registered policy that makes its objects; nil without one.
+  var policyName: String?
 
   /// The mappings that make objects, in mapping order.
   static func all(of job: MigrationJob) throws -> [VerifiedMapping] {
@@ -52,6 +54,7 @@ struct VerifiedMapping {
         location: mapping.location, remedy: "correct the mapping file and run the job")
     }
     self.index = index
+    policyName = mapping.policyName.flatMap { job.policies[$0] == nil ? nil : $0 }
     name = mapping.name
     sourceEntity = source
     destinationEntity = destination
@@ -61,10 +64,12 @@ struct VerifiedMapping {
     values = [:]
     nilIsDefault = Set(mapping.attributeMappings.filter(\.usesDefaultForNil).map(\.name))
     for attribute in to.attributes(of: destination) where !attribute.isTransient {
-      values[attribute.name] = Self.value(of: attribute, in: mapping, source: source, model: from)
+      values[attribute.name] =
+        policyName == nil ? Self.value(of: attribute, in: mapping, source: source, model: from) : .unknown
     }
     assignments = []
     unread = 0
+    guard policyName == nil else { return }
     for relationship in to.relationships(of: destination) where !relationship.isTransient {
       let entry =
         mapping.relationshipMappings.first { $0.name == relationship.name }?.value
@@ -108,7 +113,7 @@ struct VerifiedMapping {
   private static func value(
     of attribute: AttributeDescription, in mapping: EntityMapping, source: String, model: ManagedObjectModel
   ) -> Value {
-    if attribute.isDerived || mapping.policyName != nil { return .unknown }
+    if attribute.isDerived { return .unknown }
     if let entry = mapping.attributeMappings.first(where: { $0.name == attribute.name }) {
       let expression = entry.value.expression
       if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,

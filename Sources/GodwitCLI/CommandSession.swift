@@ -1,3 +1,4 @@
+import Godwit
 import GodwitModel
 
 /// What a verb works with besides its arguments. What a caller registers for all verbs belongs here.
@@ -6,6 +7,8 @@ struct CommandSession: Sendable {
   var output: TextStream
   /// Errors, warnings, logging.
   var diagnostics: TextStream
+  /// What mappings may name.
+  var policies: PolicyRegistry = [:]
 
   /// The status, unless output that nobody may miss could not be written.
   func checked(_ status: Int32) throws -> Int32 {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+public import Godwit
 import GodwitModel
 
 #if canImport(Glibc)
@@ -14,7 +15,7 @@ import GodwitModel
 /// import GodwitCLI
 ///
 /// @main struct Migrate {
-///   static func main() { GodwitCommand.main() }
+///   static func main() { GodwitCommand.main(policies: ["SplitFullName": { SplitFullName() }]) }
 /// }
 /// ```
 public enum GodwitCommand {
@@ -25,10 +26,14 @@ public enum GodwitCommand {
 
   /// Runs one command and ends the process with its exit status.
   ///
+  /// - Parameter policies: What the mappings of every job may name under `policy`.
+  ///
   /// Ignores SIGPIPE for the whole process: a reader that goes away never ends a migration.
-  public static func main(arguments: [String] = Array(CommandLine.arguments.dropFirst())) -> Never {
+  public static func main(
+    policies: PolicyRegistry = [:], arguments: [String] = Array(CommandLine.arguments.dropFirst())
+  ) -> Never {
     signal(SIGPIPE, SIG_IGN)
-    let session = CommandSession(output: .standardOutput, diagnostics: .standardError)
+    let session = CommandSession(output: .standardOutput, diagnostics: .standardError, policies: policies)
     let status = run(arguments: arguments, in: session)
     exit(status)
   }

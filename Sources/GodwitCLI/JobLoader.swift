@@ -10,10 +10,12 @@ import Logging
 struct JobLoader {
   let manifest: JobManifest
   let logger: Logger
+  let policies: PolicyRegistry
 
   /// Reads the manifest only.
-  init(manifestPath: String, logger: Logger) throws {
+  init(manifestPath: String, logger: Logger, policies: PolicyRegistry = [:]) throws {
     manifest = try JobManifest(contentsOf: manifestPath)
+    self.policies = policies
     self.logger = logger
   }
 
@@ -46,6 +48,8 @@ struct JobLoader {
       later: Array(steps.dropFirst()), chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: origin)
+    job.policies = policies
+    job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
     job.dropsMirroring = manifest.cloudkit == .drop
     job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
     if case .inPlace(let keepsOld, _) = manifest.destination {

@@ -28,7 +28,7 @@ struct JobOptions: ParsableArguments {
   var verbose = false
 
   func loader(in session: CommandSession) throws -> JobLoader {
-    try JobLoader(manifestPath: manifest, logger: logger(in: session))
+    try JobLoader(manifestPath: manifest, logger: logger(in: session), policies: session.policies)
   }
 
   func logger(in session: CommandSession) -> Logger {

@@ -8,7 +8,6 @@ import Testing
 struct `Keys that this version does not do` {
   @Test(arguments: [
     ("append: true", "append"), ("history: keep", "history"),
-    ("unregistered-policies: default", "unregistered-policies"),
     ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
   ])
   func `are refused with 78 and their place`(line: String, key: String) throws {

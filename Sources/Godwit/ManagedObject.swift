@@ -1,0 +1,189 @@
+import Foundation
+public import GodwitModel
+import GodwitStore
+
+/// An object of the source or of the destination as a migration policy sees it, Core Data's `NSManagedObject`.
+///
+/// A value: changing it changes no store. What a policy makes or changes is written by `MigrationPass.insert` or `save`;
+/// relationships are set through the manager. Objects of the source are read only. Not to be kept from one hook to the
+/// next: keep its `key`.
+public struct ManagedObject {
+  public let entityName: String
+  /// The primary key.
+  public let key: Int64
+  /// Whether it belongs to the source.
+  public let isSource: Bool
+  /// Columns by name, as the store holds them.
+  var row: [String: SQLValue]
+  /// What was set and does not fit; `insert` throws it.
+  var problem: GodwitError?
+  let run: PolicyRun
+  let context: ObjectContext
+
+  init(_ stored: StoredObject, isSource: Bool, run: PolicyRun) {
+    entityName = stored.entityName
+    key = stored.key
+    row = stored.row
+    context = stored.context
+    self.isSource = isSource
+    self.run = run
+  }
+
+  init(entityName: String, key: Int64, row: [String: SQLValue], context: ObjectContext, run: PolicyRun) {
+    self.entityName = entityName
+    self.key = key
+    self.row = row
+    self.context = context
+    self.run = run
+    isSource = false
+  }
+
+  private var stored: StoredObject { StoredObject(context: context, entityName: entityName, key: key, row: row) }
+  private var model: ManagedObjectModel { context.schema.model }
+
+  /// The value of an attribute, as its type says.
+  ///
+  /// Reading what is no attribute gives nil and fails the hook when it returns; so does setting what does not fit, or
+  /// an object of the source.
+  public subscript(attribute: String) -> AttributeValue {
+    get {
+      do { return try attributeValue(attribute) } catch {
+        run.note(error)
+        return .null
+      }
+    }
+    set {
+      do { try set(attribute, newValue) } catch {
+        problem = problem ?? error as? GodwitError
+        run.note(error)
+      }
+    }
+  }
+
+  private func failure(_ message: String) -> GodwitError {
+    GodwitError(.dataWrong, "\(entityName) p\(key): \(message)")
+  }
+
+  /// - Throws: `.dataWrong` when there is no such attribute, or the store holds something else than its type says.
+  public func attributeValue(_ name: String) throws -> AttributeValue {
+    guard model.attribute(name, of: entityName) != nil else {
+      let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
+      throw failure("'\(entityName)' has no attribute '\(name)'\(hint)")
+    }
+    guard case .value(let value) = try stored.value(name) else { return .null }
+    return value
+  }
+
+  private mutating func set(_ name: String, _ value: AttributeValue) throws {
+    guard !isSource else { throw failure("cannot set '\(name)': objects of the source are read only") }
+    guard let attribute = model.attribute(name, of: entityName) else {
+      let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
+      throw failure("cannot set '\(name)': '\(entityName)' has no such attribute\(hint)")
+    }
+    guard !attribute.isDerived, let column = context.schema.column(of: name, in: entityName) else {
+      throw failure("cannot set '\(name)': the attribute is \(attribute.isDerived ? "derived" : "not stored")")
+    }
+    do { row[column] = try SQLValue(encoding: value, as: attribute) } catch let error as GodwitError {
+      throw failure(error.message)
+    }
+  }
+
+  // MARK: Typed reading
+
+  private func typed<T>(_ name: String, _ what: String, _ pick: (AttributeValue) -> T?) throws -> T? {
+    let value = try attributeValue(name)
+    if value.isNull { return nil }
+    guard let picked = pick(value) else { throw failure("attribute '\(name)' is no \(what)") }
+    return picked
+  }
+
+  /// Invalid UTF-8 becomes U+FFFD; `self["name"]` keeps the bytes.
+  public func string(_ attribute: String) throws -> String? {
+    try typed(attribute, "text") { value in
+      switch value {
+      case .string(let text), .uri(let text): text.string
+      default: nil
+      }
+    }
+  }
+
+  public func integer(_ attribute: String) throws -> Int64? {
+    try typed(attribute, "integer") { if case .integer(let number) = $0 { number } else { nil } }
+  }
+
+  public func boolean(_ attribute: String) throws -> Bool? {
+    try typed(attribute, "boolean") { if case .boolean(let truth) = $0 { truth } else { nil } }
+  }
+
+  /// Any number as a double.
+  public func double(_ attribute: String) throws -> Double? {
+    try typed(attribute, "number") { value in
+      switch value {
+      case .double(let number): number
+      case .integer(let number): Double(number)
+      case .decimal(let number): NSDecimalNumber(decimal: number).doubleValue
+      default: nil
+      }
+    }
+  }
+
+  /// Seconds since 2001-01-01T00:00:00Z.
+  public func date(_ attribute: String) throws -> Double? {
+    try typed(attribute, "date") { if case .date(let seconds) = $0 { seconds } else { nil } }
+  }
+
+  public func data(_ attribute: String) throws -> [UInt8]? {
+    try typed(attribute, "binary data") { if case .data(let bytes) = $0 { bytes } else { nil } }
+  }
+
+  // MARK: Related objects
+
+  /// What a to-one leads to.
+  ///
+  /// In the destination: what policies have set so far, and from the relationship stage on what the mappings without a
+  /// policy set.
+  public func object(_ relationship: String) throws -> ManagedObject? { try objects(relationship).first }
+
+  /// What a relationship leads to: in its order when it is ordered, else by key.
+  public func objects(_ relationship: String) throws -> [ManagedObject] {
+    guard model.relationship(relationship, of: entityName) != nil else {
+      let hint = Spelling.suggestion(for: relationship, among: model.relationships(of: entityName).map(\.name))
+      throw failure("'\(entityName)' has no relationship '\(relationship)'\(hint)")
+    }
+    guard isSource else { return try run.related(self, relationship) }
+    return try stored.value(relationship).storedObjects.map { ManagedObject($0, isSource: true, run: run) }
+  }
+}
+
+extension ManagedObject: Equatable {
+  /// Whether both are the same object of the same store, whatever values they carry.
+  public static func == (a: ManagedObject, b: ManagedObject) -> Bool {
+    a.key == b.key && a.entityName == b.entityName && a.isSource == b.isSource
+  }
+}
+
+extension ManagedObject: EvaluatedObject {
+  public func value(_ property: String) throws -> EvaluatedValue {
+    guard let relationship = model.relationship(property, of: entityName) else {
+      return .value(try attributeValue(property))
+    }
+    let found = try objects(property)
+    return relationship.isToMany ? .objects(found, ordered: relationship.isOrdered) : .object(found.first)
+  }
+}
+
+extension ManagedObject: CustomStringConvertible {
+  /// Entity and key; no user data.
+  public var description: String { "\(entityName) p\(key)" }
+}
+
+extension EvaluatedValue {
+  /// The stored objects among what a relationship leads to.
+  var storedObjects: [StoredObject] {
+    switch self {
+    case .object(let object): (object as? StoredObject).map { [$0] } ?? []
+    case .objects(let objects, _): objects.compactMap { $0 as? StoredObject }
+    case .value, .values: []
+    }
+  }
+}

@@ -1,0 +1,238 @@
+import GodwitModel
+import GodwitStore
+
+/// Relationships by hand. An assignment is written down and settled with all others when links are resolved: what stands
+/// in the end is what setting one after the other would have given.
+extension PolicyRun {
+  // MARK: Order of assignments
+
+  /// Where an assignment stands among all: those of instance creation before every mapping's, those of the last hooks
+  /// after them.
+  private func place() -> (mapping: Int64, turn: Int64) {
+    state.turn += 1
+    let policy = program.resolved.policies[current]
+    let far: Int64 = 1 << 32
+    switch hook {
+    case .begin, .createDestinationInstances, .endInstanceCreation: return (Int64(current) - far, state.turn)
+    case .createRelationships, .endRelationshipCreation:
+      if let index = policy.index { return (Int64(index), state.turn) }
+      // After all that the mapping before it assigns, whose turns are keys.
+      return (Int64(policy.position) - 1, (1 << 62) + state.turn)
+    case .performCustomValidation: return (Int64(current) + far, state.turn)
+    case .end: return (Int64(current) + far * 2, state.turn)
+    }
+  }
+
+  /// The link of a relationship, seen from an object.
+  private func end(
+    of name: String, in entity: String
+  ) throws -> (link: Int, end: RelationshipLink.End, relationship: RelationshipDescription) {
+    let model = program.resolved.destinationModel
+    guard let relationship = model.relationship(name, of: entity) else {
+      let hint = Spelling.suggestion(for: name, among: model.relationships(of: entity).map(\.name))
+      throw failure("'\(entity)' has no relationship '\(name)'\(hint)")
+    }
+    let declaring = model.declaringEntity(of: name, in: entity)?.name ?? entity
+    guard let found = ends["\(declaring).\(name)"] else {
+      throw failure("relationship '\(declaring).\(name)' is not stored: it is transient, or a to-many without an inverse")
+    }
+    return (found.link, found.end, relationship)
+  }
+
+  private func table(_ link: Int) -> String { "main.\(StepProgram.linkTable(link))" }
+
+  // MARK: Reading
+
+  func related(_ object: ManagedObject, _ name: String) throws -> [ManagedObject] {
+    guard let (link, end, relationship) = try? end(of: name, in: object.entityName) else { return [] }
+    let keys = try rows(program.related(link, from: end), [.integer(object.key)])
+    return try keys.compactMap { row in
+      guard case .integer(let key)? = row.first else { return nil }
+      return try destinationObject(relationship.destinationEntityName, key: key)
+    }
+  }
+
+  // MARK: Setting
+
+  func setRelationship(_ name: String, of object: ManagedObject, to targets: [ManagedObject]) throws {
+    guard !object.isSource else {
+      throw failure("cannot set '\(name)' of \(object): objects of the source are read only")
+    }
+    let (link, end, relationship) = try end(of: name, in: object.entityName)
+    guard targets.count < 2 || relationship.isToMany else {
+      throw failure("cannot set '\(name)' of \(object): it is a to-one, found \(targets.count) objects")
+    }
+    try check(targets, relationship, of: object)
+    let isOwn = try isMade(object)
+    guard try isReplaying || isOwn || (!targets.isEmpty && targets.allSatisfy { try isMade($0) }) else {
+      throw failure(
+        "cannot set '\(name)' of \(object): no policy made one of the ends",
+        try: "give the object's mapping a policy too, or say the relationship in its mapping; insert new objects first")
+    }
+    guard !isReplaying else { return }
+    let (mapping, turn) = place()
+    try assign(
+      link, end, object.key, targets.enumerated().map { ($1.key, Int64($0), Int64(program.resolved.policies[current].position)) },
+      isToMany: relationship.isToMany, mapping: mapping, turn: turn)
+  }
+
+  private func check(
+    _ targets: [ManagedObject], _ relationship: RelationshipDescription, of object: ManagedObject
+  ) throws {
+    for target in targets {
+      let isKind = program.resolved.destinationModel.isKind(
+        target.entityName, of: relationship.destinationEntityName)
+      guard !target.isSource, isKind else {
+        throw failure(
+          "cannot set '\(relationship.name)' of \(object): expected a destination object of '\(relationship.destinationEntityName)', found \(target)\(target.isSource ? " of the source" : "")"
+        )
+      }
+      if !isReplaying, !unproved.contains(target) { unproved.append(target) }
+    }
+    if !isReplaying, !unproved.contains(object) { unproved.append(object) }
+  }
+
+  private func assign(
+    _ link: Int, _ end: RelationshipLink.End, _ subject: Int64,
+    _ targets: [(key: Int64, place: Int64, inversePlace: Int64)], isToMany: Bool, mapping: Int64, turn: Int64
+  ) throws {
+    let insert = try cached(
+      "INSERT INTO \(table(link)) (side, mapping, subject, target, position, inverse_position, turn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    )
+    func write(_ target: SQLValue, _ place: SQLValue, _ inversePlace: SQLValue) throws {
+      try insert.run([
+        .int(end.rawValue), .integer(mapping), .integer(subject), target, place, inversePlace, .integer(turn),
+      ])
+    }
+    // That the assignment happened, whatever it led to.
+    if isToMany || targets.isEmpty { try write(.null, .null, .null) }
+    for target in targets { try write(.integer(target.key), .integer(target.place), .integer(target.inversePlace)) }
+  }
+
+  func add(_ target: ManagedObject, toRelationship name: String, of object: ManagedObject) throws {
+    guard !object.isSource else {
+      throw failure("cannot add to '\(name)' of \(object): objects of the source are read only")
+    }
+    let (link, end, relationship) = try end(of: name, in: object.entityName)
+    guard relationship.isToMany else { throw failure("cannot add to '\(name)' of \(object): it is a to-one") }
+    let model = program.resolved.destinationModel
+    try check([target], relationship, of: object)
+    if let inverse = model.inverse(of: relationship), !inverse.isToMany {
+      return try setRelationship(inverse.name, of: target, to: [object])
+    }
+    guard try isReplaying || isMade(object) || isMade(target) else {
+      throw failure("cannot add to '\(name)' of \(object): no policy made one of the ends")
+    }
+    guard !isReplaying, try !related(object, name).contains(target) else { return }
+    // It joins the last assignment of the object, so that it displaces nothing.
+    let last = try rows(
+      "SELECT mapping, COALESCE(turn, subject), (SELECT MAX(position) FROM \(table(link)) WHERE side = ?1 AND subject = ?2) FROM \(table(link)) WHERE side = ?1 AND subject = ?2 ORDER BY 1 DESC, 2 DESC LIMIT 1",
+      [.int(end.rawValue), .integer(object.key)]
+    ).first
+    var (mapping, turn) = place()
+    var position: Int64 = 0
+    if case .integer(let known)? = last?[0], case .integer(let when)? = last?[1] {
+      (mapping, turn) = (known, when)
+      if case .integer(let highest)? = last?[2], highest < .max { position = highest + 1 }
+    }
+    try cached(
+      "INSERT INTO \(table(link)) (side, mapping, subject, target, position, inverse_position, turn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    ).run([
+      .int(end.rawValue), .integer(mapping), .integer(object.key), .integer(target.key), .integer(position),
+      .int(program.resolved.policies[current].position), .integer(turn),
+    ])
+  }
+
+  // MARK: As the mapping says
+
+  func setMappedRelationships(of object: ManagedObject, in mapping: EntityMapping) throws {
+    let index = try index(of: mapping)
+    let resolved = program.mappings[index]
+    // A policy may have made objects of other entities, of which the mapping says nothing.
+    guard !object.isSource, !resolved.relationships.isEmpty,
+      program.resolved.destinationModel.isKind(object.entityName, of: resolved.destination.name)
+    else { return }
+    let sources = try self.sources(of: [object], mappings: [index])
+    guard let first = sources.first else { return }
+    for source in resolved.relationships {
+      let (link, end, relationship) = try end(of: source.relationship.name, in: object.entityName)
+      if let call = source.policyCall {
+        let answered = try evaluated(call, for: first, mapping: resolved.mapping, property: relationship.name)
+        let targets = relationship.isToMany ? answered : Array(answered.prefix(1))
+        try setRelationship(relationship.name, of: object, to: targets)
+        continue
+      }
+      var targets: [(key: Int64, place: Int64, inversePlace: Int64)] = []
+      for from in relationship.isToMany ? sources : [first] {
+        let found = try self.targets(of: source, from: from, index: index)
+        targets += relationship.isToMany ? found : Array(found.prefix(1))
+      }
+      let (mapping, turn) = place()
+      try assign(
+        link, end, object.key, targets, isToMany: relationship.isToMany, mapping: mapping, turn: turn)
+    }
+  }
+
+  private func evaluated(
+    _ call: ParsedExpression, for source: ManagedObject, mapping: EntityMapping, property: String
+  ) throws -> [ManagedObject] {
+    let host = SourceHost(
+      context: sourceContext, now: now, fetches: FetchedObjects(),
+      policyCall: { [unowned self] in try answer($0, mapping: mapping) })
+    let evaluator = ExpressionEvaluator(
+      bindings: ["source": .object(source)], now: now, role: .value, mapping: .init(mapping, property: property),
+      host: host)
+    let result = try evaluator.evaluate(call.expression, with: source)
+    switch result {
+    case .object(let object): return (object as? ManagedObject).map { [$0] } ?? []
+    case .objects(let objects, _): return objects.compactMap { $0 as? ManagedObject }
+    case .value(.null), .values([]): return []
+    case .value, .values:
+      throw failure("cannot set '\(property)' for \(source): expected objects of '\(call.source.text)', found values")
+    }
+  }
+
+  /// The objects that a relationship source finds from one source object, in the order of look-ups and then keys.
+  private func targets(
+    of source: ResolvedEntityMapping.RelationshipSource, from object: ManagedObject, index: Int
+  ) throws -> [(key: Int64, place: Int64, inversePlace: Int64)] {
+    var reached = [object]
+    for hop in source.path { reached = try reached.flatMap { try $0.objects(hop.relationship.name) } }
+    let isOrdered = source.path.last?.relationship.isOrdered == true
+    let wanted = source.relationship.destinationEntityName
+    var found: [(key: Int64, place: Int64, inversePlace: Int64)] = []
+    for lookup in source.lookups {
+      var those: [(key: Int64, place: Int64, inversePlace: Int64)] = []
+      for (place, other) in reached.enumerated() {
+        for made in try destinations(of: [other], mappings: [lookup])
+        where program.resolved.destinationModel.isKind(made.entityName, of: wanted) {
+          let inverse = try inversePlace(of: object, among: source, at: other) ?? Int64(index)
+          those.append((made.key, isOrdered ? Int64(place) : Int64(lookup), inverse))
+        }
+      }
+      found += those.sorted { $0.key < $1.key }
+    }
+    return found
+  }
+
+  /// The source's order key of an object among those of the object it leads to by one hop; nil where there is no order.
+  private func inversePlace(
+    of object: ManagedObject, among source: ResolvedEntityMapping.RelationshipSource, at other: ManagedObject
+  ) throws -> Int64? {
+    guard source.path.count == 1, let hop = source.path.first else { return nil }
+    let found: SQLValue?
+    switch program.sourceSchema.storage(of: hop.relationship.name, in: object.entityName) {
+    case .foreignKey(_, _, _, let order?): found = object.row[order]
+    case .join(let join, let subject, let far, _):
+      let order = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+      guard let order else { return nil }
+      found = try rows(
+        "SELECT \(quoted(order)) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) WHERE \(quoted(subject)) = ?1 AND \(quoted(far)) = ?2",
+        [.integer(object.key), .integer(other.key)]
+      ).first?.first
+    default: return nil
+    }
+    guard case .integer(let place)? = found else { return nil }
+    return place
+  }
+}

@@ -1,0 +1,124 @@
+import GodwitModel
+import GodwitStore
+
+/// What mappings with a policy add to a step: tables of what was made by hand, and the reading of it.
+///
+/// | table | a row says |
+/// |---|---|
+/// | `godwit_pair_<mapping>` | this source object and this destination object are associated |
+/// | `godwit_made` | a policy made this object |
+///
+/// All links are resolved in assignment order, since a policy may set any of them. `turn` orders the assignments of
+/// policies within a mapping; those of SQL are ordered by their subject.
+extension StepProgram {
+  func isPolicy(_ index: Int) -> Bool { resolved.policies.contains { $0.index == index } }
+
+  static func pairTable(_ mapping: Int) -> String { "godwit_pair_\(mapping)" }
+  static let madeTable = "godwit_made"
+
+  var policyScratchStatements: [String] {
+    guard resolved.hasPolicies else { return [] }
+    var statements = [
+      "CREATE TABLE \(Self.madeTable) (root INTEGER, key INTEGER, PRIMARY KEY (root, key)) WITHOUT ROWID"
+    ]
+    for index in resolved.policies.compactMap(\.index) {
+      let table = Self.pairTable(index)
+      statements += [
+        "CREATE TABLE \(table) (turn INTEGER PRIMARY KEY, root INTEGER, source INTEGER, entity INTEGER, destination INTEGER)",
+        "CREATE INDEX \(table)_source ON \(table) (source, turn)",
+        "CREATE INDEX \(table)_destination ON \(table) (destination, entity, source, turn)",
+      ]
+    }
+    // What a policy reads of a relationship is looked up while links are being gathered.
+    for (index, link) in links.enumerated() where link.strategy == .resolved { statements += linkIndexes(index) }
+    return statements
+  }
+
+  /// Entities that can have objects when the step is done: those that mappings make, or with policies all.
+  var madeEntityNames: [String] {
+    let made = Set(mappings.map(\.destination.name))
+    return resolved.destinationModel.entities.filter { entity in
+      resolved.hasPolicies ? !entity.isAbstract : made.contains(entity.name)
+    }.map(\.name)
+  }
+
+  /// The attribute columns that a mapping gives the object of source row `?1`.
+  func mappedRow(_ index: Int) throws -> (columns: [String], statement: ChunkStatement) {
+    let builder = StatementBuilder()
+    let mapping = mappings[index]
+    var reasons: [String] = []
+    var columns: [String] = []
+    var values: [String] = []
+    for (attribute, source) in mapping.attributes {
+      guard let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name) else { continue }
+      columns.append(column)
+      values.append(try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
+    }
+    let table = try associations(builder).table(index)
+    let list = values.isEmpty ? "1" : values.joined(separator: ", ")
+    return (
+      columns, ChunkStatement(sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: builder, reasons: reasons)
+    )
+  }
+
+  /// So many source keys that a mapping takes, from `?1` through `?2`.
+  func takenKeys(_ index: Int, limit: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let taken = association.takes(index, alias: "s")
+    return ChunkStatement(
+      sql:
+        "SELECT s.Z_PK FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK LIMIT \(limit)",
+      builder: builder)
+  }
+
+  /// The destination key that a mapping without a policy gives source row `?1`.
+  func computedDestination(_ index: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let sql = try associations(builder).lookup(index, key: "?1")
+    return ChunkStatement(sql: "SELECT \(sql)", builder: builder)
+  }
+
+  /// The keys that object `?1` at one end of a link leads to by the assignments so far, in order.
+  func related(_ index: Int, from end: RelationshipLink.End) -> String {
+    let link = links[index]
+    let place = end == .first ? "dx" : "xd"
+    let other = link.isOwnInverse ? "CASE WHEN d = ?1 THEN x ELSE d END" : end == .first ? "x" : "d"
+    let edges: String
+    if link.isOwnInverse {
+      edges = edgeQuery(index, subject: "(subject = ?1 OR target = ?1)", target: "(subject = ?1 OR target = ?1)")
+    } else if end == .first {
+      edges = edgeQuery(index, subject: "target IS NOT NULL AND subject = ?1", target: "target = ?1")
+    } else {
+      edges = edgeQuery(index, subject: "target = ?1", target: "target IS NOT NULL AND subject = ?1")
+    }
+    return
+      "SELECT \(other) AS other, MIN(\(place)) FROM (\(edges)) AS e WHERE \(survives(index)) GROUP BY 1 ORDER BY 2, 1"
+  }
+}
+
+/// How a look-up finds what policies made: filled in where SQL of a step with policies is built.
+struct PolicyLookUps {
+  var mappings: Set<Int>
+  /// `Z_ENT` of an entity and its subentities in the destination.
+  var destinationNumbers: (String) -> [Int]
+}
+
+extension AssociationLowering {
+  func isPolicy(_ index: Int) -> Bool { policies?.mappings.contains(index) == true }
+
+  /// What joins pairs `q` of a mapping with a policy to the source key `key`, and keeps objects of an entity.
+  func pairCondition(_ index: Int, key: String, entity: String?) -> String {
+    let root = schema.model.root(of: mappings[index].source.name)?.name ?? mappings[index].source.name
+    var sql = "q.source = \(key) AND q.root = \(schema.number(of: root) ?? -1)"
+    if let entity, let numbers = policies?.destinationNumbers(entity) {
+      sql += " AND q.entity IN (\(numbers.map(String.init).joined(separator: ", ")))"
+    }
+    return sql
+  }
+
+  /// The lowest of the keys of the objects that a policy associated with a source key.
+  func policyLookup(_ index: Int, key: String, entity: String?) -> String {
+    "(SELECT MIN(q.destination) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, entity: entity)))"
+  }
+}
