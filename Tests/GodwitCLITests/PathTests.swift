@@ -66,6 +66,49 @@ struct `Jobs that find their way` {
         == ["people-2.sqlite", "people-2~.sqlite"])
   }
 
+  @Test func `source model and mapping model found by search`() throws {
+    let copy = try PeoplizerCopy()
+    try FileManager.default.createDirectory(atPath: copy.folder.file("models"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: copy.folder.file("maps"), withIntermediateDirectories: true)
+    for (name, place) in [("Peoplizer.xcdatamodeld", "models"), ("V3toV4.mapping.yaml", "maps")] {
+      try FileManager.default.moveItem(atPath: copy.folder.file(name), toPath: copy.folder.file("\(place)/\(name)"))
+    }
+    let manifest = """
+      godwit: 1
+      source: stores/people-3.sqlite
+      destination: out/people.sqlite
+      models: models/Peoplizer.xcdatamodeld
+      destination-model: Peoplizer 4
+      mapping-search: maps
+
+      """
+    try Data(manifest.utf8).write(to: URL(filePath: copy.folder.file("searched.yaml")))
+    let ran = try copy.command("run", "-v", "searched.yaml")
+    #expect(ran.status == 0, "\(ran.diagnostics)")
+    #expect(ran.diagnostics.contains("source=Peoplizer 3"))
+    #expect(ran.diagnostics.contains("'Peoplizer 3' to 'Peoplizer 4': V3toV4.mapping.yaml"))
+    #expect(try copy.command("verify", "searched.yaml").status == 0)
+  }
+
+  @Test func `a store without version information`() throws {
+    let copy = try PeoplizerCopy()
+    let path = copy.folder.file("stores/people-1.sqlite")
+    let connection = try StoreConnection(path: path)
+    var metadata = try StoreMetadata(reading: connection, schema: "main", path: path)
+    for key in metadata.values.keys where key.contains("Version") { metadata.values[key] = nil }
+    try metadata.write(to: connection)
+    try connection.close()
+    let refused = try copy.command("plan", "v1-to-v5.yaml")
+    #expect(refused.status == 69)
+    #expect(refused.diagnostics.contains("name the model version with 'assume-source-model'"))
+    let manifest = try String(contentsOfFile: copy.folder.file("v1-to-v5.yaml"), encoding: .utf8)
+    try Data((manifest + "assume-source-model: Peoplizer\n").utf8)
+      .write(to: URL(filePath: copy.folder.file("assumed.yaml")))
+    let ran = try copy.command("run", "assumed.yaml")
+    #expect(ran.status == 0, "\(ran.diagnostics)")
+    #expect(try copy.command("verify", "assumed.yaml").status == 0)
+  }
+
   @Test func `every mapping model considered is logged with the reason`() throws {
     let copy = try PeoplizerCopy()
     let result = try copy.command("run", "-v", "v1-to-v5.yaml")
@@ -142,6 +185,35 @@ struct `Corpus chains` {
           destination: "ArtsyFolio v2.7.0", further: "version-order: [\(order)]",
           same: "SELECT Z_PK, ZNAME FROM source.ZARTIST ORDER BY Z_PK")
       }
+    // Mapping models whose policies are classes of the applications: Core Data's default policy stands in for them.
+    let byDefault = "unregistered-policies: default"
+    chains += ["", " 2", " 3", " 4", " 5"].map { version in
+      Chain(
+        store: "objcio_core-data/Migrations/MigrationsTests/Moody\(version).moody",
+        models: "objcio_core-data/Migrations/Migrations/Moody.xcdatamodeld", destination: "Moody 6",
+        further: byDefault, same: "SELECT COUNT(*) FROM source.ZMOOD")
+    }
+    chains += ["1", "2"].map { version in
+      Chain(
+        store: wibosco + "Tests/Resources/SQLite/CoreDataMigration_Example_\(version).sqlite",
+        models: wibosco + "/CoreData/Model/CoreDataMigration_Example.xcdatamodeld",
+        destination: "CoreDataMigration_Example 4",
+        further: byDefault + "\nmapping-search: \"" + Corpus.path(wibosco + "/CoreData/Migration/Mappings") + "\"",
+        same: "SELECT COUNT(*) FROM source.ZPOST")
+    }
+    chains.append(
+      Chain(
+        store: "hwaxxer_BookMigration/BookMigration/Model1.sqlite",
+        models: "hwaxxer_BookMigration/BookMigration/Model.xcdatamodeld", destination: "Model3",
+        further: byDefault, same: "SELECT COUNT(*) FROM source.ZBOOK"))
+    let sample = "alemar11_CoreDataPlus/Tests/Resources/SampleModel/"
+    chains += ["V1", "V2"].map { version in
+      Chain(
+        store: sample + "Fixtures/SampleModel_\(version).sqlite", models: sample + "SampleModel.xcdatamodeld",
+        destination: "SampleModel3",
+        further: byDefault + "\nmapping-search: \"" + Corpus.path(sample + "MappingModels") + "\"",
+        same: "SELECT COUNT(*) FROM source.Z_METADATA")
+    }
     chains.append(
       Chain(
         store: plus + "Fixtures/SampleModel3_V1.sqlite", models: plus + "SampleModel3.xcdatamodeld",
