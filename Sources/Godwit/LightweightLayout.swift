@@ -209,7 +209,8 @@ struct LightweightLayout {
         if let from, let to { names[from] = to }
       }
       let present = file.columns(of: old.name).map(\.name)
-      let wanted = [join.ownerColumn, join.destinationColumn]
+      let wanted =
+        [join.ownerColumn, join.destinationColumn]
         + [join.destinationOrderColumn, join.ownerOrderColumn].compactMap { $0 }
       guard present.map({ names[$0] ?? "" }) == wanted else {
         return .failure(Obstacle(reason: "its columns change places"))

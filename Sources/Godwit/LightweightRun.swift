@@ -134,8 +134,9 @@ final class LightweightRun {
   }
 
   private func joinTable(of link: RelationshipLink) -> String? {
-    guard case .join(let join, _, _, _) = destination.storage(
-      of: link.first.relationship.name, in: link.first.entityName)
+    guard
+      case .join(let join, _, _, _) = destination.storage(
+        of: link.first.relationship.name, in: link.first.entityName)
     else { return nil }
     return join.name
   }
@@ -191,9 +192,11 @@ final class LightweightRun {
     let grown = Set(layout.tables.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old))
     let stays = Set(layout.tables.map(\.old) + layout.joins.map(\.old))
     let wanted = Dictionary(destination.indexes.map { ($0.name, $0.sql) }) { first, _ in first }
-    for row in try connection.rows("SELECT name, tbl_name, sql FROM main.sqlite_master WHERE type = 'index' AND sql NOT NULL")
-    {
-      guard case .text(let name) = row[0], case .text(let table) = row[1], case .text(let sql) = row[2] else { continue }
+    let indexes = try connection.rows(
+      "SELECT name, tbl_name, sql FROM main.sqlite_master WHERE type = 'index' AND sql NOT NULL")
+    for row in indexes {
+      guard case .text(let name) = row[0], case .text(let table) = row[1], case .text(let sql) = row[2]
+      else { continue }
       let (index, owner) = (String(decoding: name, as: UTF8.self), String(decoding: table, as: UTF8.self))
       guard stays.contains(owner) else { continue }
       let isKept = same.contains(owner) || grown.contains(owner)

@@ -18,7 +18,8 @@ extension StoreSchema {
       let old = schema.joinTables[position].name
       let new = columns[old] ?? [:]
       schema.joinTables[position].name = names[old] ?? old
-      schema.joinTables[position].ownerColumn = new[joinTables[position].ownerColumn] ?? joinTables[position].ownerColumn
+      schema.joinTables[position].ownerColumn =
+        new[joinTables[position].ownerColumn] ?? joinTables[position].ownerColumn
       schema.joinTables[position].destinationColumn =
         new[joinTables[position].destinationColumn] ?? joinTables[position].destinationColumn
       schema.joinTables[position].ownerOrderColumn = joinTables[position].ownerOrderColumn.map { new[$0] ?? $0 }

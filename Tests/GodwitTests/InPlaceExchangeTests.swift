@@ -137,7 +137,8 @@ struct InPlaceExchangeTests {
       #expect(try MigrationManager.discard(destination: path, isInPlace: true))
       #expect(try content(path).dump == before.dump)
       let left = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent)
-      #expect(left.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted() == [".source_SUPPORT", "source.sqlite"])
+      #expect(
+        left.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted() == [".source_SUPPORT", "source.sqlite"])
     }
   }
 
@@ -243,7 +244,8 @@ struct InPlaceExchangeTests {
         mappingModels: [try MappingModel(inferredFrom: fixture.destination, to: third)],
         origin: MigrationStep.inferredOrigin))
     let manager = MigrationManager(job)
-    #expect(try manager.plan().steps.map(\.way) == Array(repeating: "through the executor: the job has 2 steps", count: 2))
+    #expect(
+      try manager.plan().steps.map(\.way) == Array(repeating: "through the executor: the job has 2 steps", count: 2))
     #expect(try manager.run().outcome == .finished)
     #expect(try content(InPlaceSwap.oldPath(of: path)) == before)
     #expect(try StoreMetadata(readingStoreAt: path).entityVersionHashes == third.versionHashes)

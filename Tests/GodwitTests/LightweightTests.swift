@@ -110,7 +110,8 @@ struct LightweightTests {
     }
     try swapped.infer()
     try swapped.run()
-    #expect(try swapped.rows("SELECT Z_PK, ZV, ZB FROM source.ZB ORDER BY 1") == ["1|a1|2", "2|a2|1", "3|a3|2", "4|a4|1"])
+    #expect(
+      try swapped.rows("SELECT Z_PK, ZV, ZB FROM source.ZB ORDER BY 1") == ["1|a1|2", "2|a2|1", "3|a3|2", "4|a4|1"])
   }
 
   @Test func `what an ordinary run mends is mended in tables that stay`() throws {
@@ -282,7 +283,9 @@ struct LightweightTests {
     #expect(try way(fixture) { $0.steps[0].origin = nil } == "through the executor: the mapping is not inferred")
     #expect(
       try way(fixture) { job in
-        job.chunkPredicates = ["IEM_Copy_Author": [ParsedPredicate(Predicate(.constant(true)), source: SourceText("1"))]]
+        job.chunkPredicates = [
+          "IEM_Copy_Author": [ParsedPredicate(Predicate(.constant(true)), source: SourceText("1"))]
+        ]
       } == "through the executor: 'chunks.by' asks for chunks")
     try fixture.alter("PRAGMA page_size = 8192")
     try fixture.alter("VACUUM")
