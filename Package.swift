@@ -64,6 +64,10 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
     .executableTarget(name: "godwit-tool", dependencies: ["GodwitCLI"], swiftSettings: strict),
+    // An example: a user's own executable with a migration policy.
+    .executableTarget(
+      name: "todo-migration", dependencies: ["GodwitCLI", "Godwit", "GodwitModel"], path: "jobs/todo/Sources",
+      swiftSettings: strict),
     .target(
       name: "TestSupport",
       dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore", .product(name: "GRDBSQLite", package: "GRDB.swift")],
@@ -92,7 +96,7 @@ let package = Package(
       name: "GodwitCLITests",
       dependencies: [
         "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "TestSupport",
-        "godwit-tool",
+        "godwit-tool", "todo-migration",
       ], exclude: ["Golden"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

@@ -1,0 +1,20 @@
+import Godwit
+import GodwitCLI
+import GodwitModel
+
+/// Entries whose name begins with "a" do not alert.
+struct QuietEntries: EntityMigrationPolicy {
+  func createDestinationInstances(
+    forSource entry: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+  ) throws {
+    var made = try manager.createDestinationInstance(forSource: entry, in: mapping)
+    made["doNotAlert"] = .boolean(try entry.string("name")?.hasPrefix("a") == true)
+    try manager.insert(made)
+    try manager.associate(sourceInstance: entry, withDestinationInstance: made, for: mapping)
+  }
+}
+
+/// The whole command line, with this policy in it.
+@main struct TodoMigration {
+  static func main() { GodwitCommand.main(policies: ["QuietEntries": { QuietEntries() }]) }
+}
