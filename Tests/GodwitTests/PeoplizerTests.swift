@@ -150,7 +150,7 @@ private enum Hop {
     let jobs = (1...4).flatMap { ["v\($0)-to-v\($0 + 1).yaml", "V\($0)toV\($0 + 1).mapping.yaml"] }
     #expect(
       files.filter { $0.hasSuffix(".yaml") }.sorted()
-        == (jobs + ["v1-to-v5.yaml", "v2-in-place.yaml", "v4-to-v5-xml.yaml"]).sorted())
+        == (jobs + ["v1-to-v2-in-place.yaml", "v1-to-v5.yaml", "v2-in-place.yaml", "v4-to-v5-xml.yaml"]).sorted())
   }
 
   @Test func `the job of XML stores gives the content that the job of SQLite stores gives`() throws {
