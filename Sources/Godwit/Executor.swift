@@ -199,7 +199,9 @@ final class Executor {
   }
 
   private func openReaders() throws {
-    let stored = program.mappings.indices.filter { program.isStored($0) && !program.isPolicy($0) && functions.readers[$0] == nil }
+    let stored = program.mappings.indices.filter {
+      program.isStored($0) && !program.isPolicy($0) && functions.readers[$0] == nil
+    }
     guard !stored.isEmpty else { return }
     for writer in writers.values { try writer.close() }
     writers = [:]
@@ -295,7 +297,9 @@ final class Executor {
 
   private func validate(_ chunk: Chunk) throws -> Ledger.Outcome {
     let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
-    guard let entity = only ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
+    guard
+      let entity = only
+        ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
     else { throw GodwitError(.internalBug, "cannot find the entity of \(chunk.name)") }
     var patterns: [String] = []
     let rules = program.validationRules(of: entity, patterns: &patterns)

@@ -557,7 +557,9 @@ struct AttachedSource {
       throw GodwitError(
         .configuration, "chunks.by cannot cut mapping '\(policy.mapping.name)': it has a policy",
         location: predicates.first?.source.location,
-        remedy: "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks")
+        remedy:
+          "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks"
+      )
     }
     for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
       throw GodwitError(

@@ -139,7 +139,8 @@ extension MigrationPlan: CustomStringConvertible {
       for pass in step.passes {
         lines.append("  pass \(pass.number) of \(step.passes.count)")
         for mapping in pass.mappings {
-          lines.append("    \(mapping.name): \(mapping.source.isEmpty ? "new" : "\(mapping.source) to") \(mapping.destination)")
+          lines.append(
+            "    \(mapping.name): \(mapping.source.isEmpty ? "new" : "\(mapping.source) to") \(mapping.destination)")
           if let filter = mapping.filter { lines.append("      filter     \(filter)") }
           lines.append(
             "      lane       \(mapping.lane.rawValue)"

@@ -87,12 +87,14 @@ extension Planner {
     return MigrationPlan.Mapping(
       name: mapping.name, source: mapping.source.name, destination: mapping.destination.name,
       filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
-      chunks: chunks.count { $0.stage == .create && $0.subject == index }, keys: policy == nil ? keys : keys + ", then new ones",
+      chunks: chunks.count { $0.stage == .create && $0.subject == index },
+      keys: policy == nil ? keys : keys + ", then new ones",
       association: policy != nil ? "by hand" : program.isStored(index) ? "spill file" : "computed",
       relationships: relationships)
   }
 
-  private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan.Pass]
+  private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan
+    .Pass]
   {
     var passes = passes.isEmpty ? [MigrationPlan.Pass(number: 1, mappings: [])] : passes
     passes[0].mappings = mappings + passes[0].mappings
