@@ -46,7 +46,7 @@ final class ExternalDataMover {
   func carry(_ value: [UInt8], salt: String?) throws -> [UInt8] {
     guard case .external(let name)? = StoredBinary(value) else { return value }
     if !isFolderMade {
-      try FileManager.default.createDirectory(atPath: destination.dataPath, withIntermediateDirectories: true)
+      try WorkFolder.makeFolder(destination.dataPath)
       isFolderMade = true
       isSynced = false
     }

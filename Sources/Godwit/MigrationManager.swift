@@ -33,9 +33,9 @@ public struct MigrationManager: Sendable {
     let source = try OpenSource(job)
     if let resumed = try openLedger() {
       defer { try? resumed.connection.close() }
-      return try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0
+      return measured(try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0)
     }
-    return try source.planner(job).plan(now: Self.now()).0
+    return measured(try source.planner(job).plan(now: Self.now()).0)
   }
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.
@@ -314,8 +314,12 @@ public struct MigrationManager: Sendable {
     let plan: MigrationPlan
     let program: StepProgram
     if made {
+      (plan, program) = try opened.planner(job).plan(now: now ?? job.now ?? Self.now())
+      var need = plan.disk
+      // The store of the step before and the one under construction lie side by side.
+      if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
+      try checkSpace(need)
       let digest = try identity()
-      (plan, program) = try opened.planner(job).plan(now: now ?? Self.now())
       let schema = opened.destinationSchema
       try connection.transaction {
         for sql in schema.createStatements { try connection.execute(sql) }
@@ -356,7 +360,7 @@ public struct MigrationManager: Sendable {
     let totals = try ledger.totals()
     (summary.objects, summary.several, summary.displaced) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
-    summary.notes = plan.notes
+    summary.notes = plan.notes + executor.notes
     summary.wasResumed = !made
     if stopped == nil || meter.isComplete {
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
