@@ -70,8 +70,12 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "TestSupport",
-      dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore", .product(name: "GRDBSQLite", package: "GRDB.swift")],
+      dependencies: [
+        "GodwitModel", "GodwitXcode", "GodwitStore", "FaultShim",
+        .product(name: "GRDBSQLite", package: "GRDB.swift"),
+      ],
       path: "Tests/TestSupport", swiftSettings: strict),
+    .target(name: "FaultShim", path: "Tests/FaultShim"),
     .testTarget(name: "GodwitModelTests", dependencies: ["GodwitModel", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "GodwitXcodeTests", dependencies: ["GodwitXcode", "GodwitModel", "GodwitStore", "TestSupport"],

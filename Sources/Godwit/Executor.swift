@@ -21,7 +21,12 @@ final class Executor {
   /// nil in a step without policies.
   var policies: PolicyRun?
   private let stamp: StoreFiles.Stamp
-  private var writers: [Int: SpillWriter] = [:]
+  /// Of the associate stage, by mapping.
+  var writers: [Int: SpillWriter] = [:]
+  /// What happened that nobody would see in the result.
+  var notes: [String] = []
+  /// Mappings whose spill file was made anew; one that is damaged again stops the run.
+  var madeAnew: Set<Int> = []
 
   init(
     job: MigrationJob, plan: MigrationPlan, program: StepProgram, connection: StoreConnection,
@@ -45,10 +50,11 @@ final class Executor {
     try prepare()
     for chunk in plan.chunks where !done.contains(chunk.id) {
       do {
-        try connection.transaction {
-          let outcome = try run(chunk)
-          try ledger.finish(chunk, outcome)
-          try checkSource()
+        do { try carryOut(chunk) } catch {
+          writers = [:]
+          // Nothing of the chunk was kept, so it can run again on a sound file.
+          guard try replaceDamagedSpill() else { throw error }
+          try carryOut(chunk)
         }
       } catch {
         writers = [:]
@@ -69,6 +75,14 @@ final class Executor {
     do { return try run(chunk) } catch { throw self.error(error, in: chunk, done: []) }
   }
 
+  private func carryOut(_ chunk: Chunk) throws {
+    try connection.transaction {
+      let outcome = try run(chunk)
+      try ledger.finish(chunk, outcome)
+      try checkSource()
+    }
+  }
+
   private func error(_ error: any Error, in chunk: Chunk, done: Set<Int>) -> any Error {
     guard var known = error as? GodwitError else {
       if let spill = error as? SpillError { return GodwitError(spill) }
@@ -81,7 +95,7 @@ final class Executor {
     return known
   }
 
-  private func site(_ chunk: Chunk) -> String {
+  func site(_ chunk: Chunk) -> String {
     let pass = chunk.pass > 0 ? "pass \(chunk.pass) of \(plan.steps.first?.passes.count ?? 1), " : ""
     let entity = program.mappings.first { $0.name == chunk.name }?.source.name ?? chunk.name
     let what =
@@ -137,77 +151,6 @@ final class Executor {
       try connection.execute(
         statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last))
       return connection.changes
-    }
-  }
-
-  // MARK: Associations
-
-  private func associate(_ chunk: Chunk) throws -> Ledger.Outcome {
-    let index = chunk.subject
-    let known = try ledger.spillMark(mapping: index)
-    let writer = try writers[index] ?? SpillWriter(path: spillPath(index), resumingAt: known?.mark)
-    writers[index] = writer
-    let isUnique = !program.mappings[index].mapping.uniqueBy.isEmpty
-    let keys = program.facts.mappings[index].keys
-    let table = StepProgram.uniqueTable(index)
-    var given = known?.pairs ?? 0
-    if isUnique, case .dense(let first) = keys {
-      // Keys ascend with sources, so the last one says how many there are; counting would be quadratic.
-      let last = try connection.integer("SELECT destination FROM \(table) ORDER BY source DESC LIMIT 1")
-      given = last.map { $0 - first + 1 } ?? 0
-    }
-    func newKey(_ source: Int64) -> Int64 {
-      switch keys {
-      case .offset(let offset): return source + offset
-      case .dense(let first): return first + given
-      }
-    }
-    let statement = try program.associate(index)
-    var pairs: Int64 = 0
-    try functions.running(statement, site: site(chunk)) {
-      let insert =
-        isUnique
-        ? try connection.prepare(
-          "INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
-        : nil
-      let find = isUnique ? try connection.prepare("SELECT destination FROM \(table) WHERE identity = ?1") : nil
-      try connection.query(
-        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
-      ) { row in
-        let source = row.int64(0)
-        var destination = newKey(source)
-        if let insert, let find {
-          let identity = row.value(1)
-          try insert.run([identity, .integer(source), .integer(destination)])
-          if connection.changes == 0 {
-            try find.bind([identity])
-            if try find.step() { destination = find.row.int64(0) }
-          } else {
-            given += 1
-          }
-        } else {
-          given += 1
-        }
-        try writer.append(source: source, destination: destination)
-        pairs += 1
-        return true
-      }
-    }
-    let mark = try writer.flushChunk()
-    try ledger.setSpillMark(mark, pairs: (known?.pairs ?? 0) + pairs, mapping: index)
-    return .init(rows: pairs)
-  }
-
-  private func openReaders() throws {
-    let stored = program.mappings.indices.filter { program.isStored($0) && !program.isPolicy($0) && functions.readers[$0] == nil }
-    guard !stored.isEmpty else { return }
-    for writer in writers.values { try writer.close() }
-    writers = [:]
-    let share = Int(job.memory.bytes / 8) / stored.count
-    for index in stored {
-      guard let known = try ledger.spillMark(mapping: index) else { continue }
-      functions.readers[index] = try SpillReader(
-        path: spillPath(index), mark: known.mark, cacheBytes: max(256 << 10, share))
     }
   }
 
@@ -295,7 +238,9 @@ final class Executor {
 
   private func validate(_ chunk: Chunk) throws -> Ledger.Outcome {
     let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
-    guard let entity = only ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
+    guard
+      let entity = only
+        ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
     else { throw GodwitError(.internalBug, "cannot find the entity of \(chunk.name)") }
     var patterns: [String] = []
     let rules = program.validationRules(of: entity, patterns: &patterns)

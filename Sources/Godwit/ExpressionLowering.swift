@@ -31,6 +31,9 @@ struct ExpressionLowering {
     case null
   }
 
+  /// Whether every expression runs in Swift; for tests that compare the lanes.
+  @TaskLocal static var runsAllInSwift = false
+
   let schema: StoreSchema
   let role: Role
   let row: Row
@@ -80,6 +83,7 @@ struct ExpressionLowering {
       schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text)
     let mark = builder.mark
     do {
+      if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
       let sql = try lowering.predicate(filter.predicate)
       try Budget.check(sql)
       return (sql, nil)
@@ -101,6 +105,7 @@ struct ExpressionLowering {
     lowering.bindings = bindings
     let mark = builder.mark
     do {
+      if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
       let lowered = try lowering.lower(expression.expression)
       let sql = try lowering.single(lowered, expression.expression)
       try Budget.check(sql)

@@ -49,7 +49,7 @@ final class ExternalDataMover {
   func carry(_ value: [UInt8], salt: String?) throws -> [UInt8] {
     guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
     if !isFolderMade {
-      try FileManager.default.createDirectory(atPath: destination.dataPath, withIntermediateDirectories: true)
+      try WorkFolder.makeFolder(destination.dataPath)
       isFolderMade = true
       isSynced = false
     }

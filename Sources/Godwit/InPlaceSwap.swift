@@ -120,7 +120,7 @@ struct InPlaceSwap {
     let leftovers = old.subtracting(new).sorted()
     let note = Self.leftoversPath(in: workFolder)
     do { try JSONEncoder().encode(leftovers).write(to: URL(filePath: note)) } catch {
-      throw GodwitError(.inputOutput, "cannot write '\(note)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot write '\(note)'", error)
     }
     try WorkFolder.sync(note)
     try WorkFolder.sync(workFolder)
@@ -175,7 +175,7 @@ struct InPlaceSwap {
   private func names(in folder: SupportFolder) throws -> Set<String> {
     guard exists(folder.dataPath) else { return [] }
     do { return Set(try FileManager.default.contentsOfDirectory(atPath: folder.dataPath)) } catch {
-      throw GodwitError(.inputOutput, "cannot read '\(folder.dataPath)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot read '\(folder.dataPath)'", error)
     }
   }
 
@@ -220,9 +220,7 @@ struct InPlaceSwap {
   }
 
   private func makeFolder(_ path: String) throws {
-    do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
-      throw GodwitError(.inputOutput, "cannot create '\(path)'", cause: error.localizedDescription)
-    }
+    try WorkFolder.makeFolder(path)
   }
 
   private func sync(folders: [String]) throws { for folder in folders { try WorkFolder.sync(folder) } }

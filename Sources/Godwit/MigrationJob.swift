@@ -58,6 +58,8 @@ public struct MigrationJob: Sendable {
   /// Predicates in place of key ranges, by mapping name.
   public var chunkPredicates: [String: [ParsedPredicate]]
   public var memory: ByteCount
+  /// What `now()` means in every expression, in seconds since 2001; nil: the moment the run begins.
+  public var now: Double?
   /// The policies that mappings may name.
   public var policies: PolicyRegistry = [:]
   /// What the policies find in the manager's user info when a step begins.
@@ -84,6 +86,10 @@ public struct MigrationJob: Sendable {
 
   /// nil for a job with a destination of its own.
   public var inPlace: InPlace?
+  /// Room on the file system of a folder; a test tells another figure.
+  var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
+  /// The folder of everything unfinished.
+  var workPath: String { WorkFolder.path(forDestination: destinationPath) }
   /// Which of how many steps of a larger job this one is.
   var position = StepPosition()
 

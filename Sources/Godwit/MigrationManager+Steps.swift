@@ -33,29 +33,36 @@ extension MigrationManager {
       isResumed = false
       var identity = quick
       identity.source = try source.files.contentDigest()
-      record = StepRecord(identity: identity, stamp: stamp, now: Self.now())
+      record = StepRecord(identity: identity, stamp: stamp, now: job.now ?? Self.now())
       try checkSteps()
       try record.write(in: folder)
+      isWorthKeeping = true
     }
     var meter = StepMeter(start: watch.start, count: job.steps.count)
     var last: MigrationProgress?
     for index in record.steps.count..<job.steps.count {
       let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
       let before = index == 0 ? nil : StepFolder(path: StepFolder.path(ofStep: index, in: folder))
-      try Self.makeFolder(step.path)
+      try WorkFolder.makeFolder(step.path)
       let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
       let origin = record.steps.last?.digest ?? record.identity.source
       // Until the first step has a ledger of its own there is nothing to resume.
-      var keeps = isWorthKeeping || index > 0
+      var keeps = true
       if !FileManager.default.fileExists(atPath: step.storePath) {
         try run(job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0)
       }
       let stepSource = try before.map { _ in try OpenSource(manager.job, attach: false) } ?? source
-      defer { isWorthKeeping = keeps }
-      let (summary, complete) = try manager.run(
-        in: step, source: stepSource, quick: manager.quickIdentity, origin: origin, now: record.now, watch: watch,
-        isWorthKeeping: &keeps
-      ) { progress(meter.part($0, step: index)) }
+      let summary: MigrationSummary
+      let complete: MigrationProgress?
+      do {
+        (summary, complete) = try manager.run(
+          in: step, source: stepSource, quick: manager.quickIdentity, origin: origin, now: record.now, watch: watch,
+          isWorthKeeping: &keeps
+        ) { progress(meter.part($0, step: index)) }
+      } catch {
+        if index == 0, !keeps { isWorthKeeping = false }
+        throw error
+      }
       guard summary.outcome == .finished else {
         return (total(record, plus: summary, isResumed: isResumed), nil)
       }
@@ -124,12 +131,6 @@ extension MigrationManager {
     return summary
   }
 
-  private static func makeFolder(_ path: String) throws {
-    do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
-      throw GodwitError(.inputOutput, "cannot create '\(path)'", cause: error.localizedDescription)
-    }
-  }
-
   /// What is wrong with a later step is said before the first one begins.
   private func checkSteps() throws {
     for index in job.steps.indices { _ = try planWithoutRows(step: index) }
@@ -155,7 +156,7 @@ extension MigrationManager {
     plan.source = job.sourcePath
     plan.sourceModelOrigin = job.sourceModelOrigin
     // The store of the step before and the one under construction lie side by side.
-    plan.diskBytes *= 2
+    plan.disk.destinationBytes *= 2
     let counted = plan.steps
     plan.steps = try job.steps.indices.flatMap { index in
       var steps = index == current ? counted : try planWithoutRows(step: index).steps
@@ -171,7 +172,7 @@ extension MigrationManager {
       }
       return steps
     }
-    return plan
+    return measured(plan)
   }
 
   /// The plan of a step on a store without objects: everything but counts.

@@ -41,9 +41,9 @@ public struct MigrationManager: Sendable {
       defer { try? resumed.connection.close() }
       var plan = try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0
       if job.inPlace != nil { plan.describe(.executor(reason: Self.goesOn)) }
-      return plan
+      return measured(plan)
     }
-    return try plan(source)
+    return measured(try plan(source))
   }
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.
@@ -322,8 +322,12 @@ public struct MigrationManager: Sendable {
     let plan: MigrationPlan
     let program: StepProgram
     if made {
+      (plan, program) = try opened.planner(job).plan(now: now ?? job.now ?? Self.now())
+      var need = plan.disk
+      // The store of the step before and the one under construction lie side by side.
+      if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
+      try checkSpace(need)
       let digest = try identity()
-      (plan, program) = try opened.planner(job).plan(now: now ?? Self.now())
       let schema = opened.destinationSchema
       try connection.transaction {
         for sql in schema.createStatements { try connection.execute(sql) }
@@ -369,7 +373,7 @@ public struct MigrationManager: Sendable {
     let totals = try ledger.totals()
     (summary.objects, summary.several, summary.displaced) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
-    summary.notes = plan.notes
+    summary.notes = plan.notes + executor.notes
     summary.wasResumed = !made
     if stopped == nil || meter.isComplete {
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
@@ -557,7 +561,9 @@ struct AttachedSource {
       throw GodwitError(
         .configuration, "chunks.by cannot cut mapping '\(policy.mapping.name)': it has a policy",
         location: predicates.first?.source.location,
-        remedy: "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks")
+        remedy:
+          "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks"
+      )
     }
     for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
       throw GodwitError(

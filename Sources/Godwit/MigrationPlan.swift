@@ -78,8 +78,15 @@ public struct MigrationPlan: Sendable {
   public var sourceModelOrigin: String?
   public var steps: [Step]
   public var stages: [StageCount]
-  /// Estimated peak of disk space in bytes that the run needs beside the source.
-  public var diskBytes: Int64
+  /// Estimated peak of disk space that the run needs beside the source.
+  public var disk: DiskNeed
+  /// All of it, in bytes.
+  public var diskBytes: Int64 { disk.totalBytes }
+  /// What is free beside the destination; nil when the file system does not say.
+  public var freeBytes: Int64?
+  /// Where SQLite sorts what does not fit in memory, and what is free there.
+  public var temporaryFolder: String?
+  public var temporaryFreeBytes: Int64?
   public var sourceBytes: Int64
   /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
   public var notes: [String] = []
@@ -89,7 +96,7 @@ public struct MigrationPlan: Sendable {
   let facts: PlanFacts
 
   init(
-    job: String, source: String, destination: String, steps: [Step], stages: [StageCount], diskBytes: Int64,
+    job: String, source: String, destination: String, steps: [Step], stages: [StageCount], disk: DiskNeed,
     sourceBytes: Int64, chunks: [Chunk], facts: PlanFacts, sourceModelOrigin: String? = nil
   ) {
     self.job = job
@@ -97,7 +104,7 @@ public struct MigrationPlan: Sendable {
     self.destination = destination
     self.steps = steps
     self.stages = stages
-    self.diskBytes = diskBytes
+    self.disk = disk
     self.sourceBytes = sourceBytes
     self.chunks = chunks
     self.facts = facts
@@ -139,7 +146,8 @@ extension MigrationPlan: CustomStringConvertible {
       for pass in step.passes {
         lines.append("  pass \(pass.number) of \(step.passes.count)")
         for mapping in pass.mappings {
-          lines.append("    \(mapping.name): \(mapping.source.isEmpty ? "new" : "\(mapping.source) to") \(mapping.destination)")
+          lines.append(
+            "    \(mapping.name): \(mapping.source.isEmpty ? "new" : "\(mapping.source) to") \(mapping.destination)")
           if let filter = mapping.filter { lines.append("      filter     \(filter)") }
           lines.append(
             "      lane       \(mapping.lane.rawValue)"
@@ -165,7 +173,13 @@ extension MigrationPlan: CustomStringConvertible {
       )
     }
     lines += notes.map { "note         \($0)" }
-    lines.append("disk needed  \(ByteCount(bytes: diskBytes)) beside the source")
+    func free(_ bytes: Int64?) -> String { bytes.map { " (\(ByteCount(bytes: $0)) free)" } ?? "" }
+    lines.append("disk needed  \(ByteCount(bytes: disk.destinationBytes)) beside the destination\(free(freeBytes))")
+    if disk.temporaryBytes > 0 {
+      let folder = temporaryFolder.map { "'\($0)'" } ?? "the temporary folder"
+      lines.append(
+        "             \(ByteCount(bytes: disk.temporaryBytes)) for sorting in \(folder)\(free(temporaryFreeBytes))")
+    }
     return lines.joined(separator: "\n")
   }
 }

@@ -25,12 +25,12 @@ extension Planner {
       let those = chunks.filter { $0.stage == stage }
       return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })
     }
+    let external = try externalCounts()
     var plan = MigrationPlan(
       job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
-      diskBytes: diskBytes(program), sourceBytes: facts.sourceBytes, chunks: chunks, facts: facts,
+      disk: try diskNeed(program, external: external, chunks: chunks), sourceBytes: facts.sourceBytes, chunks: chunks,
+      facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
-    let external = try externalCounts()
-    plan.diskBytes += external.reduce(0) { $0 + ($1.isInlined ? $1.bytes : 0) }
     plan.notes = try notes(program, external: external)
     return plan
   }
@@ -42,17 +42,6 @@ extension Planner {
       "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
     }
     return try policyNotes() + derived + external.map(\.note) + leftOut.notes + inferredLosses(program)
-  }
-
-  /// The source's size for each row taken, half as much again for journal, indexes and sorting; the store that an
-  /// XML source is converted into, and the file that an XML destination is written to before it is moved.
-  private func diskBytes(_ program: StepProgram) -> Int64 {
-    let rows = max(1, program.facts.entities.reduce(0) { $0 + $1.rows })
-    let taken = program.facts.mappings.reduce(0) { $0 + $1.rows }
-    let share = Double(program.facts.sourceBytes) * max(0.1, Double(taken) / Double(rows))
-    let isXMLSource = (try? StoreFiles(path: job.sourcePath))?.type == .xml
-    return Int64(share * (job.destinationType == .xml ? 3 : 1.5))
-      + (isXMLSource ? program.facts.sourceBytes : 0)
   }
 
   private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {
@@ -87,12 +76,14 @@ extension Planner {
     return MigrationPlan.Mapping(
       name: mapping.name, source: mapping.source.name, destination: mapping.destination.name,
       filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
-      chunks: chunks.count { $0.stage == .create && $0.subject == index }, keys: policy == nil ? keys : keys + ", then new ones",
+      chunks: chunks.count { $0.stage == .create && $0.subject == index },
+      keys: policy == nil ? keys : keys + ", then new ones",
       association: policy != nil ? "by hand" : program.isStored(index) ? "spill file" : "computed",
       relationships: relationships)
   }
 
-  private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan.Pass]
+  private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan
+    .Pass]
   {
     var passes = passes.isEmpty ? [MigrationPlan.Pass(number: 1, mappings: [])] : passes
     passes[0].mappings = mappings + passes[0].mappings

@@ -209,14 +209,7 @@ struct Planner {
   /// Rows per chunk: the job's figure, else so many that a chunk's data is a small part of the budget.
   private func chunkRows(_ mapping: ResolvedEntityMapping) throws -> Int64 {
     if let rows = job.chunkRows { return Int64(max(1, rows)) }
-    guard let table = sourceSchema.table(of: mapping.source.name) else { return Self.maximumChunkRows }
-    let lengths = sourceSchema.columns(of: mapping.source.name).dropFirst(3).map {
-      "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)"
-    }
-    let sum = (["16"] + lengths).joined(separator: " + ")
-    let width =
-      try connection.integer(
-        "SELECT CAST(AVG(\(sum)) AS INTEGER) FROM (SELECT * FROM source.\(quoted(table.name)) LIMIT 1000)") ?? 64
+    guard let width = try sampledWidth(of: mapping.source.name) else { return Self.maximumChunkRows }
     return max(1, min(Self.maximumChunkRows, job.memory.bytes / 4 / max(width, 16)))
   }
 

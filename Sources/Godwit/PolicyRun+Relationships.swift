@@ -34,7 +34,8 @@ extension PolicyRun {
     }
     let declaring = model.declaringEntity(of: name, in: entity)?.name ?? entity
     guard let found = ends["\(declaring).\(name)"] else {
-      throw failure("relationship '\(declaring).\(name)' is not stored: it is transient, or a to-many without an inverse")
+      throw failure(
+        "relationship '\(declaring).\(name)' is not stored: it is transient, or a to-many without an inverse")
     }
     return (found.link, found.end, relationship)
   }
@@ -72,7 +73,8 @@ extension PolicyRun {
     guard !isReplaying else { return }
     let (mapping, turn) = place()
     try assign(
-      link, end, object.key, targets.enumerated().map { ($1.key, Int64($0), Int64(program.resolved.policies[current].position)) },
+      link, end, object.key,
+      targets.enumerated().map { ($1.key, Int64($0), Int64(program.resolved.policies[current].position)) },
       isToMany: relationship.isToMany, mapping: mapping, turn: turn)
   }
 
@@ -124,22 +126,32 @@ extension PolicyRun {
       throw failure("cannot add to '\(name)' of \(object): no policy made one of the ends")
     }
     guard !isReplaying, try !related(object, name).contains(target) else { return }
-    // It joins the last assignment of the object, so that it displaces nothing.
-    let last = try rows(
-      "SELECT mapping, COALESCE(turn, subject), (SELECT MAX(position) FROM \(table(link)) WHERE side = ?1 AND subject = ?2) FROM \(table(link)) WHERE side = ?1 AND subject = ?2 ORDER BY 1 DESC, 2 DESC LIMIT 1",
-      [.int(end.rawValue), .integer(object.key)]
-    ).first
-    var (mapping, turn) = place()
-    var position: Int64 = 0
-    if case .integer(let known)? = last?[0], case .integer(let when)? = last?[1] {
-      (mapping, turn) = (known, when)
-      if case .integer(let highest)? = last?[2], highest < .max { position = highest + 1 }
+    // It joins the later one of the last assignments to the two ends, so that it displaces nothing and is not displaced.
+    // Where neither end was assigned to, it comes before everything.
+    func last(_ side: RelationshipLink.End, _ subject: Int64) throws -> (mapping: Int64, turn: Int64, position: Int64)?
+    {
+      let row = try rows(
+        """
+        SELECT mapping, turn, \
+        (SELECT MAX(position) FROM \(table(link)) WHERE side = ?1 AND subject = ?2) FROM \(table(link)) \
+        WHERE side = ?1 AND subject = ?2 ORDER BY 1 DESC, 2 DESC LIMIT 1
+        """, [.int(side.rawValue), .integer(subject)]
+      ).first
+      guard case .integer(let mapping)? = row?[0], case .integer(let turn)? = row?[1] else { return nil }
+      guard case .integer(let highest)? = row?[2], highest < .max else { return (mapping, turn, 0) }
+      return (mapping, turn, highest + 1)
     }
+    let far: RelationshipLink.End =
+      program.links[link].isOwnInverse ? .first : end == .first ? .second : .first
+    let (own, other) = (try last(end, object.key), try last(far, target.key))
+    let isFar = other.map { other in own.map { ($0.mapping, $0.turn) < (other.mapping, other.turn) } ?? true } ?? false
+    let chosen = (isFar ? other : own) ?? (-(1 << 40), 0, 0)
+    let (side, subject, found) = isFar ? (far, target.key, object.key) : (end, object.key, target.key)
     try cached(
       "INSERT INTO \(table(link)) (side, mapping, subject, target, position, inverse_position, turn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
     ).run([
-      .int(end.rawValue), .integer(mapping), .integer(object.key), .integer(target.key), .integer(position),
-      .int(program.resolved.policies[current].position), .integer(turn),
+      .int(side.rawValue), .integer(chosen.mapping), .integer(subject), .integer(found), .integer(chosen.position),
+      .int(program.resolved.policies[current].position), .integer(chosen.turn),
     ])
   }
 

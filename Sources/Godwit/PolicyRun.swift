@@ -179,7 +179,8 @@ final class PolicyRun {
     let text = (error as? any LocalizedError)?.errorDescription ?? "\(error)"
     return GodwitError(
       .dataWrong, "\(place): \(text)",
-      remedy: "repair the source and run the same command, or correct the policy, `godwit discard` the job and run again")
+      remedy:
+        "repair the source and run the same command, or correct the policy, `godwit discard` the job and run again")
   }
 
   func setUserInfo(_ value: [String: PropertyListValue]) {

@@ -128,7 +128,9 @@ extension RelationshipLink {
         if isOwnInverse { other = nil }
         let ownIsFirst = other.map { precedes(own, $0) } ?? true
         let (first, second) = ownIsFirst ? (own, other) : (other ?? own, Optional(own))
-        guard let storage = try? storage(first, second, isOwnInverse: isOwnInverse, schema: schema, cannot: { GodwitError(.configuration, $0) }),
+        guard
+          let storage = try? storage(
+            first, second, isOwnInverse: isOwnInverse, schema: schema, cannot: { GodwitError(.configuration, $0) }),
           seen.insert("\(first.entityName).\(first.relationship.name)").inserted
         else { continue }
         links.append(

@@ -22,6 +22,8 @@ final class SQLFunctions {
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
   var readers: [Int: SpillReader] = [:]
+  /// The mapping whose spill file a look-up found damaged.
+  var damagedSpill: (mapping: Int, error: SpillError)?
   /// Carries external binary data; nil where nothing is written.
   var mover: ExternalDataMover?
   /// Compiled patterns of the validation rules in force, anchored at both ends.
@@ -38,7 +40,12 @@ final class SQLFunctions {
       guard arguments.kind(1) == .integer, let reader = functions.readers[Int(arguments.int64(0))] else {
         return .value(.null)
       }
-      return .value(try reader.lookup(source: arguments.int64(1)).map { .integer($0) } ?? .null)
+      do throws(SpillError) {
+        return .value(try reader.lookup(source: arguments.int64(1)).map { .integer($0) } ?? .null)
+      } catch {
+        if error.isDamage { functions.damagedSpill = (Int(arguments.int64(0)), error) }
+        throw error
+      }
     }
     try register("godwit_identity", arguments: -1) { _, arguments in
       .value(.blob(Self.identity(arguments)))
@@ -230,6 +237,6 @@ extension GodwitError {
       case .damaged, .missing, .io: .inputOutput
       case .misuse: .internalBug
       }
-    self.init(code, error.message, remedy: error.remedy)
+    self.init(code, error.message, cause: "'\(error.path)'", remedy: error.remedy)
   }
 }

@@ -17,7 +17,7 @@ struct StepFolder: Sendable, Hashable {
   func removeSupport() throws {
     guard support.exists else { return }
     do { try FileManager.default.removeItem(atPath: support.path) } catch {
-      throw GodwitError(.inputOutput, "cannot remove '\(support.path)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot remove '\(support.path)'", error)
     }
   }
 

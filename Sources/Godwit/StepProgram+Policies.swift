@@ -8,8 +8,7 @@ import GodwitStore
 /// | `godwit_pair_<mapping>` | this source object and this destination object are associated |
 /// | `godwit_made` | a policy made this object |
 ///
-/// All links are resolved in assignment order, since a policy may set any of them. `turn` orders the assignments of
-/// policies within a mapping; those of SQL are ordered by their subject.
+/// All links are resolved in assignment order, since a policy may set any of them.
 extension StepProgram {
   func isPolicy(_ index: Int) -> Bool { resolved.policies.contains { $0.index == index } }
 
@@ -57,7 +56,8 @@ extension StepProgram {
     let table = try associations(builder).table(index)
     let list = values.isEmpty ? "1" : values.joined(separator: ", ")
     return (
-      columns, ChunkStatement(sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: builder, reasons: reasons)
+      columns,
+      ChunkStatement(sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: builder, reasons: reasons)
     )
   }
 

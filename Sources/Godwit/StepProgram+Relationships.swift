@@ -134,8 +134,8 @@ extension StepProgram {
       }
       return ChunkStatement(
         sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, position, inverse_position) \
-          SELECT \(assignment.end.rawValue), \(job.mapping), p.subject, \(target), p.position, p.inverse_position FROM \(from) \
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, turn, subject, target, position, inverse_position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), p.subject, p.subject, \(target), p.position, p.inverse_position FROM \(from) \
           WHERE p.subject IS NOT NULL AND \(target) IS NOT NULL
           """, builder: builder, reasons: pairs.reasons)
     case .markers(let number), .single(let number):
@@ -163,8 +163,8 @@ extension StepProgram {
       }
       return ChunkStatement(
         sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, subject, target, inverse_position) \
-          SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(target), \
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, turn, subject, target, inverse_position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(subject), \(target), \
           \(try inverseOrder(of: source, in: mapping, target: target, association)) FROM \(rows)
           """, builder: builder)
     }
@@ -256,8 +256,8 @@ extension StepProgram {
   func linkIndexes(_ link: Int) -> [String] {
     let table = Self.linkTable(link)
     return [
-      "CREATE INDEX \(table)_subject ON \(table) (side, subject)",
-      "CREATE INDEX \(table)_target ON \(table) (side, target)",
+      "CREATE INDEX \(table)_subject ON \(table) (side, subject, mapping, turn)",
+      "CREATE INDEX \(table)_target ON \(table) (side, target, mapping, turn)",
     ]
   }
 
@@ -290,33 +290,33 @@ extension StepProgram {
     // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
     return links[index].isOwnInverse
       ? """
-      SELECT subject AS d, target AS x, mapping, \(turn()) AS turn, side, NULL AS dx, NULL AS xd FROM \(table) \
+      SELECT subject AS d, target AS x, mapping, turn, side, NULL AS dx, NULL AS xd FROM \(table) \
       WHERE side = 0 AND target >= subject AND \(subject) \
-      UNION ALL SELECT target, subject, mapping, \(turn()), side, NULL, NULL FROM \(table) \
+      UNION ALL SELECT target, subject, mapping, turn, side, NULL, NULL FROM \(table) \
       WHERE side = 0 AND target < subject AND \(target)
       """
       : """
-      SELECT subject AS d, target AS x, mapping, \(turn()) AS turn, side, position AS dx, inverse_position AS xd FROM \(table) \
+      SELECT subject AS d, target AS x, mapping, turn, side, position AS dx, inverse_position AS xd FROM \(table) \
       WHERE side = 0 AND \(subject) \
-      UNION ALL SELECT target, subject, mapping, \(turn()), side, inverse_position, position FROM \(table) \
+      UNION ALL SELECT target, subject, mapping, turn, side, inverse_position, position FROM \(table) \
       WHERE side = 1 AND \(target)
       """
-  }
-
-  /// The order of assignments within a mapping.
-  private func turn(_ alias: String = "") -> String {
-    resolved.hasPolicies ? "COALESCE(\(alias)turn, \(alias)subject)" : "\(alias)subject"
   }
 
   /// The condition that no later assignment displaced edge `e`.
   ///
   /// Assignments run in mapping order, then source key, then property name. Within a mapping
-  /// destination keys ascend with source keys, so (mapping, subject, side) orders them.
+  /// destination keys ascend with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or for
+  /// what a policy sets a count. The side is compared apart, so that an index leads past the assignment itself, which
+  /// may have as many rows as there are objects.
   func survives(_ index: Int) -> String {
     let link = links[index]
     let table = Self.linkTable(index)
     func notLater(_ condition: String) -> String {
-      "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND (l.mapping, \(turn("l.")), l.side) > (e.mapping, e.turn, e.side))"
+      let none = "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND"
+      let later = "\(none) (l.mapping, l.turn) > (e.mapping, e.turn))"
+      guard condition.hasPrefix("l.side = 1") else { return later }
+      return "\(later) AND (e.side = 1 OR \(none) l.mapping = e.mapping AND l.turn = e.turn))"
     }
     var conditions: [String]
     if link.isOwnInverse, link.isToMany(.first) {

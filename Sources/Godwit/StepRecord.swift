@@ -52,13 +52,11 @@ struct StepRecord: Codable {
     do {
       try encoder.encode(self).write(to: URL(filePath: path + ".new"))
       try WorkFolder.sync(path + ".new")
-    } catch let error as GodwitError {
-      throw error
     } catch {
-      throw GodwitError(.inputOutput, "cannot write '\(path)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot write '\(path)'", error)
     }
     guard rename(path + ".new", path) == 0 else {
-      throw GodwitError(.inputOutput, "cannot write '\(path)'", cause: String(cString: strerror(errno)))
+      throw GodwitError.disk("cannot write '\(path)'", errno: errno)
     }
     try WorkFolder.sync(folder)
   }

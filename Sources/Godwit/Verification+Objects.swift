@@ -25,7 +25,8 @@ extension Verification {
     var counts: [String: Int64] = [:]
     var values: Int64 = 0
     var made: [String: Int64] = [:]
-    let expected = try scratch.prepare("SELECT destination, mapping, source FROM \(self.made(root)) ORDER BY destination")
+    let expected = try scratch.prepare(
+      "SELECT destination, mapping, source FROM \(self.made(root)) ORDER BY destination")
     defer { expected.finalize() }
     let rows = try destination.prepare(layout.rows)
     defer { rows.finalize() }

@@ -197,7 +197,9 @@ extension Verification {
     var links: Int64 = 0
     var unproved: Int64 = 0
     defer {
-      if unproved > 0 { self.report.count("not proved: links of \(side.name) that a policy's objects have part in", unproved) }
+      if unproved > 0 {
+        self.report.count("not proved: links of \(side.name) that a policy's objects have part in", unproved)
+      }
     }
     var hasExpected = try expected.step()
     var hasActual = try actual.step()

@@ -13,7 +13,7 @@ import GodwitStore
 /// What is not proved:
 /// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
 ///   evaluated with the destination's time of modification;
-/// - what a custom policy did;
+/// - what a registered policy made, and the links that its objects have part in;
 /// - relationships set by an expression other than the manager's two look-ups;
 /// - the order of an object's related objects when several assignments gave them, or a path of several
 ///   segments that are ordered, or several sources of a `unique-by` object.

@@ -48,9 +48,7 @@ extension WorkFolder {
     let target = SupportFolder(ofStoreAt: destination)
     try refuseForeignSupport(of: destination)
     do { try identity.write(toFile: markPath, atomically: true, encoding: .utf8) } catch {
-      throw GodwitError(
-        .inputOutput, "cannot write '\(markPath)'", cause: error.localizedDescription,
-        remedy: "mend the cause and run the same command")
+      throw GodwitError.disk("cannot write '\(markPath)'", error)
     }
     for item in [markPath, path, support.dataPath, support.path] { try Self.sync(item) }
     guard rename(support.path, target.path) == 0 else {
@@ -71,7 +69,7 @@ extension WorkFolder {
       if isOurs(target) { try FileManager.default.removeItem(atPath: target.path) }
       if FileManager.default.fileExists(atPath: markPath) { try FileManager.default.removeItem(atPath: markPath) }
     } catch {
-      throw GodwitError(.inputOutput, "cannot remove '\(target.path)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot remove '\(target.path)'", error)
     }
   }
 }

@@ -49,11 +49,7 @@ struct WorkFolder: ~Copyable {
   }
 
   private static func lock(folder path: String) throws -> Int32 {
-    do {
-      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    } catch {
-      throw Self.cannotCreate(path, errno: Self.errno(of: error))
-    }
+    try makeFolder(path)
     let lock = path + "/lock"
     let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: Glibc.errno) }
@@ -80,34 +76,33 @@ struct WorkFolder: ~Copyable {
 
   deinit { close(descriptor) }
 
-  private static func errno(of error: any Error) -> Int32 {
-    var next: NSError? = error as NSError
-    while let current = next {
-      if current.domain == NSPOSIXErrorDomain { return Int32(truncatingIfNeeded: current.code) }
-      next = current.userInfo[NSUnderlyingErrorKey] as? NSError
+  private static func cannotCreate(_ path: String, errno code: Int32) -> GodwitError {
+    var error = GodwitError.disk("cannot create '\(path)'", errno: code)
+    // A name that cannot be given is the destination's, whatever the reason.
+    if error.code == .inputOutput, ![ENOSPC, EDQUOT, EIO, ENOMEM, EMFILE, ENFILE].contains(code) {
+      error.code = .cannotCreate
     }
-    let cocoa = (error as? CocoaError)?.code
-    if cocoa == .fileWriteNoPermission { return EACCES }
-    if cocoa == .fileWriteOutOfSpace { return ENOSPC }
-    if cocoa == .fileWriteVolumeReadOnly { return EROFS }
-    return 0
+    if let obstacle = obstacle(to: path) { error.cause = obstacle }
+    error.remedy = "check the destination's folder and run the same command"
+    return error
   }
 
-  /// | errno | code |
-  /// |---|---|
-  /// | EACCES, EPERM, EROFS | `.permission` (77) |
-  /// | ENOSPC, EDQUOT, EIO | `.inputOutput` (74) |
-  /// | all others | `.cannotCreate` (73) |
-  private static func cannotCreate(_ path: String, errno code: Int32) -> GodwitError {
-    let kind: GodwitError.Code =
-      switch code {
-      case EACCES, EPERM, EROFS: .permission
-      case ENOSPC, EDQUOT, EIO: .inputOutput
-      default: .cannotCreate
-      }
-    let cause = obstacle(to: path) ?? (code == 0 ? nil : String(cString: strerror(code)))
-    return GodwitError(
-      kind, "cannot create '\(path)'", cause: cause, remedy: "check the destination's folder and run the same command")
+  /// Makes a folder and those above it, each of them durable when it returns.
+  ///
+  /// - Throws: `GodwitError.disk` names the failures.
+  static func makeFolder(_ path: String) throws {
+    guard mkdir(path, 0o777) != 0 else { return try sync((path as NSString).deletingLastPathComponent) }
+    let code = Glibc.errno
+    if code == ENOENT {
+      let parent = (path as NSString).deletingLastPathComponent
+      guard !parent.isEmpty, parent != path else { throw GodwitError.disk("cannot create '\(path)'", errno: code) }
+      try makeFolder(parent)
+      return try makeFolder(path)
+    }
+    var info = stat()
+    guard code == EEXIST, stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+      throw cannotCreate(path, errno: code)
+    }
   }
 
   /// The part of the path that is no folder and should be one.
@@ -153,7 +148,7 @@ struct WorkFolder: ~Copyable {
       if manager.fileExists(atPath: record) { try manager.removeItem(atPath: record) }
       for store in try Self.stores(in: path) { try manager.removeItem(atPath: store) }
     } catch {
-      throw GodwitError(.inputOutput, "cannot remove the store in '\(path)'", cause: "\(error.localizedDescription)")
+      throw GodwitError.disk("cannot remove the store in '\(path)'", error)
     }
   }
 
@@ -169,7 +164,7 @@ struct WorkFolder: ~Copyable {
       }
       try manager.removeItem(atPath: path)
     } catch {
-      throw GodwitError(.inputOutput, "cannot remove '\(path)'", cause: "\(error.localizedDescription)")
+      throw GodwitError.disk("cannot remove '\(path)'", error)
     }
   }
 
@@ -190,12 +185,8 @@ struct WorkFolder: ~Copyable {
 
   static func sync(_ path: String) throws {
     let descriptor = open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw GodwitError(.inputOutput, "cannot open '\(path)' to sync it", cause: String(cString: strerror(Glibc.errno)))
-    }
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot open '\(path)' to sync it", errno: Glibc.errno) }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else {
-      throw GodwitError(.inputOutput, "cannot sync '\(path)'", cause: String(cString: strerror(Glibc.errno)))
-    }
+    guard fsync(descriptor) == 0 else { throw GodwitError.disk("cannot sync '\(path)'", errno: Glibc.errno) }
   }
 }

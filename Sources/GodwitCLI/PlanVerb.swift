@@ -39,7 +39,8 @@ private struct PlanRecord: Encodable {
   var stages: [MigrationPlan.StageCount]?
   var chunks: Int?
   var notes: [String]?
-  var totalRows, diskBytes, sourceBytes: Int64?
+  var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
+  var temporaryFolder: String?
 
   init(_ migration: MigrationJob, plan: MigrationPlan?) {
     job = migration.name
@@ -54,6 +55,10 @@ private struct PlanRecord: Encodable {
     notes = plan.notes
     totalRows = plan.totalRows
     diskBytes = plan.diskBytes
+    temporaryBytes = plan.disk.temporaryBytes
+    freeBytes = plan.freeBytes
+    temporaryFolder = plan.temporaryFolder
+    temporaryFreeBytes = plan.temporaryFreeBytes
     sourceBytes = plan.sourceBytes
   }
 }

@@ -50,6 +50,9 @@ extension StoreConnection {
     } catch var error as GodwitError {
       // SQLite names the main database; the file concerned is the source.
       error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'")
+      if error.code == .inputOutput, !FileManager.default.isReadableFile(atPath: files.path) {
+        error.code = .missingInput
+      }
       throw error
     }
   }

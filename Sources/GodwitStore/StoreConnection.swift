@@ -13,6 +13,8 @@ public final class StoreConnection: @unchecked Sendable {
   let handle: OpaquePointer
   /// What messages call the main database.
   public let path: String
+  /// Whether the main database is one that this process makes.
+  private let isMade: Bool
   /// What messages call the attached source; nil without one.
   var sourcePath: String?
   /// Whether the main database stands for the source too: see `standForSource`.
@@ -35,6 +37,7 @@ public final class StoreConnection: @unchecked Sendable {
     configuration.readonly = false
     configuration.foreignKeysEnabled = false
     self.path = path ?? ":memory:"
+    isMade = create
     let kib = max(256, cache.bytes / 1024)
     do {
       if let path, !create, !FileManager.default.fileExists(atPath: path) {
@@ -51,8 +54,9 @@ public final class StoreConnection: @unchecked Sendable {
       sqlite3_commit_hook(handle, nil, nil)
       sqlite3_rollback_hook(handle, nil, nil)
     } catch let error as DatabaseError {
-      throw Self.translate(
+      let known = Self.translate(
         code: error.extendedResultCode.rawValue, message: error.message ?? "", path: self.path, sql: nil)
+      throw create ? Self.unopened(known, path: self.path, systemErrno: 0) : known
     }
     try execute("PRAGMA cache_size = -\(kib)")
   }
@@ -148,6 +152,9 @@ public final class StoreConnection: @unchecked Sendable {
     // ATTACH would tell the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
+    if isMade, code & 0xFF == SQLITE_CANTOPEN {
+      error = Self.unopened(error, path: path, systemErrno: sqlite3_system_errno(handle))
+    }
     // SQLite does not say which of the attached files is damaged.
     if let sourcePath, [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) {
       let isMainEmpty =
@@ -155,6 +162,22 @@ public final class StoreConnection: @unchecked Sendable {
       let files = isMainEmpty ? "'\(sourcePath)'" : "'\(path)' with the source '\(sourcePath)'"
       error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
     }
+    return error
+  }
+
+  /// A file of the database under construction that SQLite could not open or create: not one that the user named.
+  private static func unopened(_ error: GodwitError, path: String, systemErrno: Int32) -> GodwitError {
+    guard error.code == .missingInput else { return error }
+    var error = error
+    let folder = (path as NSString).deletingLastPathComponent
+    let isForbidden = systemErrno == EACCES || access(folder.isEmpty ? "." : folder, W_OK) != 0 && errno == EACCES
+    error.code = isForbidden ? .permission : .inputOutput
+    if systemErrno != 0 { error.cause = String(cString: strerror(systemErrno)) }
+    error.remedy =
+      isForbidden
+      ? "check the permissions of the folder and run the same command"
+      : systemErrno == ENOSPC
+        ? "free disk space and run the same command" : "mend the cause and run the same command"
     return error
   }
 

@@ -11,7 +11,7 @@ import Testing
 
 /// A job folder that uses every stage: stored associations, every kind of link, order, indexes, derived attributes,
 /// validation; and files of binary data that come along or go into their row.
-private final class CrashJob {
+final class CrashJob {
   let folder: TemporaryFolder
   var manifest: String { folder.file("job.yaml") }
   var destination: String { folder.file("out/people.sqlite") }

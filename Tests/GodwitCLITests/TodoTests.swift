@@ -126,14 +126,14 @@ import Testing
   }
 
   @Test func `a run that is killed again and again ends with the same rows`() throws {
-    let folder = try copy(entries: 20_000)
+    let folder = try copy(entries: 3000)
     let manifest = folder.file("by-policy.yaml")
-    try (try String(contentsOfFile: manifest, encoding: .utf8)).replacing("rows: 10 ", with: "rows: 200 ")
+    try (try String(contentsOfFile: manifest, encoding: .utf8)).replacing("rows: 10 ", with: "rows: 100 ")
       .write(toFile: manifest, atomically: true, encoding: .utf8)
     var kills = 0
-    for round in 1...12 {
+    for round in 1...8 {
       let process = try start("run", "by-policy.yaml", in: folder)
-      usleep(UInt32(40_000 + round * 35_000))
+      usleep(UInt32(60_000 + round * 60_000))
       guard process.isRunning else { break }
       kill(process.processIdentifier, SIGKILL)
       process.waitUntilExit()

@@ -269,7 +269,8 @@ private struct Failure: Error, CustomStringConvertible {
 
   // MARK: Registration
 
-  @Test func `a policy that nobody registered is an error with the nearest name, or by the manifest's leave the default`()
+  @Test
+  func `a policy that nobody registered is an error with the nearest name, or by the manifest's leave the default`()
     throws
   {
     let plain = try policyFixture()

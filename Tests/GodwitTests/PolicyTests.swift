@@ -69,7 +69,8 @@ import Testing
         let (made, expected) = (try fixture.content(), try plain.content())
         let difference = zip(made, expected).first { $0 != $1 }
         #expect(
-          made == expected, "seed \(seed): made \(difference?.0 ?? ""), expected \(difference?.1 ?? "")\n\(world.description)")
+          made == expected,
+          "seed \(seed): made \(difference?.0 ?? ""), expected \(difference?.1 ?? "")\n\(world.description)")
       } catch { Issue.record("seed \(seed): \(error)\n\(world.description)") }
     }
   }
@@ -115,7 +116,8 @@ import Testing
     let places = try fixture.rows("SELECT ZPLACE FROM ZCONTACT ORDER BY Z_PK")
     #expect(places == ["2", "1", "3", "2", "1", "3"])
     #expect(
-      report.checks.map(\.name).contains("not proved: what the policy of mapping 'HomeToPlace' made of its source objects")
+      report.checks.map(\.name).contains(
+        "not proved: what the policy of mapping 'HomeToPlace' made of its source objects")
     )
     #expect(report.checks.map(\.name).contains("values in ZCONTACT"))
   }
@@ -142,10 +144,9 @@ import Testing
     #expect(report.isClean, "\(report)")
     #expect(summary.objects == 6 + 4 + 2)
     #expect(
-      try fixture.rows("SELECT t.ZNAME, COUNT(*) FROM ZTAG AS t JOIN Z_1TAGS AS j ON j.Z_3TAGS = t.Z_PK GROUP BY 1")
-        == ["everyone|4", "old|2"])
-    let manager = MigrationManager(try fixture.job(taggingPolicies()))
-    #expect(throws: Never.self) { _ = try manager.plan() }
+      try fixture.rows(
+        "SELECT t.ZNAME, j.Z_1CONTACTS FROM ZTAG AS t JOIN Z_1TAGS AS j ON j.Z_3TAGS = t.Z_PK ORDER BY 1, 2")
+        == ["everyone|1", "everyone|3", "everyone|5", "everyone|7", "old|5", "old|7"])
   }
 
   // MARK: Look-ups
@@ -197,7 +198,8 @@ import Testing
           try manager.destinationInstances(forEntityMappingNamed: "HomeToPlace", sourceInstances: [home]),
           ordered: false)
       }
-      guard case .value(.integer(let number)) = call.arguments[0], case .object(let person as ManagedObject) = call.arguments[1],
+      guard case .value(.integer(let number)) = call.arguments[0],
+        case .object(let person as ManagedObject) = call.arguments[1],
         let words = try person.string("fullName")?.split(separator: " "), words.count > number
       else { return .value(.null) }
       return .value(AttributeValue(words[Int(number)]))

@@ -1,0 +1,44 @@
+import Foundation
+import GodwitModel
+
+/// Room on the disks, looked at before the first write.
+extension MigrationManager {
+  /// Refuses a job that cannot fit, with the figures.
+  ///
+  /// - Parameter need: Of the whole job from its beginning.
+  /// - Throws: `.inputOutput` (74) when the file system of the destination or of temporary files has not enough room;
+  ///   when both are one, the sum counts.
+  func checkSpace(_ need: DiskNeed) throws {
+    let temporary = FreeSpace.temporaryFolder
+    let destination = (job.workPath as NSString).deletingLastPathComponent
+    let (room, other) = (job.freeSpace(destination), job.freeSpace(temporary))
+    let isShared = room != nil && room?.device == other?.device
+    func refusal(_ place: String, _ wanted: Int64, _ found: Int64, _ remedy: String) -> GodwitError {
+      GodwitError(
+        .inputOutput,
+        "cannot start '\(job.name)': expected \(ByteCount(bytes: wanted)) of free space in '\(place)', found \(ByteCount(bytes: found))",
+        cause:
+          "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination and \(ByteCount(bytes: need.temporaryBytes)) for sorting in '\(temporary)'",
+        remedy: remedy, safe: job.position.isFirst ? "nothing was written" : "the steps before it are done")
+    }
+    let wanted = need.destinationBytes + (isShared ? need.temporaryBytes : 0)
+    if let room, room.bytes < wanted {
+      throw refusal(
+        destination.isEmpty ? "." : destination, wanted, room.bytes,
+        "free disk space" + (job.inPlace == nil ? ", or name a destination on another disk" : ""))
+    }
+    if !isShared, let other, other.bytes < need.temporaryBytes {
+      throw refusal(
+        temporary, need.temporaryBytes, other.bytes, "free disk space, or set TMPDIR to a folder on another disk")
+    }
+  }
+
+  /// A plan with the room there is now.
+  func measured(_ plan: MigrationPlan) -> MigrationPlan {
+    var plan = plan
+    plan.freeBytes = job.freeSpace((job.workPath as NSString).deletingLastPathComponent)?.bytes
+    plan.temporaryFolder = FreeSpace.temporaryFolder
+    plan.temporaryFreeBytes = job.freeSpace(FreeSpace.temporaryFolder)?.bytes
+    return plan
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import GodwitModel
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// One process of this very executable, killed at a moment or left to its end.
+struct TortureRun {
+  struct Ended {
+    var wasKilled: Bool
+    /// The exit status; 128 and the signal's number when a signal ended it.
+    var status: Int32
+    var lines: Int
+    var seconds: Double
+    var diagnostics: String
+  }
+
+  /// The process that is running, for the thread that takes signals.
+  final class Current: Sendable {
+    private let state = Mutex<(process: pid_t?, isStopped: Bool)>((nil, false))
+
+    var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    /// Ends what runs, and whatever would run next.
+    func stop() {
+      state.withLock { state in
+        state.isStopped = true
+        if let process = state.process { kill(process, SIGKILL) }
+      }
+    }
+
+    fileprivate func killNow() { state.withLock { if let process = $0.process { kill(process, SIGKILL) } } }
+
+    /// - Parameter process: nil before the process is reaped, so that no other one gets the signal.
+    fileprivate func set(_ process: pid_t?) {
+      state.withLock { state in
+        state.process = process
+        if state.isStopped, let process { kill(process, SIGKILL) }
+      }
+    }
+  }
+
+  let arguments: [String]
+  /// A file for what the process complains of.
+  let output: String
+
+  func untilEnd(killing moment: TortureChance.Moment?, current: Current) throws -> Ended {
+    var pipe: [Int32] = [-1, -1]
+    guard makePipe(&pipe) == 0 else { throw failure(errno) }
+    defer { close(pipe[0]) }
+    for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let process: pid_t
+    do {
+      defer { close(pipe[1]) }
+      process = try spawn(standardOutput: pipe[1])
+    }
+    let start = Date()
+    current.set(process)
+    let over = DispatchSemaphore(value: 0)
+    if case .seconds(let seconds)? = moment {
+      let timer = Thread {
+        if over.wait(timeout: .now() + seconds) == .timedOut { current.killNow() }
+      }
+      timer.start()
+    }
+    var lines = 0
+    var limit = Int.max
+    if case .line(let number)? = moment { limit = number }
+    var bytes = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = read(pipe[0], &bytes, bytes.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { break }
+      lines += bytes[..<count].count { $0 == 0x0A }
+      if lines >= limit { current.killNow() }
+    }
+    over.signal()
+    // Waits without reaping: until the number is forgotten it must not become another process's.
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+    current.set(nil)
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    let signal = status & 0x7f
+    let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+    unlink(output)
+    return Ended(
+      wasKilled: signal == SIGKILL, status: signal == 0 ? (status >> 8) & 0xff : 128 + signal, lines: lines,
+      seconds: Date().timeIntervalSince(start), diagnostics: text.trimmingCharacters(in: .whitespacesAndNewlines))
+  }
+
+  private func spawn(standardOutput: Int32) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, standardOutput, STDOUT_FILENO)
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // Signals that are blocked here are not there.
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    let words = ["godwit"] + arguments
+    var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for pointer in pointers { free(pointer) } }
+    var process: pid_t = 0
+    // The executable that runs now, whatever has become of its name.
+    let code = posix_spawn(&process, "/proc/self/exe", &actions, &attributes, &pointers, environ)
+    guard code == 0 else { throw failure(code) }
+    return process
+  }
+
+  private func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
+
+  private func failure(_ code: Int32) -> GodwitError {
+    GodwitError(
+      .inputOutput, "cannot start a run", cause: String(cString: strerror(code)), remedy: "run the same command again")
+  }
+}

@@ -1,0 +1,221 @@
+#define _GNU_SOURCE
+#include "FaultShim.h"
+
+#ifdef __linux__
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static _Thread_local struct {
+  fault_before before;
+  fault_after after;
+  void *context;
+  int inside;
+} layer;
+
+void fault_arm(fault_before before, fault_after after, void *context) {
+  layer.before = before;
+  layer.after = after;
+  layer.context = context;
+  layer.inside = 0;
+}
+
+void fault_disarm(void) {
+  layer.before = NULL;
+  layer.after = NULL;
+}
+
+static struct fault_verdict ask(const struct fault_call *call) {
+  struct fault_verdict verdict = {0, -1, 1};
+  if (!layer.before || layer.inside) return verdict;
+  layer.inside = 1;
+  verdict = layer.before(layer.context, call);
+  layer.inside = 0;
+  return verdict;
+}
+
+static int64_t told(const struct fault_call *call, int64_t result) {
+  if (!layer.after || layer.inside) return result;
+  int code = errno;
+  layer.inside = 1;
+  layer.after(layer.context, call, result);
+  layer.inside = 0;
+  errno = code;
+  return result;
+}
+
+// The next definition of a symbol after this executable's own.
+#define REAL(name) \
+  static __typeof__(&name) real; \
+  if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+#define CALL(kind, descriptor, path, second, length) \
+  struct fault_call call = {kind, descriptor, path, second, length}; \
+  struct fault_verdict verdict = ask(&call); \
+  if (verdict.failure) { errno = verdict.failure; return -1; }
+
+// MARK: Opening
+
+static int makes(const char *path, int flags) {
+  struct stat info;
+  if (!layer.before || layer.inside || !(flags & O_CREAT)) return 0;
+  int code = errno;
+  int missing = lstat(path, &info) != 0;
+  errno = code;
+  return missing;
+}
+
+static int cuts(const char *path, int flags) {
+  struct stat info;
+  if (!layer.before || layer.inside || !(flags & O_TRUNC)) return 0;
+  int code = errno;
+  int filled = stat(path, &info) == 0 && info.st_size > 0;
+  errno = code;
+  return filled;
+}
+
+#define OPEN(name) \
+  int name(const char *path, int flags, ...) { \
+    REAL(name); \
+    mode_t mode = 0; \
+    if (flags & (O_CREAT | __O_TMPFILE)) { \
+      va_list rest; \
+      va_start(rest, flags); \
+      mode = va_arg(rest, mode_t); \
+      va_end(rest); \
+    } \
+    if (makes(path, flags)) { \
+      CALL(FAULT_CREATE, -1, path, NULL, 0) \
+      return (int)told(&call, real(path, flags, mode)); \
+    } \
+    if (cuts(path, flags)) { \
+      CALL(FAULT_TRUNCATE, -1, path, NULL, 0) \
+      return (int)told(&call, real(path, flags, mode)); \
+    } \
+    return real(path, flags, mode); \
+  }
+
+OPEN(open)
+OPEN(open64)
+
+// MARK: Bytes
+
+ssize_t write(int descriptor, const void *bytes, size_t count) {
+  REAL(write);
+  CALL(FAULT_WRITE, descriptor, NULL, NULL, (int64_t)count)
+  if (verdict.allowed >= 0 && (size_t)verdict.allowed < count) count = (size_t)verdict.allowed;
+  return (ssize_t)told(&call, real(descriptor, bytes, count));
+}
+
+#define PWRITE(name, offset_type) \
+  ssize_t name(int descriptor, const void *bytes, size_t count, offset_type offset) { \
+    REAL(name); \
+    CALL(FAULT_WRITE, descriptor, NULL, NULL, (int64_t)count) \
+    if (verdict.allowed >= 0 && (size_t)verdict.allowed < count) count = (size_t)verdict.allowed; \
+    return (ssize_t)told(&call, real(descriptor, bytes, count, offset)); \
+  }
+
+PWRITE(pwrite, off_t)
+PWRITE(pwrite64, off64_t)
+
+ssize_t writev(int descriptor, const struct iovec *pieces, int count) {
+  REAL(writev);
+  CALL(FAULT_WRITE, descriptor, NULL, NULL, -1)
+  return (ssize_t)told(&call, real(descriptor, pieces, count));
+}
+
+#define SENDFILE(name, offset_type) \
+  ssize_t name(int to, int from, offset_type *offset, size_t count) { \
+    REAL(name); \
+    CALL(FAULT_WRITE, to, NULL, NULL, (int64_t)count) \
+    return (ssize_t)told(&call, real(to, from, offset, count)); \
+  }
+
+SENDFILE(sendfile, off_t)
+SENDFILE(sendfile64, off64_t)
+
+ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t count, unsigned flags) {
+  REAL(copy_file_range);
+  CALL(FAULT_WRITE, to, NULL, NULL, (int64_t)count)
+  return (ssize_t)told(&call, real(from, from_offset, to, to_offset, count, flags));
+}
+
+#define TRUNCATE(name, offset_type) \
+  int name(int descriptor, offset_type length) { \
+    REAL(name); \
+    CALL(FAULT_TRUNCATE, descriptor, NULL, NULL, (int64_t)length) \
+    return (int)told(&call, real(descriptor, length)); \
+  }
+
+TRUNCATE(ftruncate, off_t)
+TRUNCATE(ftruncate64, off64_t)
+
+#define ALLOCATE(name, offset_type) \
+  int name(int descriptor, int mode, offset_type offset, offset_type length) { \
+    REAL(name); \
+    CALL(FAULT_ALLOCATE, descriptor, NULL, NULL, (int64_t)length) \
+    return (int)told(&call, real(descriptor, mode, offset, length)); \
+  }
+
+ALLOCATE(fallocate, off_t)
+ALLOCATE(fallocate64, off64_t)
+
+// MARK: Durability
+
+#define SYNC(name) \
+  int name(int descriptor) { \
+    REAL(name); \
+    CALL(FAULT_SYNC, descriptor, NULL, NULL, 0) \
+    return (int)told(&call, verdict.real ? real(descriptor) : 0); \
+  }
+
+SYNC(fsync)
+SYNC(fdatasync)
+
+// MARK: Names
+
+int mkdir(const char *path, mode_t mode) {
+  REAL(mkdir);
+  CALL(FAULT_MAKE_FOLDER, -1, path, NULL, 0)
+  return (int)told(&call, real(path, mode));
+}
+
+int rename(const char *from, const char *to) {
+  REAL(rename);
+  CALL(FAULT_RENAME, -1, from, to, 0)
+  return (int)told(&call, real(from, to));
+}
+
+int link(const char *from, const char *to) {
+  REAL(link);
+  CALL(FAULT_LINK, -1, from, to, 0)
+  return (int)told(&call, real(from, to));
+}
+
+int unlink(const char *path) {
+  REAL(unlink);
+  CALL(FAULT_UNLINK, -1, path, NULL, 0)
+  return (int)told(&call, real(path));
+}
+
+int rmdir(const char *path) {
+  REAL(rmdir);
+  CALL(FAULT_REMOVE_FOLDER, -1, path, NULL, 0)
+  return (int)told(&call, real(path));
+}
+
+#else
+
+void fault_arm(fault_before before, fault_after after, void *context) {}
+void fault_disarm(void) {}
+
+#endif

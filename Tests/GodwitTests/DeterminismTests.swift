@@ -1,0 +1,78 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// One job with every stage over all that must not decide its content.
+@Suite struct DeterminismTests {
+  private let whole: FaultJob
+  private let expected: [String]
+
+  init() throws {
+    whole = try FaultJob(.everyStage, people: 25)
+    let reference = try FaultJob(again: whole)
+    try reference.run()
+    expected = try reference.content()
+  }
+
+  private func run(_ job: FaultJob, inSwift: Bool, stoppingAfterEveryChunk: Bool) throws {
+    try ExpressionLowering.$runsAllInSwift.withValue(inSwift) {
+      guard stoppingAfterEveryChunk else {
+        #expect(try job.run().outcome == .finished)
+        return
+      }
+      for _ in 0..<2000 where try job.run(maximumSeconds: 0).outcome == .finished { return }
+      Issue.record("the job does not end")
+    }
+  }
+
+  @Test(arguments: [1, 7, 1000, nil] as [Int?], [false, true])
+  func `content does not depend on chunk size, budget, lane and interruptions`(rows: Int?, inSwift: Bool) throws {
+    for memory in [16, 64, 1024] as [Int64] {
+      // Stopping after every chunk costs a start for each; once for each lane and middling chunks is enough.
+      for isStopped in [false, true] where !isStopped || (rows == 7 && memory == 64) {
+        let job = try FaultJob(again: whole)
+        job.chunkRows = rows
+        job.memory = .mebibytes(memory)
+        try run(job, inSwift: inSwift, stoppingAfterEveryChunk: isStopped)
+        #expect(
+          try job.content() == expected,
+          "\(rows.map(String.init) ?? "chosen") rows, \(memory) MiB, \(inSwift ? "Swift" : "SQL"), stopped: \(isStopped)"
+        )
+      }
+    }
+  }
+
+  @Test(arguments: [false, true]) func `nor on the user's predicates`(inSwift: Bool) throws {
+    let job = try FaultJob(again: whole)
+    job.chunkPredicates = [
+      "PersonToPerson": try ["age >= 12", "age < 12", "age == nil"].map { try ParsedPredicate($0) }
+    ]
+    try run(job, inSwift: inSwift, stoppingAfterEveryChunk: true)
+    #expect(try job.content() == expected)
+  }
+
+  @Test func `a run that changes lanes on the way comes to the same`() throws {
+    let job = try FaultJob(again: whole)
+    job.chunkRows = 7
+    var inSwift = false
+    for _ in 0..<2000 {
+      inSwift.toggle()
+      let summary = try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { try job.run(maximumSeconds: 0) }
+      if summary.outcome == .finished { break }
+    }
+    #expect(try job.content() == expected)
+  }
+
+  @Test func `the switch of these tests does move mappings to the object lane`() throws {
+    let job = try FaultJob(again: whole)
+    let lanes = try ExpressionLowering.$runsAllInSwift.withValue(true) {
+      try MigrationManager(job.job).plan().steps[0].passes.flatMap(\.mappings).map(\.lane)
+    }
+    #expect(lanes.contains(.object))
+    #expect(try MigrationManager(job.job).plan().steps[0].passes.flatMap(\.mappings).allSatisfy { $0.lane == .sql })
+  }
+}

@@ -1,0 +1,225 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// A small job of one kind, made again and again with the same source.
+final class FaultJob {
+  enum Kind: String, CaseIterable, Sendable {
+    /// Every stage, links of every kind, a spill file, files of binary data.
+    case everyStage
+    /// Two steps, the first of every stage.
+    case severalSteps
+    /// Every stage, in the place of the source.
+    case inPlace
+    /// An XML store as destination.
+    case xml
+  }
+
+  let kind: Kind
+  let folder: TemporaryFolder
+  var chunkRows: Int?
+  var memory = ByteCount.mebibytes(64)
+  var chunkPredicates: [String: [ParsedPredicate]] = [:]
+
+  private var sourceName: String { "people.sqlite" }
+  var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }
+  var destinationPath: String {
+    switch kind {
+    case .everyStage, .severalSteps, .inPlace: folder.file("out/people.sqlite")
+    case .xml: folder.file("out/people.xml")
+    }
+  }
+
+  /// What lies in the destination's folder when all is done.
+  var leftNames: [String] {
+    switch kind {
+    case .everyStage, .severalSteps: [".people_SUPPORT", "people.sqlite"]
+    case .inPlace: [".people_SUPPORT", ".people~_SUPPORT", "people.sqlite", "people~.sqlite"]
+    case .xml: ["people.xml"]
+    }
+  }
+
+  /// Makes the source.
+  init(_ kind: Kind, people: Int64 = 20, chunkRows: Int? = 1000) throws {
+    self.kind = kind
+    self.chunkRows = chunkRows
+    folder = try TemporaryFolder("godwit-fault")
+    try FileManager.default.createDirectory(
+      atPath: (sourcePath as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    let store = try StoreBuilder(path: sourcePath, model: Self.source)
+    for key in Int64(1)...5 {
+      try store.insert("Address", key: key, attributes: ["street": .init("s\(key)")], relationships: [:])
+    }
+    for key in 1...people {
+      var links: [String: [Int64]] = ["address": [key % 5 + 1]]
+      if key > 1 { links["friends"] = [key / 2, key - 1] }
+      if key % 4 == 0 { links["spouse"] = [key - 1] }
+      try store.insert(
+        "Person", key: key,
+        attributes: ["name": .init("p\(key)"), "company": .init("c\(key % 3)"), "age": .integer(key % 90)],
+        relationships: links)
+    }
+    try store.finish()
+    if kind != .xml { try addFiles() }
+  }
+
+  /// The same job on a copy of the source.
+  init(again other: FaultJob) throws {
+    kind = other.kind
+    chunkRows = other.chunkRows
+    memory = other.memory
+    chunkPredicates = other.chunkPredicates
+    folder = try TemporaryFolder("godwit-fault")
+    let manager = FileManager.default
+    let to = (sourcePath as NSString).deletingLastPathComponent
+    let from = (other.sourcePath as NSString).deletingLastPathComponent
+    try manager.createDirectory(atPath: to, withIntermediateDirectories: true)
+    for name in ["people.sqlite", ".people_SUPPORT"] where manager.fileExists(atPath: from + "/" + name) {
+      try manager.copyItem(atPath: from + "/" + name, toPath: to + "/" + name)
+    }
+  }
+
+  private func addFiles() throws {
+    let support = SupportFolder(ofStoreAt: sourcePath)
+    try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+    let connection = try StoreConnection(path: sourcePath)
+    for key in [1, 2] {
+      let name = "00000000-0000-0000-1000-\(100_000_000_000 + key)"
+      try Data(repeating: UInt8(key), count: 5000 * key).write(to: URL(filePath: support.path(of: name)))
+      try connection.execute(
+        "UPDATE ZPERSON SET ZPHOTO = ?1 WHERE Z_PK = ?2",
+        [.blob(StoredBinary.external(name: name).bytes), .int(key)])
+    }
+    try connection.close()
+  }
+
+  // MARK: The job
+
+  var job: MigrationJob {
+    get throws {
+      var later: [MigrationStep] = []
+      if kind == .severalSteps {
+        later.append(
+          MigrationStep(
+            sourceModel: try Self.destination, destinationModel: try Self.third,
+            mappingModels: [try MappingModel(inferredFrom: Self.destination, to: Self.third)],
+            origin: MigrationStep.inferredOrigin))
+      }
+      var job = MigrationJob(
+        name: "fault", sourcePath: sourcePath, destinationPath: destinationPath,
+        first: MigrationStep(
+          sourceModel: try Self.source, destinationModel: try Self.destination,
+          mappingModels: [MappingModel(entityMappings: try Self.mappings)]), later: later, chunkRows: chunkRows,
+        chunkPredicates: chunkPredicates, memory: memory)
+      if kind == .inPlace { job.inPlace = .init(keepsOld: true) }
+      if kind == .xml { job.destinationType = .xml }
+      return job
+    }
+  }
+
+  @discardableResult
+  func run(maximumSeconds: Double? = nil) throws -> MigrationSummary {
+    try MigrationManager(job).run(maximumSeconds: maximumSeconds)
+  }
+
+  private static let photo: AttributeDescription = {
+    var attribute = AttributeDescription(name: "photo", type: .binary)
+    attribute.allowsExternalBinaryDataStorage = true
+    return attribute
+  }()
+
+  private static func people(_ company: [RelationshipDescription] = []) -> [RelationshipDescription] {
+    company + [
+      .toOne("address", "Address", inverse: "people"), .toMany("friends", "Person", inverse: "friendOf"),
+      .toMany("friendOf", "Person", inverse: "friends"), .toOne("spouse", "Person", inverse: "spouseOf"),
+      .toOne("spouseOf", "Person", inverse: "spouse"),
+    ]
+  }
+
+  static var source: ManagedObjectModel {
+    get throws {
+      var person = EntityDescription.make(
+        "Person", ["name": .string, "company": .string, "age": .integer16], people())
+      person.attributes.append(photo)
+      return try ManagedObjectModel(
+        name: "1",
+        entities: [
+          .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]), person,
+        ])
+    }
+  }
+
+  private static func later(_ ageName: String) -> [EntityDescription] {
+    var residents = AttributeDescription(name: "residents", type: .integer64)
+    residents.derivationExpression = "people.@count"
+    var address = EntityDescription.make(
+      "Address", ["street": .string], [.toMany("people", "Person", inverse: "address", ordered: true)])
+    address.attributes.append(residents)
+    var person = EntityDescription.make(
+      "Person", ["name": .string], people([.toOne("company", "Company", inverse: "staff")]))
+    var age = AttributeDescription(name: ageName, type: .integer16)
+    age.isOptional = false
+    age.defaultValue = .integer(0)
+    age.renamingIdentifier = "age"
+    person.attributes += [age, photo]
+    return [address, .make("Company", ["name": .string], [.toMany("staff", "Person", inverse: "company")]), person]
+  }
+
+  static var destination: ManagedObjectModel {
+    get throws { try ManagedObjectModel(name: "2", entities: later("age")) }
+  }
+
+  static var third: ManagedObjectModel {
+    get throws { try ManagedObjectModel(name: "3", entities: later("years")) }
+  }
+
+  private static var mappings: [EntityMapping] {
+    get throws {
+      [
+        try .make("Address", "Address", kind: .copy),
+        try .make(
+          "Person", "Person", kind: .copy, attributes: ["age": "$source.age + 1"],
+          relationships: ["company": .mapping("Companies", keyPath: [])]),
+        try .make("Person", "Company", name: "Companies", uniqueBy: ["name"], attributes: ["name": "$source.company"]),
+      ]
+    }
+  }
+
+  // MARK: What came of it
+
+  /// The destination's content, its external files included.
+  func content() throws -> [String] {
+    if kind == .xml {
+      return try String(contentsOfFile: destinationPath, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+    var lines = try StoreDump(destinationPath).lines
+    let support = SupportFolder(ofStoreAt: destinationPath)
+    var files: [String] = []
+    try support.forEachFile { name, _ in
+      let bytes = try Data(contentsOf: URL(filePath: support.path(of: name)))
+      files.append("file \(name) \(Digest.hex(bytes.base64EncodedString()))")
+    }
+    lines += files.sorted()
+    return lines
+  }
+
+  func namesLeft() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(
+      atPath: (destinationPath as NSString).deletingLastPathComponent
+    ).sorted()
+  }
+
+  /// The bytes of the source and its files; in place, of what was the source.
+  func sourceBytes() throws -> [String: Data] {
+    let path = kind == .inPlace ? MigrationJob.InPlace.oldPath(of: sourcePath) : sourcePath
+    let store = FileManager.default.fileExists(atPath: path) ? path : sourcePath
+    var bytes = ["store": try Data(contentsOf: URL(filePath: store))]
+    let support = SupportFolder(ofStoreAt: store)
+    try support.forEachFile { name, _ in bytes[name] = try Data(contentsOf: URL(filePath: support.path(of: name))) }
+    return bytes
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// A job with a fault at the n-th change of the disk, for every n, and what a run after it makes of what is left.
+private struct FaultSweep {
+  let whole: FaultJob
+  let expected: [String]
+  let source: [String: Data]
+  private let operations: [DiskOperation]
+
+  init(_ kind: FaultJob.Kind) throws {
+    whole = try FaultJob(kind)
+    source = try whole.sourceBytes()
+    let reference = try FaultJob(again: whole)
+    let layer = try FaultLayer(.none)
+    try layer.run { _ = try reference.run() }
+    operations = layer.operations
+    expected = try reference.content()
+    #expect(try reference.namesLeft() == reference.leftNames)
+  }
+
+  /// Where to strike: everywhere with `GODWIT_FAULTS=all`, which takes minutes; else at so many operations that none of
+  /// their kinds is left out while there is room: the first and the last of each kind on each file.
+  private func positions(atMost limit: Int) -> [Int] {
+    if ProcessInfo.processInfo.environment["GODWIT_FAULTS"] == "all" { return Array(1...operations.count) }
+    var first: [String: Int] = [:]
+    var last: [String: Int] = [:]
+    for (index, operation) in operations.enumerated() {
+      let name = (operation.path as NSString).lastPathComponent
+      // What every job does is tried with the first kind of job.
+      if whole.kind != .everyStage, ["store.sqlite", "store.sqlite-journal"].contains(name) { continue }
+      let sign = "\(operation.kind.rawValue) \(name.hasPrefix("0000") ? "file" : name)"
+      first[sign] = first[sign] ?? index + 1
+      last[sign] = index + 1
+    }
+    let all = Set(first.values).union(last.values).sorted()
+    guard all.count > limit else { return all }
+    return (0..<limit).map { all[$0 * (all.count - 1) / max(1, limit - 1)] }
+  }
+
+  /// - Parameters:
+  ///   - limits: How many faults, in the job of every stage and in the others.
+  ///   - survival: What a power cut leaves, for each position.
+  func run(
+    _ limits: (Int, Int), survival: (Int) -> DurableDisk.Survival = { _ in .syncedOnly },
+    fault: (Int) -> FaultLayer.Fault
+  ) throws {
+    #expect(operations.count > 100)
+    for position in positions(atMost: whole.kind == .everyStage ? limits.0 : limits.1) {
+      #expect(try strike(fault(position), survival(position)), "\(fault(position)) did not strike")
+    }
+  }
+
+  /// - Returns: false when the run ended before the fault.
+  private func strike(_ fault: FaultLayer.Fault, _ survival: DurableDisk.Survival) throws -> Bool {
+    let job = try FaultJob(again: whole)
+    let layer = try FaultLayer(fault, root: job.folder.path)
+    var failure: (any Error)?
+    do { try layer.run { _ = try job.run() } } catch { failure = error }
+    let place = "\(whole.kind.rawValue), \(fault) (\(layer.struck?.description ?? "")), \(survival)"
+    guard layer.hasStruck else {
+      #expect(failure == nil, "\(place): \(String(describing: failure))")
+      return false
+    }
+    if let failure {
+      let error = failure as? GodwitError
+      #expect(error.map { [.inputOutput, .stopped].contains($0.code) } ?? false, "\(place): \(failure)")
+      #expect(error?.remedy != nil, "\(place): \(failure)")
+    }
+    try layer.survive(survival)
+    if whole.kind == .inPlace {
+      #expect(throws: Never.self, "\(place): no store under the name") {
+        _ = try StoreMetadata(readingStoreAt: job.sourcePath)
+      }
+    } else {
+      #expect(try job.sourceBytes() == source, "\(place): the source changed")
+    }
+    do {
+      let summary = try FaultLayer(.none).run { try job.run() }
+      #expect([.finished, .alreadyFinished].contains(summary.outcome), "\(place)")
+      let found = try job.content()
+      #expect(found == expected, "\(place): \(Self.difference(found, expected))")
+      #expect(try job.namesLeft() == job.leftNames, "\(place)")
+      #expect(try job.sourceBytes() == source, "\(place): the source changed")
+    } catch {
+      Issue.record("\(place): run again, then \(error)\nfirst: \(String(describing: failure))")
+    }
+    return true
+  }
+
+  private static func difference(_ a: [String], _ b: [String]) -> String {
+    for (x, y) in zip(a, b) where x != y { return "'\(x)' against '\(y)'" }
+    return "\(a.count) lines against \(b.count)"
+  }
+}
+
+@Suite struct FaultTests {
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `after an input or output error at an operation the next run ends in the same store`(
+    kind: FaultJob.Kind
+  ) throws {
+    try FaultSweep(kind).run((28, 10)) { .fail(EIO, at: $0) }
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `after a disk that is full from an operation on the next run ends in the same store`(
+    kind: FaultJob.Kind
+  ) throws {
+    try FaultSweep(kind).run((10, 2)) { .full(at: $0) }
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `after a short write the next run ends in the same store`(kind: FaultJob.Kind) throws {
+    try FaultSweep(kind).run((8, 2)) { .short(at: $0) }
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `after a death at an operation the next run ends in the same store`(kind: FaultJob.Kind) throws {
+    try FaultSweep(kind).run((16, 8)) { .death(at: $0) }
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `after a power cut that loses all that was not synced the next run ends in the same store`(
+    kind: FaultJob.Kind
+  ) throws {
+    try FaultSweep(kind).run((28, 10)) { .powerCut(at: $0) }
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `after a power cut that keeps names but no bytes the next run ends in the same store`(
+    kind: FaultJob.Kind
+  ) throws {
+    try FaultSweep(kind).run((8, 4), survival: { _ in .names }) { .powerCut(at: $0) }
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `after a power cut that keeps some pages the next run ends in the same store`(kind: FaultJob.Kind) throws {
+    let seed = testSeeds(1)[0]
+    try FaultSweep(kind).run((8, 4), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }) { .powerCut(at: $0) }
+  }
+}

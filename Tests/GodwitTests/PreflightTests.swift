@@ -1,0 +1,95 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+@Suite struct PreflightTests {
+  private func manager(_ job: FaultJob, free: @escaping @Sendable (String) -> FreeSpace?) throws -> MigrationManager {
+    var job = try job.job
+    job.freeSpace = free
+    return MigrationManager(job)
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `a job that will not fit is refused before the first write, with the figures`(kind: FaultJob.Kind) throws {
+    let job = try FaultJob(kind)
+    let before = try job.sourceBytes()
+    let manager = try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }
+    let need = try manager.plan().diskBytes
+    let error = try #require(throws: GodwitError.self) { try manager.run() }
+    #expect(error.code == .inputOutput)
+    #expect(error.message.contains("expected \(ByteCount(bytes: need)) of free space"), "\(error)")
+    #expect(error.message.hasSuffix("found 10 KiB"))
+    #expect(error.safe == "nothing was written")
+    #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: job.destinationPath)))
+    if kind != .inPlace { #expect(!FileManager.default.fileExists(atPath: job.folder.file("out"))) }
+    #expect(try job.sourceBytes() == before)
+    #expect(try job.run().outcome == .finished)
+  }
+
+  @Test func `a file system that does not tell its room refuses nothing`() throws {
+    let job = try FaultJob(.everyStage)
+    #expect(try manager(job) { _ in nil }.run().outcome == .finished)
+  }
+
+  @Test func `a run that is resumed is not asked for the room it takes already`() throws {
+    let job = try FaultJob(.everyStage)
+    #expect(try job.run(maximumSeconds: 0).outcome == .stopped)
+    #expect(try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }.run().outcome == .finished)
+  }
+
+  @Test func `what is needed in two places counts together only on one file system`() throws {
+    let job = try FaultJob(.everyStage)
+    let need = DiskNeed(destinationBytes: 600, temporaryBytes: 500)
+    func check(_ destination: FreeSpace, _ temporary: FreeSpace) throws {
+      let folder = job.folder.file("out")
+      try manager(job) { $0 == folder ? destination : temporary }.checkSpace(need)
+    }
+    try check(.init(device: 1, bytes: 600), .init(device: 2, bytes: 500))
+    try check(.init(device: 1, bytes: 1100), .init(device: 1, bytes: 1100))
+    #expect(throws: GodwitError.self) { try check(.init(device: 1, bytes: 1099), .init(device: 1, bytes: 1099)) }
+    #expect(throws: GodwitError.self) { try check(.init(device: 1, bytes: 599), .init(device: 2, bytes: 500)) }
+    let error = #expect(throws: GodwitError.self) {
+      try check(.init(device: 1, bytes: 600), .init(device: 2, bytes: 499))
+    }
+    #expect(error?.message.contains("'\(FreeSpace.temporaryFolder)', found 499 B") == true)
+    #expect(error?.remedy?.contains("TMPDIR") == true)
+  }
+
+  @Test func `the plan shows what is needed and what is free`() throws {
+    let job = try FaultJob(.everyStage)
+    let plan = try manager(job) { _ in FreeSpace(device: 1, bytes: 5 << 30) }.plan()
+    #expect(plan.freeBytes == 5 << 30)
+    #expect(plan.description.contains("beside the destination (5 GiB free)"))
+  }
+
+  @Test(arguments: FaultJob.Kind.allCases)
+  func `the estimate covers what a run takes, and is no wild guess`(kind: FaultJob.Kind) throws {
+    let job = try FaultJob(kind, people: 4000, chunkRows: 1000)
+    let need = try MigrationManager(job.job).plan().disk
+    let folder = WorkFolder.path(forDestination: job.destinationPath)
+    var peak: Int64 = 0
+    // Looked at before each change of the disk, so that journals count too.
+    let layer = try FaultLayer(.none)
+    layer.beforeEach = { if $0.kind == .unlink || $0.kind == .sync { peak = max(peak, Self.bytes(in: folder)) } }
+    _ = try layer.run { try job.run() }
+    #expect(peak > 0)
+    #expect(need.destinationBytes >= peak, "\(need) against \(peak)")
+    #expect(need.destinationBytes <= peak * 6, "\(need) against \(peak)")
+  }
+
+  private static func bytes(in folder: String) -> Int64 {
+    var total: Int64 = 0
+    for case let name as String in FileManager.default.enumerator(atPath: folder) ?? .init() {
+      var info = stat()
+      guard lstat(folder + "/" + name, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else {
+        continue
+      }
+      total += Int64(info.st_size)
+    }
+    return total
+  }
+}

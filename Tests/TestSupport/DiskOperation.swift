@@ -1,0 +1,44 @@
+internal import FaultShim
+import Foundation
+
+/// A change of the file system that the code under test asks for.
+public struct DiskOperation: Sendable, CustomStringConvertible {
+  public enum Kind: String, Sendable {
+    case create, makeFolder, write, truncate, allocate, sync, rename, link, unlink, removeFolder
+
+    /// Whether a full disk refuses it.
+    var needsSpace: Bool { [.create, .makeFolder, .write, .allocate, .link].contains(self) }
+  }
+
+  public var kind: Kind
+  /// Of a call with a descriptor: the path of its file.
+  public var path: String
+  public var secondPath: String?
+  /// Bytes to write, or the new length.
+  public var length: Int64
+
+  init(_ call: fault_call) {
+    kind =
+      switch fault_kind(rawValue: UInt32(call.kind)) {
+      case FAULT_CREATE: .create
+      case FAULT_MAKE_FOLDER: .makeFolder
+      case FAULT_WRITE: .write
+      case FAULT_TRUNCATE: .truncate
+      case FAULT_ALLOCATE: .allocate
+      case FAULT_SYNC: .sync
+      case FAULT_RENAME: .rename
+      case FAULT_LINK: .link
+      case FAULT_UNLINK: .unlink
+      default: .removeFolder
+      }
+    path = call.path.map { String(cString: $0) } ?? Self.path(of: call.descriptor)
+    secondPath = call.second_path.map { String(cString: $0) }
+    length = call.length
+  }
+
+  private static func path(of descriptor: Int32) -> String {
+    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")) ?? ""
+  }
+
+  public var description: String { "\(kind.rawValue) \(path)\(secondPath.map { " to \($0)" } ?? "")" }
+}
