@@ -144,7 +144,14 @@ extension PolicyRun {
     let far: RelationshipLink.End =
       program.links[link].isOwnInverse ? .first : end == .first ? .second : .first
     let (own, other) = (try last(end, object.key), try last(far, target.key))
-    let isFar = other.map { other in own.map { ($0.mapping, $0.turn) < (other.mapping, other.turn) } ?? true } ?? false
+    let isFar: Bool
+    switch (own, other) {
+    case (let own?, let other?): isFar = (own.mapping, own.turn) < (other.mapping, other.turn)
+    case (nil, .some): isFar = true
+    case (.some, nil): isFar = false
+    // Always from the first end: at one place in the order, an assignment from the second would displace it.
+    case (nil, nil): isFar = end == .second
+    }
     let chosen = (isFar ? other : own) ?? (-(1 << 40), 0, 0)
     let (side, subject, found) = isFar ? (far, target.key, object.key) : (end, object.key, target.key)
     try cached(
