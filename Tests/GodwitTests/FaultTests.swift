@@ -135,12 +135,13 @@ private struct FaultSweep {
   func `after a power cut that keeps names but no bytes the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((8, 4), survival: { _ in .names }) { .powerCut(at: $0) }
+    try FaultSweep(kind).run((8, 4), survival: { _ in .names }, fault: { .powerCut(at: $0) })
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a power cut that keeps some pages the next run ends in the same store`(kind: FaultJob.Kind) throws {
     let seed = testSeeds(1)[0]
-    try FaultSweep(kind).run((8, 4), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }) { .powerCut(at: $0) }
+    try FaultSweep(kind).run(
+      (8, 4), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
   }
 }
