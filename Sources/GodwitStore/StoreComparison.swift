@@ -1,5 +1,5 @@
 import Foundation
-public import GodwitModel
+import GodwitModel
 
 /// Compares what two stores say: schema, every row of every table, metadata and external files.
 ///
