@@ -22,6 +22,8 @@ struct InPlaceSwap {
   let store: String
   /// Whether the old store stays, as `Name~.ext`.
   let keepsOld: Bool
+  /// Whether the new store has the values of the old one, so that its external files stay.
+  var keepsOldFiles = false
   /// Called before each step with its number; a test dies there.
   var before: (Int) throws -> Void = { _ in }
 
@@ -76,7 +78,7 @@ struct InPlaceSwap {
       try sync(folders: [live.dataPath, live.path])
     }
     try before(3)
-    let leftovers = old.subtracting(new).sorted()
+    let leftovers = keepsOldFiles ? [] : old.subtracting(new).sorted()
     let note = Self.leftoversPath(in: workFolder)
     do { try JSONEncoder().encode(leftovers).write(to: URL(filePath: note)) } catch {
       throw GodwitError(.inputOutput, "cannot write '\(note)'", cause: error.localizedDescription)

@@ -134,6 +134,12 @@ struct Ledger {
     return (integer(0), integer(1), integer(2))
   }
 
+  // MARK: Appending
+
+  /// What is kept of the destination that the job appends to.
+  func appendMark() throws -> AppendMark { try decoded("append") }
+  func setAppendMark(_ mark: AppendMark) throws { try set("append", encoded(mark)) }
+
   // MARK: Spill marks
 
   func spillMark(mapping: Int) throws -> (mark: SpillMark, pairs: Int64)? {

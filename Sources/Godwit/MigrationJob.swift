@@ -66,6 +66,10 @@ public struct MigrationJob: Sendable {
 
   /// nil for a job with a destination of its own.
   public var inPlace: InPlace?
+  /// Whether a destination that exists takes the new objects beside its own.
+  public var appends = false
+  /// Called before each step of the exchange that ends an append; a test dies there.
+  var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
   /// Which of how many steps of a larger job this one is.
   var position = StepPosition()
 
@@ -130,6 +134,8 @@ public struct MigrationJob: Sendable {
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
     job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
     job.inPlace = nil
+    // The stores between are made anew; the last step appends.
+    job.appends = appends && index == steps.count - 1
     job.position = StepPosition(index: index, count: steps.count)
     return job
   }

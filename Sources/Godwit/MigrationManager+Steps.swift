@@ -47,7 +47,9 @@ extension MigrationManager {
       let origin = record.steps.last?.digest ?? record.identity.source
       // Until the first step has a ledger of its own there is nothing to resume.
       var keeps = isWorthKeeping || index > 0
-      let stepSource = try before.map { _ in try OpenSource(manager.job, attach: false) } ?? source
+      let stepSource = try before.map { _ in
+        try OpenSource(manager.job, attach: false, existing: source.existing)
+      } ?? source
       defer { isWorthKeeping = keeps }
       let (summary, complete) = try manager.run(
         in: step, source: stepSource, quick: manager.quickIdentity, origin: origin, now: record.now, watch: watch,
@@ -120,7 +122,8 @@ extension MigrationManager {
     let current = min(record?.steps.count ?? 0, job.steps.count - 1)
     let before = StepFolder(path: StepFolder.path(ofStep: current, in: folder)).storePath
     let here = job.step(current, source: current == 0 ? nil : before)
-    let source = try OpenSource(here)
+    let source = try OpenSource(
+      here, existing: here.appends ? try existingDestination() : nil, digest: record?.steps.last?.digest)
     var plan: MigrationPlan
     if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: current + 1, in: folder)) {
       defer { try? ledger.connection.close() }
@@ -150,7 +153,8 @@ extension MigrationManager {
     defer { try? connection.close() }
     try connection.attachEmptySource(StoreSchema(model: step.sourceModel))
     do {
-      return try AttachedSource(connection, job: step, files: nil).planner(step).plan(now: Self.now()).0
+      let existing = step.appends ? try existingDestination() : nil
+      return try AttachedSource(connection, job: step, files: nil, existing: existing).planner(step).plan(now: Self.now()).0
     } catch var error as GodwitError {
       error.site = error.site ?? step.position.site
       throw error

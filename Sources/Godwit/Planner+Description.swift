@@ -35,6 +35,10 @@ extension Planner {
 
   /// What the plan says beside steps and stages.
   private func notes(_ program: StepProgram, external: [ExternalCount]) throws -> [String] {
+    if let existing {
+      let job = "appends to \(existing.rows) objects in '\(existing.path)'"
+      return try [job] + external.map(\.note) + inferredLosses(program)
+    }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
     let derived = triggers.unknown.map {
       "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
@@ -50,7 +54,7 @@ extension Planner {
     let share = Double(program.facts.sourceBytes) * max(0.1, Double(taken) / Double(rows))
     let isXMLSource = (try? StoreFiles(path: job.sourcePath))?.type == .xml
     return Int64(share * (job.destinationType == .xml ? 3 : 1.5))
-      + (isXMLSource ? program.facts.sourceBytes : 0)
+      + (isXMLSource ? program.facts.sourceBytes : 0) + (existing?.bytes ?? 0)
   }
 
   private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {

@@ -101,7 +101,10 @@ extension RelationshipLink {
         links[index].assignments.append(Assignment(mapping: mapping.index, part: part, end: end))
       }
     }
-    for index in links.indices { links[index].choose(resolved: resolved, facts: facts) }
+    for index in links.indices {
+      try links[index].checkEarlier(resolved)
+      links[index].choose(resolved: resolved, facts: facts)
+    }
     return links
   }
 

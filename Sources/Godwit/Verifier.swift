@@ -10,6 +10,9 @@ import GodwitStore
 /// but the largest object: its values and its largest to-many. External files are read a piece at a time. It writes to
 /// neither store. A job of several steps is proved step by step, for which the stores between are made again in `TMPDIR`.
 ///
+/// Of a store that several jobs appended to, it proves what the one job made: its record in the metadata says which keys
+/// these are. Objects of before and of later jobs are counted.
+///
 /// What is not proved:
 /// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
 ///   evaluated with the destination's time of modification;
@@ -41,15 +44,25 @@ public struct Verifier: Sendable {
         .missingInput, "cannot verify '\(job.destinationPath)': no such file",
         remedy: "run the job with `godwit run` first")
     }
-    guard job.steps.count == 1 else { return try runSteps(progress: progress) }
-    return try compare(job, progress: progress)
+    let digest = job.appends ? try jobDigest() : nil
+    guard job.steps.count == 1 else { return try runSteps(digest: digest, progress: progress) }
+    return try compare(job, digest: digest, progress: progress)
   }
 
-  private func compare(_ job: MigrationJob, progress: (Double) -> Void) throws -> VerificationReport {
+  /// The digest under which a destination names the job.
+  private func jobDigest() throws -> String {
+    let manager = MigrationManager(job)
+    return try manager.identity(manager.quickIdentity, files: StoreFiles(path: job.sourcePath)).digest
+  }
+
+  /// - Parameter digest: Of the whole job, for one that appends.
+  private func compare(
+    _ job: MigrationJob, digest: String?, progress: (Double) -> Void
+  ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
-    let verification = try Verification(job)
+    let verification = try Verification(job, digest: digest)
     try verification.run(now: Self.time(of: stamps.1), progress: progress)
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
@@ -62,7 +75,7 @@ public struct Verifier: Sendable {
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder.
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
-  private func runSteps(progress: (Double) -> Void) throws -> VerificationReport {
+  private func runSteps(digest: String?, progress: (Double) -> Void) throws -> VerificationReport {
     let folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
     var report = VerificationReport()
@@ -76,7 +89,7 @@ public struct Verifier: Sendable {
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
         try MigrationManager(step).run()
       }
-      let part = try compare(step) { progress((Double(index) + $0) / count) }
+      let part = try compare(step, digest: digest) { progress((Double(index) + $0) / count) }
       report.add(part, of: step.position)
       if let source { try? FileManager.default.removeItem(atPath: source) }
       source = step.destinationPath

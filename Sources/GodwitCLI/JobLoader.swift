@@ -47,6 +47,7 @@ struct JobLoader {
       chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: origin)
     job.dropsMirroring = manifest.cloudkit == .drop
+    job.appends = manifest.append
     job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
     if case .inPlace(let keepsOld, _) = manifest.destination {
       // A store that is replaced stays of its type.
