@@ -42,8 +42,8 @@ struct EarlierMapping: Sendable {
 extension ExistingDestination {
   /// The mappings of earlier jobs, oldest first, as a job on this source sees them.
   ///
-  /// - Parameter digest: Of the source's content; nil when it is not known yet, which lets every source count.
-  func earlierMappings(sourceUUID: String, digest: String?) throws -> [EarlierMapping] {
+  /// - Parameter digest: Of the source's content.
+  func earlierMappings(sourceUUID: String, digest: String) throws -> [EarlierMapping] {
     try records.flatMap { record in
       try record.mappings.compactMap { mapping -> EarlierMapping? in
         guard let table = schema.table(of: mapping.destination), let number = schema.number(of: mapping.destination)
@@ -57,7 +57,7 @@ extension ExistingDestination {
         }
         let access: EarlierMapping.Access
         switch mapping.keys {
-        case _ where digest.map { $0 != record.source } ?? false:
+        case _ where digest != record.source:
           access = .otherSource(isSameStore: record.sourceUUID == sourceUUID)
         case _ where !mapping.uniqueBy.isEmpty:
           access = .lost("it has unique-by, and a finished store does not keep which source led to which object")

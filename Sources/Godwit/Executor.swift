@@ -52,7 +52,8 @@ final class Executor {
       } catch {
         writers = [:]
         if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
-          known.message.contains("UNIQUE constraint failed") {
+          known.message.contains("UNIQUE constraint failed")
+        {
           throw broken(constraint: nil, chunk)
         }
         throw self.error(error, in: chunk, done: done)

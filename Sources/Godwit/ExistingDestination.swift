@@ -15,6 +15,8 @@ struct ExistingDestination {
   /// Objects in it.
   let rows: Int64
   let bytes: Int64
+  /// Whether it keeps a persistent history, which will not tell of the new objects.
+  let hasHistory: Bool
 
   /// The most of `StoreMetadata`'s 16 MiB that the metadata may take before a job adds to it.
   private static let limitMetadataBytes = 12 << 20
@@ -81,6 +83,8 @@ struct ExistingDestination {
     }
     (highestKeys, self.rows) = (highest, rows)
     bytes = Int64(info.st_size)
+    hasHistory =
+      try connection.value("SELECT 1 FROM source.sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'") != nil
   }
 
   private static func refusal(

@@ -98,7 +98,8 @@ extension MigrationManager {
   func beginAppending(to existing: ExistingDestination, _ connection: StoreConnection) throws -> [String] {
     var triggers: [String] = []
     let items = try connection.rows(
-      "SELECT type, name, sql FROM main.sqlite_master WHERE type IN ('trigger', 'index') AND sql NOT NULL ORDER BY rowid")
+      "SELECT type, name, sql FROM main.sqlite_master WHERE type IN ('trigger', 'index') AND sql NOT NULL ORDER BY rowid"
+    )
     let known = Set(existing.schema.indexes.map(\.sql))
     for item in items {
       guard case .text(let type) = item[0], case .text(let name) = item[1], case .text(let bytes) = item[2] else {
@@ -151,7 +152,8 @@ extension MigrationManager {
     var keys: [String: AppendRecord.Keys] = [:]
     for table in opened.destinationSchema.tables {
       guard let number = opened.destinationSchema.number(of: table.rootEntityName) else { continue }
-      let counter = try opened.connection.integer("SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?1", [.int(number)])
+      let counter = try opened.connection.integer(
+        "SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?1", [.int(number)])
       let after = facts.highestDestinationKeys?[table.rootEntityName]
       keys[table.rootEntityName] = .init(after: after, through: max(counter ?? 0, after ?? 0))
     }

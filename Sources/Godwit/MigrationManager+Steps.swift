@@ -47,9 +47,10 @@ extension MigrationManager {
       let origin = record.steps.last?.digest ?? record.identity.source
       // Until the first step has a ledger of its own there is nothing to resume.
       var keeps = isWorthKeeping || index > 0
-      let stepSource = try before.map { _ in
-        try OpenSource(manager.job, attach: false, existing: source.existing)
-      } ?? source
+      let stepSource =
+        try before.map { _ in
+          try OpenSource(manager.job, attach: false, existing: source.existing)
+        } ?? source
       defer { isWorthKeeping = keeps }
       let (summary, complete) = try manager.run(
         in: step, source: stepSource, quick: manager.quickIdentity, origin: origin, now: record.now, watch: watch,
@@ -154,10 +155,23 @@ extension MigrationManager {
     try connection.attachEmptySource(StoreSchema(model: step.sourceModel))
     do {
       let existing = step.appends ? try existingDestination() : nil
-      return try AttachedSource(connection, job: step, files: nil, existing: existing).planner(step).plan(now: Self.now()).0
+      return try AttachedSource(
+        connection, job: step, files: nil, existing: existing, digest: { try origin(ofStep: index) }
+      ).planner(step).plan(
+        now: Self.now()
+      ).0
     } catch var error as GodwitError {
       error.site = error.site ?? step.position.site
       throw error
+    }
+  }
+
+  /// What stands for the content that a step reads: the digest of the step before, and so of all that came before.
+  private func origin(ofStep index: Int) throws -> String {
+    try (0..<index).reduce(StoreFiles(path: job.sourcePath).contentDigest()) { source, earlier in
+      var identity = MigrationManager(job.step(earlier)).quickIdentity
+      identity.source = source
+      return identity.digest
     }
   }
 

@@ -226,10 +226,11 @@ public struct MigrationManager: Sendable {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
+  /// The keys of the manifest that decide content. Chunk sizes and budgets do not. Nor does `append`: a job that made a
+  /// store must not add all of it once more when the key comes later.
   private var manifestDigest: String {
     Digest.hex(
-      "history drop\nappend \(job.appends)\ntype \(job.destinationType.rawValue.lowercased())"
+      "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
         + (job.dropsMirroring ? "\ncloudkit drop" : ""))
   }
 
@@ -495,9 +496,11 @@ public struct MigrationManager: Sendable {
       try metadata.write(to: connection)
       try ledger.drop()
       if isNew { for sql in opened.leftOut.statements { try connection.execute(sql) } }
-      let made = try triggers ?? DerivedTriggers(
-        source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection
-      ).statements
+      let made =
+        try triggers
+        ?? DerivedTriggers(
+          source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection
+        ).statements
       for sql in made { try connection.execute(sql) }
     }
     try connection.execute("PRAGMA main.incremental_vacuum")
@@ -539,7 +542,8 @@ struct OpenSource {
     let connection = try StoreConnection(path: nil)
     try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
     attached = try AttachedSource(
-      connection, job: job, files: files, existing: existing, digest: { [files] in try digest ?? files.contentDigest() })
+      connection, job: job, files: files, existing: existing, digest: { [files] in try digest ?? files.contentDigest() }
+    )
   }
 
   func planner(_ job: MigrationJob) throws -> Planner {
@@ -562,11 +566,10 @@ struct AttachedSource {
 
   /// - Parameters:
   ///   - files: nil for a source without rows, which only stands for its model.
-  ///   - digest: The digest of the source's content, asked for when earlier jobs may have read the same; nil for a source
-  ///     that is not there yet.
+  ///   - digest: The digest of the source's content, asked for when earlier jobs may have read the same.
   init(
     _ connection: StoreConnection, job: MigrationJob, files: StoreFiles?, existing: ExistingDestination? = nil,
-    digest: (() throws -> String)? = nil
+    digest: () throws -> String = { "" }
   ) throws {
     self.connection = connection
     self.existing = existing
@@ -574,8 +577,11 @@ struct AttachedSource {
     leftOut = try LeftOutTables(connection, job: job)
     var earlier: [EarlierMapping] = []
     if let existing, !existing.records.isEmpty {
-      let uuid = files == nil ? "" : try StoreMetadata(reading: connection, path: job.sourcePath).uuid
-      earlier = try existing.earlierMappings(sourceUUID: uuid, digest: try digest?())
+      let uuid =
+        try files == nil
+        ? StoreMetadata(readingStoreAt: job.sourcePath).uuid
+        : StoreMetadata(reading: connection, path: job.sourcePath).uuid
+      earlier = try existing.earlierMappings(sourceUUID: uuid, digest: try digest())
     }
     resolved = try ResolvedMapping(
       job.mappingModels, from: job.sourceModel, to: job.destinationModel, earlier: earlier)

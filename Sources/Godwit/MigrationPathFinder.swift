@@ -103,7 +103,8 @@ public struct MigrationPathFinder: Sendable {
     var steps: [MigrationStep] = []
     var end = versions.count - 1
     while end > 0, let way = best[end] {
-      steps.insert(try step(versions[way.before], versions[end], served[Pair(start: way.before, end: end)] ?? []), at: 0)
+      steps.insert(
+        try step(versions[way.before], versions[end], served[Pair(start: way.before, end: end)] ?? []), at: 0)
       end = way.before
     }
     return steps

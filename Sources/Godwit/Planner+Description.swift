@@ -37,7 +37,9 @@ extension Planner {
   private func notes(_ program: StepProgram, external: [ExternalCount]) throws -> [String] {
     if let existing {
       let job = "appends to \(existing.rows) objects in '\(existing.path)'"
-      return try [job] + external.map(\.note) + inferredLosses(program)
+      let history =
+        existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
+      return try [job] + history + external.map(\.note) + inferredLosses(program)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
     let derived = triggers.unknown.map {

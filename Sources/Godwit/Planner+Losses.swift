@@ -64,6 +64,7 @@ extension Planner {
       """
     guard let count = try connection.integer(sql, [.int(number)]), count > 0 else { return nil }
     let names = lost.map { "'\($0)'" }.joined(separator: " and ")
-    return "dropped: \(count) links of \(mapping.source.name).\(name) to \(names), which the destination's does not take in"
+    return
+      "dropped: \(count) links of \(mapping.source.name).\(name) to \(names), which the destination's does not take in"
   }
 }

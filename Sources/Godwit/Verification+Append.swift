@@ -14,27 +14,59 @@ struct AppendedPart {
   /// Whether the job found a destination.
   var foundStore: Bool { record.foundStore }
 
+  /// nil when no job appended to the store.
+  ///
+  /// - Parameters:
+  ///   - appends: Whether the job does, and so must be named.
+  ///   - digest: The name that the job has in the destination.
   /// - Throws: `.missingInput` (66) when the store does not name the job.
-  init(of digest: String, in path: String) throws {
-    let metadata = try StoreMetadata(readingStoreAt: path)
+  init?(of appends: Bool, in path: String, digest: () throws -> String) throws {
+    // What is wrong with the metadata is a finding, in its place.
+    guard appends || (try? StoreFiles(path: path))?.type == .sqlite,
+      let metadata = try appends ? StoreMetadata(readingStoreAt: path) : try? StoreMetadata(readingStoreAt: path),
+      appends || metadata.values[AppendRecord.key] != nil
+    else { return nil }
     let records = try AppendRecord.all(in: metadata, path: path)
     let jobs = metadata.values[MigrationManager.jobsKey]?.array?.compactMap(\.string) ?? []
-    guard jobs.contains(digest), let index = records.lastIndex(where: { $0.job == digest }) else {
+    let digest = try digest()
+    if jobs.contains(digest), let index = records.lastIndex(where: { $0.job == digest }) {
+      record = records[index]
+      earlier = Array(records[..<index])
+      isLast = index == records.count - 1
+    } else if jobs.contains(digest) {
+      // It made the store without `append`: what the first job after it found is its own.
+      guard let next = records.first, next.foundStore else { return nil }
+      record = AppendRecord(
+        job: digest, sourceUUID: "", source: "",
+        keys: next.keys.mapValues { .init(after: nil, through: $0.after ?? .max) },
+        mappings: [])
+      earlier = []
+      isLast = false
+    } else {
+      guard appends else { return nil }
       throw GodwitError(
         .missingInput, "cannot verify '\(path)': it does not name this job among those that made it",
-        remedy: "run the job with `godwit run` first; a source, model or mapping that changed since makes it another job")
+        remedy:
+          "run the job with `godwit run` first; a source, model or mapping that changed since makes it another job")
     }
-    record = records[index]
-    earlier = Array(records[..<index])
-    isLast = index == records.count - 1
   }
 
+  /// Whether the record says how keys came about.
+  var namesMappings: Bool { !record.mappings.isEmpty }
+
   /// The keys of a hierarchy that the job gave out.
-  func keys(of root: String) -> ClosedRange<Int64> {
-    guard let keys = record.keys[root] else { return .min ... .max }
-    let first = keys.after.map { $0 + 1 } ?? .min
-    // What an application added since would be called extra, as in any store.
-    return first...max(first, isLast ? .max : keys.through)
+  func keys(of root: String) -> Keys {
+    guard let keys = record.keys[root] else { return Keys() }
+    // What an application added since is called extra, as in any store.
+    return Keys(first: keys.after.map { $0 + 1 } ?? .min, last: isLast ? .max : keys.through)
+  }
+
+  /// From the first to the last; none when the last is below the first.
+  struct Keys: Hashable {
+    var first = Int64.min
+    var last = Int64.max
+
+    func contains(_ key: Int64) -> Bool { key >= first && key <= last }
   }
 
   enum Numbering {
@@ -76,12 +108,12 @@ struct AppendedPart {
 
 extension Verification {
   /// The keys of the job's objects in a table.
-  func keys(of root: String) -> ClosedRange<Int64> { appended?.keys(of: root) ?? .min ... .max }
+  func keys(of root: String) -> AppendedPart.Keys { appended?.keys(of: root) ?? .init() }
 
   /// A further condition, with its AND, that an object is one of the job's; empty when every object is.
   func own(_ key: String, _ entity: String) -> String {
     let range = range(of: entity)
-    return range == .min ... .max ? "" : " AND \(key) BETWEEN \(range.lowerBound) AND \(range.upperBound)"
+    return range == .init() ? "" : " AND \(key) BETWEEN \(range.first) AND \(range.last)"
   }
 
   /// The same for a row of the join table `j`: none of its ends is younger than the job, and one is the job's.
@@ -89,10 +121,10 @@ extension Verification {
     guard appended != nil else { return "" }
     let (a, b) = (range(of: entity), range(of: other))
     return
-      " AND j.\(from) <= \(a.upperBound) AND j.\(to) <= \(b.upperBound) AND (j.\(from) >= \(a.lowerBound) OR j.\(to) >= \(b.lowerBound))"
+      " AND j.\(from) <= \(a.last) AND j.\(to) <= \(b.last) AND (j.\(from) >= \(a.first) OR j.\(to) >= \(b.first))"
   }
 
-  private func range(of entity: String) -> ClosedRange<Int64> {
+  private func range(of entity: String) -> AppendedPart.Keys {
     keys(of: job.destinationModel.root(of: entity)?.name ?? entity)
   }
 
@@ -105,7 +137,8 @@ extension Verification {
     try scratch.query("SELECT source FROM \(image(mapping.index)) ORDER BY source") { row in
       let (key, overflow) = row.int64(0).addingReportingOverflow(offset)
       guard !overflow,
-        try integer("SELECT 1 FROM \(table) WHERE Z_PK = ?1 AND Z_ENT = ?2", [.integer(key), number], on: destination) != nil
+        try integer("SELECT 1 FROM \(table) WHERE Z_PK = ?1 AND Z_ENT = ?2", [.integer(key), number], on: destination)
+          != nil
       else { return true }
       try set.run([.integer(row.int64(0)), .integer(key)])
       return true

@@ -135,7 +135,7 @@ extension Verification {
   private func assignKeys(root: String) throws {
     try scratch.execute(
       "CREATE TABLE \(made(root)) (destination INTEGER PRIMARY KEY, mapping INTEGER, source INTEGER)")
-    if let appended {
+    if let appended, appended.namesMappings {
       for mapping in mappings
       where mapping.earlierOffset == nil && job.destinationModel.isKind(mapping.destinationEntity, of: root) {
         switch appended.keys(of: mapping, among: mappings) {

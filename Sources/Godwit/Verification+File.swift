@@ -151,7 +151,9 @@ extension Verification {
       compare(key, made.values[key], value)
     }
     for key in made.applicationValues.keys.sorted()
-    where key != jobs && key != MigrationManager.stepKey && key != AppendRecord.key && before.applicationValues[key] == nil {
+    where key != jobs && key != MigrationManager.stepKey && key != AppendRecord.key
+      && before.applicationValues[key] == nil
+    {
       find(.metadata, property: key, "the source has no such key")
     }
     let key = job.position.isLast ? jobs : MigrationManager.stepKey

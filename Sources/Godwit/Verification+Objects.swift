@@ -42,7 +42,9 @@ extension Verification {
       guard own.contains(key) else {
         others += 1
         if hasExpected, expected.row.int64(0) == key {
-          find(.sharedObject, root, key: key, "mapping '\(mappings[expected.row.int(1)].name)' leads to an object of another job")
+          find(
+            .sharedObject, root, key: key,
+            "mapping '\(mappings[expected.row.int(1)].name)' leads to an object of another job")
           hasExpected = try expected.step()
         }
         try noteExternalFiles(ofOther: row)

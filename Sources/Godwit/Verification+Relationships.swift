@@ -238,7 +238,8 @@ extension Verification {
     let (from, to) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
     let own = ownRows(from, side.entity, to, side.relationship.destinationEntityName)
     let expected = try scratch.prepare("SELECT a, b FROM temp.edge ORDER BY a, b")
-    let actual = try destination.prepare("SELECT \(from), \(to) FROM \(table(join.name)) AS j WHERE 1\(own) ORDER BY \(from), \(to)")
+    let actual = try destination.prepare(
+      "SELECT \(from), \(to) FROM \(table(join.name)) AS j WHERE 1\(own) ORDER BY \(from), \(to)")
     defer {
       expected.finalize()
       actual.finalize()

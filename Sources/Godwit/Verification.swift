@@ -31,7 +31,7 @@ final class Verification {
   var patterns: [String: NSRegularExpression] = [:]
   /// Destination entity by `Z_ENT`.
   let names: [Int64: String]
-  /// For a job that appends: which part of the destination it made.
+  /// For a destination that several jobs made: which part is this one's.
   let appended: AppendedPart?
   var now = 0.0
   var report = VerificationReport()
@@ -43,10 +43,10 @@ final class Verification {
     var members: [Int]
   }
 
-  /// - Parameter digest: For a job that appends: the name it has in the destination.
-  init(_ job: MigrationJob, digest: String? = nil) throws {
+  /// - Parameter part: What of the destination the job made; nil for all of it.
+  init(_ job: MigrationJob, part: AppendedPart? = nil) throws {
     self.job = job
-    appended = job.appends ? try AppendedPart(of: digest ?? "", in: job.destinationPath) : nil
+    appended = part
     mappings = try VerifiedMapping.all(of: job, earlier: appended?.earlierMappings(job) ?? [])
     let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
     source = try .openStore(readingAt: job.sourcePath, cache: cache, model: job.sourceModel)

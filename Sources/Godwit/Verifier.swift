@@ -34,7 +34,8 @@ public struct Verifier: Sendable {
   ///   store cannot be read at all; `.stopped` (75) when a store changed meanwhile.
   public func run(progress: (Double) -> Void = { _ in }) throws -> VerificationReport {
     let unfinished = job.destinationPath + ".godwit"
-    guard !FileManager.default.fileExists(atPath: unfinished) else {
+    // Another job may be at work on a copy; whether this one is finished the store says.
+    guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
       throw GodwitError(
         .missingInput, "cannot verify '\(job.destinationPath)': the job is unfinished, '\(unfinished)' exists",
         remedy: "run the job to its end with `godwit run`, then verify")
@@ -44,9 +45,9 @@ public struct Verifier: Sendable {
         .missingInput, "cannot verify '\(job.destinationPath)': no such file",
         remedy: "run the job with `godwit run` first")
     }
-    let digest = job.appends ? try jobDigest() : nil
-    guard job.steps.count == 1 else { return try runSteps(digest: digest, progress: progress) }
-    return try compare(job, digest: digest, progress: progress)
+    let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
+    guard job.steps.count == 1 else { return try runSteps(part, progress: progress) }
+    return try compare(job, part, progress: progress)
   }
 
   /// The digest under which a destination names the job.
@@ -55,14 +56,14 @@ public struct Verifier: Sendable {
     return try manager.identity(manager.quickIdentity, files: StoreFiles(path: job.sourcePath)).digest
   }
 
-  /// - Parameter digest: Of the whole job, for one that appends.
+  /// - Parameter part: What of the destination the job made; nil for all of it.
   private func compare(
-    _ job: MigrationJob, digest: String?, progress: (Double) -> Void
+    _ job: MigrationJob, _ part: AppendedPart?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
-    let verification = try Verification(job, digest: digest)
+    let verification = try Verification(job, part: part)
     try verification.run(now: Self.time(of: stamps.1), progress: progress)
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
@@ -75,7 +76,7 @@ public struct Verifier: Sendable {
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder.
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
-  private func runSteps(digest: String?, progress: (Double) -> Void) throws -> VerificationReport {
+  private func runSteps(_ part: AppendedPart?, progress: (Double) -> Void) throws -> VerificationReport {
     let folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
     var report = VerificationReport()
@@ -89,8 +90,8 @@ public struct Verifier: Sendable {
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
         try MigrationManager(step).run()
       }
-      let part = try compare(step, digest: digest) { progress((Double(index) + $0) / count) }
-      report.add(part, of: step.position)
+      let found = try compare(step, step.position.isLast ? part : nil) { progress((Double(index) + $0) / count) }
+      report.add(found, of: step.position)
       if let source { try? FileManager.default.removeItem(atPath: source) }
       source = step.destinationPath
     }

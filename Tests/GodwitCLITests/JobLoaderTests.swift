@@ -7,7 +7,7 @@ import Testing
 
 struct `Keys that this version does not do` {
   @Test(arguments: [
-    ("append: true", "append"), ("history: keep", "history"),
+    ("history: keep", "history"),
     ("unregistered-policies: default", "unregistered-policies"),
     ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
     ("stages: [{step: a, before: b}]", "stages"),
