@@ -116,8 +116,13 @@ struct ExistingDestination {
 
   /// Copies the store, which the caller has locked, and syncs the copy.
   func copy(to copy: String) throws {
-    for suffix in ["", "-journal", "-wal", "-shm"] { unlink(copy + suffix) }
-    try FileCopy(from: path, to: copy).run()
+    let part = copy + ".part"
+    for old in ["", "-journal", "-wal", "-shm"].map({ copy + $0 }) + [part] { unlink(old) }
+    try FileCopy(from: path, to: part).run()
+    // A copy that was cut short must never look like a store to resume.
+    guard rename(part, copy) == 0 else {
+      throw GodwitError(.inputOutput, "cannot make '\(copy)'", cause: String(cString: strerror(errno)))
+    }
   }
 }
 

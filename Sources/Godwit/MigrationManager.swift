@@ -245,7 +245,8 @@ public struct MigrationManager: Sendable {
   private func finished(source: OpenSource, quick: Ledger.Identity) throws -> MigrationSummary {
     let inTheWay = GodwitError(
       .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
-      remedy: "move it away, or name another destination", safe: "nothing was written")
+      remedy: "move it away, name another destination, or write `append: true` to add to it",
+      safe: "nothing was written")
     let metadata: StoreMetadata
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
     let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []

@@ -274,6 +274,22 @@ import Testing
     #expect(try world.run(job("a.sqlite")).outcome == .alreadyFinished)
   }
 
+  @Test func `a copy that was cut short or never begun on is made anew`() throws {
+    let world = try AppendWorld()
+    try world.build("a.sqlite")
+    try world.buildDestination()
+    let whole = try Data(contentsOf: URL(filePath: world.destinationPath))
+    for (name, bytes) in [("store.sqlite", whole), ("store.sqlite.part", whole.prefix(5000))] {
+      try FileManager.default.createDirectory(atPath: world.workFolder, withIntermediateDirectories: true)
+      try bytes.write(to: URL(filePath: world.workFolder + "/" + name))
+      #expect(try MigrationManager(world.job("a.sqlite")).run(maximumSeconds: 0).outcome == .stopped)
+      #expect(try MigrationManager.discard(destination: world.destinationPath))
+      #expect(try Data(contentsOf: URL(filePath: world.destinationPath)) == whole)
+    }
+    try world.run(world.job("a.sqlite"))
+    #expect(try world.files() == ["shop.sqlite"])
+  }
+
   @Test func `a mirrored store and one with an index of its own kind are refused`() throws {
     for (sql, code, what) in [
       ("CREATE TABLE ANSCKRECORDMETADATA (Z_PK INTEGER)", GodwitError.Code.dataWrong, "CloudKit"),
