@@ -27,6 +27,10 @@ struct AssociationLowering {
     let mapping = mappings[index]
     // The unary plus keeps SQLite from walking the Z_ENT index in place of the key range.
     var sql = "+\(alias).Z_ENT = \(schema.number(of: mapping.source.name) ?? -1)"
+    if let earlier = mapping.earlier, case .offset(let offset) = facts.mappings[index].keys {
+      // An object of an earlier job may have been deleted since.
+      sql += " AND " + earlier.isThere(offset: builder.bind(.integer(offset)), alias: alias, builder: builder)
+    }
     guard let filter = mapping.filter else { return (sql, nil) }
     let lowered = ExpressionLowering.condition(
       filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder)

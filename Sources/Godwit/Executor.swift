@@ -58,6 +58,11 @@ final class Executor {
         }
       } catch {
         writers = [:]
+        if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
+          known.message.contains("UNIQUE constraint failed")
+        {
+          throw broken(constraint: nil, chunk)
+        }
         throw self.error(error, in: chunk, done: done)
       }
       guard try afterChunk(chunk) else { return }
@@ -134,6 +139,7 @@ final class Executor {
     case .relate: return try relate(chunk)
     case .resolve: return try resolve(chunk)
     case .index:
+      guard try !hasIndex(program.destinationSchema.indexes[chunk.subject].name) else { return .init() }
       try connection.execute(program.destinationSchema.indexes[chunk.subject].sql)
       return .init()
     case .order:
@@ -144,6 +150,12 @@ final class Executor {
     case .validate: return try validate(chunk)
     case .unique: return try unique(chunk)
     }
+  }
+
+  /// A destination that exists may have an index of the name in a spelling of its own.
+  private func hasIndex(_ name: String) throws -> Bool {
+    try program.facts.highestDestinationKeys != nil
+      && connection.value("SELECT 1 FROM main.sqlite_master WHERE type = 'index' AND name = ?1", [.text(name)]) != nil
   }
 
   private func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
@@ -271,15 +283,23 @@ final class Executor {
 
   private func unique(_ chunk: Chunk) throws -> Ledger.Outcome {
     let index = program.destinationSchema.indexes[chunk.subject]
+    guard try !hasIndex(index.name) else { return .init() }
     do {
       try connection.execute(index.sql)
     } catch let error as GodwitError where error.code == .dataWrong {
-      throw GodwitError(
-        .dataWrong,
-        "validation failed: two objects in \(index.table) share a value of uniqueness constraint \(index.name)",
-        site: site(chunk),
-        remedy: "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")
+      throw broken(constraint: (index.table, index.name), chunk)
     }
     return .init()
+  }
+
+  private func broken(constraint: (table: String, name: String)?, _ chunk: Chunk) -> GodwitError {
+    let what = constraint.map { "two objects in \($0.table) share a value of uniqueness constraint \($0.name)" }
+    let isAppending = program.facts.highestDestinationKeys != nil
+    return GodwitError(
+      .dataWrong, "validation failed: \(what ?? "two objects share a value of a uniqueness constraint")",
+      site: site(chunk),
+      remedy: isAppending
+        ? "one of them may be an object that the destination had before: filter it out in the mapping, or repair the source; then `godwit discard` the job and run again"
+        : "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")
   }
 }

@@ -25,6 +25,8 @@ struct InPlaceSwap {
   let keepsOld: Bool
   /// Whether hard links are tried before copies.
   var makesHardLinks = true
+  /// Whether the new store has the values of the old one, so that its external files stay.
+  var keepsOldFiles = false
   /// Called before each step with its number; a test dies there.
   var before: (Int) throws -> Void = { _ in }
 
@@ -117,7 +119,7 @@ struct InPlaceSwap {
       try sync(folders: [live.dataPath, live.path])
     }
     try before(3)
-    let leftovers = old.subtracting(new).sorted()
+    let leftovers = keepsOldFiles ? [] : old.subtracting(new).sorted()
     let note = Self.leftoversPath(in: workFolder)
     do { try JSONEncoder().encode(leftovers).write(to: URL(filePath: note)) } catch {
       throw GodwitError.disk("cannot write '\(note)'", error)

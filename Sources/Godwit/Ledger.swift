@@ -144,6 +144,12 @@ struct Ledger {
 
   func setPolicyState(_ state: PolicyState) throws { try set("policies", encoded(state)) }
 
+  // MARK: Appending
+
+  /// What is kept of the destination that the job appends to.
+  func appendMark() throws -> AppendMark { try decoded("append") }
+  func setAppendMark(_ mark: AppendMark) throws { try set("append", encoded(mark)) }
+
   // MARK: Spill marks
 
   func spillMark(mapping: Int) throws -> (mark: SpillMark, pairs: Int64)? {

@@ -90,6 +90,10 @@ public struct MigrationJob: Sendable {
   var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
   /// The folder of everything unfinished.
   var workPath: String { WorkFolder.path(forDestination: destinationPath) }
+  /// Whether a destination that exists takes the new objects beside its own.
+  public var appends = false
+  /// Called before each step of the exchange that ends an append; a test dies there.
+  var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
   /// Which of how many steps of a larger job this one is.
   var position = StepPosition()
 
@@ -167,6 +171,8 @@ public struct MigrationJob: Sendable {
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
     job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
     job.inPlace = nil
+    // The stores between are made anew; the last step appends.
+    job.appends = appends && index == steps.count - 1
     job.position = StepPosition(index: index, count: steps.count)
     return job
   }

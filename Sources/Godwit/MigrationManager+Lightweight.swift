@@ -124,10 +124,10 @@ extension MigrationManager {
       try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
       try connection.execute("BEGIN EXCLUSIVE")
       try connection.execute("COMMIT")
-      guard Self.isUnchanged(files.path, since: stamp) else { throw StoreLock.busy(job.sourcePath) }
+      guard Self.isUnchanged(files.path, since: stamp) else { throw StoreLock.busy("migrate '\(job.sourcePath)' in place") }
       try connection.execute("PRAGMA journal_mode = DELETE")
       return connection
-    } catch let error as GodwitError where error.code == .stopped { throw StoreLock.busy(job.sourcePath) }
+    } catch let error as GodwitError where error.code == .stopped { throw StoreLock.busy("migrate '\(job.sourcePath)' in place") }
   }
 
   private static func stopReason(_ error: any Error, _ watch: RunWatch) -> String? {

@@ -51,7 +51,8 @@ extension MigrationManager {
       if !FileManager.default.fileExists(atPath: step.storePath) {
         try run(job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0)
       }
-      let stepSource = try before.map { _ in try OpenSource(manager.job, attach: false) } ?? source
+      let stepSource = 
+        try before.map { _ in try OpenSource(manager.job, attach: false, existing: source.existing) } ?? source
       let summary: MigrationSummary
       let complete: MigrationProgress?
       do {
@@ -145,7 +146,8 @@ extension MigrationManager {
     let current = min(record?.steps.count ?? 0, job.steps.count - 1)
     let before = StepFolder(path: StepFolder.path(ofStep: current, in: folder)).storePath
     let here = job.step(current, source: current == 0 ? nil : before)
-    let source = try OpenSource(here)
+    let source = try OpenSource(
+      here, existing: here.appends ? try existingDestination() : nil, digest: record?.steps.last?.digest)
     var plan: MigrationPlan
     if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: current + 1, in: folder)) {
       defer { try? ledger.connection.close() }
@@ -182,10 +184,24 @@ extension MigrationManager {
     defer { try? connection.close() }
     try connection.attachEmptySource(StoreSchema(model: step.sourceModel))
     do {
-      return try AttachedSource(connection, job: step, files: nil).planner(step).plan(now: Self.now()).0
+      let existing = step.appends ? try existingDestination() : nil
+      return try AttachedSource(
+        connection, job: step, files: nil, existing: existing, digest: { try origin(ofStep: index) }
+      ).planner(step).plan(
+        now: Self.now()
+      ).0
     } catch var error as GodwitError {
       error.site = error.site ?? step.position.site
       throw error
+    }
+  }
+
+  /// What stands for the content that a step reads: the digest of the step before, and so of all that came before.
+  private func origin(ofStep index: Int) throws -> String {
+    try (0..<index).reduce(StoreFiles(path: job.sourcePath).contentDigest()) { source, earlier in
+      var identity = MigrationManager(job.step(earlier)).quickIdentity
+      identity.source = source
+      return identity.digest
     }
   }
 

@@ -36,7 +36,7 @@ public struct MigrationManager: Sendable {
   /// An unfinished run's plan is read from its ledger.
   public func plan() throws -> MigrationPlan {
     guard !job.isStepped else { return try planSteps() }
-    let source = try OpenSource(job)
+    let source = try OpenSource(job, existing: try existingDestination())
     if let resumed = try openLedger() {
       defer { try? resumed.connection.close() }
       var plan = try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0
@@ -55,7 +55,9 @@ public struct MigrationManager: Sendable {
       let done = try ledger.done()
       return MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
     }
-    guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace() else {
+    guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
+      try !job.appends || isAppended(OpenSource(job, attach: false))
+    else {
       return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
     }
     let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
@@ -68,6 +70,7 @@ public struct MigrationManager: Sendable {
   /// - Throws: `.cannotCreate` (73) when something else stands at the destination.
   public func isFinished() throws -> Bool {
     if job.inPlace != nil { return try isMigratedInPlace() }
+    if job.appends { return try isAppended(OpenSource(job, attach: false)) }
     guard isDestinationTaken else { return false }
     do {
       _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
@@ -106,13 +109,17 @@ public struct MigrationManager: Sendable {
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
       try folder.removeStores()
       try folder.removeMovedSupport(of: destination)
+    } else if try folder.hasStores() {
+      // An append that had begun to put its store in place.
+      try folder.undoAppend(to: destination)
+      try folder.removeStores()
     }
     try folder.remove()
     return true
   }
 
   /// Whether anything stands there, a symbolic link to nothing included.
-  private var isDestinationTaken: Bool {
+  var isDestinationTaken: Bool {
     (try? FileManager.default.attributesOfItem(atPath: job.destinationPath)) != nil
   }
 
@@ -155,7 +162,8 @@ public struct MigrationManager: Sendable {
   ) throws -> MigrationSummary {
     let watch = RunWatch(control: control, start: Date(), maximumSeconds: maximumSeconds)
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
-    let source = try OpenSource(job, attach: false)
+    if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
+    let source = try OpenSource(job, attach: false, existing: try existingDestination())
     let quick = quickIdentity
     if isDestinationTaken {
       guard WorkFolder.exists(forDestination: job.destinationPath) else {
@@ -190,7 +198,7 @@ public struct MigrationManager: Sendable {
     let made = lastStepFolder(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
     do {
-      if job.inPlace == nil {
+      if job.inPlace == nil, source.existing == nil {
         try folder.refuseForeignSupport(of: job.destinationPath)
         if !FileManager.default.fileExists(atPath: made.storePath) {
           try folder.removeMovedSupport(of: job.destinationPath)
@@ -226,7 +234,8 @@ public struct MigrationManager: Sendable {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  /// The keys of the manifest that decide content. Chunk sizes and budgets do not.
+  /// The keys of the manifest that decide content. Chunk sizes and budgets do not. Nor does `append`: a job that made a
+  /// store must not add all of it once more when the key comes later.
   private var manifestDigest: String {
     Digest.hex(
       "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
@@ -244,7 +253,8 @@ public struct MigrationManager: Sendable {
   private func finished(source: OpenSource, quick: Ledger.Identity) throws -> MigrationSummary {
     let inTheWay = GodwitError(
       .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
-      remedy: "move it away, or name another destination", safe: "nothing was written")
+      remedy: "move it away, name another destination, or write `append: true` to add to it",
+      safe: "nothing was written")
     let metadata: StoreMetadata
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
     let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
@@ -288,8 +298,10 @@ public struct MigrationManager: Sendable {
     }
     let control = watch.control
     let manager = FileManager.default
+    let existing = job.appends ? source.existing : nil
     var made = !manager.fileExists(atPath: folder.storePath)
     isWorthKeeping = !made
+    if made { try existing?.copy(to: folder.storePath) }
     var connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
     if !made, try !Ledger.exists(connection) {
       // Either all is done but the move, or the run died before its first commit.
@@ -304,6 +316,7 @@ public struct MigrationManager: Sendable {
       try connection.close()
       try manager.removeItem(atPath: folder.storePath)
       try? manager.removeItem(atPath: folder.storePath + "-journal")
+      try existing?.copy(to: folder.storePath)
       connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
       made = true
     }
@@ -311,14 +324,20 @@ public struct MigrationManager: Sendable {
     defer { try? connection.close() }
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
-    try configure(connection, isNew: made)
+    try configure(connection, isNew: made && existing == nil)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
     try connection.attachSource(
       source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { try control.checkpoint() })
-    let opened = try source.attached(to: connection, job: job)
     let ledger = Ledger(connection: connection)
+    if !made {
+      try ledger.checkVersion()
+      try checkExisting(existing, facts: try ledger.facts(), ledger: ledger)
+    }
+    let known = try made ? identity() : ledger.identity()
+    let opened = try AttachedSource(
+      connection, job: job, files: source.files, existing: existing, digest: { known.source })
     let plan: MigrationPlan
     let program: StepProgram
     if made {
@@ -327,20 +346,27 @@ public struct MigrationManager: Sendable {
       // The store of the step before and the one under construction lie side by side.
       if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
       try checkSpace(need)
-      let digest = try identity()
       let schema = opened.destinationSchema
       try connection.transaction {
-        for sql in schema.createStatements { try connection.execute(sql) }
-        try writeEntityNumbers(schema, connection)
+        var triggers: [String] = []
+        if let existing {
+          triggers = try beginAppending(to: existing, connection)
+        } else {
+          for sql in schema.createStatements { try connection.execute(sql) }
+          try writeEntityNumbers(schema, connection)
+        }
         for sql in program.scratchStatements { try connection.execute(sql) }
-        try ledger.create(identity: digest, facts: plan.facts, chunks: plan.chunks, stamp: stamp)
+        try ledger.create(identity: known, facts: plan.facts, chunks: plan.chunks, stamp: stamp)
+        if let existing {
+          try ledger.setAppendMark(
+            .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))
+        }
       }
       isWorthKeeping = true
       try WorkFolder.sync(folder.path)
     } else {
-      try ledger.checkVersion()
       try compare(
-        try ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
+        known, with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
       let facts = try ledger.facts()
       opened.functions.setNow(facts.now)
       (plan, program) = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
@@ -457,21 +483,36 @@ public struct MigrationManager: Sendable {
     }
     // The last step answers for the whole job, whose digest the caller knows.
     let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
-    let metadata = self.metadata(
-      after: try StoreMetadata(reading: connection, path: job.sourcePath), digest: digest, leftOut: opened.leftOut)
+    let before = try StoreMetadata(reading: connection, path: job.sourcePath)
+    var metadata = self.metadata(after: before, digest: digest, leftOut: opened.leftOut)
+    // What it says of keys holds for the source alone.
+    metadata.values[AppendRecord.key] = nil
     let kept = try keptCounters(
       opened.resolved, destination: opened.destinationSchema, facts: plan.facts)
+    let isNew = plan.facts.highestDestinationKeys == nil
+    let triggers = isNew ? nil : try ledger.appendMark().triggers
     try connection.transaction {
-      try metadata.write(to: connection)
       for (number, highest) in kept {
         try connection.execute(
           "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
       }
+      if job.appends {
+        let record = try appendRecord(identity, digest: digest, source: before, opened: opened, facts: plan.facts)
+        if isNew {
+          metadata.values[AppendRecord.key] = .array([record.propertyList])
+        } else {
+          metadata = try appendedMetadata(connection, digest: digest, record: record)
+        }
+      }
+      try metadata.write(to: connection)
       try ledger.drop()
-      for sql in opened.leftOut.statements { try connection.execute(sql) }
-      let triggers = try DerivedTriggers(
-        source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection)
-      for sql in triggers.statements { try connection.execute(sql) }
+      if isNew { for sql in opened.leftOut.statements { try connection.execute(sql) } }
+      let made =
+        try triggers
+        ?? DerivedTriggers(
+          source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection
+        ).statements
+      for sql in made { try connection.execute(sql) }
     }
     try connection.execute("PRAGMA main.incremental_vacuum")
   }
@@ -499,7 +540,7 @@ public struct MigrationManager: Sendable {
     _ resolved: ResolvedMapping, destination: StoreSchema, facts: PlanFacts
   ) throws -> [(Int, Int64)] {
     var counters: [Int: Int64] = [:]
-    for mapping in resolved.entityMappings {
+    for mapping in resolved.entityMappings where mapping.earlier == nil {
       guard case .offset(0) = facts.mappings[mapping.index].keys,
         let root = job.destinationModel.root(of: mapping.destination.name),
         let number = destination.number(of: root.name),
@@ -514,10 +555,17 @@ public struct MigrationManager: Sendable {
 /// The source store of a job, checked and opened for reading.
 struct OpenSource {
   let files: StoreFiles
+  /// What the job appends to; nil for a new store.
+  let existing: ExistingDestination?
   /// nil when it was not asked for.
   let attached: AttachedSource?
 
-  init(_ job: MigrationJob, attach: Bool = true) throws {
+  /// - Parameter digest: What stands for the content, for a step that reads the store of another; nil for the digest of
+  ///   the source itself.
+  init(
+    _ job: MigrationJob, attach: Bool = true, existing: ExistingDestination? = nil, digest: String? = nil
+  ) throws {
+    self.existing = existing
     files = try StoreFiles(path: job.sourcePath)
     guard attach else {
       attached = nil
@@ -525,11 +573,9 @@ struct OpenSource {
     }
     let connection = try StoreConnection(path: nil)
     try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
-    attached = try AttachedSource(connection, job: job, files: files)
-  }
-
-  func attached(to connection: StoreConnection, job: MigrationJob) throws -> AttachedSource {
-    try AttachedSource(connection, job: job, files: files)
+    attached = try AttachedSource(
+      connection, job: job, files: files, existing: existing, digest: { [files] in try digest ?? files.contentDigest() }
+    )
   }
 
   func planner(_ job: MigrationJob) throws -> Planner {
@@ -547,15 +593,37 @@ struct AttachedSource {
   let functions: SQLFunctions
   let bytes: Int64
   let leftOut: LeftOutTables
+  /// What the job appends to; nil for a new store.
+  let existing: ExistingDestination?
 
-  /// - Parameter files: nil for a source without rows, which only stands for its model.
-  init(_ connection: StoreConnection, job: MigrationJob, files: StoreFiles?) throws {
+  /// - Parameters:
+  ///   - files: nil for a source without rows, which only stands for its model.
+  ///   - digest: The digest of the source's content, asked for when earlier jobs may have read the same.
+  init(
+    _ connection: StoreConnection, job: MigrationJob, files: StoreFiles?, existing: ExistingDestination? = nil,
+    digest: () throws -> String = { "" }
+  ) throws {
     self.connection = connection
+    self.existing = existing
     try connection.checkCoreDataTables(path: job.sourcePath)
     leftOut = try LeftOutTables(connection, job: job)
+    var earlier: [EarlierMapping] = []
+    if let existing, !existing.records.isEmpty {
+      let uuid =
+        try files == nil
+        ? StoreMetadata(readingStoreAt: job.sourcePath).uuid
+        : StoreMetadata(reading: connection, path: job.sourcePath).uuid
+      earlier = try existing.earlierMappings(sourceUUID: uuid, digest: try digest())
+    }
     resolved = try ResolvedMapping(
       job.mappingModels, from: job.sourceModel, to: job.destinationModel, policies: job.policies,
-      unregistered: job.unregisteredPolicies)
+      unregistered: job.unregisteredPolicies, earlier: earlier)
+    if existing != nil, let policy = resolved.policies.first {
+      throw GodwitError(
+        .configuration, "cannot append with mapping '\(policy.mapping.name)': it has a policy",
+        location: policy.mapping.location,
+        remedy: "say what the policy does in expressions, or migrate into a store of its own")
+    }
     for policy in resolved.policies {
       guard let predicates = job.chunkPredicates[policy.mapping.name] else { continue }
       throw GodwitError(
@@ -574,7 +642,7 @@ struct AttachedSource {
     }
     sourceSchema = try StoreSchema(
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
-    destinationSchema = StoreSchema(model: job.destinationModel)
+    destinationSchema = existing?.schema ?? StoreSchema(model: job.destinationModel)
     functions = try SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: MigrationManager.now())
     functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
     let stamp = try files?.stamp()
@@ -594,6 +662,6 @@ struct AttachedSource {
     Planner(
       job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
       destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes,
-      leftOut: leftOut)
+      leftOut: leftOut, existing: existing)
   }
 }

@@ -45,6 +45,8 @@ struct PlanFacts: Codable, Sendable, Equatable {
   var freeKeys: [String: Int64]?
   /// Bytes of the source file and its write-ahead log.
   var sourceBytes: Int64
+  /// For a job that appends: destination root entity name to the highest key in use before it. nil for a new store.
+  var highestDestinationKeys: [String: Int64]?
 
   func overlap(_ a: Int, _ b: Int) -> Bool { a != b && overlaps.contains([min(a, b), max(a, b)]) }
 

@@ -37,6 +37,12 @@ extension Planner {
 
   /// What the plan says beside steps and stages.
   private func notes(_ program: StepProgram, external: [ExternalCount]) throws -> [String] {
+    if let existing {
+      let job = "appends to \(existing.rows) objects in '\(existing.path)'"
+      let history =
+        existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
+      return try [job] + history + external.map(\.note) + inferredLosses(program)
+    }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
     let derived = triggers.unknown.map {
       "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"

@@ -41,7 +41,7 @@ extension Planner {
     if job.destinationType == .xml { bytes += store * 3 }
     let largest = (indexes + [relations.largestChunk]).max() ?? 0
     let sorting = largest > job.memory.bytes / 4 ? largest * 2 : 0
-    return DiskNeed(destinationBytes: bytes, temporaryBytes: sorting)
+    return DiskNeed(destinationBytes: bytes + (existing?.bytes ?? 0), temporaryBytes: sorting)
   }
 
   // MARK: Rows

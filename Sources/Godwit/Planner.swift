@@ -14,6 +14,8 @@ struct Planner {
   let functions: SQLFunctions
   let sourceBytes: Int64
   let leftOut: LeftOutTables
+  /// What the job appends to; nil for a new store.
+  let existing: ExistingDestination?
 
   /// Chunks larger than this gain nothing and make an interrupted run lose more.
   private static let maximumChunkRows: Int64 = 500_000
@@ -41,7 +43,16 @@ struct Planner {
     var facts = PlanFacts(
       mappings: mappings.map { _ in
         .init(rows: 0, minimumKey: 0, maximumKey: 0, keys: .offset(0), chunkRows: Self.maximumChunkRows)
-      }, entities: [], overlaps: [], highestKeys: [:], now: now, sourceBytes: sourceBytes)
+      }, entities: [], overlaps: [], highestKeys: [:], now: now, sourceBytes: sourceBytes,
+      highestDestinationKeys: existing?.highestKeys)
+    for mapping in mappings {
+      guard case .offset(let offset)? = mapping.earlier?.access else { continue }
+      facts.mappings[mapping.index].keys = .offset(offset)
+      // What an earlier job took was not counted: an object may be among them.
+      for other in mappings where other.index != mapping.index && other.source.name == mapping.source.name {
+        facts.overlaps.insert([min(mapping.index, other.index), max(mapping.index, other.index)])
+      }
+    }
     for root in resolved.sourceModel.rootEntities {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
@@ -57,7 +68,7 @@ struct Planner {
       facts.highestKeys[root.name] = max(highest, counter, 0)
       var known: Int64 = 0
       for entity in family {
-        let served = mappings.filter { $0.source.name == entity.name }
+        let served = mappings.filter { $0.source.name == entity.name && $0.earlier == nil }
         known += try reading(table.name) { try count(entity, in: table.name, served: served, facts: &facts) }
       }
       // Counting alone is cheap: SQLite walks the smallest index.
@@ -141,7 +152,8 @@ struct Planner {
   // MARK: Keys
 
   /// The first mappings into a destination table keep their keys while no object would come twice; the
-  /// others move above every key given so far, or count densely where that would overflow.
+  /// others move above every key given so far, or count densely where that would overflow. In a store that exists all
+  /// of them move above its keys.
   private func assignKeys(_ facts: inout PlanFacts) throws {
     struct Group {
       var sourceRoot: String
@@ -150,7 +162,7 @@ struct Planner {
     for root in resolved.destinationModel.rootEntities {
       var groups: [Group] = []
       for mapping in resolved.entityMappings
-      where resolved.destinationModel.isKind(mapping.destination.name, of: root.name) {
+      where mapping.earlier == nil && resolved.destinationModel.isKind(mapping.destination.name, of: root.name) {
         let sourceRoot = resolved.sourceModel.root(of: mapping.source.name)?.name ?? mapping.source.name
         if let fitting = groups.firstIndex(where: { group in
           group.sourceRoot == sourceRoot && group.members.allSatisfy { !facts.overlap($0, mapping.index) }
@@ -161,12 +173,13 @@ struct Planner {
         }
       }
       var lowest = Int64.max
-      var highest: Int64 = 0
+      let inUse = facts.highestDestinationKeys?[root.name]
+      var highest = inUse ?? 0
       for (position, group) in groups.enumerated() {
         let filled = group.members.filter { facts.mappings[$0].rows > 0 }
         let minimum = filled.map { facts.mappings[$0].minimumKey }.min() ?? 1
         let maximum = filled.map { facts.mappings[$0].maximumKey }.max() ?? 0
-        if position == 0 {
+        if position == 0, inUse == nil {
           lowest = min(minimum, 1)
           highest = max(facts.highestKeys[group.sourceRoot] ?? 0, maximum)
           continue
@@ -188,7 +201,7 @@ struct Planner {
               highest = end
             } else {
               let (start, noRoomBelow) = lowest.subtractingReportingOverflow(rows)
-              guard !noRoomBelow, start > .min else {
+              guard !noRoomBelow, start > .min, inUse == nil else {
                 throw GodwitError(
                   .dataWrong,
                   "cannot number the objects of '\(root.name)': no room is left above or below the keys in use")
@@ -221,7 +234,9 @@ struct Planner {
     let count = resolved.entityMappings.count
     let needs = resolved.entityMappings.map { mapping in
       Set(mapping.relationships.flatMap(\.lookups)).subtracting([mapping.index])
+        .filter { resolved.entityMappings[$0].earlier == nil }
     }
+    let own = resolved.entityMappings.filter { $0.earlier == nil }.map(\.index)
     // Reachability is small: a model has tens of mappings, not thousands.
     var reach = needs
     for _ in 0..<count {
@@ -251,8 +266,8 @@ struct Planner {
       if !changed { break }
     }
     level = inMappingOrder(level, of: resolved)
-    let used = Set(level).sorted()
-    return used.map { value in (0..<count).filter { level[$0] == value } }
+    let used = Set(own.map { level[$0] }).sorted()
+    return used.map { value in own.filter { level[$0] == value } }
   }
 
   // MARK: Chunks
@@ -349,7 +364,9 @@ struct Planner {
     }
     for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
       add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
-      for (range, rows) in destinationRanges(of: link.first.entityName, program: program, ranges: ranges) {
+      // The first end may be an object that was there before, and its links are new all the same.
+      let ends = destinationRanges(of: link.first.entityName, program: program, ranges: ranges, isWhole: true)
+      for (range, rows) in ends.isEmpty ? [(.all, 1)] : ends {
         add(
           .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1,
           range: range,
@@ -424,9 +441,10 @@ struct Planner {
     return ranges
   }
 
-  /// Destination key ranges that cover every object of an entity or its subentities, each key once.
+  /// Destination key ranges that cover every object of an entity or its subentities, each key once; those of objects
+  /// that were there before the job only when the range is to be whole.
   private func destinationRanges(
-    of entity: String, program: StepProgram, ranges: [Int: [(Chunk.KeyRange, Int64)]]
+    of entity: String, program: StepProgram, ranges: [Int: [(Chunk.KeyRange, Int64)]], isWhole: Bool = false
   ) -> [(Chunk.KeyRange, Int64)] {
     let model = resolved.destinationModel
     let makers = program.mappings.filter { model.isKind($0.destination.name, of: entity) }
@@ -464,8 +482,9 @@ struct Planner {
     if makers.isEmpty { sorted = [] }
     var result: [(Chunk.KeyRange, Int64)] = []
     let share = max(1, total / Int64(sorted.count + 1))
-    var lower: Int64?
-    for bound in sorted {
+    let inUse = isWhole ? nil : model.root(of: entity).flatMap { program.facts.highestDestinationKeys?[$0.name] }
+    var lower = inUse.map { $0 + 1 }
+    for bound in sorted where lower.map({ $0 < bound }) ?? true {
       result.append((.init(lower: lower, upper: bound), share))
       lower = bound
     }

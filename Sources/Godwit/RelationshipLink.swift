@@ -101,6 +101,7 @@ extension RelationshipLink {
         links[index].assignments.append(Assignment(mapping: mapping.index, part: part, end: end))
       }
     }
+    for index in links.indices { try links[index].checkEarlier(resolved) }
     for index in links.indices where !resolved.hasPolicies {
       links[index].choose(resolved: resolved, facts: facts)
     }

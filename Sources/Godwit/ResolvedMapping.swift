@@ -22,6 +22,16 @@ public struct ResolvedMapping: Sendable {
     _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     policies registry: PolicyRegistry = [:], unregistered: UnregisteredPolicies = .fail
   ) throws {
+    try self.init(
+      mappingModels, from: source, to: destination, policies: registry, unregistered: unregistered, earlier: [])
+  }
+
+  /// - Parameter earlier: The mappings of earlier jobs into the same store, oldest first. Those that can be looked up stand
+  ///   before the job's own.
+  init(
+    _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
+    policies registry: PolicyRegistry, unregistered: UnregisteredPolicies, earlier: [EarlierMapping]
+  ) throws {
     sourceModel = source
     destinationModel = destination
     var all: [EntityMapping] = []
@@ -41,7 +51,8 @@ public struct ResolvedMapping: Sendable {
       }
     }
     let resolver = MappingResolver(
-      source: source, destination: destination, mappings: all, registry: registry, unregistered: unregistered)
+      source: source, destination: destination, mappings: all, registry: registry, unregistered: unregistered,
+      earlier: earlier)
     entityMappings = try resolver.resolve()
     policies = resolver.policies
     defaulted = all.compactMap { mapping in
@@ -104,6 +115,8 @@ public struct ResolvedEntityMapping: Sendable {
   public var attributes: [(attribute: AttributeDescription, source: AttributeSource)]
   /// The relationships that are mapped, by name.
   public var relationships: [RelationshipSource]
+  /// For a mapping of an earlier job, which makes nothing here; nil for the job's own.
+  var earlier: EarlierMapping?
 }
 
 /// Resolves entity mappings one by one; see `ResolvedMapping`.
@@ -116,22 +129,31 @@ private struct MappingResolver {
 
   /// The mappings that make objects, by position among themselves.
   let makers: [EntityMapping]
+  /// Mappings of earlier jobs whose entities both models have.
+  let earlier: [EarlierMapping]
+  /// Those of them that stand before the makers in the result.
+  let usable: [EarlierMapping]
 
   init(
     source: ManagedObjectModel, destination: ManagedObjectModel, mappings: [EntityMapping], registry: PolicyRegistry,
-    unregistered: UnregisteredPolicies
+    unregistered: UnregisteredPolicies, earlier: [EarlierMapping]
   ) {
     self.registry = registry
     self.unregistered = unregistered
     self.source = source
     self.destination = destination
     self.mappings = mappings
+    self.earlier = earlier.filter {
+      source.entity($0.sourceEntity) != nil && destination.entity($0.destinationEntity) != nil
+    }
+    usable = self.earlier.filter(\.isUsable)
     makers = mappings.filter { $0.kind != .add && $0.kind != .remove }
   }
 
   func resolve() throws -> [ResolvedEntityMapping] {
     for mapping in mappings { try checkShape(mapping) }
-    return try makers.enumerated().map { try resolve($1, index: $0) }
+    return try usable.enumerated().compactMap { try resolve($1, index: $0) }
+      + makers.enumerated().map { try resolve($1, index: usable.count + $0) }
   }
 
   private func policy(of mapping: EntityMapping) -> PolicyRegistry.Make? { mapping.policyName.flatMap { registry[$0] } }
@@ -444,6 +466,11 @@ private struct MappingResolver {
     from: EntityDescription, at location: GodwitError.Location?, text: String
   ) throws -> ResolvedEntityMapping.RelationshipSource {
     guard mappings.contains(where: { $0.name == name }) else {
+      if let found = try lookUpEarlier(
+        named: name, along: keyPath, for: relationship, in: mapping, from: from, at: location, text: text)
+      {
+        return found
+      }
       throw error(
         "relationship '\(relationship.name)' names the unknown mapping '\(name)'"
           + Spelling.suggestion(for: name, among: mappings.map(\.name)), in: mapping, at: location)
@@ -465,7 +492,8 @@ private struct MappingResolver {
           + "'\(one.destinationEntityName ?? "nothing")'", in: mapping, at: location)
     }
     return .init(
-      relationship: relationship, lookups: fitting.map(\.offset), path: path, location: location, text: text)
+      relationship: relationship, lookups: fitting.map { usable.count + $0.offset }, path: path, location: location,
+      text: text)
   }
 
   /// The results of every mapping that carries the objects along a path.
@@ -477,8 +505,109 @@ private struct MappingResolver {
     let lookups = makers.enumerated().filter {
       serves($1, reached: reached, exactly: path.isEmpty) && makes($1, relationship.destinationEntityName)
     }
+    let before = try earlierLookups(
+      reached: reached, exactly: path.isEmpty, for: relationship, in: mapping, at: location, isAlone: lookups.isEmpty)
     return .init(
-      relationship: relationship, lookups: lookups.map(\.offset), path: path, location: location, text: text)
+      relationship: relationship, lookups: before + lookups.map { usable.count + $0.offset }, path: path,
+      location: location, text: text)
+  }
+
+  // MARK: Earlier jobs
+
+  private func resolve(_ mapping: EarlierMapping, index: Int) throws -> ResolvedEntityMapping? {
+    guard let from = source.entity(mapping.sourceEntity), let to = destination.entity(mapping.destinationEntity) else {
+      return nil
+    }
+    if let filter = mapping.filter {
+      try checking(filter.source, "filter of the earlier mapping '\(mapping.name)'") { () throws(ExpressionError) in
+        try ExpressionChecker(model: source, entityName: from.name, role: .filter).check(filter.predicate)
+      }
+    }
+    return ResolvedEntityMapping(
+      index: index, mapping: mapping.entityMapping, source: from, destination: to, filter: mapping.filter,
+      attributes: [], relationships: [], earlier: mapping)
+  }
+
+  /// The results of an earlier job's mapping of that name; nil when there is none.
+  private func lookUpEarlier(
+    named name: String, along keyPath: [String], for relationship: RelationshipDescription, in mapping: EntityMapping,
+    from: EntityDescription, at location: GodwitError.Location?, text: String
+  ) throws -> ResolvedEntityMapping.RelationshipSource? {
+    let named = earlier.filter { $0.name == name }
+    guard !named.isEmpty else { return nil }
+    let path = try resolvePath(keyPath, from: from, in: mapping, at: location)
+    let reached = path.last?.relationship.destinationEntityName ?? from.name
+    let fitting = named.filter {
+      serves($0.entityMapping, reached: reached, exactly: path.isEmpty)
+        && makes($0.entityMapping, relationship.destinationEntityName)
+    }
+    guard !fitting.isEmpty else {
+      throw error(
+        "relationship '\(relationship.name)' leads from '\(reached)' to '\(relationship.destinationEntityName)', but the "
+          + "earlier job's mapping '\(name)' leads from '\(named[0].sourceEntity)' to '\(named[0].destinationEntity)'",
+        in: mapping, at: location)
+    }
+    for one in fitting {
+      if case .lost(let reason) = one.access {
+        throw cannotLookUp(relationship, one, reason, in: mapping, at: location)
+      }
+    }
+    let lookups = usable.indices.filter { index in
+      let one = usable[index]
+      return one.name == name && serves(one.entityMapping, reached: reached, exactly: path.isEmpty)
+        && makes(one.entityMapping, relationship.destinationEntityName)
+    }
+    if lookups.isEmpty, let one = fitting.last { throw otherSource(relationship, one, in: mapping, at: location) }
+    return .init(relationship: relationship, lookups: lookups, path: path, location: location, text: text)
+  }
+
+  /// The mappings of earlier jobs that carried such objects.
+  ///
+  /// - Parameter isAlone: Whether no mapping of the job itself carries them.
+  private func earlierLookups(
+    reached: String, exactly: Bool, for relationship: RelationshipDescription, in mapping: EntityMapping,
+    at location: GodwitError.Location?, isAlone: Bool
+  ) throws -> [Int] {
+    func fits(_ one: EarlierMapping) -> Bool {
+      serves(one.entityMapping, reached: reached, exactly: exactly)
+        && makes(one.entityMapping, relationship.destinationEntityName)
+    }
+    let lookups = usable.indices.filter { fits(usable[$0]) }
+    for one in earlier where fits(one) {
+      switch one.access {
+      case .offset: continue
+      case .lost(let reason): throw cannotLookUp(relationship, one, reason, in: mapping, at: location)
+      case .otherSource(let isSameStore):
+        if isSameStore, isAlone, lookups.isEmpty { throw otherSource(relationship, one, in: mapping, at: location) }
+      }
+    }
+    return lookups
+  }
+
+  private func cannotLookUp(
+    _ relationship: RelationshipDescription, _ earlier: EarlierMapping, _ reason: String, in mapping: EntityMapping,
+    at location: GodwitError.Location?
+  ) -> GodwitError {
+    error(
+      "relationship '\(relationship.name)' needs what the earlier job's mapping '\(earlier.name)' associated: \(reason)",
+      in: mapping, at: location, try: Self.earlierRemedy(relationship))
+  }
+
+  private func otherSource(
+    _ relationship: RelationshipDescription, _ earlier: EarlierMapping, in mapping: EntityMapping,
+    at location: GodwitError.Location?
+  ) -> GodwitError {
+    var why = "which read another source store"
+    if case .otherSource(isSameStore: true) = earlier.access {
+      why = "which read the source store before it changed"
+    }
+    return error(
+      "relationship '\(relationship.name)' needs what the earlier job's mapping '\(earlier.name)' associated, \(why)",
+      in: mapping, at: location, try: Self.earlierRemedy(relationship))
+  }
+
+  private static func earlierRemedy(_ relationship: RelationshipDescription) -> String {
+    "do the work of both jobs in one, or map the relationship to nil (`\(relationship.name): nil`)"
   }
 
   private func serves(_ mapping: EntityMapping, reached: String, exactly: Bool) -> Bool {

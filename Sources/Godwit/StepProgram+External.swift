@@ -36,6 +36,12 @@ extension StepProgram {
   private func externalSalt(
     of attribute: AttributeDescription, copying name: String, in mapping: ResolvedEntityMapping
   ) -> String? {
+    // A store that exists may have the very file from an earlier job.
+    if let inUse = facts.highestDestinationKeys?[
+      resolved.destinationModel.root(of: mapping.destination.name)?.name ?? mapping.destination.name]
+    {
+      return "append \(inUse) \(mapping.destination.name) \(mapping.name).\(attribute.name)"
+    }
     for other in mappings.prefix(mapping.index + 1)
     where other.source.name == mapping.source.name
       && (other.index == mapping.index || facts.overlap(other.index, mapping.index))

@@ -23,18 +23,20 @@ final class StoreLock {
   private static let setLock: Int32 = 37
 
   /// - Throws: `.stopped` (75) while another process has the store open for writing, or holds its log.
-  init(store path: String) throws {
-    try Self.checkpoint(path)
-    descriptor = try Self.lockedDescriptor(path)
+  /// - Parameter action: What the lock is for, as messages say it after `cannot`; nil for a migration in place.
+  init(store path: String, action: String? = nil) throws {
+    let action = action ?? "migrate '\(path)' in place"
+    try Self.checkpoint(path, action)
+    descriptor = try Self.lockedDescriptor(path, action)
   }
 
-  private static func lockedDescriptor(_ path: String) throws -> Int32 {
+  private static func lockedDescriptor(_ path: String, _ action: String) throws -> Int32 {
     let descriptor = open(path, O_RDWR | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
       throw GodwitError(
         [EACCES, EPERM, EROFS].contains(code) ? .permission : .missingInput, "cannot open '\(path)' for writing",
-        cause: String(cString: strerror(code)), remedy: "a store that is migrated in place must be writable")
+        cause: String(cString: strerror(code)), remedy: "to \(action), the store must be writable")
     }
     var range = flock()
     range.l_type = Int16(F_WRLCK)
@@ -42,9 +44,9 @@ final class StoreLock {
     range.l_start = firstByte
     range.l_len = byteCount
     do {
-      guard fcntl(descriptor, setLock, &range) == 0 else { throw busy(path) }
+      guard fcntl(descriptor, setLock, &range) == 0 else { throw busy(action) }
       // Between the checkpoint and the lock another process may have written.
-      guard try !hasLog(path) else { throw busy(path) }
+      guard try !hasLog(path) else { throw busy(action) }
     } catch {
       close(descriptor)
       throw error
@@ -61,9 +63,9 @@ final class StoreLock {
     descriptor = -1
   }
 
-  static func busy(_ path: String) -> GodwitError {
+  static func busy(_ action: String) -> GodwitError {
     GodwitError(
-      .stopped, "cannot migrate '\(path)' in place: another process has it open",
+      .stopped, "cannot \(action): another process has it open",
       remedy: "end what uses the store and run the same command", safe: "the store is as it was")
   }
 
@@ -72,7 +74,7 @@ final class StoreLock {
     return try files.hasWAL() || files.hasHotJournal()
   }
 
-  private static func checkpoint(_ path: String) throws {
+  private static func checkpoint(_ path: String, _ action: String) throws {
     guard try hasLog(path) else { return }
     let connection = try StoreConnection(path: path)
     defer { try? connection.close() }
@@ -80,9 +82,9 @@ final class StoreLock {
     do {
       _ = try connection.value("SELECT COUNT(*) FROM main.sqlite_master")
       let row = try connection.rows("PRAGMA main.wal_checkpoint(TRUNCATE)").first ?? []
-      guard row.first != .integer(1) else { throw busy(path) }
+      guard row.first != .integer(1) else { throw busy(action) }
     } catch let error as GodwitError where error.code == .stopped || error.message.contains("locked") {
-      throw busy(path)
+      throw busy(action)
     }
     try connection.close()
   }

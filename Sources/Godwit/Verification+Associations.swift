@@ -12,7 +12,10 @@ extension Verification {
   func made(_ root: String) -> String { "temp.made_\(destinationSchema.number(of: root) ?? 0)" }
 
   func associate() throws {
-    for mapping in mappings { try take(mapping) }
+    for mapping in mappings {
+      try take(mapping)
+      if let offset = mapping.earlierOffset { try settleEarlier(mapping, offset: offset) }
+    }
     try countSources()
     for root in job.destinationModel.rootEntities { try assignKeys(root: root.name) }
     try checkCounters()
@@ -108,7 +111,7 @@ extension Verification {
             "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE Z_ENT = ?1",
             [.int(sourceSchema.number(of: entity.name) ?? -1)]) ?? 0
         guard total > 0 else { continue }
-        let takers = mappings.filter { $0.sourceEntity == entity.name }
+        let takers = mappings.filter { $0.sourceEntity == entity.name && $0.earlierOffset == nil }
         guard !takers.isEmpty else {
           report.count("source objects dropped with entity \(entity.name)", total)
           continue
@@ -132,6 +135,17 @@ extension Verification {
   private func assignKeys(root: String) throws {
     try scratch.execute(
       "CREATE TABLE \(made(root)) (destination INTEGER PRIMARY KEY, mapping INTEGER, source INTEGER)")
+    if let appended, appended.namesMappings {
+      for mapping in mappings
+      where mapping.earlierOffset == nil && job.destinationModel.isKind(mapping.destinationEntity, of: root) {
+        switch appended.keys(of: mapping, among: mappings) {
+        case .shift(let shift): try settle(mapping.index, root: root, shift: shift)
+        case .start(let start): try settle(mapping.index, root: root, start: start)
+        case nil: try reportMissing(mapping.index)
+        }
+      }
+      return
+    }
     var groups: [KeyGroup] = []
     for mapping in mappings where job.destinationModel.isKind(mapping.destinationEntity, of: root) {
       let sourceRoot = job.sourceModel.root(of: mapping.sourceEntity)?.name ?? mapping.sourceEntity

@@ -17,7 +17,7 @@ extension Verification {
       var times: Set<String> = []
       var timed: Int64 = 0
       try destination.query(
-        "SELECT Z_PK FROM \(table(try destinationTable(entity.name).name)) WHERE +Z_ENT = ?1 ORDER BY Z_PK",
+        "SELECT Z_PK FROM \(table(try destinationTable(entity.name).name)) WHERE +Z_ENT = ?1\(own("Z_PK", entity.name)) ORDER BY Z_PK",
         [.int(destinationSchema.number(of: entity.name) ?? -1)]
       ) { row in
         guard let object = try context.object(entityName: entity.name, key: row.int64(0)) else { return true }

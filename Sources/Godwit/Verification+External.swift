@@ -93,11 +93,14 @@ extension Verification {
   }
 
   /// Notes the file that a destination value names.
-  func noteExternalFile(_ value: SQLValue, _ attribute: AttributeDescription, _ entity: String) throws {
+  func noteExternalFile(
+    _ value: SQLValue, _ attribute: AttributeDescription, _ entity: String, isCounted: Bool = true
+  ) throws {
     guard attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value,
       case .external(let name)? = StoredBinary(bytes)
     else { return }
     try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
+    guard isCounted else { return }
     let isThere = destinationFolder.size(of: name) != nil
     report.count(
       isThere ? "values in external files" : "not proved: values whose external file is missing in the source too", 1)

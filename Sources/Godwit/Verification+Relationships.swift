@@ -240,7 +240,7 @@ extension Verification {
     let expected = try scratch.prepare("SELECT \(pair) FROM temp.edge ORDER BY \(pair)")
     let key = StoreSchema.identifier(column)
     let actual = try destination.prepare(
-      "SELECT Z_PK, \(key) FROM \(self.table(table)) WHERE \(key) IS NOT NULL ORDER BY Z_PK")
+      "SELECT Z_PK, \(key) FROM \(self.table(table)) WHERE \(key) IS NOT NULL\(own("Z_PK", side.entity)) ORDER BY Z_PK")
     defer {
       expected.finalize()
       actual.finalize()
@@ -252,8 +252,10 @@ extension Verification {
     _ link: VerifiedLink, side: VerifiedLink.End, join: StoreSchema.JoinTable, subject: String, object: String
   ) throws {
     let (from, to) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
+    let own = ownRows(from, side.entity, to, side.relationship.destinationEntityName)
     let expected = try scratch.prepare("SELECT a, b FROM temp.edge ORDER BY a, b")
-    let actual = try destination.prepare("SELECT \(from), \(to) FROM \(table(join.name)) ORDER BY \(from), \(to)")
+    let actual = try destination.prepare(
+      "SELECT \(from), \(to) FROM \(table(join.name)) AS j WHERE 1\(own) ORDER BY \(from), \(to)")
     defer {
       expected.finalize()
       actual.finalize()
@@ -264,7 +266,7 @@ extension Verification {
       try destination.query(
         """
         SELECT j.\(from), j.\(to) FROM \(table(join.name)) AS j LEFT JOIN \(table(try destinationTable(entity).name)) AS o \
-        ON o.Z_PK = j.\(column) WHERE o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(entity, in: destinationSchema)))
+        ON o.Z_PK = j.\(column) WHERE (o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(entity, in: destinationSchema))))\(own)
         """
       ) { row in
         find(
@@ -284,8 +286,8 @@ extension Verification {
       """
       SELECT t.Z_PK, \(key), o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(wanted, in: destinationSchema))) \
       FROM \(self.table(table)) AS t LEFT JOIN \(self.table(try destinationTable(wanted).name)) AS o ON o.Z_PK = \(key) \
-      WHERE (\(key) IS NOT NULL AND (o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(wanted, in: destinationSchema))))) \
-      OR \(entityColumn == nil ? "0" : "\(entity) IS NOT o.Z_ENT") ORDER BY t.Z_PK
+      WHERE ((\(key) IS NOT NULL AND (o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(wanted, in: destinationSchema))))) \
+      OR \(entityColumn == nil ? "0" : "\(entity) IS NOT o.Z_ENT"))\(own("t.Z_PK", side.entity)) ORDER BY t.Z_PK
       """
     ) { row in
       let isDangling = !row.isNull(1) && row.int64(2) != 0
@@ -314,7 +316,7 @@ extension Verification {
     var unproved: Int64 = 0
     var places: Int64 = 0
     try destination.query(
-      "SELECT \(names.joined(separator: ", ")) FROM \(table(sql.table)) WHERE \(names[0]) IS NOT NULL ORDER BY \(names.joined(separator: ", "))"
+      "SELECT \(names.joined(separator: ", ")) FROM \(table(sql.table)) WHERE \(names[0]) IS NOT NULL\(own(names[0], owner.entity)) ORDER BY \(names.joined(separator: ", "))"
     ) { row in
       let (key, order, member) = (row.int64(0), row.int64(1), row.int64(2))
       places += 1

@@ -32,7 +32,7 @@ extension Verification {
     try destination.query(
       """
       SELECT o.Z_PK, COALESCE(c.number, 0) FROM \(table(try destinationTable(entity).name)) AS o \
-      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE o.Z_ENT = ?1 ORDER BY o.Z_PK
+      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE o.Z_ENT = ?1\(own("o.Z_PK", entity)) ORDER BY o.Z_PK
       """, [.int(destinationSchema.number(of: entity) ?? -1)]
     ) { row in
       rows += 1

@@ -31,6 +31,8 @@ final class Verification {
   var patterns: [String: NSRegularExpression] = [:]
   /// Destination entity by `Z_ENT`.
   let names: [Int64: String]
+  /// For a destination that several jobs made: which part is this one's.
+  let appended: AppendedPart?
   var now = 0.0
   var report = VerificationReport()
 
@@ -41,9 +43,11 @@ final class Verification {
     var members: [Int]
   }
 
-  init(_ job: MigrationJob) throws {
+  /// - Parameter part: What of the destination the job made; nil for all of it.
+  init(_ job: MigrationJob, part: AppendedPart? = nil) throws {
     self.job = job
-    mappings = try VerifiedMapping.all(of: job)
+    appended = part
+    mappings = try VerifiedMapping.all(of: job, earlier: appended?.earlierMappings(job) ?? [])
     let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
     source = try .openStore(readingAt: job.sourcePath, cache: cache, model: job.sourceModel)
     destination = try .openStore(
@@ -51,7 +55,10 @@ final class Verification {
     scratch = try StoreConnection(path: nil, cache: .mebibytes(1))
     for connection in [source, destination, scratch] { try connection.execute("PRAGMA temp_store = FILE") }
     sourceSchema = try StoreSchema(model: job.sourceModel, probing: source)
-    destinationSchema = StoreSchema(model: job.destinationModel)
+    // A store that was there before may be numbered as an old version of Core Data did.
+    destinationSchema =
+      appended?.foundStore == true
+      ? try StoreSchema(model: job.destinationModel, probing: destination) : StoreSchema(model: job.destinationModel)
     names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
     objects.support = SupportFolder(ofStoreAt: job.sourcePath)

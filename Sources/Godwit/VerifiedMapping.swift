@@ -36,14 +36,30 @@ struct VerifiedMapping {
   var unread: Int
   /// The registered policy that makes its objects; nil without one.
   var policyName: String?
+  /// For a mapping of an earlier job, whose objects are led to and not compared: what is added to a source key. nil for
+  /// the job's own.
+  var earlierOffset: Int64?
 
-  /// The mappings that make objects, in mapping order.
-  static func all(of job: MigrationJob) throws -> [VerifiedMapping] {
-    let makers = job.mappingModels.flatMap(\.entityMappings).filter { $0.kind != .add && $0.kind != .remove }
-    return try makers.indices.map { try VerifiedMapping(at: $0, among: makers, job: job) }
+  /// The mappings that make objects, in mapping order; before them those of earlier jobs.
+  static func all(
+    of job: MigrationJob, earlier: [(mapping: EntityMapping, offset: Int64)] = []
+  ) throws -> [VerifiedMapping] {
+    let own = job.mappingModels.flatMap(\.entityMappings)
+    let makers = earlier.map(\.mapping) + own.filter { $0.kind != .add && $0.kind != .remove }
+    return try makers.indices.map { index in
+      var mapping = try VerifiedMapping(
+        at: index, among: makers, earlier: earlier.count, names: Set(own.map(\.name)), job: job)
+      if index < earlier.count { mapping.earlierOffset = earlier[index].offset }
+      return mapping
+    }
   }
 
-  private init(at index: Int, among makers: [EntityMapping], job: MigrationJob) throws {
+  /// - Parameters:
+  ///   - earlier: How many of the makers are those of earlier jobs.
+  ///   - names: The names of the job's own mappings, which hide those of earlier ones.
+  private init(
+    at index: Int, among makers: [EntityMapping], earlier: Int, names: Set<String>, job: MigrationJob
+  ) throws {
     let mapping = makers[index]
     let (from, to) = (job.sourceModel, job.destinationModel)
     guard let source = mapping.sourceEntityName, from.entity(source) != nil,
@@ -101,7 +117,8 @@ struct VerifiedMapping {
       }
       let lookups = makers.indices.filter { other in
         guard let taken = makers[other].sourceEntityName, let made = makers[other].destinationEntityName,
-          wanted.name == nil || wanted.name == makers[other].name
+          wanted.name == nil || wanted.name == makers[other].name,
+          other >= earlier || wanted.name.map({ !names.contains($0) }) ?? true
         else { return false }
         return (wanted.path.isEmpty ? taken == reached : from.isKind(taken, of: reached))
           && to.isKind(made, of: relationship.destinationEntityName)

@@ -10,6 +10,9 @@ import GodwitStore
 /// but the largest object: its values and its largest to-many. External files are read a piece at a time. It writes to
 /// neither store. A job of several steps is proved step by step, for which the stores between are made again in `TMPDIR`.
 ///
+/// Of a store that several jobs appended to, it proves what the one job made: its record in the metadata says which keys
+/// these are. Objects of before and of later jobs are counted.
+///
 /// What is not proved:
 /// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
 ///   evaluated with the destination's time of modification;
@@ -31,7 +34,8 @@ public struct Verifier: Sendable {
   ///   store cannot be read at all; `.stopped` (75) when a store changed meanwhile.
   public func run(progress: (Double) -> Void = { _ in }) throws -> VerificationReport {
     let unfinished = job.destinationPath + ".godwit"
-    guard !FileManager.default.fileExists(atPath: unfinished) else {
+    // Another job may be at work on a copy; whether this one is finished the store says.
+    guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
       throw GodwitError(
         .missingInput, "cannot verify '\(job.destinationPath)': the job is unfinished, '\(unfinished)' exists",
         remedy: "run the job to its end with `godwit run`, then verify")
@@ -41,15 +45,25 @@ public struct Verifier: Sendable {
         .missingInput, "cannot verify '\(job.destinationPath)': no such file",
         remedy: "run the job with `godwit run` first")
     }
-    guard !job.isStepped else { return try runSteps(progress: progress) }
-    return try compare(job, progress: progress)
+    let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
+    guard !job.isStepped else { return try runSteps(part, progress: progress) }
+    return try compare(job, part, progress: progress)
   }
 
-  private func compare(_ job: MigrationJob, progress: (Double) -> Void) throws -> VerificationReport {
+  /// The digest under which a destination names the job.
+  private func jobDigest() throws -> String {
+    let manager = MigrationManager(job)
+    return try manager.identity(manager.quickIdentity, files: StoreFiles(path: job.sourcePath)).digest
+  }
+
+  /// - Parameter part: What of the destination the job made; nil for all of it.
+  private func compare(
+    _ job: MigrationJob, _ part: AppendedPart?, progress: (Double) -> Void
+  ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
-    let verification = try Verification(job)
+    let verification = try Verification(job, part: part)
     try verification.run(now: Self.time(of: stamps.1), progress: progress)
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
@@ -62,7 +76,7 @@ public struct Verifier: Sendable {
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder.
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
-  private func runSteps(progress: (Double) -> Void) throws -> VerificationReport {
+  private func runSteps(_ part: AppendedPart?, progress: (Double) -> Void) throws -> VerificationReport {
     let folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
     var report = VerificationReport()
@@ -88,8 +102,8 @@ public struct Verifier: Sendable {
         source = step.destinationPath
         continue
       }
-      let part = try compare(step) { progress((Double(index) + $0) / count) }
-      report.add(part, of: step.position)
+      let found = try compare(step, step.position.isLast ? part : nil) { progress((Double(index) + $0) / count) }
+      report.add(found, of: step.position)
       if let source { try? FileManager.default.removeItem(atPath: source) }
       source = step.destinationPath
     }

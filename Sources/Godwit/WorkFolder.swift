@@ -168,6 +168,15 @@ struct WorkFolder: ~Copyable {
     }
   }
 
+  /// Whether a store under construction, or a finished one that is not in its place, lies in the folder.
+  func hasStores() throws -> Bool { try !stores().isEmpty }
+
+  func stores() throws -> [String] {
+    do { return try Self.stores(in: path) } catch {
+      throw GodwitError(.inputOutput, "cannot read '\(path)'", cause: error.localizedDescription)
+    }
+  }
+
   /// The stores of the folder, that of the last step first.
   private static func stores(in path: String) throws -> [String] {
     let manager = FileManager.default

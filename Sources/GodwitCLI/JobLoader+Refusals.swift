@@ -17,7 +17,6 @@ extension JobLoader {
       if isAsked { keys.append((key, remedy)) }
     }
     refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
-    refuse(manifest.append, "append", "remove the key, and name a destination that does not exist")
     refuse(
       manifest.history != .drop, "history",
       "write `history: drop`: the new store goes on counting where the old one stopped, so that no old token fits it")

@@ -77,8 +77,18 @@ extension BadInput {
       try $0.edit("job.yaml", "destination: out/library.sqlite", "in-place: true")
       try $0.write("library~.sqlite", "x")
     },
-    .init("appending", 78, ["job.yaml:10:1: ", "'append'", "not supported"]) {
+    .init("appending to a store of another model", 73, ["its entity 'Book' is not that of model 'Library 2'"]) {
       try $0.append("job.yaml", "append: true\n")
+      try $0.makeFolder("out")
+      try $0.write("out/library.sqlite", try Data(contentsOf: URL(filePath: $0.file("library.sqlite"))))
+    },
+    .init("appending to what is no store", 73, ["cannot append to", "it is no Core Data store"]) {
+      try $0.append("job.yaml", "append: true\n")
+      try $0.makeFolder("out")
+      try $0.writeNoise("out/library.sqlite")
+    },
+    .init("appending to an XML store", 78, ["cannot append to", "only a SQLite store"]) {
+      try $0.append("job.yaml", "append: true\ndestination-type: xml\n")
     },
     .init("mappings that are nowhere", 69, ["job.yaml:6:1: ", "no path leads from", "cannot be inferred"]) {
       try $0.makeFolder("empty")

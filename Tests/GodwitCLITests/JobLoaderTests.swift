@@ -7,7 +7,7 @@ import Testing
 
 struct `Keys that this version does not do` {
   @Test(arguments: [
-    ("append: true", "append"), ("history: keep", "history"),
+    ("history: keep", "history"),
     ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
   ])
   func `are refused with 78 and their place`(line: String, key: String) throws {
