@@ -331,11 +331,9 @@ public struct MigrationManager: Sendable {
       source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { try control.checkpoint() })
     let ledger = Ledger(connection: connection)
-    if !made {
-      try ledger.checkVersion()
-      try checkExisting(existing, facts: try ledger.facts(), ledger: ledger)
-    }
+    if !made { try ledger.checkVersion() }
     let known = try made ? identity() : ledger.identity()
+    if !made { try checkExisting(existing, facts: try ledger.facts(), ledger: ledger) }
     let opened = try AttachedSource(
       connection, job: job, files: source.files, existing: existing, digest: { known.source })
     let plan: MigrationPlan
