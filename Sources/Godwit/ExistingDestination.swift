@@ -121,7 +121,9 @@ struct ExistingDestination {
     try FileCopy(from: path, to: part).run()
     // A copy that was cut short must never look like a store to resume.
     guard rename(part, copy) == 0 else {
-      throw GodwitError(.inputOutput, "cannot make '\(copy)'", cause: String(cString: strerror(errno)))
+      throw GodwitError(
+        .inputOutput, "cannot make '\(copy)'", cause: String(cString: strerror(errno)),
+        remedy: "mend the cause and run the same command")
     }
   }
 }

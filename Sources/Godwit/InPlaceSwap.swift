@@ -74,7 +74,7 @@ struct InPlaceSwap {
   private func writeMark(in workFolder: String) throws {
     let path = Self.markPath(in: workFolder)
     do { try (Self.identity(store) ?? "").write(toFile: path, atomically: true, encoding: .utf8) } catch {
-      throw GodwitError(.inputOutput, "cannot write '\(path)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot write '\(path)'", error)
     }
     try sync(folders: [path, workFolder])
   }

@@ -184,7 +184,7 @@ extension WorkFolder {
   /// Notes that what follows may give files of this folder names beside the destination.
   func markAppend() throws {
     do { try Data().write(to: URL(filePath: appendMarkPath)) } catch {
-      throw GodwitError(.inputOutput, "cannot write '\(appendMarkPath)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot write '\(appendMarkPath)'", error)
     }
     try Self.sync(path)
   }

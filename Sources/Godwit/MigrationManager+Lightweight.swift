@@ -124,10 +124,14 @@ extension MigrationManager {
       try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
       try connection.execute("BEGIN EXCLUSIVE")
       try connection.execute("COMMIT")
-      guard Self.isUnchanged(files.path, since: stamp) else { throw StoreLock.busy("migrate '\(job.sourcePath)' in place") }
+      guard Self.isUnchanged(files.path, since: stamp) else {
+        throw StoreLock.busy("migrate '\(job.sourcePath)' in place")
+      }
       try connection.execute("PRAGMA journal_mode = DELETE")
       return connection
-    } catch let error as GodwitError where error.code == .stopped { throw StoreLock.busy("migrate '\(job.sourcePath)' in place") }
+    } catch let error as GodwitError where error.code == .stopped {
+      throw StoreLock.busy("migrate '\(job.sourcePath)' in place")
+    }
   }
 
   private static func stopReason(_ error: any Error, _ watch: RunWatch) -> String? {

@@ -51,7 +51,7 @@ extension MigrationManager {
       if !FileManager.default.fileExists(atPath: step.storePath) {
         try run(job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0)
       }
-      let stepSource = 
+      let stepSource =
         try before.map { _ in try OpenSource(manager.job, attach: false, existing: source.existing) } ?? source
       let summary: MigrationSummary
       let complete: MigrationProgress?

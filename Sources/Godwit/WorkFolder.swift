@@ -173,7 +173,7 @@ struct WorkFolder: ~Copyable {
 
   func stores() throws -> [String] {
     do { return try Self.stores(in: path) } catch {
-      throw GodwitError(.inputOutput, "cannot read '\(path)'", cause: error.localizedDescription)
+      throw GodwitError.disk("cannot read '\(path)'", error)
     }
   }
 
