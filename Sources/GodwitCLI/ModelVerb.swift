@@ -26,7 +26,7 @@ struct ModelVerb: ParsableCommand {
   }
 
   static let hashesHelp = ArgumentHelp(
-    "Take version hashes from a VersionInfo.plist or a store that Core Data wrote; they win over computed ones.",
+    "Take version hashes from a VersionInfo.plist, a .cdm or a store that Core Data wrote; they win over computed ones.",
     valueName: "FILE")
 
   static let help = ArgumentHelp(

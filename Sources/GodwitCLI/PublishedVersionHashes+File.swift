@@ -21,7 +21,7 @@ extension PublishedVersionHashes {
     }
   }
 
-  /// The hashes in a `VersionInfo.plist` or a store that Core Data wrote.
+  /// The hashes in a `VersionInfo.plist`, a compiled mapping model, or a store that Core Data wrote.
   ///
   /// - Throws: as the reader of each; code `.configuration` when the file carries no hashes, or when it is
   ///   a store of Godwit's own, whose hashes were computed.
@@ -29,9 +29,10 @@ extension PublishedVersionHashes {
     if (path as NSString).pathExtension.lowercased() == "plist" {
       self = try VersionInfo(contentsOf: path).published(origin: path)
     } else if XcodeFileKind.identify(path) == .compiledMappingModel {
-      throw GodwitError(
-        .configuration, "cannot take hashes from '\(path)'",
-        remedy: "give the VersionInfo.plist of the compiled model, or a store")
+      // Of both sides, and neither is named; what no mapping takes or makes is missing from them.
+      let model = try XcodeMappingModel(contentsOf: path)
+      let sides = [model.sourceEntityHashes, model.destinationEntityHashes].filter { !$0.isEmpty }
+      self.init(origin: path, versions: sides.map { .init(name: nil, hashes: $0) })
     } else {
       let metadata = try StoreMetadata(readingStoreAt: path)
       if metadata.applicationValues[MigrationManager.jobsKey] != nil {

@@ -262,6 +262,21 @@ struct `Hashes of Apple's` {
     #expect(hashes.output.contains(Data(hash).base64EncodedString()))
   }
 
+  @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+  func `are taken from a compiled mapping model, for the versions it lies between`() throws {
+    let sample = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel") + "/"
+    let published = try PublishedVersionHashes(contentsOf: sample + "Fixtures/V2toV3.cdm")
+    #expect(published.versions.count == 2)
+    let models = try ModelBundle(contentsOf: sample + "SampleModel.xcdatamodeld").models()
+    let adopted = try published.adopted(by: models)
+    #expect(adopted.contains { !$0.publishedVersionHashes.isEmpty })
+    #expect(adopted.map(\.versionHashes) == models.map(\.versionHashes), "the rules gave the same")
+    let other = run(
+      "model", "hash", PeoplizerStores.file("Peoplizer.xcdatamodeld"), "--hashes", sample + "Fixtures/V2toV3.cdm")
+    #expect(other.status == 78)
+    #expect(other.diagnostics.contains("they are of none of the models"))
+  }
+
   @Test func `are not taken from a store that Godwit made`() throws {
     let (project, _) = try project()
     let store = project.folder.file("in.sqlite")
