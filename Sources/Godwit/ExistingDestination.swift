@@ -118,7 +118,7 @@ struct ExistingDestination {
   func copy(to copy: String) throws {
     let part = copy + ".part"
     for old in ["", "-journal", "-wal", "-shm"].map({ copy + $0 }) + [part] { unlink(old) }
-    try FileCopy(from: path, to: part).run()
+    try StoreCopy.make(of: path, to: part, isSynced: true)
     // A copy that was cut short must never look like a store to resume.
     guard rename(part, copy) == 0 else {
       throw GodwitError(

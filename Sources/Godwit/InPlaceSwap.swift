@@ -47,33 +47,52 @@ struct InPlaceSwap {
 
   // MARK: Mark
 
+  /// What is written down before the first second name is given out.
+  private struct Mark: Codable {
+    /// Device and inode of the store that is to be replaced.
+    var store: String
+    /// Those of the store that is to replace it.
+    var made: String
+    /// Whether `Name~.ext` is a name that the exchange gives out, so that it may be taken back.
+    var keepsOld: Bool
+  }
+
   /// Device and inode of a file, which stay while it has a name.
   private static func identity(_ path: String) -> String? {
     var info = stat()
     return stat(path, &info) == 0 ? "\(info.st_dev) \(info.st_ino)" : nil
   }
 
-  private static func mark(in workFolder: String) -> String? {
-    try? String(contentsOfFile: markPath(in: workFolder), encoding: .utf8)
+  private static func mark(in workFolder: String) -> Mark? {
+    FileManager.default.contents(atPath: markPath(in: workFolder)).flatMap {
+      try? JSONDecoder().decode(Mark.self, from: $0)
+    }
   }
 
   /// Whether second names have been given out, and the store has not been replaced since.
   func hasBegun(workFolder: String) -> Bool {
     guard let mark = Self.mark(in: workFolder) else { return false }
-    return mark == Self.identity(store)
+    return mark.store == Self.identity(store)
   }
 
-  /// Whether the store has been replaced by a run whose work folder is still there.
+  /// Whether what bears the name `Name~.ext` is the exchange's own. An exchange that keeps nothing owns no such name.
+  private func ownsOldName(workFolder: String) -> Bool {
+    hasBegun(workFolder: workFolder) && Self.mark(in: workFolder)?.keepsOld == true
+  }
+
+  /// Whether the store is the one that a run put in place whose work folder is still there; another one that came
+  /// into being meanwhile is not.
   func hasExchanged(workFolder: String) -> Bool {
-    guard let mark = Self.mark(in: workFolder) else {
-      return exists(Self.leftoversPath(in: workFolder))
-    }
-    return mark != Self.identity(store)
+    guard let mark = Self.mark(in: workFolder) else { return false }
+    return mark.made == Self.identity(store)
   }
 
-  private func writeMark(in workFolder: String) throws {
+  private func writeMark(of made: String, in workFolder: String) throws {
     let path = Self.markPath(in: workFolder)
-    do { try (Self.identity(store) ?? "").write(toFile: path, atomically: true, encoding: .utf8) } catch {
+    let mark = Mark(
+      store: Self.identity(store) ?? "", made: Self.identity(made) ?? "",
+      keepsOld: keepsOld || ownsOldName(workFolder: workFolder))
+    do { try JSONEncoder().encode(mark).write(to: URL(filePath: path), options: .atomic) } catch {
       throw GodwitError.disk("cannot write '\(path)'", error)
     }
     try sync(folders: [path, workFolder])
@@ -83,15 +102,15 @@ struct InPlaceSwap {
 
   /// - Throws: `.cannotCreate` (73) when something else has the name that the old store is to get.
   func checkOldName(workFolder: String) throws {
-    guard keepsOld, !hasBegun(workFolder: workFolder) else { return }
+    guard keepsOld, !ownsOldName(workFolder: workFolder) else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
     for path in [oldPath, support.path] where exists(path) {
-      // Ours from a run that died before the exchange.
+      // A second name of the store itself is what it is to get.
       if path == oldPath, isSameFile(path, store) { continue }
       if path == support.path, isSameFile(oldPath, store) || !exists(oldPath), isPartOfLiveSupport(support) { continue }
       throw GodwitError(
         .cannotCreate, "cannot keep the old store: '\(path)' exists",
-        remedy: "move it away, or write `keep-old: false`", safe: "nothing was written")
+        remedy: "move it away, or write `keep-old: false`", safe: "the store is as it was")
     }
   }
 
@@ -104,7 +123,9 @@ struct InPlaceSwap {
     let live = SupportFolder(ofStoreAt: store)
     let old = try names(in: live)
     let new = try names(in: support)
-    try writeMark(in: workFolder)
+    // Hours may have passed since the run began.
+    try checkOldName(workFolder: workFolder)
+    try writeMark(of: made, in: workFolder)
     try before(1)
     if keepsOld, !old.isEmpty {
       let kept = SupportFolder(ofStoreAt: oldPath)
@@ -161,15 +182,9 @@ struct InPlaceSwap {
 
   /// Takes back what steps 1 to 4 did of a job that is discarded. Call only while the old store has its name.
   func undo(workFolder: String) {
-    guard keepsOld else { return }
-    let kept = SupportFolder(ofStoreAt: oldPath)
-    if hasBegun(workFolder: workFolder) {
-      try? FileManager.default.removeItem(atPath: kept.path)
-      unlink(oldPath)
-    } else if exists(oldPath), isSameFile(oldPath, store) {
-      if isPartOfLiveSupport(kept) { try? FileManager.default.removeItem(atPath: kept.path) }
-      unlink(oldPath)
-    }
+    guard ownsOldName(workFolder: workFolder) else { return }
+    try? FileManager.default.removeItem(atPath: SupportFolder(ofStoreAt: oldPath).path)
+    unlink(oldPath)
   }
 
   // MARK: Files

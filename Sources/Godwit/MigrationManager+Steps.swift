@@ -46,7 +46,6 @@ extension MigrationManager {
       try WorkFolder.makeFolder(step.path)
       let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
       let origin = record.steps.last?.digest ?? record.identity.source
-      // Until the first step has a ledger of its own there is nothing to resume.
       var keeps = true
       if !FileManager.default.fileExists(atPath: step.storePath) {
         try run(job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0)
@@ -61,6 +60,7 @@ extension MigrationManager {
           isWorthKeeping: &keeps
         ) { progress(meter.part($0, step: index)) }
       } catch {
+        // Until the first step has a ledger of its own there is nothing to resume.
         if index == 0, !keeps { isWorthKeeping = false }
         throw error
       }

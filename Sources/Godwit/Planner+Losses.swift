@@ -11,12 +11,20 @@ extension Planner {
       guard let table = sourceSchema.table(of: mapping.source.name),
         let number = sourceSchema.number(of: mapping.source.name)
       else { continue }
-      for attribute in droppedAttributes(of: mapping) {
-        guard let column = sourceSchema.column(of: attribute, in: mapping.source.name) else { continue }
-        let count = try connection.integer(
-          "SELECT COUNT(\(quoted(column))) FROM source.\(quoted(table.name)) WHERE +Z_ENT = ?1", [.int(number)])
-        if let count, count > 0 {
-          notes.append("dropped: \(count) values of \(mapping.source.name).\(attribute), which the destination lacks")
+      let dropped = droppedAttributes(of: mapping).compactMap { name in
+        sourceSchema.column(of: name, in: mapping.source.name).map { (name: name, column: quoted($0)) }
+      }
+      if !dropped.isEmpty {
+        // One walk over the table, however many there are.
+        let counts = dropped.map { "COUNT(\($0.column))" }.joined(separator: ", ")
+        let row =
+          try connection.rows(
+            "SELECT \(counts) FROM source.\(quoted(table.name)) WHERE +Z_ENT = ?1", [.int(number)]
+          ).first ?? []
+        for (attribute, count) in zip(dropped, row) {
+          guard case .integer(let count) = count, count > 0 else { continue }
+          notes.append(
+            "dropped: \(count) values of \(mapping.source.name).\(attribute.name), which the destination lacks")
         }
       }
       for source in mapping.relationships {

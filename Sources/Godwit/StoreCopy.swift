@@ -17,8 +17,12 @@ enum StoreCopy {
     case bytes
   }
 
-  /// `FICLONE`: `_IOW(0x94, 9, int)`.
-  private static let clone: UInt = 0x4004_9409
+  /// `FICLONE`, `_IOW(0x94, 9, int)`, as the C library takes it.
+  #if canImport(Musl)
+    private static let clone: Int32 = 0x4004_9409
+  #else
+    private static let clone: UInt = 0x4004_9409
+  #endif
 
   /// Copies a file, replacing what bears the new name, with its permissions.
   ///

@@ -173,6 +173,63 @@ struct InPlaceExchangeTests {
     #expect(!WorkFolder.exists(forDestination: path))
   }
 
+  @Test func `a file that an earlier migration kept is never taken for ours`() throws {
+    let fixture = try fixture()
+    let path = try fixture.copyOfSource("earlier")
+    let old = InPlaceSwap.oldPath(of: path)
+    let earlier = Data("the store before the last migration".utf8)
+    try earlier.write(to: URL(filePath: old))
+    func die() throws {
+      #expect(throws: Died.self) {
+        try MigrationManager(job(fixture, path, isLightweight: false, keepsOld: false, dyingBefore: 5)).run()
+      }
+    }
+    try die()
+    let error = #expect(throws: GodwitError.self) {
+      try MigrationManager(job(fixture, path, isLightweight: false)).run()
+    }
+    #expect(error?.code == .cannotCreate)
+    #expect(try Data(contentsOf: URL(filePath: old)) == earlier)
+    #expect(try MigrationManager.discard(destination: path, isInPlace: true))
+    #expect(try Data(contentsOf: URL(filePath: old)) == earlier)
+    try die()
+    try MigrationManager(job(fixture, path, isLightweight: false, keepsOld: false)).run()
+    #expect(try Data(contentsOf: URL(filePath: old)) == earlier)
+  }
+
+  @Test(arguments: [true, false])
+  func `what gets the old store's name during the run is 73, and the next run goes on`(isLightweight: Bool) throws {
+    let fixture = try fixture()
+    let path = try fixture.copyOfSource("late")
+    let before = try content(path)
+    let old = InPlaceSwap.oldPath(of: path)
+    let manager = MigrationManager(job(fixture, path, isLightweight: isLightweight))
+    let error = #expect(throws: GodwitError.self) {
+      try manager.run { _ in FileManager.default.createFile(atPath: old, contents: Data([7])) }
+    }
+    #expect(error?.code == .cannotCreate)
+    #expect(try content(path).dump == before.dump)
+    #expect(try Data(contentsOf: URL(filePath: old)) == Data([7]))
+    try FileManager.default.removeItem(atPath: old)
+    #expect(try manager.run().outcome == .finished)
+    #expect(try content(old) == before)
+  }
+
+  @Test func `a store that the application migrated itself meanwhile keeps its files`() throws {
+    let fixture = try fixture()
+    let whole = try fixture.copyOfSource("whole")
+    try MigrationManager(job(fixture, whole)).run()
+    let path = try fixture.copyOfSource("overtaken")
+    let files = try content(path).files
+    #expect(throws: Died.self) {
+      try MigrationManager(job(fixture, path, isLightweight: false, dyingBefore: 5)).run()
+    }
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.copyItem(atPath: whole, toPath: path)
+    #expect(try MigrationManager(job(fixture, path, isLightweight: false)).run().outcome == .alreadyFinished)
+    #expect(Set(try content(path).files).isSuperset(of: files))
+  }
+
   // MARK: Other processes
 
   private static let hasPython = FileManager.default.isExecutableFile(atPath: "/usr/bin/python3")
