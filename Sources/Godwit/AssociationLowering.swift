@@ -13,6 +13,10 @@ struct AssociationLowering {
   let builder: StatementBuilder
   /// nil in a step without policies.
   var policies: PolicyLookUps?
+  /// How filters are tested: the planner runs each on every row, so that later statements need not look again.
+  var checks = ExpressionLowering.Checks.inline
+  /// Mappings whose source keys are kept in memory.
+  var keySets: Set<Int> = []
 
   static func isStored(_ mapping: ResolvedEntityMapping, facts: PlanFacts) -> Bool {
     if !mapping.mapping.uniqueBy.isEmpty { return true }
@@ -33,7 +37,8 @@ struct AssociationLowering {
     }
     guard let filter = mapping.filter else { return (sql, nil) }
     let lowered = ExpressionLowering.condition(
-      filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder)
+      filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder,
+      checks: mapping.earlier == nil ? checks : .inline)
     sql += " AND \(lowered.sql)"
     return (sql, lowered.reason.map { "filter '\(filter.source.text)': \($0)" })
   }
@@ -61,6 +66,7 @@ struct AssociationLowering {
   func lookup(_ index: Int, key: String, entity: String? = nil) throws -> String {
     guard !isPolicy(index) else { return policyLookup(index, key: key, entity: entity) }
     guard !isStored(index) else { return "godwit_lookup(\(index), \(key))" }
+    if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")
     return
       "(SELECT \(image(index, ofRow: alias)) FROM \(try table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql))"
@@ -70,10 +76,21 @@ struct AssociationLowering {
   /// it would open a cursor for each run of a sub-select.
   func lookup(_ index: Int, key: String, joins: inout [String]) throws -> String {
     guard !isStored(index), !isPolicy(index), joins.count < Self.limitJoins else { return try lookup(index, key: key) }
+    if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")
     joins.append(
       "LEFT JOIN \(try table(index)) AS \(alias) ON \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql)")
     return image(index, ofRow: alias)
+  }
+
+  /// The same without a look into the source; nil where only that tells.
+  private func quickLookup(_ index: Int, key: String) -> String? {
+    let known = facts.mappings[index]
+    guard mappings[index].earlier == nil, case .offset(let offset) = known.keys else { return nil }
+    if known.rows == 0 { return "NULL" }
+    guard keySets.contains(index) else { return nil }
+    builder.needsKeySet(index)
+    return "godwit_image(\(index), \(key), \(builder.bind(.integer(offset))))"
   }
 
   /// SQLite joins at most 64 tables.

@@ -48,24 +48,40 @@ final class Executor {
   func run(afterChunk: (Chunk) throws -> Bool) throws {
     let done = try ledger.done()
     try prepare()
-    for chunk in plan.chunks where !done.contains(chunk.id) {
-      do {
-        do { try carryOut(chunk) } catch {
-          writers = [:]
-          // Nothing of the chunk was kept, so it can run again on a sound file.
-          guard try replaceDamagedSpill() else { throw error }
-          try carryOut(chunk)
-        }
-      } catch {
-        writers = [:]
-        if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
-          known.message.contains("UNIQUE constraint failed")
-        {
-          throw broken(constraint: nil, chunk)
-        }
-        throw self.error(error, in: chunk, done: done)
+    var rest = plan.chunks.filter { !done.contains($0.id) }[...]
+    while !rest.isEmpty {
+      let chunks = together(rest)
+      rest = rest.dropFirst(chunks.count)
+      if chunks.count > 1, try carryOutTogether(chunks) {
+        // All of them are durable, whatever the first one's listener says.
+        var goesOn = true
+        for chunk in chunks { goesOn = try afterChunk(chunk) && goesOn }
+        guard goesOn else { return }
+        continue
       }
-      guard try afterChunk(chunk) else { return }
+      for chunk in chunks {
+        try carryOutAlone(chunk, done: done)
+        guard try afterChunk(chunk) else { return }
+      }
+    }
+  }
+
+  private func carryOutAlone(_ chunk: Chunk, done: Set<Int>) throws {
+    do {
+      do { try carryOut(chunk) } catch {
+        writers = [:]
+        // Nothing of the chunk was kept, so it can run again on a sound file.
+        guard try replaceDamagedSpill() else { throw error }
+        try carryOut(chunk)
+      }
+    } catch {
+      writers = [:]
+      if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
+        known.message.contains("UNIQUE constraint failed")
+      {
+        throw broken(constraint: nil, chunk)
+      }
+      throw self.error(error, in: chunk, done: done)
     }
   }
 
@@ -73,6 +89,7 @@ final class Executor {
   func prepare() throws {
     try connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
+    functions.readKeySet = { [unowned self] in try keySet($0) }
   }
 
   /// Carries out one chunk in a transaction of the caller's, without the ledger.
@@ -122,7 +139,7 @@ final class Executor {
   }
 
   /// A store that another process writes cannot be migrated: rows read before and after would not fit.
-  private func checkSource() throws {
+  func checkSource() throws {
     guard try files.stamp() == stamp else {
       throw GodwitError(
         .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
@@ -158,7 +175,7 @@ final class Executor {
       && connection.value("SELECT 1 FROM main.sqlite_master WHERE type = 'index' AND name = ?1", [.text(name)]) != nil
   }
 
-  private func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
+  func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
     try functions.running(statement, site: site(chunk)) {
       try connection.execute(
         statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last))
@@ -173,17 +190,21 @@ final class Executor {
     let predicate = chunk.predicate.flatMap { job.chunkPredicates[mapping.name]?[$0] }
     let statement = try program.create(chunk.subject, predicate: predicate)
     functions.mover?.beginChunk()
-    var outcome = Ledger.Outcome(rows: try execute(statement, chunk))
-    if let several = try program.severalStatement(chunk.subject, predicate: predicate) {
-      outcome.several = try functions.running(several, site: site(chunk)) {
-        try connection.integer(
-          several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
-      }
-    }
+    let outcome = Ledger.Outcome(
+      rows: try execute(statement, chunk), several: try countSeveral(chunk, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
     try raiseCounter(of: mapping.destination.name)
     return outcome
+  }
+
+  /// Objects of a chunk whose to-one relationship found several.
+  func countSeveral(_ chunk: Chunk, predicate: ParsedPredicate?) throws -> Int64 {
+    guard let several = try program.severalStatement(chunk.subject, predicate: predicate) else { return 0 }
+    return try functions.running(several, site: site(chunk)) {
+      try connection.integer(
+        several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
+    }
   }
 
   /// Keeps `Z_MAX` at the highest key given out, as Core Data counts: at the root of the hierarchy.

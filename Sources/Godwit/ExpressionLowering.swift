@@ -31,6 +31,16 @@ struct ExpressionLowering {
     case null
   }
 
+  /// Where a column read is tested for its storage class.
+  enum Checks {
+    /// Where it is read.
+    case inline
+    /// By `godwit_row`, for columns of the statement's own row that are read whatever the row holds.
+    case byRow
+    /// Nowhere: the planner has run the same expression on every row.
+    case done
+  }
+
   /// Whether every expression runs in Swift; for tests that compare the lanes.
   @TaskLocal static var runsAllInSwift = false
 
@@ -46,6 +56,7 @@ struct ExpressionLowering {
   var bindings = MappingBindings()
   /// SUBQUERY variables in scope.
   var variables: [String: Row] = [:]
+  var checks = Checks.inline
   private let budget = Budget()
 
   init(schema: StoreSchema, role: Role, row: Row, builder: StatementBuilder, text: String) {
@@ -77,10 +88,11 @@ struct ExpressionLowering {
 
   /// The condition of a filter as SQL that is true, false or NULL; falls back to Swift.
   static func condition(
-    _ filter: ParsedPredicate, schema: StoreSchema, row: Row, builder: StatementBuilder
+    _ filter: ParsedPredicate, schema: StoreSchema, row: Row, builder: StatementBuilder, checks: Checks = .inline
   ) -> (sql: String, reason: String?) {
-    let lowering = ExpressionLowering(
+    var lowering = ExpressionLowering(
       schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text)
+    lowering.checks = checks
     let mark = builder.mark
     do {
       if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
@@ -103,6 +115,7 @@ struct ExpressionLowering {
     var lowering = ExpressionLowering(
       schema: schema, role: .value, row: row, builder: builder, text: expression.source.text)
     lowering.bindings = bindings
+    lowering.checks = builder.rowChecks == nil ? .inline : .byRow
     let mark = builder.mark
     do {
       if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
@@ -132,6 +145,11 @@ struct ExpressionLowering {
   }
 
   func lower(_ expression: Expression) throws -> Lowered {
+    if checks == .byRow, !expression.isArithmetic {
+      var inner = self
+      inner.checks = .inline
+      return try inner.lower(expression)
+    }
     try budget.spend()
     switch expression.node {
     case .constant(let value): return try constant(value)
@@ -218,6 +236,19 @@ struct ExpressionLowering {
     let sql = "\(row.alias).\(quoted(column))"
     let site = self.site(attribute, of: row)
     let key = "\(row.alias).Z_PK"
+    if checks == .done || checks == .byRow && row.alias == self.row.alias {
+      if checks == .byRow {
+        var field = RowCheck.Field(reading: attribute.type, site: site)
+        if attribute.type == .boolean { field.kinds.insert(.real) }
+        if attribute.type == .uuid { field.byteCount = 16 }
+        builder.rowChecks?.add(sql, field)
+      }
+      switch attribute.type {
+      case .decimal: return "nullif(\(sql), 'NaN')"
+      case .boolean: return "(\(sql) <> 0)"
+      default: return sql
+      }
+    }
     switch attribute.type {
     case .decimal:
       // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
@@ -250,6 +281,34 @@ struct ExpressionLowering {
     let allowed = (type.storageClasses + ["null"]).map { "'\($0)'" }.joined(separator: ",")
     return
       "(CASE WHEN typeof(\(sql)) IN (\(allowed))\(type == .decimal ? " OR \(sql) = 'NaN'" : "") THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
+  }
+}
+
+extension Expression {
+  /// Whether nothing but attributes, constants and arithmetic that SQL knows is in it.
+  var isArithmeticThroughout: Bool {
+    switch node {
+    case .arithmetic(let op, let left, let right):
+      op != .power && left.isArithmeticThroughout && right.isArithmeticThroughout
+    case .negation(let operand): operand.isArithmeticThroughout
+    default: isArithmetic
+    }
+  }
+
+  /// Whether its operands are evaluated whatever the row holds: an attribute of the object itself, a constant, or
+  /// arithmetic.
+  fileprivate var isArithmetic: Bool {
+    switch node {
+    case .constant, .arithmetic, .negation: true
+    case .keyPath(nil, let segments): segments.count == 1
+    case .keyPath(let base?, let segments):
+      if case .variable = base.node {
+        segments.count == 1
+      } else {
+        base.node == .evaluatedObject && segments.count == 1
+      }
+    default: false
+    }
   }
 }
 

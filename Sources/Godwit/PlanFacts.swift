@@ -19,6 +19,8 @@ struct PlanFacts: Codable, Sendable, Equatable {
     var keys: Keys
     /// Rows per chunk.
     var chunkRows: Int64
+
+    var isEmpty: Bool { rows == 0 }
   }
 
   /// Source objects of an entity, and what becomes of them.

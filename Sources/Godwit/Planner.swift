@@ -30,7 +30,8 @@ struct Planner {
   func plan(facts: PlanFacts, chunks known: [Chunk]?) throws -> (MigrationPlan, StepProgram) {
     try checkStorage()
     let program = try StepProgram(
-      resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
+      resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts,
+      keySetBytes: job.memory.bytes / 8)
     let passes = Self.passes(of: resolved)
     let chunks = try known ?? self.chunks(program, passes: passes)
     return (try describe(program, passes: passes, chunks: chunks), program)
@@ -111,42 +112,46 @@ struct Planner {
     let association = AssociationLowering(
       mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
     let number = sourceSchema.number(of: entity.name) ?? -1
-    let tests = served.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
-    var columns = ["COUNT(*)"]
-    for index in served.indices {
-      columns += ["SUM(m\(index))", "MIN(CASE WHEN m\(index) THEN pk END)", "MAX(CASE WHEN m\(index) THEN pk END)"]
-    }
-    let pairs = served.indices.flatMap { a in served.indices.filter { $0 > a }.map { (a, $0) } }
-    columns += pairs.map { "SUM(m\($0) AND m\($1))" }
-    columns.append(served.isEmpty ? "0" : "SUM(\(served.indices.map { "m\($0)" }.joined(separator: " OR ")))")
-    let inner = (["s.Z_PK AS pk"] + tests.enumerated().map { "\($1) AS m\($0)" }).joined(separator: ", ")
+    // A mapping without a filter takes every row there is.
+    let filtered = served.filter { $0.filter != nil }
+    let tests = filtered.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.
-    let condition = served.contains { $0.filter != nil } ? "+s.Z_ENT" : "s.Z_ENT"
-    // LIMIT keeps SQLite from flattening the sub-select, which would evaluate each filter many times a row.
-    let statement = ChunkStatement(
-      sql:
-        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(inner) FROM source.\(quoted(table)) AS s WHERE \(condition) = \(number) LIMIT -1)",
-      builder: builder)
+    let query =
+      filtered.isEmpty
+      ? "SELECT COUNT(*), MIN(s.Z_PK), MAX(s.Z_PK) FROM source.\(quoted(table)) AS s WHERE s.Z_ENT = \(number)"
+      : "SELECT godwit_tally(\((["s.Z_PK"] + tests).joined(separator: ", "))) FROM source.\(quoted(table)) AS s WHERE +s.Z_ENT = \(number)"
+    let statement = ChunkStatement(sql: query, builder: builder)
     let row = try functions.running(statement, site: "planning, counting \(entity.name)") {
       try connection.rows(statement.sql, builder.arguments()).first ?? []
     }
-    func integer(_ index: Int) -> Int64 {
-      if index < row.count, case .integer(let value) = row[index] { value } else { 0 }
+    var tally = RowTally(flags: filtered.count)
+    if case .text(let bytes)? = row.first {
+      tally = RowTally(String(decoding: bytes, as: UTF8.self), flags: filtered.count)
+    } else if row.count == 3,
+      case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2])
+    {
+      tally.all = .init(rows: rows, minimumKey: low, maximumKey: high)
     }
-    guard integer(0) > 0 else { return 0 }
+    guard tally.all.rows > 0 else { return 0 }
+    func flag(_ mapping: ResolvedEntityMapping) -> Int? { filtered.firstIndex { $0.index == mapping.index } }
     for (position, mapping) in served.enumerated() {
-      facts.mappings[mapping.index].rows = integer(1 + position * 3)
-      facts.mappings[mapping.index].minimumKey = integer(2 + position * 3)
-      facts.mappings[mapping.index].maximumKey = integer(3 + position * 3)
+      let known = flag(mapping).map { tally.flags[$0] } ?? tally.all
+      facts.mappings[mapping.index].rows = known.rows
+      facts.mappings[mapping.index].minimumKey = known.minimumKey
+      facts.mappings[mapping.index].maximumKey = known.maximumKey
+      for other in served[(position + 1)...] {
+        let both: Int64
+        switch (flag(mapping), flag(other)) {
+        case (let a?, let b?): both = tally.pairs[[a, b]] ?? 0
+        case (let only?, nil), (nil, let only?): both = tally.flags[only].rows
+        case (nil, nil): both = tally.all.rows
+        }
+        if both > 0 { facts.overlaps.insert([mapping.index, other.index]) }
+      }
     }
-    for (position, pair) in pairs.enumerated() where integer(1 + served.count * 3 + position) > 0 {
-      facts.overlaps.insert([served[pair.0].index, served[pair.1].index])
-    }
-    facts.entities.append(
-      .init(
-        name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count),
-        isMapped: !served.isEmpty))
-    return integer(0)
+    let taken = filtered.count < served.count ? tally.all.rows : tally.flagged
+    facts.entities.append(.init(name: entity.name, rows: tally.all.rows, taken: taken, isMapped: !served.isEmpty))
+    return tally.all.rows
   }
 
   // MARK: Keys
@@ -288,7 +293,12 @@ struct Planner {
     let facts = program.facts
     let order = passes.flatMap { $0 }
     var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
-    for index in order {
+    let groups = passes.flatMap { creationGroups(of: $0, program: program) }
+    for members in groups where members.count > 1 {
+      let cut = try keyRanges(of: members, program: program)
+      for index in members { ranges[index] = cut }
+    }
+    for index in order where ranges[index] == nil {
       let (entity, rows) = (mappings[index].source.name, facts.mappings[index].chunkRows)
       // Mappings of one entity are cut alike: the table is walked once for all of them.
       let twin = order.first {
@@ -318,9 +328,22 @@ struct Planner {
         addHook(.endInstanceCreation, number)
       }
     }
-    for index in order {
+    for members in groups {
+      let index = members[0]
       let mapping = mappings[index]
       addNewObjects(before: index)
+      guard members.count == 1 else {
+        let all = members.reduce(0) { $0 + facts.mappings[$1].rows }
+        for (range, rows) in ranges[index] ?? [] {
+          for member in members {
+            let share = Double(facts.mappings[member].rows) / Double(max(1, all)) * Double(rows)
+            add(
+              .create, mappings[member].name, pass: passNumber(member), subject: member, range: range,
+              rows: max(1, Int64(share)))
+          }
+        }
+        continue
+      }
       let policy = policies.firstIndex { $0.index == index }
       if let policy { addHook(.begin, policy) }
       defer { if let policy { addHook(.endInstanceCreation, policy) } }
@@ -407,6 +430,37 @@ struct Planner {
       add(.unique, index.name, subject: number, rows: max(1, rows(inTable: index.table, program: program) / 4))
     }
     return chunks
+  }
+
+  /// The mappings of a pass, those together that one statement can serve, in the order of the first of each.
+  private func creationGroups(of pass: [Int], program: StepProgram) -> [[Int]] {
+    var groups: [[Int]] = []
+    for index in pass {
+      // Hooks stand around the chunks of their own mapping.
+      let isWhole = !resolved.hasPolicies && job.chunkPredicates[program.mappings[index].name] == nil
+      if isWhole,
+        let fitting = groups.firstIndex(where: { members in
+          members.allSatisfy {
+            program.canShare($0, index) && job.chunkPredicates[program.mappings[$0].name] == nil
+          }
+        })
+      {
+        groups[fitting].append(index)
+      } else {
+        groups.append([index])
+      }
+    }
+    return groups
+  }
+
+  /// Key ranges of a table for all mappings that are served together.
+  private func keyRanges(of members: [Int], program: StepProgram) throws -> [(Chunk.KeyRange, Int64)] {
+    let entities = Set(members.map { program.mappings[$0].source.name })
+    let total = program.facts.entities.filter { entities.contains($0.name) }.reduce(0) { $0 + $1.rows }
+    let only = entities.count == 1 ? entities.first.flatMap(sourceSchema.number(of:)) : nil
+    return try keyRanges(
+      table: program.sourceTable(entities.first ?? ""), key: "Z_PK", entity: only, total: total,
+      rows: members.map { program.facts.mappings[$0].chunkRows }.min() ?? Self.maximumChunkRows)
   }
 
   private func rows(inTable table: String, program: StepProgram) -> Int64 {

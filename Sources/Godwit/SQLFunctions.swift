@@ -26,12 +26,17 @@ final class SQLFunctions {
   var damagedSpill: (mapping: Int, error: SpillError)?
   /// Carries external binary data; nil where nothing is written.
   var mover: ExternalDataMover?
+  /// Checks, source keys and counts of what is called for every row.
+  let rows = RowFunctions()
+  /// Reads the source keys of a mapping.
+  var readKeySet: ((Int) throws -> KeySet)?
   /// Compiled patterns of the validation rules in force, anchored at both ends.
   var patterns: [NSRegularExpression] = []
 
   init(connection: StoreConnection, sourceSchema: StoreSchema, now: Double) throws {
     self.connection = connection
     evaluation = SourceEvaluation(connection: connection, schema: sourceSchema, now: now)
+    try connection.register(rows)
     try registerChecks()
     try registerText()
     try registerCalls()
@@ -72,20 +77,27 @@ final class SQLFunctions {
   func running<T>(
     _ statement: ChunkStatement, site: @autoclosure () -> String, _ body: () throws -> T
   ) throws -> T {
+    for mapping in statement.builder.functions.keySets where rows.keySets[mapping] == nil {
+      rows.keySets[mapping] = try readKeySet?(mapping)
+    }
     // A policy's answer to an expression may run statements of its own.
     let outer = current
     current = statement.builder.functions
+    rows.checks = current.rowChecks
+    rows.misfit = nil
     failure = nil
     thrown = nil
     depth += 1
     defer {
       current = outer
+      rows.checks = outer.rowChecks
       depth -= 1
       if depth == 0 { evaluation.forget() }
     }
     do {
       return try body()
     } catch {
+      if let misfit = rows.misfit { _ = fail(misfit.site, key: misfit.key, found: misfit.kind.name) }
       if let failure { throw self.error(failure, site: site()) }
       if let spill = thrown as? SpillError { throw GodwitError(spill) }
       if var known = thrown as? GodwitError {
@@ -147,15 +159,7 @@ final class SQLFunctions {
       if kind == .null { return .argument(0) }
       let type = AttributeType(rawValue: Int(arguments.int64(1))) ?? .undefined
       func misfit() -> SQLFunctionResult {
-        let found =
-          switch kind {
-          case .integer: "integer"
-          case .real: "real"
-          case .text: "text"
-          case .blob: "blob"
-          case .null: "null"
-          }
-        return functions.fail(Int(arguments.int64(2)), key: arguments.int64(3), found: found)
+        functions.fail(Int(arguments.int64(2)), key: arguments.int64(3), found: kind.name)
       }
       switch type {
       case .integer16, .integer32, .integer64:
@@ -226,6 +230,19 @@ final class SQLFunctions {
       }
     }
     return key
+  }
+}
+
+extension SQLFunctionArguments.Kind {
+  /// As `typeof` says it.
+  fileprivate var name: String {
+    switch self {
+    case .integer: "integer"
+    case .real: "real"
+    case .text: "text"
+    case .blob: "blob"
+    case .null: "null"
+    }
   }
 }
 

@@ -24,13 +24,15 @@ final class StatementBuilder {
     return "?\(constants.count + Self.reservedParameters)"
   }
 
+  /// Tests of the row `s` that the statement makes in one call; nil while each value is tested where it is read.
+  var rowChecks: RowChecks?
+
   /// What `restore` goes back to.
-  var mark: (constants: [SQLValue], functions: LoweredFunctions) { (constants, functions) }
+  typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
+  var mark: Mark { (constants, functions, rowChecks) }
 
   /// Forgets the constants and places of an expression that was given up.
-  func restore(_ mark: (constants: [SQLValue], functions: LoweredFunctions)) {
-    (constants, functions) = mark
-  }
+  func restore(_ mark: Mark) { (constants, functions, rowChecks) = mark }
 
   func alias(_ stem: String = "t") -> String {
     aliases += 1
@@ -39,6 +41,12 @@ final class StatementBuilder {
 
   /// The number of a place to report, for `godwit_bad` and `godwit_fit`.
   func site(_ site: ReadingSite) -> Int { functions.site(site) }
+
+  /// The number of a test, for `godwit_row`.
+  func rowCheck(_ check: RowCheck) -> Int { functions.rowCheck(check) }
+
+  /// Says that the statement asks `godwit_image` of a mapping.
+  func needsKeySet(_ mapping: Int) { functions.keySets.insert(mapping) }
 
   /// The number of an expression that runs in Swift, for `godwit_eval`.
   func evaluation(_ evaluation: LoweredFunctions.Evaluation) -> Int { functions.evaluation(evaluation) }
@@ -86,6 +94,14 @@ struct LoweredFunctions {
 
   private(set) var sites: [ReadingSite] = []
   private(set) var evaluations: [Evaluation] = []
+  private(set) var rowChecks: [RowCheck] = []
+  /// Mappings whose source keys `godwit_image` must know.
+  var keySets: Set<Int> = []
+
+  mutating func rowCheck(_ check: RowCheck) -> Int {
+    rowChecks.append(check)
+    return rowChecks.count - 1
+  }
 
   mutating func site(_ site: ReadingSite) -> Int {
     if let index = sites.firstIndex(of: site) { return index }

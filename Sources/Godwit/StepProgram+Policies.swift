@@ -61,8 +61,8 @@ extension StepProgram {
     )
   }
 
-  /// So many source keys that a mapping takes, from `?1` through `?2`.
-  func takenKeys(_ index: Int, limit: Int) throws -> ChunkStatement {
+  /// The source keys that a mapping takes, from `?1` through `?2`; at most so many.
+  func takenKeys(_ index: Int, limit: Int = -1) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
     let taken = association.takes(index, alias: "s")

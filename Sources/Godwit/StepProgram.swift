@@ -20,19 +20,46 @@ struct StepProgram {
   let destinationSchema: StoreSchema
   let facts: PlanFacts
   let links: [RelationshipLink]
+  /// Mappings whose source keys are kept in memory for look-ups.
+  let keySets: Set<Int>
 
-  init(resolved: ResolvedMapping, sourceSchema: StoreSchema, destinationSchema: StoreSchema, facts: PlanFacts) throws {
+  /// - Parameter keySetBytes: Memory for the source keys of mappings whose associations are computed.
+  init(
+    resolved: ResolvedMapping, sourceSchema: StoreSchema, destinationSchema: StoreSchema, facts: PlanFacts,
+    keySetBytes: Int64 = 0
+  ) throws {
     self.resolved = resolved
     self.sourceSchema = sourceSchema
     self.destinationSchema = destinationSchema
     self.facts = facts
     links = try RelationshipLink.links(of: resolved, schema: destinationSchema, facts: facts)
+    keySets = Self.keySets(resolved, facts: facts, bytes: keySetBytes)
+  }
+
+  /// As many as fit, the smallest first.
+  private static func keySets(_ resolved: ResolvedMapping, facts: PlanFacts, bytes: Int64) -> Set<Int> {
+    var left = bytes
+    var chosen: Set<Int> = []
+    let sizes = resolved.entityMappings.compactMap { mapping -> (index: Int, bytes: Int64)? in
+      let known = facts.mappings[mapping.index]
+      guard mapping.earlier == nil, known.rows > 0, !AssociationLowering.isStored(mapping, facts: facts) else {
+        return nil
+      }
+      return (mapping.index, KeySet.bytes(keys: known.rows, from: known.minimumKey, through: known.maximumKey))
+    }
+    for (index, size) in sizes.sorted(by: { ($0.bytes, $0.index) < ($1.bytes, $1.index) }) where size <= left {
+      left -= size
+      chosen.insert(index)
+    }
+    return chosen
   }
 
   var mappings: [ResolvedEntityMapping] { resolved.entityMappings }
 
   func associations(_ builder: StatementBuilder) -> AssociationLowering {
     var association = AssociationLowering(mappings: mappings, facts: facts, schema: sourceSchema, builder: builder)
+    association.checks = .done
+    association.keySets = keySets
     if resolved.hasPolicies {
       association.policies = PolicyLookUps(mappings: Set(resolved.policies.compactMap(\.index))) { entity in
         resolved.destinationModel.family(of: entity).compactMap { destinationSchema.number(of: $0.name) }
@@ -100,11 +127,20 @@ struct StepProgram {
   // MARK: Create
 
   func create(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement {
-    let rows = try creation(index, predicate: predicate)
-    let table = try destinationTable(of: mappings[index].destination.name).name
+    let builder = StatementBuilder()
+    builder.rowChecks = RowChecks()
+    var rows = try creation(index, predicate: predicate, builder: builder)
+    if let checks = builder.rowChecks, !checks.fields.isEmpty {
+      rows.values[0] = checks.guarding(rows.values[0], builder: builder)
+    }
     let sql =
-      "INSERT INTO main.\(quoted(table)) (\(rows.columns.map(quoted).joined(separator: ", "))) SELECT \(rows.values.joined(separator: ", ")) FROM \(rows.from) WHERE \(rows.condition) ORDER BY \(rows.order)"
-    return ChunkStatement(sql: sql, builder: rows.builder, reasons: rows.reasons)
+      "\(try insertion(index, columns: rows.columns)) SELECT \(rows.values.joined(separator: ", ")) FROM \(rows.from) WHERE \(rows.condition) ORDER BY \(rows.order)"
+    return ChunkStatement(sql: sql, builder: builder, reasons: rows.reasons)
+  }
+
+  func insertion(_ index: Int, columns: [String]) throws -> String {
+    let table = try destinationTable(of: mappings[index].destination.name).name
+    return "INSERT INTO main.\(quoted(table)) (\(columns.map(quoted).joined(separator: ", ")))"
   }
 
   /// The parts of the query that gives the rows of a mapping's objects.
@@ -112,12 +148,16 @@ struct StepProgram {
     /// Columns of the destination table, and the SQL of each one's value for the source row `s`; all others stay NULL.
     var columns, values: [String]
     var from, condition, order: String
+    /// The part of `from` that the values read beside the row `s`.
+    var joins: [String]
     var builder: StatementBuilder
     var reasons: [String]
   }
 
-  func creation(_ index: Int, predicate: ParsedPredicate? = nil) throws -> Creation {
-    let builder = StatementBuilder()
+  /// - Parameter builder: With row checks, the caller has them made.
+  func creation(
+    _ index: Int, predicate: ParsedPredicate? = nil, builder: StatementBuilder = StatementBuilder()
+  ) throws -> Creation {
     let mapping = mappings[index]
     let association = associations(builder)
     var reasons: [String] = []
@@ -163,7 +203,7 @@ struct StepProgram {
     }
     return Creation(
       columns: columns, values: values, from: ([from] + joins).joined(separator: " "), condition: condition,
-      order: isUnique ? "u.source" : "s.Z_PK", builder: builder, reasons: reasons)
+      order: isUnique ? "u.source" : "s.Z_PK", joins: joins, builder: builder, reasons: reasons)
   }
 
   /// The stored value of a destination attribute for the source row `s`.
@@ -191,6 +231,12 @@ struct StepProgram {
       {
         return external
       }
+      if builder.rowChecks != nil {
+        var field = RowCheck.Field(reading: attribute.type, site: site)
+        if let range = attribute.type.integerRange { field.range = range }
+        builder.rowChecks?.add(sql, field)
+        return sql
+      }
       guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return plain }
       return
         "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
@@ -205,10 +251,20 @@ struct StepProgram {
         ReadingSite(
           entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
           cause: expression.source.text, action: "store"))
+      // A short sum is computed twice sooner than handed through a function.
+      if builder.rowChecks != nil, lowered.reason == nil, expression.expression.isArithmeticThroughout,
+        lowered.sql.utf8.count < Self.limitTwice, !attribute.allowsExternalBinaryDataStorage,
+        let field = RowCheck.Field(storing: attribute.type, site: site)
+      {
+        builder.rowChecks?.add(lowered.sql, field)
+        return lowered.sql
+      }
       let fitted = "godwit_fit(\(lowered.sql), \(attribute.type.rawValue), \(site), s.Z_PK)"
       return attribute.allowsExternalBinaryDataStorage ? ExternalDataSQL.prefixed(fitted) : fitted
     }
   }
+
+  private static let limitTwice = 200
 
   // MARK: Foreign keys that are written with the object
 

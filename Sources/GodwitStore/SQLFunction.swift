@@ -11,7 +11,7 @@ public struct SQLFunctionArguments {
     self.count = count
   }
 
-  fileprivate func pointer(_ index: Int) -> OpaquePointer? {
+  func pointer(_ index: Int) -> OpaquePointer? {
     index >= 0 && index < count ? values?[index] : nil
   }
 

@@ -1,0 +1,101 @@
+/// A set of primary keys that takes a bit a key where they lie close together, and two bytes where they do not.
+///
+/// Keys are added in ascending order. They are kept by their upper 48 bits: the lower 16 of each group are a sorted
+/// list, or from 4096 keys on a bitmap. A class, since a look-up of a value with three arrays would count references.
+public final class KeySet {
+  private enum Group {
+    case list([UInt16])
+    case bitmap([UInt64])
+  }
+
+  private static let limit = 4096
+
+  public init() {}
+
+  private var prefixes: [Int64] = []
+  private var groups: [Group] = []
+  private var open: [UInt16] = []
+  public private(set) var count: Int64 = 0
+  private var lowest: Int64 = 0
+  private var highest: Int64 = 0
+  /// Whether every key between the lowest and the highest is there.
+  private var isRange: Bool { count > 0 && UInt64(bitPattern: highest &- lowest) == UInt64(count - 1) }
+
+  /// Bytes that so many keys between two others may take at most.
+  public static func bytes(keys: Int64, from lowest: Int64, through highest: Int64) -> Int64 {
+    let span = UInt64(bitPattern: highest &- lowest)
+    // A gapless run is its ends.
+    if span == UInt64(bitPattern: keys - 1) { return 64 }
+    let groups = Int64(min(UInt64(bitPattern: keys), span >> 16 + 2))
+    let (lists, overflow) = keys.multipliedReportingOverflow(by: 2)
+    return groups * 72 + min(overflow ? .max : lists, groups * 8192)
+  }
+
+  /// - Parameter key: Above every key added before.
+  public func append(_ key: Int64) {
+    if count == 0 { lowest = key }
+    let isNext = count > 0 && isRange && key == highest &+ 1
+    let wasRange = count == 0 || isRange
+    highest = key
+    count += 1
+    if count == 1 || isNext { return }
+    // The first hole: what was a run becomes groups.
+    if wasRange { for known in lowest...(lowest + (count - 2)) { add(known) } }
+    add(key)
+  }
+
+  private func add(_ key: Int64) {
+    let prefix = key >> 16
+    if prefixes.last != prefix {
+      close()
+      prefixes.append(prefix)
+    }
+    open.append(UInt16(truncatingIfNeeded: key))
+  }
+
+  private func close() {
+    guard !open.isEmpty else { return }
+    if open.count < Self.limit {
+      groups.append(.list(Array(open)))
+    } else {
+      var words = [UInt64](repeating: 0, count: 1024)
+      for key in open { words[Int(key) >> 6] |= 1 << UInt64(key & 63) }
+      groups.append(.bitmap(words))
+    }
+    open.removeAll(keepingCapacity: true)
+  }
+
+  /// Call after the last key.
+  public func finish() {
+    close()
+    open = []
+  }
+
+  public func contains(_ key: Int64) -> Bool {
+    guard count > 0, key >= lowest, key <= highest else { return false }
+    if isRange { return true }
+    let prefix = key >> 16
+    // Where no group is missing the place is known.
+    var index = Int(truncatingIfNeeded: prefix &- prefixes[0])
+    if index >= prefixes.count || prefixes[index] != prefix {
+      var (low, high) = (0, prefixes.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if prefixes[middle] < prefix { low = middle + 1 } else { high = middle }
+      }
+      guard low < prefixes.count, prefixes[low] == prefix else { return false }
+      index = low
+    }
+    let part = UInt16(truncatingIfNeeded: key)
+    switch groups[index] {
+    case .bitmap(let words): return words[Int(part) >> 6] & (1 << UInt64(part & 63)) != 0
+    case .list(let list):
+      var (low, high) = (0, list.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if list[middle] < part { low = middle + 1 } else { high = middle }
+      }
+      return low < list.count && list[low] == part
+    }
+  }
+}

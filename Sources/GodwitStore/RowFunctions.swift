@@ -1,0 +1,184 @@
+import GRDBSQLite
+import GodwitModel
+
+/// State of the functions that are called once for every row, and so speak to SQLite without a layer between.
+///
+/// | function | result |
+/// |---|---|
+/// | `godwit_row(check, member, source key, result, value, …)` | the result, when every value passes |
+/// | `godwit_image(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
+/// | `godwit_tally(key, flag, …)` | an aggregate: text that `RowTally` reads |
+public final class RowFunctions {
+  /// A value that did not pass.
+  public struct Misfit: Sendable {
+    public var site: Int
+    public var key: Int64
+    public var kind: SQLFunctionArguments.Kind
+  }
+
+  /// The checks of the statement in force, by number.
+  @exclusivity(unchecked) public var checks: [RowCheck] = []
+  /// Rows that passed, by member.
+  @exclusivity(unchecked) public var memberRows: [Int64] = []
+  /// By number; a call for a set that is not there fails.
+  @exclusivity(unchecked) public var keySets: [Int: KeySet] = [:]
+  /// The first value that did not pass.
+  public var misfit: Misfit?
+
+  public init() {}
+
+  fileprivate func check(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
+    let number = Int(truncatingIfNeeded: arguments.int64(0))
+    guard arguments.count >= 4, number >= 0, number < checks.count else {
+      return sqlite3_result_error(context, "no such check", -1)
+    }
+    let found = checks[number].fields.withUnsafeBufferPointer { fields -> Int? in
+      guard arguments.count == fields.count + 4 else { return 0 }
+      for index in 0..<fields.count where !fields[index].passes(arguments, index + 4) { return index }
+      return nil
+    }
+    if let found {
+      misfit = Misfit(site: checks[number].fields[found].site, key: arguments.int64(2), kind: arguments.kind(found + 4))
+      return sqlite3_result_error(context, "a value does not fit", -1)
+    }
+    let member = Int(truncatingIfNeeded: arguments.int64(1))
+    if member >= 0, member < memberRows.count { memberRows[member] += 1 }
+    sqlite3_result_value(context, arguments.pointer(3))
+  }
+
+  fileprivate func image(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
+    guard let set = keySets[Int(truncatingIfNeeded: arguments.int64(0))] else {
+      return sqlite3_result_error(context, "the keys of a mapping were not read", -1)
+    }
+    let key = arguments.int64(1)
+    guard arguments.kind(1) == .integer, set.contains(key) else { return sqlite3_result_null(context) }
+    sqlite3_result_int64(context, key &+ arguments.int64(2))
+  }
+}
+
+extension RowCheck.Field {
+  /// Whether a value is what the field asks for.
+  fileprivate func passes(_ arguments: SQLFunctionArguments, _ index: Int) -> Bool {
+    switch arguments.kind(index) {
+    case .null: return kinds.contains(.null)
+    case .integer: return kinds.contains(.integer) && range.contains(arguments.int64(index))
+    case .real:
+      guard kinds.contains(.real) else { return false }
+      return !isWhole || Int64(exactly: arguments.double(index)).map(range.contains) ?? false
+    case .text:
+      return kinds.contains(.text)
+        || takesNaN && arguments.withBytes(index) { $0.elementsEqual("NaN".utf8) }
+    case .blob:
+      guard kinds.contains(.blob) else { return false }
+      return byteCount.map { count in arguments.withBytes(index) { $0.count == count } } ?? true
+    }
+  }
+}
+
+/// How many of the rows of a query have each of some flags, alone and two at a time.
+public struct RowTally: Sendable, Equatable {
+  public struct Flag: Sendable, Equatable {
+    public var rows: Int64
+    public var minimumKey: Int64
+    public var maximumKey: Int64
+
+    public init(rows: Int64 = 0, minimumKey: Int64 = 0, maximumKey: Int64 = 0) {
+      (self.rows, self.minimumKey, self.maximumKey) = (rows, minimumKey, maximumKey)
+    }
+
+    fileprivate mutating func add(_ key: Int64) {
+      if rows == 0 { (minimumKey, maximumKey) = (key, key) }
+      if key < minimumKey { minimumKey = key }
+      if key > maximumKey { maximumKey = key }
+      rows += 1
+    }
+
+    fileprivate var numbers: [Int64] { [rows, minimumKey, maximumKey] }
+  }
+
+  /// Every row.
+  public var all = Flag()
+  /// Rows with at least one flag.
+  public var flagged: Int64 = 0
+  public var flags: [Flag]
+  /// Rows that have both of two flags, the lower one first.
+  public var pairs: [[Int]: Int64] = [:]
+
+  public init(flags count: Int) { flags = Array(repeating: Flag(), count: count) }
+
+  fileprivate mutating func add(_ arguments: SQLFunctionArguments) {
+    let key = arguments.int64(0)
+    all.add(key)
+    var first: Int?
+    for flag in flags.indices where arguments.int64(flag + 1) != 0 {
+      flags[flag].add(key)
+      if let first {
+        for other in first..<flag where arguments.int64(other + 1) != 0 { pairs[[other, flag], default: 0] += 1 }
+      } else {
+        first = flag
+        flagged += 1
+      }
+    }
+  }
+
+  /// - Parameter text: What `godwit_tally` gave; nil when there was no row.
+  public init(_ text: String?, flags count: Int) {
+    self.init(flags: count)
+    let numbers = (text ?? "").split(separator: " ").compactMap { Int64($0) }
+    guard numbers.count >= 4 + count * 3 else { return }
+    flagged = numbers[0]
+    for index in -1..<count {
+      let start = 4 + index * 3
+      let flag = Flag(rows: numbers[start], minimumKey: numbers[start + 1], maximumKey: numbers[start + 2])
+      if index < 0 { all = flag } else { flags[index] = flag }
+    }
+    for start in stride(from: 4 + count * 3, to: numbers.count - 2, by: 3) {
+      pairs[[Int(numbers[start]), Int(numbers[start + 1])]] = numbers[start + 2]
+    }
+  }
+
+  fileprivate var text: String {
+    let numbers =
+      [flagged] + all.numbers + flags.flatMap(\.numbers)
+      + pairs.flatMap { [Int64($0.key[0]), Int64($0.key[1]), $0.value] }
+    return numbers.map(String.init).joined(separator: " ")
+  }
+}
+
+extension StoreConnection {
+  /// Makes the functions callable on this connection, which keeps `functions`.
+  public func register(_ functions: RowFunctions) throws {
+    try register(functions, "godwit_row", -1) { context, count, values in
+      guard let data = sqlite3_user_data(context) else { return }
+      let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
+      functions.check(context, SQLFunctionArguments(values: values, count: Int(count)))
+    }
+    try register(functions, "godwit_image", 3) { context, count, values in
+      guard let data = sqlite3_user_data(context) else { return }
+      let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
+      functions.image(context, SQLFunctionArguments(values: values, count: Int(count)))
+    }
+    try register(
+      aggregate: "godwit_tally", arguments: -1, start: { nil as RowTally? },
+      step: { tally, arguments in
+        if tally == nil { tally = RowTally(flags: max(0, arguments.count - 1)) }
+        tally?.add(arguments)
+      }, finish: { $0.map { .text(Array($0.text.utf8)) } ?? .null })
+  }
+
+  private func register(
+    _ functions: RowFunctions, _ name: String, _ count: Int32,
+    _ body: @escaping @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
+  ) throws {
+    let state = Unmanaged.passRetained(functions)
+    let code = withHandle { handle in
+      sqlite3_create_function_v2(
+        handle, name, count, SQLITE_UTF8, state.toOpaque(), body, nil, nil,
+        { data in
+          if let data { Unmanaged<RowFunctions>.fromOpaque(data).release() }
+        })
+    }
+    // On failure SQLite has called the destructor already.
+    guard code == SQLITE_OK else { throw lastError(code, sql: name) }
+  }
+}
