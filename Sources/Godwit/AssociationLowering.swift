@@ -88,6 +88,13 @@ struct AssociationLowering {
     let known = facts.mappings[index]
     guard mappings[index].earlier == nil, case .offset(let offset) = known.keys else { return nil }
     if known.rows == 0 { return "NULL" }
+    // Where no key is missing, the ends tell.
+    let (span, overflow) = known.maximumKey.subtractingReportingOverflow(known.minimumKey)
+    if !overflow, span == known.rows - 1, !key.contains("(") {
+      let (low, high) = (builder.bind(.integer(known.minimumKey)), builder.bind(.integer(known.maximumKey)))
+      let image = offset == 0 ? key : "\(key) + \(builder.bind(.integer(offset)))"
+      return "(CASE WHEN \(key) BETWEEN \(low) AND \(high) AND \(key) = CAST(\(key) AS INTEGER) THEN \(image) END)"
+    }
     guard keySets.contains(index) else { return nil }
     builder.needsKeySet(index)
     return "godwit_image(\(index), \(key), \(builder.bind(.integer(offset))))"

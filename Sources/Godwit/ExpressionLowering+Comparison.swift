@@ -9,10 +9,8 @@ extension ExpressionLowering {
   func predicate(_ predicate: Predicate) throws -> String {
     switch predicate.node {
     case .constant(let flag): return flag ? "1" : "0"
-    case .and(let parts):
-      return parts.isEmpty ? "1" : "(" + (try parts.map(self.predicate).joined(separator: " AND ")) + ")"
-    case .or(let parts):
-      return parts.isEmpty ? "0" : "(" + (try parts.map(self.predicate).joined(separator: " OR ")) + ")"
+    case .and(let parts): return parts.isEmpty ? "1" : "(" + (try each(parts).joined(separator: " AND ")) + ")"
+    case .or(let parts): return parts.isEmpty ? "0" : "(" + (try each(parts).joined(separator: " OR ")) + ")"
     case .not(let part): return "(NOT \(try self.predicate(part)))"
     case .comparison(let comparison):
       let left = try lower(comparison.left)
@@ -22,6 +20,13 @@ extension ExpressionLowering {
       }
       return try quantified(comparison.modifier, over: collection) { try compare($0, comparison) }
     }
+  }
+
+  /// The first part is evaluated for every row, the others perhaps not.
+  private func each(_ parts: [Predicate]) throws -> [String] {
+    var rest = self
+    if rest.checks == .byRow { rest.checks = .inline }
+    return try parts.enumerated().map { try ($0 == 0 ? self : rest).predicate($1) }
   }
 
   private func compare(_ left: Lowered, _ c: Predicate.Comparison) throws -> String {

@@ -109,17 +109,23 @@ struct Planner {
     _ entity: EntityDescription, in table: String, served: [ResolvedEntityMapping], facts: inout PlanFacts
   ) throws -> Int64 {
     let builder = StatementBuilder()
-    let association = AssociationLowering(
+    builder.rowChecks = RowChecks()
+    var association = AssociationLowering(
       mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
+    association.checks = .byRow
     let number = sourceSchema.number(of: entity.name) ?? -1
     // A mapping without a filter takes every row there is.
     let filtered = served.filter { $0.filter != nil }
     let tests = filtered.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.
+    var key = "s.Z_PK"
+    if let checks = builder.rowChecks, !checks.fields.isEmpty {
+      key = checks.guarding(key, member: "-1", builder: builder)
+    }
     let query =
       filtered.isEmpty
       ? "SELECT COUNT(*), MIN(s.Z_PK), MAX(s.Z_PK) FROM source.\(quoted(table)) AS s WHERE s.Z_ENT = \(number)"
-      : "SELECT godwit_tally(\((["s.Z_PK"] + tests).joined(separator: ", "))) FROM source.\(quoted(table)) AS s WHERE +s.Z_ENT = \(number)"
+      : "SELECT godwit_tally(\(([key] + tests).joined(separator: ", "))) FROM source.\(quoted(table)) AS s WHERE +s.Z_ENT = \(number)"
     let statement = ChunkStatement(sql: query, builder: builder)
     let row = try functions.running(statement, site: "planning, counting \(entity.name)") {
       try connection.rows(statement.sql, builder.arguments()).first ?? []
