@@ -87,8 +87,11 @@ extension Planner {
   /// The mean width in bytes of the first rows of an entity's table; nil when there are none.
   func sampledWidth(of entity: String) throws -> Int64? {
     guard let table = sourceSchema.table(of: entity) else { return nil }
-    let lengths = sourceSchema.columns(of: entity).dropFirst(3).map {
-      "COALESCE(length(CAST(\(quoted($0.name)) AS BLOB)), 0)"
+    // The length of a blob is in its row's header; a cast would read all of it.
+    let lengths = sourceSchema.columns(of: entity).dropFirst(3).map { column in
+      let name = quoted(column.name)
+      return
+        "(CASE typeof(\(name)) WHEN 'blob' THEN length(\(name)) WHEN 'text' THEN length(CAST(\(name) AS BLOB)) WHEN 'null' THEN 0 ELSE 8 END)"
     }
     let sum = (["16"] + lengths).joined(separator: " + ")
     return try connection.integer(
