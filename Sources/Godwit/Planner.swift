@@ -71,6 +71,7 @@ struct Planner {
         let served = mappings.filter { $0.source.name == entity.name && $0.earlier == nil }
         known += try reading(table.name) { try count(entity, in: table.name, served: served, facts: &facts) }
       }
+      guard !sourceSchema.fillsTable(root.name) else { continue }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
       if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
@@ -110,7 +111,6 @@ struct Planner {
     let builder = StatementBuilder()
     let association = AssociationLowering(
       mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
-    let number = sourceSchema.number(of: entity.name) ?? -1
     let tests = served.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
     var columns = ["COUNT(*)"]
     for index in served.indices {
@@ -119,19 +119,25 @@ struct Planner {
     let pairs = served.indices.flatMap { a in served.indices.filter { $0 > a }.map { (a, $0) } }
     columns += pairs.map { "SUM(m\($0) AND m\($1))" }
     columns.append(served.isEmpty ? "0" : "SUM(\(served.indices.map { "m\($0)" }.joined(separator: " OR ")))")
-    let inner = (["s.Z_PK AS pk"] + tests.enumerated().map { "\($1) AS m\($0)" }).joined(separator: ", ")
+    var row = ["s.Z_PK AS pk"]
+    if sourceSchema.fillsTable(entity.name), let number = sourceSchema.number(of: entity.name) {
+      columns += ["SUM(number <> \(number))", "SUM(number IS NULL)"]
+      row.append("s.Z_ENT AS number")
+    }
+    let inner = (row + tests.enumerated().map { "\($1) AS m\($0)" }).joined(separator: ", ")
     // Only filters need the rows themselves; a count alone may use the entity index.
-    let condition = served.contains { $0.filter != nil } ? "+s.Z_ENT" : "s.Z_ENT"
+    let condition = sourceSchema.isObject(
+      of: [entity.name], row: "s", usesIndex: !served.contains { $0.filter != nil })
     // LIMIT keeps SQLite from flattening the sub-select, which would evaluate each filter many times a row.
     let statement = ChunkStatement(
       sql:
-        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(inner) FROM source.\(quoted(table)) AS s WHERE \(condition) = \(number) LIMIT -1)",
+        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(inner) FROM source.\(quoted(table)) AS s\(condition.clause) LIMIT -1)",
       builder: builder)
-    let row = try functions.running(statement, site: "planning, counting \(entity.name)") {
+    let counts = try functions.running(statement, site: "planning, counting \(entity.name)") {
       try connection.rows(statement.sql, builder.arguments()).first ?? []
     }
     func integer(_ index: Int) -> Int64 {
-      if index < row.count, case .integer(let value) = row[index] { value } else { 0 }
+      if index < counts.count, case .integer(let value) = counts[index] { value } else { 0 }
     }
     guard integer(0) > 0 else { return 0 }
     for (position, mapping) in served.enumerated() {
@@ -142,10 +148,12 @@ struct Planner {
     for (position, pair) in pairs.enumerated() where integer(1 + served.count * 3 + position) > 0 {
       facts.overlaps.insert([served[pair.0].index, served[pair.1].index])
     }
-    facts.entities.append(
-      .init(
-        name: entity.name, rows: integer(0), taken: integer(1 + served.count * 3 + pairs.count),
-        isMapped: !served.isEmpty))
+    let rest = 1 + served.count * 3 + pairs.count
+    var found = PlanFacts.Entity(
+      name: entity.name, rows: integer(0), taken: integer(rest), isMapped: !served.isEmpty)
+    found.foreignNumbers = integer(rest + 1)
+    found.missingNumbers = integer(rest + 2)
+    facts.entities.append(found)
     return integer(0)
   }
 
@@ -297,7 +305,7 @@ struct Planner {
       ranges[index] =
         try twin.flatMap { ranges[$0] }
         ?? keyRanges(
-          table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
+          table: program.sourceTable(entity), key: "Z_PK", entity: entity,
           total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
     }
     for index in order where program.isStored(index) && !program.isPolicy(index) {
@@ -418,9 +426,9 @@ struct Planner {
   ///
   /// - Parameter total: The rows there are.
   private func keyRanges(
-    table: String, key: String, entity: Int?, total: Int64, rows: Int64
+    table: String, key: String, entity: String?, total: Int64, rows: Int64
   ) throws -> [(Chunk.KeyRange, Int64)] {
-    let condition = entity.map { " AND +Z_ENT = \($0)" } ?? ""
+    let condition = entity.map { sourceSchema.isObject(of: [$0]).further } ?? ""
     let name = quoted(table)
     guard total > 0 else { return [] }
     var ranges: [(Chunk.KeyRange, Int64)] = []
