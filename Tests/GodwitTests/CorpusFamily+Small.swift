@@ -1,6 +1,6 @@
 /// The chains of few tables.
 extension CorpusFamily {
-  static let all: [CorpusFamily] = [moody, wibosco, books, samples, users, bookmarks, artsy]
+  static let all: [CorpusFamily] = [moody, wibosco, books, samples, library, users, bookmarks, artsy]
 
   /// Regions leave their hierarchy, a continent becomes a number, then an object again.
   static let moody: CorpusFamily = {
@@ -120,6 +120,22 @@ extension CorpusFamily {
       stores: [
         store("SampleModel", "V1", []),
         store("SampleModel2", "V2", [.formerName("ExpensiveSportCar", of: "LuxuryCar"), .tableOrder]),
+      ])
+  }()
+
+  /// The same project's books: a derived attribute with its triggers, decimals, UUIDs, history. The models were built in
+  /// code, and lie in the stores alone.
+  static let library: CorpusFamily = {
+    let folder = "alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/"
+    return CorpusFamily(
+      name: "CoreDataPlus books", models: nil,
+      hops: [
+        CorpusHop(
+          version: "V2", tables: ["ZBOOK": .init(columns: ["ZFRONTCOVER": "s.ZCOVER"])], lost: ["ZWRITER.ZSITEURL"])
+      ],
+      stores: [
+        Store(version: "V1", path: folder + "SampleModel2_V1.sqlite", objects: 5468),
+        Store(version: "V2", path: folder + "SampleModel2_V2.sqlite", objects: 126),
       ])
   }()
 

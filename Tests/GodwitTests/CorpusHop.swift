@@ -54,7 +54,8 @@ struct CorpusFamily: Sendable {
   }
 
   var name: String
-  var models: String
+  /// The bundle of its versions; nil where each store carries the model of its version.
+  var models: String?
   /// In order; the first starts at the version of the first store.
   var hops: [CorpusHop]
   var stores: [Store]

@@ -26,11 +26,10 @@ struct CorpusHopTests {
   func `each hop gives the structure that Core Data gives, and every value that it carries`(start: Start) throws {
     let family = try #require(CorpusFamily.all.first { $0.name == start.family })
     let store = family.stores[start.store]
-    let bundle = try ModelBundle(contentsOf: Corpus.path(family.models))
     let folder = try TemporaryFolder()
     var (path, version) = (Corpus.path(store.path), store.version)
     for (number, hop) in family.hops(from: version).enumerated() {
-      let (source, destination) = (try bundle.model(named: version), try bundle.model(named: hop.version))
+      let (source, destination) = (try model(version, of: family), try model(hop.version, of: family))
       var job = try MigrationJob(
         copying: path, into: folder, from: source, to: destination, mappings: .init(entityMappings: []), chunkRows: 500,
         run: "\(number)")
@@ -54,6 +53,13 @@ struct CorpusHopTests {
       (path, version) = (job.destinationPath, hop.version)
     }
     #expect(version == family.hops.last?.version)
+  }
+
+  private func model(_ version: String, of family: CorpusFamily) throws -> ManagedObjectModel {
+    if let bundle = family.models { return try ModelBundle(contentsOf: Corpus.path(bundle)).model(named: version) }
+    let store = try #require(family.stores.first { $0.version == version })
+    let content = try #require(try StoreModelCache.content(ofStoreAt: Corpus.path(store.path)))
+    return try ManagedObjectModel(modelCache: content, name: version)
   }
 
   /// A copy of the source, migrated in place by SQL, says what the destination says.

@@ -20,6 +20,7 @@ struct StoreStructure: Hashable {
 
   var tables: [String] = []
   var indexes: Set<String> = []
+  var triggers: Set<String> = []
   /// Number, name and super of every entity.
   var entities: [String] = []
 
@@ -33,7 +34,7 @@ struct StoreStructure: Hashable {
       switch row[0].plain {
       case "table": tables.append(sql)
       case "index": indexes.insert(sql)
-      default: Issue.record("the store has a \(row[0].plain)")
+      default: triggers.insert(sql)
       }
     }
     entities = try connection.rows(
@@ -71,6 +72,7 @@ struct StoreStructure: Hashable {
     }
     #expect(made.tables == apple.tables, comment)
     #expect(made.indexes == apple.indexes, comment)
+    #expect(made.triggers == apple.triggers, comment)
     #expect(made.entities == apple.entities, comment)
   }
 
