@@ -29,18 +29,18 @@ struct AssociationLowering {
   /// The condition that a source row goes through a mapping.
   func takes(_ index: Int, alias: String) -> (sql: String, reason: String?) {
     let mapping = mappings[index]
-    // The unary plus keeps SQLite from walking the Z_ENT index in place of the key range.
-    var sql = "+\(alias).Z_ENT = \(schema.number(of: mapping.source.name) ?? -1)"
+    var terms = [schema.isObject(of: [mapping.source.name], row: alias).sql].compactMap(\.self)
     if let earlier = mapping.earlier, case .offset(let offset) = facts.mappings[index].keys {
       // An object of an earlier job may have been deleted since.
-      sql += " AND " + earlier.isThere(offset: builder.bind(.integer(offset)), alias: alias, builder: builder)
+      terms.append(earlier.isThere(offset: builder.bind(.integer(offset)), alias: alias, builder: builder))
     }
-    guard let filter = mapping.filter else { return (sql, nil) }
+    guard let filter = mapping.filter else { return (terms.isEmpty ? "TRUE" : terms.joined(separator: " AND "), nil) }
     let lowered = ExpressionLowering.condition(
       filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder,
       checks: mapping.earlier == nil ? checks : .inline)
-    sql += " AND \(lowered.sql)"
-    return (sql, lowered.reason.map { "filter '\(filter.source.text)': \($0)" })
+    return (
+      (terms + [lowered.sql]).joined(separator: " AND "), lowered.reason.map { "filter '\(filter.source.text)': \($0)" }
+    )
   }
 
   /// The table of a mapping's source objects.

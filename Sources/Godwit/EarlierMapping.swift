@@ -17,9 +17,9 @@ struct EarlierMapping: Sendable {
   var destinationEntity: String
   var filter: ParsedPredicate?
   var access: Access
-  /// The destination's table, and the number of the entity in it.
+  /// The destination's table, and its schema.
   var table: String
-  var entityNumber: Int
+  var schema: StoreSchema
 
   var isUsable: Bool { if case .offset = access { true } else { false } }
 
@@ -34,8 +34,9 @@ struct EarlierMapping: Sendable {
   /// The condition that the object of the source row `alias` is still in the store under construction.
   func isThere(offset: String, alias: String, builder: StatementBuilder) -> String {
     let object = builder.alias("e")
+    let isObject = schema.isObject(of: [destinationEntity], row: object).further
     return
-      "EXISTS (SELECT 1 FROM main.\(quoted(table)) AS \(object) WHERE \(object).Z_PK = \(alias).Z_PK + \(offset) AND \(object).Z_ENT = \(entityNumber))"
+      "EXISTS (SELECT 1 FROM main.\(quoted(table)) AS \(object) WHERE \(object).Z_PK = \(alias).Z_PK + \(offset)\(isObject))"
   }
 }
 
@@ -46,8 +47,7 @@ extension ExistingDestination {
   func earlierMappings(sourceUUID: String, digest: String) throws -> [EarlierMapping] {
     try records.flatMap { record in
       try record.mappings.compactMap { mapping -> EarlierMapping? in
-        guard let table = schema.table(of: mapping.destination), let number = schema.number(of: mapping.destination)
-        else { return nil }
+        guard let table = schema.table(of: mapping.destination) else { return nil }
         var filter: ParsedPredicate?
         if let text = mapping.filter {
           let source = SourceText(text)
@@ -68,7 +68,7 @@ extension ExistingDestination {
         }
         return EarlierMapping(
           name: mapping.name, sourceEntity: mapping.source, destinationEntity: mapping.destination, filter: filter,
-          access: access, table: table.name, entityNumber: number)
+          access: access, table: table.name, schema: schema)
       }
     }
   }

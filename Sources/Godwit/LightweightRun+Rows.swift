@@ -89,8 +89,8 @@ extension LightweightRun {
     }
     try connection.execute("DROP TABLE \(rows)")
     if hasLeavers(table) {
-      let numbers = mappings.map { "\(program.numbers($0).was)" }.joined(separator: ", ")
-      try connection.execute("DELETE FROM \(name) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(numbers))")
+      let stays = step.sourceSchema.isObject(of: mappings.map(\.source.name)).term
+      try connection.execute("DELETE FROM \(name) WHERE (\(stays)) IS NOT TRUE")
     }
     try renumber(table, mappings, name)
   }
@@ -110,25 +110,35 @@ extension LightweightRun {
       arguments.append(value)
       return "?\(arguments.count)"
     }
+    let isOfOne = mappings.contains { step.sourceSchema.fillsTable($0.source.name) }
     func cases(_ pairs: [(number: Int, value: SQLValue)], else other: String) -> String {
-      "(CASE Z_ENT \(pairs.map { "WHEN \($0.number) THEN \(bind($0.value))" }.joined(separator: " ")) ELSE \(other) END)"
+      // Every row is an object of the one mapping, whatever its number.
+      if isOfOne, let value = pairs.first?.value { return bind(value) }
+      return
+        "(CASE Z_ENT \(pairs.map { "WHEN \($0.number) THEN \(bind($0.value))" }.joined(separator: " ")) ELSE \(other) END)"
     }
     let filled = mappings.filter { step.facts.mappings[$0.index].rows > 0 }
-    let moved = filled.map(program.numbers).filter { $0.was != $0.now }
+    let moved = filled.map(program.numbers).filter { isOfOne || $0.was != $0.now }
     var sets = ["Z_OPT = 1"]
     var touched = Set(moved.map(\.was))
+    var hasConstants = false
     if !moved.isEmpty { sets.append("Z_ENT = \(cases(moved.map { ($0.was, .int($0.now)) }, else: "Z_ENT"))") }
     for constant in constantColumns(table) {
       let pairs = filled.compactMap { mapping in
         constant.values[mapping.index].map { (program.numbers(mapping).was, $0) }
       }
       guard !pairs.isEmpty else { continue }
+      hasConstants = true
       touched.formUnion(pairs.map(\.0))
       sets.append("\(quoted(constant.column)) = \(cases(pairs, else: "NULL"))")
     }
-    let numbers = touched.sorted().map(String.init).joined(separator: ", ")
-    try connection.execute(
-      "UPDATE \(name) SET \(sets.joined(separator: ", ")) WHERE Z_OPT IS NOT 1 OR +Z_ENT IN (\(numbers))", arguments)
+    let changes: String
+    if isOfOne {
+      changes = hasConstants ? "TRUE" : "Z_OPT IS NOT 1 OR Z_ENT IS NOT \(moved.first?.now ?? -1)"
+    } else {
+      changes = "Z_OPT IS NOT 1 OR +Z_ENT IN (\(touched.sorted().map(String.init).joined(separator: ", ")))"
+    }
+    try connection.execute("UPDATE \(name) SET \(sets.joined(separator: ", ")) WHERE \(changes)", arguments)
   }
 
   // MARK: Join tables

@@ -59,10 +59,11 @@ final class ObjectContext {
   }
 
   private func load(_ table: StoreSchema.EntityTable, key: Int64) throws -> [String: SQLValue]? {
-    let sql = "SELECT * FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1"
     let names = table.columns.map(\.name)
-    let columns = names.map(quoted).joined(separator: ", ")
-    let statement = try cached(sql.replacing("*", with: columns, maxReplacements: 1))
+    let columns = table.columns.map { column in
+      column.role == .entity ? schema.entityNumber(inTableOf: table.rootEntityName) : quoted(column.name)
+    }.joined(separator: ", ")
+    let statement = try cached("SELECT \(columns) FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1")
     try statement.bind([.integer(key)])
     guard try statement.step() else { return nil }
     let row = statement.row

@@ -31,6 +31,10 @@ struct PlanFacts: Codable, Sendable, Equatable {
     var taken: Int64
     /// Whether a mapping that makes objects names the entity as source.
     var isMapped: Bool
+    /// Rows that bear the number of another entity, or of none; nil in ledgers of earlier versions.
+    var foreignNumbers: Int64?
+    /// Rows whose number is NULL.
+    var missingNumbers: Int64?
   }
 
   /// By index of `ResolvedMapping.entityMappings`.

@@ -41,13 +41,26 @@ extension Planner {
       let job = "appends to \(existing.rows) objects in '\(existing.path)'"
       let history =
         existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
-      return try [job] + history + external.map(\.note) + inferredLosses(program)
+      return try [job] + history + numberNotes(program.facts) + external.map(\.note) + inferredLosses(program)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
     let derived = triggers.unknown.map {
       "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
     }
-    return try policyNotes() + derived + external.map(\.note) + leftOut.notes + inferredLosses(program)
+    return try policyNotes() + numberNotes(program.facts) + derived + external.map(\.note) + leftOut.notes
+      + inferredLosses(program)
+  }
+
+  /// Rows of an entity that has its table to itself are its objects whatever number they bear.
+  private func numberNotes(_ facts: PlanFacts) -> [String] {
+    facts.entities.flatMap { entity in
+      let table = sourceSchema.table(of: entity.name)?.name ?? entity.name
+      let bears = [(entity.foreignNumbers ?? 0, "another entity's number"), (entity.missingNumbers ?? 0, "no number")]
+      return bears.filter { $0.0 > 0 }.map { rows, what in
+        let (verb, subject) = rows == 1 ? ("row of \(table) bears", "it is") : ("rows of \(table) bear", "they are")
+        return "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does"
+      }
+    }
   }
 
   private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {

@@ -35,8 +35,7 @@ extension Planner {
         guard !counts.contains(where: { $0.attribute == title && $0.isInlined == isInlined }) else { continue }
         var count = ExternalCount(attribute: title, isInlined: isInlined)
         try connection.query(
-          "SELECT \(column) FROM source.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(column)) AND +Z_ENT = ?1",
-          [.int(sourceSchema.number(of: mapping.source.name) ?? -1)]
+          "SELECT \(column) FROM source.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(column))\(sourceSchema.isObject(of: [mapping.source.name]).further)"
         ) { row in
           guard case .external(let file)? = StoredBinary(row.bytes(0)) else { return true }
           count.files += 1

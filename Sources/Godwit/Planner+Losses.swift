@@ -8,9 +8,7 @@ extension Planner {
     guard job.steps[0].isInferred else { return [] }
     var notes: [String] = []
     for mapping in resolved.entityMappings {
-      guard let table = sourceSchema.table(of: mapping.source.name),
-        let number = sourceSchema.number(of: mapping.source.name)
-      else { continue }
+      guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
       let dropped = droppedAttributes(of: mapping).compactMap { name in
         sourceSchema.column(of: name, in: mapping.source.name).map { (name: name, column: quoted($0)) }
       }
@@ -19,7 +17,7 @@ extension Planner {
         let counts = dropped.map { "COUNT(\($0.column))" }.joined(separator: ", ")
         let row =
           try connection.rows(
-            "SELECT \(counts) FROM source.\(quoted(table.name)) WHERE +Z_ENT = ?1", [.int(number)]
+            "SELECT \(counts) FROM source.\(quoted(table.name))\(sourceSchema.isObject(of: [mapping.source.name]).clause)"
           ).first ?? []
         for (attribute, count) in zip(dropped, row) {
           guard case .integer(let count) = count, count > 0 else { continue }
@@ -28,7 +26,7 @@ extension Planner {
         }
       }
       for source in mapping.relationships {
-        if let note = try lostLinks(source, of: mapping, table: table.name, number: number) { notes.append(note) }
+        if let note = try lostLinks(source, of: mapping, table: table.name) { notes.append(note) }
       }
     }
     return notes
@@ -50,7 +48,7 @@ extension Planner {
   }
 
   private func lostLinks(
-    _ source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping, table: String, number: Int
+    _ source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping, table: String
   ) throws -> String? {
     guard let before = source.path.first?.relationship, source.path.count == 1 else { return nil }
     let name = before.name
@@ -59,18 +57,17 @@ extension Planner {
     let mapped = Set(resolved.entityMappings.map(\.source.name))
     let lost = resolved.sourceModel.family(of: before.destinationEntityName).map(\.name)
       .filter { mapped.contains($0) && !carried.contains($0) }
-    let numbers = lost.compactMap { sourceSchema.number(of: $0) }.map(String.init)
-    guard !numbers.isEmpty else { return nil }
+    guard !lost.isEmpty else { return nil }
     var chain = ObjectChain(
       row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema, database: "source",
       builder: StatementBuilder())
     try chain.follow(name)
     let target = try chain.loadedRow()
     let sql = """
-      SELECT SUM((SELECT COUNT(*)\(chain.from) AND \(target.alias).Z_ENT IN (\(numbers.joined(separator: ","))))) \
-      FROM source.\(quoted(table)) AS s WHERE +s.Z_ENT = ?1
+      SELECT SUM((SELECT COUNT(*)\(chain.from) AND \(sourceSchema.isObject(of: lost, row: target.alias).term))) \
+      FROM source.\(quoted(table)) AS s\(sourceSchema.isObject(of: [mapping.source.name], row: "s").clause)
       """
-    guard let count = try connection.integer(sql, [.int(number)]), count > 0 else { return nil }
+    guard let count = try connection.integer(sql), count > 0 else { return nil }
     let names = lost.map { "'\($0)'" }.joined(separator: " and ")
     return
       "dropped: \(count) links of \(mapping.source.name).\(name) to \(names), which the destination's does not take in"

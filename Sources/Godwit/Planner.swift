@@ -72,6 +72,7 @@ struct Planner {
         let served = mappings.filter { $0.source.name == entity.name && $0.earlier == nil }
         known += try reading(table.name) { try count(entity, in: table.name, served: served, facts: &facts) }
       }
+      guard !sourceSchema.fillsTable(root.name) else { continue }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
       if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
@@ -113,19 +114,21 @@ struct Planner {
     var association = AssociationLowering(
       mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
     association.checks = .byRow
-    let number = sourceSchema.number(of: entity.name) ?? -1
     // A mapping without a filter takes every row there is.
     let filtered = served.filter { $0.filter != nil }
     let tests = filtered.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.
+    let condition = sourceSchema.isObject(of: [entity.name], row: "s", usesIndex: filtered.isEmpty)
     var key = "s.Z_PK"
     if let checks = builder.rowChecks, !checks.fields.isEmpty {
       key = checks.guarding(key, member: "-1", builder: builder)
     }
+    let rows = "FROM source.\(quoted(table)) AS s\(condition.clause)"
+    // One figure a query, so that SQLite finds the ends by seeking.
     let query =
       filtered.isEmpty
-      ? "SELECT COUNT(*), MIN(s.Z_PK), MAX(s.Z_PK) FROM source.\(quoted(table)) AS s WHERE s.Z_ENT = \(number)"
-      : "SELECT godwit_tally(\(([key] + tests).joined(separator: ", "))) FROM source.\(quoted(table)) AS s WHERE +s.Z_ENT = \(number)"
+      ? "SELECT (SELECT COUNT(*) \(rows)), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"
+      : "SELECT godwit_tally(\(([key] + tests).joined(separator: ", "))) \(rows)"
     let statement = ChunkStatement(sql: query, builder: builder)
     let row = try functions.running(statement, site: "planning, counting \(entity.name)") {
       try connection.rows(statement.sql, builder.arguments()).first ?? []
@@ -156,8 +159,21 @@ struct Planner {
       }
     }
     let taken = filtered.count < served.count ? tally.all.rows : tally.flagged
-    facts.entities.append(.init(name: entity.name, rows: tally.all.rows, taken: taken, isMapped: !served.isEmpty))
+    var found = PlanFacts.Entity(
+      name: entity.name, rows: tally.all.rows, taken: taken, isMapped: !served.isEmpty)
+    (found.foreignNumbers, found.missingNumbers) = try countOtherNumbers(entity, in: table)
+    facts.entities.append(found)
     return tally.all.rows
+  }
+
+  /// Rows of a table of one entity that bear another number, and those that bear none.
+  private func countOtherNumbers(_ entity: EntityDescription, in table: String) throws -> (Int64, Int64) {
+    guard sourceSchema.fillsTable(entity.name), let number = sourceSchema.number(of: entity.name) else { return (0, 0) }
+    let row = try connection.rows(
+      "SELECT COUNT(s.Z_ENT), COUNT(*) - COUNT(s.Z_ENT) FROM source.\(quoted(table)) AS s WHERE s.Z_ENT IS NOT \(number)"
+    ).first
+    guard let row, case (.integer(let foreign), .integer(let missing)) = (row[0], row[1]) else { return (0, 0) }
+    return (foreign, missing)
   }
 
   // MARK: Keys
@@ -313,7 +329,7 @@ struct Planner {
       ranges[index] =
         try twin.flatMap { ranges[$0] }
         ?? keyRanges(
-          table: program.sourceTable(entity), key: "Z_PK", entity: sourceSchema.number(of: entity),
+          table: program.sourceTable(entity), key: "Z_PK", entity: entity,
           total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
     }
     for index in order where program.isStored(index) && !program.isPolicy(index) {
@@ -463,7 +479,7 @@ struct Planner {
   private func keyRanges(of members: [Int], program: StepProgram) throws -> [(Chunk.KeyRange, Int64)] {
     let entities = Set(members.map { program.mappings[$0].source.name })
     let total = program.facts.entities.filter { entities.contains($0.name) }.reduce(0) { $0 + $1.rows }
-    let only = entities.count == 1 ? entities.first.flatMap(sourceSchema.number(of:)) : nil
+    let only = entities.count == 1 ? entities.first : nil
     return try keyRanges(
       table: program.sourceTable(entities.first ?? ""), key: "Z_PK", entity: only, total: total,
       rows: members.map { program.facts.mappings[$0].chunkRows }.min() ?? Self.maximumChunkRows)
@@ -478,9 +494,9 @@ struct Planner {
   ///
   /// - Parameter total: The rows there are.
   private func keyRanges(
-    table: String, key: String, entity: Int?, total: Int64, rows: Int64
+    table: String, key: String, entity: String?, total: Int64, rows: Int64
   ) throws -> [(Chunk.KeyRange, Int64)] {
-    let condition = entity.map { " AND +Z_ENT = \($0)" } ?? ""
+    let condition = entity.map { sourceSchema.isObject(of: [$0]).further } ?? ""
     let name = quoted(table)
     guard total > 0 else { return [] }
     var ranges: [(Chunk.KeyRange, Int64)] = []

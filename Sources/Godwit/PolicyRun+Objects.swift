@@ -210,9 +210,9 @@ extension PolicyRun {
       try connection.execute(
         "CREATE INDEX IF NOT EXISTS main.\(quoted(index)) ON \(quoted(table)) (\(quoted(column)))")
     }
-    let numbers = model.family(of: entity).compactMap { schema.number(of: $0.name) }.map(String.init)
+    let condition = schema.isObject(of: model.family(of: entity).map(\.name)).further
     let found = try rows(
-      "SELECT Z_PK FROM main.\(quoted(table)) WHERE \(quoted(column)) IS ?1 AND +Z_ENT IN (\(numbers.joined(separator: ", "))) ORDER BY Z_PK LIMIT 1",
+      "SELECT Z_PK FROM main.\(quoted(table)) WHERE \(quoted(column)) IS ?1\(condition) ORDER BY Z_PK LIMIT 1",
       [wanted]
     ).first?.first
     guard case .integer(let key)? = found else { return nil }
@@ -227,10 +227,9 @@ extension PolicyRun {
         "the \(isSource ? "source" : "destination") has no entity '\(entity)'"
           + Spelling.suggestion(for: entity, among: names))
     }
-    let numbers = context.schema.model.family(of: entity).compactMap { context.schema.number(of: $0.name) }
-    let list = numbers.map(String.init).joined(separator: ", ")
+    let condition = context.schema.isObject(of: context.schema.model.family(of: entity).map(\.name)).further
     let keys = try rows(
-      "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE Z_PK >= ?1 AND Z_PK IS NOT ?2 AND +Z_ENT IN (\(list)) ORDER BY Z_PK LIMIT ?3",
+      "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE Z_PK >= ?1 AND Z_PK IS NOT ?2\(condition) ORDER BY Z_PK LIMIT ?3",
       [.integer(last ?? .min), last.map { .integer($0) } ?? .null, .int(max(0, min(limit, 10_000)))])
     return try keys.compactMap { row in
       guard case .integer(let key)? = row.first else { return nil }

@@ -33,11 +33,10 @@ struct SourceHost: ExpressionHost {
     let schema = context.schema
     guard let table = schema.table(of: request.entityName) else { return result }
     let family = request.includesSubentities ? schema.model.family(of: request.entityName).map(\.name) : []
-    let numbers = ([request.entityName] + family).compactMap { schema.number(of: $0) }.map(String.init)
+    let condition = schema.isObject(of: [request.entityName] + family).further
     let evaluator = ExpressionEvaluator(bindings: [:], now: now, role: .filter, host: self)
-    // The plus keeps SQLite from the entity index, whose rows would have to be sorted by key.
     let sql =
-      "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table.name)) WHERE Z_PK >= ?1 AND +Z_ENT IN (\(numbers.joined(separator: ", "))) ORDER BY Z_PK LIMIT 500"
+      "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table.name)) WHERE Z_PK >= ?1\(condition) ORDER BY Z_PK LIMIT 500"
     var next: Int64? = .min
     while let start = next {
       let keys = try context.keys(sql, start)

@@ -134,8 +134,8 @@ extension StepProgram {
   func validate(entity: String, rules: [ValidationRule]) throws -> String {
     let table = try destinationTable(of: entity).name
     let cases = rules.enumerated().map { "WHEN \($1.condition) THEN \($0)" }.joined(separator: " ")
-    let number = destinationSchema.number(of: entity) ?? -1
+    let condition = destinationSchema.isObject(of: [entity], row: "t").further
     return
-      "SELECT Z_PK, broken FROM (SELECT t.Z_PK, CASE \(cases) END AS broken FROM main.\(quoted(table)) AS t WHERE t.Z_PK BETWEEN ?1 AND ?2 AND +t.Z_ENT = \(number)) WHERE broken IS NOT NULL"
+      "SELECT Z_PK, broken FROM (SELECT t.Z_PK, CASE \(cases) END AS broken FROM main.\(quoted(table)) AS t WHERE t.Z_PK BETWEEN ?1 AND ?2\(condition)) WHERE broken IS NOT NULL"
   }
 }

@@ -65,12 +65,12 @@ extension StepProgram {
       names.append(attribute.name)
     }
     let table = try destinationTable(of: entity).name
-    let number = destinationSchema.number(of: entity) ?? -1
+    let condition = destinationSchema.isObject(of: [entity], row: "t").further
     return DerivationRule(
       entityName: entity, attributeNames: names,
       statement: ChunkStatement(
         sql:
-          "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", ")) WHERE t.Z_PK BETWEEN ?1 AND ?2 AND +t.Z_ENT = \(number)",
+          "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", ")) WHERE t.Z_PK BETWEEN ?1 AND ?2\(condition)",
         builder: builder))
   }
 

@@ -19,8 +19,7 @@ final class StoreCounts {
   /// The table that holds the entities, all of one family, and the condition that finds them; nil for none.
   private func place(_ entities: [String]) -> (table: String, condition: String)? {
     guard let first = entities.first, let table = schema.table(of: first) else { return nil }
-    let numbers = entities.compactMap(schema.number).sorted().map(String.init).joined(separator: ", ")
-    return ("source.\(Self.quoted(table.name))", "Z_ENT IN (\(numbers))")
+    return ("source.\(Self.quoted(table.name))", schema.isObject(of: entities, usesIndex: true).term)
   }
 
   private func count(_ entities: [String], where condition: String? = nil) throws -> Int64 {

@@ -131,14 +131,13 @@ extension Verification {
   /// Finds the objects that an earlier job made of what it took; one that is gone is led to no more.
   func settleEarlier(_ mapping: VerifiedMapping, offset: Int64) throws {
     let table = table(try destinationTable(mapping.destinationEntity).name)
-    let number = SQLValue.int(destinationSchema.number(of: mapping.destinationEntity) ?? -1)
+    let isObject = isObject(mapping.destinationEntity, "Z_ENT", in: destinationSchema)
     let set = try scratch.prepare("UPDATE \(image(mapping.index)) SET destination = ?2 WHERE source = ?1")
     defer { set.finalize() }
     try scratch.query("SELECT source FROM \(image(mapping.index)) ORDER BY source") { row in
       let (key, overflow) = row.int64(0).addingReportingOverflow(offset)
       guard !overflow,
-        try integer("SELECT 1 FROM \(table) WHERE Z_PK = ?1 AND Z_ENT = ?2", [.integer(key), number], on: destination)
-          != nil
+        try integer("SELECT 1 FROM \(table) WHERE Z_PK = ?1 AND \(isObject)", [.integer(key)], on: destination) != nil
       else { return true }
       try set.run([.integer(row.int64(0)), .integer(key)])
       return true
@@ -146,8 +145,10 @@ extension Verification {
   }
 
   /// Notes the external files of an object that the job did not make.
-  func noteExternalFiles(ofOther row: [SQLValue]) throws {
-    guard row.count > 1, case .integer(let number) = row[1], let name = names[number] else { return }
+  func noteExternalFiles(ofOther row: [SQLValue], root: String) throws {
+    var name: String? = isAlone(root, in: destinationSchema) ? root : nil
+    if name == nil, row.count > 1, case .integer(let number) = row[1] { name = names[number] }
+    guard let name else { return }
     for (attribute, place) in try layout(of: name).attributes where row.indices.contains(place) {
       try noteExternalFile(row[place], attribute, name, isCounted: false)
     }

@@ -40,8 +40,7 @@ extension Verification {
     let evaluator = ExpressionEvaluator(
       bindings: [:], now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
     try source.query(
-      "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE +Z_ENT = ?1 ORDER BY Z_PK",
-      [.int(sourceSchema.number(of: mapping.sourceEntity) ?? -1)]
+      "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(isObject(mapping.sourceEntity, "Z_ENT", in: sourceSchema)) ORDER BY Z_PK"
     ) { row in
       let key = row.int64(0)
       var winner = key
@@ -98,9 +97,9 @@ extension Verification {
   private func countSources() throws {
     for table in sourceSchema.tables {
       let members = job.sourceModel.family(of: table.rootEntityName)
-      let known = numbers(table.rootEntityName, in: sourceSchema)
+      let known = isKind(table.rootEntityName, "Z_ENT", in: sourceSchema)
       try source.query(
-        "SELECT Z_PK FROM \(self.table(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known)) ORDER BY Z_PK"
+        "SELECT Z_PK FROM \(self.table(table.name)) WHERE (\(known)) IS NOT TRUE ORDER BY Z_PK"
       ) { row in
         find(.source, key: row.int64(0), "the row of \(table.name) in the source belongs to no entity of the model")
         return true
@@ -108,9 +107,17 @@ extension Verification {
       for entity in members {
         let total =
           try source.integer(
-            "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE Z_ENT = ?1",
-            [.int(sourceSchema.number(of: entity.name) ?? -1)]) ?? 0
+            "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE \(isObject(entity.name, "Z_ENT", in: sourceSchema))")
+          ?? 0
         guard total > 0 else { continue }
+        if isAlone(entity.name, in: sourceSchema) {
+          let others = try source.integer(
+            "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE Z_ENT IS NOT ?1",
+            [.int(sourceSchema.number(of: entity.name) ?? -1)])
+          if let others, others > 0 {
+            report.count("source objects of \(entity.name) that bear another number than their entity's", others)
+          }
+        }
         let takers = mappings.filter { $0.sourceEntity == entity.name && $0.earlierOffset == nil }
         guard !takers.isEmpty else {
           report.count("source objects dropped with entity \(entity.name)", total)

@@ -54,7 +54,7 @@ extension Verification {
             "mapping '\(mappings[expected.row.int(1)].name)' leads to an object of another job")
           hasExpected = try expected.step()
         }
-        try noteExternalFiles(ofOther: row)
+        try noteExternalFiles(ofOther: row, root: root)
         hasRow = try rows.step()
         continue
       }

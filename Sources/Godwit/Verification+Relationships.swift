@@ -266,7 +266,7 @@ extension Verification {
       try destination.query(
         """
         SELECT j.\(from), j.\(to) FROM \(table(join.name)) AS j LEFT JOIN \(table(try destinationTable(entity).name)) AS o \
-        ON o.Z_PK = j.\(column) WHERE (o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(entity, in: destinationSchema))))\(own)
+        ON o.Z_PK = j.\(column) WHERE (o.Z_PK IS NULL OR NOT \(isKind(entity, "o.Z_ENT", in: destinationSchema)))\(own)
         """
       ) { row in
         find(
@@ -282,11 +282,12 @@ extension Verification {
     let wanted = side.relationship.destinationEntityName
     let key = "t.\(StoreSchema.identifier(column))"
     let entity = entityColumn.map { "t.\(StoreSchema.identifier($0))" } ?? "NULL"
+    let isNone = "(o.Z_PK IS NULL OR NOT \(isKind(wanted, "o.Z_ENT", in: destinationSchema)))"
     try destination.query(
       """
-      SELECT t.Z_PK, \(key), o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(wanted, in: destinationSchema))) \
+      SELECT t.Z_PK, \(key), \(isNone) \
       FROM \(self.table(table)) AS t LEFT JOIN \(self.table(try destinationTable(wanted).name)) AS o ON o.Z_PK = \(key) \
-      WHERE ((\(key) IS NOT NULL AND (o.Z_PK IS NULL OR o.Z_ENT NOT IN (\(numbers(wanted, in: destinationSchema))))) \
+      WHERE ((\(key) IS NOT NULL AND \(isNone)) \
       OR \(entityColumn == nil ? "0" : "\(entity) IS NOT o.Z_ENT"))\(own("t.Z_PK", side.entity)) ORDER BY t.Z_PK
       """
     ) { row in

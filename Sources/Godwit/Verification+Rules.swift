@@ -32,8 +32,8 @@ extension Verification {
     try destination.query(
       """
       SELECT o.Z_PK, COALESCE(c.number, 0) FROM \(table(try destinationTable(entity).name)) AS o \
-      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE o.Z_ENT = ?1\(own("o.Z_PK", entity)) ORDER BY o.Z_PK
-      """, [.int(destinationSchema.number(of: entity) ?? -1)]
+      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE \(isObject(entity, "o.Z_ENT", in: destinationSchema))\(own("o.Z_PK", entity)) ORDER BY o.Z_PK
+      """
     ) { row in
       rows += 1
       let count = row.int(1)
@@ -72,7 +72,7 @@ extension Verification {
     var last: [SQLValue] = []
     var rows: Int64 = 0
     try destination.query(
-      "SELECT Z_PK, \(list) FROM \(table(try destinationTable(entity).name)) WHERE Z_ENT IN (\(numbers(entity, in: destinationSchema)))\(filled) ORDER BY \(list), Z_PK"
+      "SELECT Z_PK, \(list) FROM \(table(try destinationTable(entity).name)) WHERE \(isKind(entity, "Z_ENT", in: destinationSchema))\(filled) ORDER BY \(list), Z_PK"
     ) { row in
       rows += 1
       let values = (1..<row.count).map { row.value($0) }

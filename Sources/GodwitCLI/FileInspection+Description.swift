@@ -72,8 +72,8 @@ extension FileInspection: CustomStringConvertible {
       )
     }
     for stray in store.strayRows {
-      lines.append(
-        "    \(stray.rows) rows of unknown entity \(stray.number.map { "\($0)" } ?? "NULL") in \(stray.table)")
+      let number = stray.number.map { "entity number \($0), which is none of its own" } ?? "no entity number"
+      lines.append("    \(stray.rows) row\(stray.rows == 1 ? "" : "s") of \(stray.table) with \(number)")
     }
     return lines
   }

@@ -78,11 +78,12 @@ public final class ObjectReader {
       guard let number = schema.number(of: entity), schema.table(of: entity)?.name == table.name else { continue }
       plans[Int64(number)] = try plan(for: entity, in: table)
     }
-    let columns = table.columns.map { StoreSchema.identifier($0.name) }.joined(separator: ", ")
-    let numbers = plans.keys.sorted().map(String.init).joined(separator: ", ")
-    // The plus keeps SQLite from an index on Z_ENT, which would have to be sorted by key.
+    let columns = table.columns.map { column in
+      column.role == .entity ? schema.entityNumber(inTableOf: first) : StoreSchema.identifier(column.name)
+    }.joined(separator: ", ")
+    let condition = schema.isObject(of: entities).clause
     try connection.query(
-      "SELECT \(columns) FROM \(prefix)\(StoreSchema.identifier(table.name)) WHERE +Z_ENT IN (\(numbers)) ORDER BY Z_PK"
+      "SELECT \(columns) FROM \(prefix)\(StoreSchema.identifier(table.name))\(condition) ORDER BY Z_PK"
     ) { row in
       guard let keyPlace = table.columns.firstIndex(where: { $0.role == .primaryKey }),
         let entityPlace = table.columns.firstIndex(where: { $0.role == .entity }),
@@ -158,6 +159,8 @@ public final class ObjectReader {
         }
         let object = row.int64(column)
         var entity = entityColumn.flatMap { row.isNull($0) ? nil : entityNames[row.int64($0)] }
+        // A number of another hierarchy tells nothing of the object.
+        if let named = entity, !schema.model.isKind(named, of: destination) { entity = nil }
         if entity == nil, hasSubentities { entity = try self.entity(of: object, in: destination) }
         properties.append((name, .toOne(Reference(entity: entity ?? destination, key: object))))
       case .toMany(let statement, let destination):
@@ -203,7 +206,9 @@ public final class ObjectReader {
     let columns = ["Z_PK", "Z_ENT", column] + (orderColumn.map { [$0] } ?? [])
     let rows = try indexed(table, column, columns)
     let order = (orderColumn.map { "\(StoreSchema.identifier($0)) IS NULL, \(StoreSchema.identifier($0)), " } ?? "")
-    let sql = "SELECT Z_PK, Z_ENT FROM \(rows) WHERE \(StoreSchema.identifier(column)) = ?1 ORDER BY \(order)Z_PK"
+    let owner = schema.tables.first { $0.name == table }?.rootEntityName ?? ""
+    let number = schema.entityNumber(inTableOf: owner)
+    let sql = "SELECT Z_PK, \(number) FROM \(rows) WHERE \(StoreSchema.identifier(column)) = ?1 ORDER BY \(order)Z_PK"
     return try prepared(sql)
   }
 
@@ -218,7 +223,7 @@ public final class ObjectReader {
     let order = (orderColumn.map { "j.\(StoreSchema.identifier($0)) IS NULL, j.\(StoreSchema.identifier($0)), " } ?? "")
     let table = StoreSchema.identifier(schema.table(of: destination)?.name ?? "")
     return try prepared(
-      "SELECT j.\(object), d.Z_ENT FROM \(rows) AS j LEFT JOIN \(prefix)\(table) AS d ON d.Z_PK = j.\(object) "
+      "SELECT j.\(object), \(schema.entityNumber(inTableOf: destination, row: "d")) FROM \(rows) AS j LEFT JOIN \(prefix)\(table) AS d ON d.Z_PK = j.\(object) "
         + "WHERE j.\(subject) = ?1 ORDER BY \(order)j.\(object)")
   }
 

@@ -150,25 +150,25 @@ extension BadInput {
     .init("two objects that must be unique", 65, ["validation", "ZBOOK", "uniqueness"], leavesWork: true) {
       try $0.sql("UPDATE ZBOOK SET ZISBN = 'Sesame-8' WHERE Z_PK = 7")
     },
-    .init("row of an unknown entity", 65, ["row 7 of ZBOOK", "99"]) {
-      try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+    .init("row of an unknown entity", 65, ["row 2 of ZAUTHOR", "99"]) {
+      try $0.sql("UPDATE ZAUTHOR SET Z_ENT = 99 WHERE Z_PK = 2")
     },
-    .init("row of an unknown entity, planned", ["plan", "job.yaml"], 65, ["row 7 of ZBOOK", "99"]) {
-      try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+    .init("row of an unknown entity, planned", ["plan", "job.yaml"], 65, ["row 2 of ZAUTHOR", "99"]) {
+      try $0.sql("UPDATE ZAUTHOR SET Z_ENT = 99 WHERE Z_PK = 2")
     },
     .init(
       "row of an unknown entity, verified before it is migrated", ["verify", "job.yaml"], 66, ["out/library.sqlite'"]
     ) {
-      try $0.sql("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+      try $0.sql("UPDATE ZAUTHOR SET Z_ENT = 99 WHERE Z_PK = 2")
     },
-    .init("row of an unknown entity in the log", 65, ["row 7 of ZBOOK", "99"]) {
-      try $0.sqlInLog("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7")
+    .init("row of an unknown entity in the log", 65, ["row 2 of ZAUTHOR", "99"]) {
+      try $0.sqlInLog("UPDATE ZAUTHOR SET Z_ENT = 99 WHERE Z_PK = 2")
     },
-    .init("row of no entity", 65, ["row 7 of ZBOOK", "no number"]) {
-      try $0.sql("UPDATE ZBOOK SET Z_ENT = NULL WHERE Z_PK = 7")
+    .init("row of no entity", 65, ["row 2 of ZAUTHOR", "no number"]) {
+      try $0.sql("UPDATE ZAUTHOR SET Z_ENT = NULL WHERE Z_PK = 2")
     },
-    .init("row of an entity in words", 65, ["row 7 of ZBOOK"]) {
-      try $0.sql("UPDATE ZBOOK SET Z_ENT = 'Sesame' WHERE Z_PK = 7")
+    .init("row of an entity in words", 65, ["row 2 of ZAUTHOR"]) {
+      try $0.sql("UPDATE ZAUTHOR SET Z_ENT = 'Sesame' WHERE Z_PK = 2")
     },
   ]
 

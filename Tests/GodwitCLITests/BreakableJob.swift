@@ -120,11 +120,13 @@ struct BreakableJob: Sendable {
     title.isOptional = false
     var newBook = EntityDescription(name: "Book", attributes: [title] + others, relationships: [link])
     newBook.uniquenessConstraints = [["isbn"]]
+    // Only in the table of a hierarchy does the entity number of a row count.
+    let editor = EntityDescription(name: "Editor", superentityName: "Author")
     let thing = EntityDescription(
       name: "Thing", isAbstract: true, attributes: [AttributeDescription(name: "label", type: .string)])
     return [
-      try ManagedObjectModel(name: "Library", entities: [author, book]),
-      try ManagedObjectModel(name: "Library 2", entities: [author, newBook, thing]),
+      try ManagedObjectModel(name: "Library", entities: [author, book, editor]),
+      try ManagedObjectModel(name: "Library 2", entities: [author, newBook, editor, thing]),
     ]
   }
 

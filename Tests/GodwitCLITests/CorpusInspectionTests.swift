@@ -22,4 +22,11 @@ struct `Inspecting real files` {
     #expect((kinds[.model] ?? 0) >= 34)
     #expect((kinds[.mappingModel] ?? 0) >= 1)
   }
+
+  @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+  func `a row with another entity's number is named with its table`() throws {
+    let path = Corpus.path("artsy_energy/ArtsyFolio Tests/Migrations/ArtsyPartner_2.0.sqlite")
+    let text = try FileInspection(of: path, models: []).description
+    #expect(text.contains("1 row of ZARTWORK with entity number 1, which is none of its own"), "\(text)")
+  }
 }

@@ -185,6 +185,11 @@ struct `Corpus chains` {
           destination: "ArtsyFolio v2.7.0", further: "version-order: [\(order)]",
           same: "SELECT Z_PK, ZNAME FROM source.ZARTIST ORDER BY Z_PK")
       }
+    chains.append(
+      Chain(
+        store: artsy + "ArtsyFolio Tests/Migrations/ArtsyPartner_2.0.sqlite",
+        models: artsy + "Resources/CoreData/ArtsyPartner.xcdatamodeld", destination: "ArtsyFolio v2.7.0",
+        further: "version-order: [\(order)]", same: "SELECT Z_PK, ZSLUG, ZTITLE FROM source.ZARTWORK"))
     // Mapping models whose policies are classes of the applications: Core Data's default policy stands in for them.
     let byDefault = "unregistered-policies: default"
     chains += ["", " 2", " 3", " 4", " 5"].map { version in

@@ -33,10 +33,10 @@ enum Lightweight: Workload {
       try connection.execute("ALTER TABLE ZPERSON ADD COLUMN ZNICKNAME VARCHAR")
       try connection.close()
     } else {
-      var step = MigrationStep(
+      let step = MigrationStep(
         sourceModel: try self.source(), destinationModel: try destination(),
-        mappingModels: [try MappingModel(inferredFrom: self.source(), to: destination())])
-      step.isInferred = true
+        mappingModels: [try MappingModel(inferredFrom: self.source(), to: destination())],
+        origin: MigrationStep.inferredOrigin)
       var job = MigrationJob(name: name, sourcePath: output, destinationPath: output, first: step, memory: memory)
       job.inPlace = .init(keepsOld: false)
       try MigrationManager(job).run()

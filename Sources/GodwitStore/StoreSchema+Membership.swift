@@ -1,0 +1,50 @@
+import GodwitModel
+
+/// Which rows of a table are objects of an entity.
+///
+/// Core Data fetches an entity that has neither parent nor subentities without a look at `Z_ENT`: its SQL selects the
+/// number as a constant. So every row of such a table is an object of that entity, whatever number it bears, or none.
+/// In the table of a hierarchy the number decides.
+extension StoreSchema {
+  /// A condition on the rows of a table; none where every row fulfils it.
+  public struct RowCondition: Sendable, Hashable {
+    /// nil when every row fulfils it.
+    public var sql: String?
+
+    /// As one term of others.
+    public var term: String { sql ?? "TRUE" }
+    /// With an AND before it; empty when every row fulfils it.
+    public var further: String { sql.map { " AND \($0)" } ?? "" }
+    /// With a WHERE before it; empty when every row fulfils it.
+    public var clause: String { sql.map { " WHERE \($0)" } ?? "" }
+  }
+
+  /// Whether every row of the entity's table is an object of the entity: it has neither parent nor subentities.
+  public func fillsTable(_ entity: String) -> Bool {
+    guard let described = model.entity(entity) else { return false }
+    return described.superentityName == nil && !model.hasSubentities(entity)
+  }
+
+  /// The condition that a row is an object of exactly one of the entities, which share a table.
+  ///
+  /// - Parameters:
+  ///   - alias: The row's name in the statement.
+  ///   - usesIndex: Whether SQLite may walk the index on `Z_ENT`, whose rows are not sorted by key.
+  public func isObject(of entities: [String], row alias: String? = nil, usesIndex: Bool = false) -> RowCondition {
+    if entities.contains(where: fillsTable) { return RowCondition(sql: nil) }
+    let column = (usesIndex ? "" : "+") + (alias.map { $0 + "." } ?? "") + "Z_ENT"
+    let numbers = Set(entities.compactMap(number)).sorted().map(String.init)
+    return RowCondition(
+      sql: numbers.count == 1 ? "\(column) = \(numbers[0])" : "\(column) IN (\(numbers.joined(separator: ", ")))")
+  }
+
+  /// The entity number of a row as SQL: its `Z_ENT`, or the only one that there is.
+  ///
+  /// - Parameters:
+  ///   - entity: An entity of the table.
+  ///   - alias: The row's name in the statement.
+  public func entityNumber(inTableOf entity: String, row alias: String? = nil) -> String {
+    if fillsTable(entity), let number = number(of: entity) { return "\(number)" }
+    return (alias.map { $0 + "." } ?? "") + "Z_ENT"
+  }
+}
