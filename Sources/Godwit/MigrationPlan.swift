@@ -47,6 +47,10 @@ public struct MigrationPlan: Sendable {
     public var dropped: [Dropped]
     /// Where the mappings came from; nil when the job names them.
     public var origin: String?
+    /// The versions that the step goes through, its own included, where several inferred hops became one.
+    public var hops: [String]?
+    /// Why the step is not one with the inferred step before it.
+    public var reasonApart: String?
     /// What runs before and after the step, by its identity.
     public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
@@ -139,7 +143,11 @@ extension MigrationPlan: CustomStringConvertible {
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
-      if let origin = step.origin { lines.append("  mappings     \(origin)") }
+      if let origin = step.origin {
+        let hops = step.hops.map { ", \($0.count - 1) hops in one: \($0.joined(separator: " to "))" }
+        lines.append("  mappings     \(origin)\(hops ?? "")")
+      }
+      if let reason = step.reasonApart { lines.append("  apart        from the step before: \(reason)") }
       lines += step.hooks.map { "  hook         \($0)" }
       if let way = step.way { lines.append("  way          \(way)") }
       for cost in step.costs ?? [] { lines.append("  takes time   \(cost)") }

@@ -205,7 +205,7 @@ struct InPlaceExchangeTests {
     let old = InPlaceSwap.oldPath(of: path)
     let manager = MigrationManager(job(fixture, path, isLightweight: isLightweight))
     let error = #expect(throws: GodwitError.self) {
-      try manager.run { _ in FileManager.default.createFile(atPath: old, contents: Data([7])) }
+      try manager.run { _ in _ = FileManager.default.createFile(atPath: old, contents: Data([7])) }
     }
     #expect(error?.code == .cannotCreate)
     #expect(try content(path).dump == before.dump)
