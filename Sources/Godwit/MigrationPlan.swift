@@ -11,7 +11,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// One entity mapping of a pass.
-  public struct Mapping: Sendable, Codable {
+  public struct Mapping: Sendable, Codable, Hashable {
     public var name: String
     /// Empty for a mapping of kind add.
     public var source: String
@@ -33,13 +33,13 @@ public struct MigrationPlan: Sendable {
   }
 
   /// A partial mapping model: mappings migrated together, after those they look up.
-  public struct Pass: Sendable, Codable {
+  public struct Pass: Sendable, Codable, Hashable {
     public var number: Int
     public var mappings: [Mapping]
   }
 
   /// One hop from a model version to another.
-  public struct Step: Sendable, Codable {
+  public struct Step: Sendable, Codable, Hashable {
     public var sourceModel: String
     public var destinationModel: String
     public var passes: [Pass]
@@ -69,7 +69,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// Chunks and rows of one stage.
-  public struct StageCount: Sendable, Codable {
+  public struct StageCount: Sendable, Codable, Hashable {
     public var stage: Chunk.Stage
     public var chunks: Int
     public var rows: Int64
@@ -92,6 +92,8 @@ public struct MigrationPlan: Sendable {
   public var temporaryFolder: String?
   public var temporaryFreeBytes: Int64?
   public var sourceBytes: Int64
+  /// What the run keeps to.
+  public var limits = MigrationLimits()
   /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
   public var notes: [String] = []
 
@@ -131,6 +133,15 @@ extension MigrationPlan {
       steps[0].costs = program.costs
     case .executor(let reason): steps[0].way = "through the executor: \(reason)"
     }
+  }
+}
+
+extension MigrationPlan: Equatable {
+  /// Whether both would do the same to the same: what is free on the disk and the moment of the plan do not count.
+  public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
+    (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
+      && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)
+      && (a.disk, a.sourceBytes, a.limits) == (b.disk, b.sourceBytes, b.limits)
   }
 }
 

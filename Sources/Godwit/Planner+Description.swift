@@ -33,6 +33,7 @@ extension Planner {
       disk: try diskNeed(program, external: external, chunks: chunks), sourceBytes: facts.sourceBytes, chunks: chunks,
       facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
+    plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
     plan.notes = try notes(program, external: external)
     return plan
   }
