@@ -71,6 +71,21 @@ private final class AppendCrashJob {
     return process.terminationReason == .exit
   }
 
+  /// Runs to the end, and tells when each line came, in seconds.
+  func timesOfLines() throws -> [Double] {
+    let (process, pipe) = try start()
+    var times: [Double] = []
+    while true {
+      let data = pipe.fileHandleForReading.availableData
+      if data.isEmpty { break }
+      let now = ProcessInfo.processInfo.systemUptime
+      times += repeatElement(now, count: data.count { $0 == 0x0A })
+    }
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+    return times
+  }
+
   var content: Content {
     get throws {
       var files: Set<String> = []
@@ -140,8 +155,8 @@ private final class AppendCrashJob {
     #expect(kills > 20)
   }
 
-  /// The exchange takes part of a millisecond after the last chunk; kills are strewn over what comes after each of the
-  /// last lines, the first of them and over all of a run.
+  /// The store is finished, exchanged and tidied up between the line of the last chunk and the one that says 100 percent:
+  /// two of three kills fall there, at a moment drawn from the time that an uninterrupted run takes for it.
   @Test func `an append killed at any moment, the exchange at its end among them, comes to the same end`() throws {
     let seed =
       ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
@@ -149,21 +164,23 @@ private final class AppendCrashJob {
     let pristine = try AppendCrashJob(people: 60, rows: 40)
     let (old, sources) = (try pristine.content, try pristine.sources)
     let whole = try AppendCrashJob(copying: pristine)
-    let (process, pipe) = try whole.start()
-    let lines = pipe.fileHandleForReading.readDataToEndOfFile().count { $0 == 0x0A }
-    process.waitUntilExit()
+    let times = try whole.timesOfLines()
     let expected = try whole.content
     #expect(expected.dump != old.dump)
+    // The last two are 100 percent and the summary.
+    let lastChunk = times.count - 2
+    let tail = times[lastChunk] - times[lastChunk - 1]
     var job = try AppendCrashJob(copying: pristine)
     var kills = 0
-    for round in 0..<36 {
-      let limit = round % 3 == 0 ? random.below(lines) : max(1, lines - 1 - random.below(3))
-      let seconds = Double.random(in: 0...0.02, using: &random)
-      let moment = "GODWIT_SEED=\(seed), round \(round), killed \(seconds) s after \(limit) of \(lines) lines"
+    for round in 0..<45 {
+      let isAtEnd = round % 3 != 0
+      let limit = isAtEnd ? lastChunk : random.below(lastChunk)
+      let seconds = Double.random(in: 0...(isAtEnd ? tail * 1.1 : 0.02), using: &random)
+      let moment = "GODWIT_SEED=\(seed), round \(round), killed \(seconds) s after \(limit) of \(times.count) lines"
       if try !job.runAndKill(afterLines: limit, seconds: seconds) { kills += 1 }
       try job.expectWhole(old, expected, moment)
       // Killed again where it goes on, or finished.
-      guard random.chance(60) else { continue }
+      guard isAtEnd || random.chance(50) else { continue }
       #expect(try job.finish() == expected, "\(moment)")
       #expect(try job.sources == sources, "\(moment)")
       job = try AppendCrashJob(copying: pristine)
