@@ -19,9 +19,9 @@ public import GodwitModel
 ///   ) throws {
 ///     var contact = try manager.createDestinationInstance(forSource: person, in: mapping)   // what `super` was
 ///     let names = try person.string("fullName")?.split(separator: " ", maxSplits: 1) ?? []
-///     contact["givenName"] = names.first.map { AttributeValue($0) } ?? .null
+///     contact["givenName"] = names.first.map(AttributeValue.init) ?? .null
 ///     try manager.insert(contact)
-///     try manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
+///     manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
 ///   }
 /// }
 /// ```

@@ -9,6 +9,10 @@ public struct MigrationStep: Sendable {
   public var mappingModels: [MappingModel]
   /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
   public var origin: String?
+  /// The versions between, where inferred steps became one; empty for a step that is one hop.
+  public internal(set) var passedVersions: [String] = []
+  /// Why the step is not one with the inferred step before it; nil where there is none.
+  public internal(set) var reasonApart: String?
   /// Runs before the step reads its source.
   public var willMigrate: MigrationStage.Hook?
   /// Runs on the store that the step made.
@@ -28,6 +32,11 @@ public struct MigrationStep: Sendable {
   public static let inferredOrigin = "inferred"
 
   public var isInferred: Bool { origin == Self.inferredOrigin }
+
+  var hops: Int { passedVersions.count + 1 }
+
+  /// The versions from the first to the last.
+  var versions: [String] { [sourceModel.name] + passedVersions + [destinationModel.name] }
 
   /// A canonical text of the mappings, for the digest that notices a change.
   var mappingText: String {
@@ -49,8 +58,15 @@ public struct MigrationJob: Sendable {
   /// At least one; each step's source model is the destination model of the step before.
   public var steps: [MigrationStep] {
     // A job without a step means nothing; the last sound value stays.
-    didSet { if steps.isEmpty { steps = oldValue } }
+    didSet {
+      if steps.isEmpty { steps = oldValue }
+      requestedSteps = nil
+    }
   }
+  /// The steps as they were asked for, when some became one; they are what the job's digest tells of.
+  private var requestedSteps: [MigrationStep]?
+  /// Whether steps become one where that makes no difference; a test compares.
+  var fusesSteps = true
   /// Where the source model came from, for the plan; nil when it is one of those given.
   public var sourceModelOrigin: String?
   /// Rows per chunk; nil: chosen from sampled row widths and the memory budget.
@@ -150,9 +166,41 @@ public struct MigrationJob: Sendable {
   /// A canonical text of all mappings, for the digest that notices a change.
   var mappingText: String {
     // The models between decide the result as much as the mappings do.
-    steps.enumerated().map { index, step in
+    (requestedSteps ?? steps).enumerated().map { index, step in
       index == 0 ? step.mappingText : "step \(step.sourceModel.versionHashesDigest)\n" + step.mappingText
     }.joined(separator: "\n")
+  }
+
+  /// The job with inferred steps made one where the result is equal: see `StepFusion`. Its digest is that of the steps as they
+  /// were asked for, whatever became of them.
+  func fusingSteps() -> MigrationJob {
+    guard fusesSteps, requestedSteps == nil, steps.count > 1 else { return self }
+    var fused = [steps[0]]
+    for step in steps.dropFirst() {
+      var step = step
+      switch outcome(fused[fused.count - 1], step) {
+      case .fused(let one)?:
+        fused[fused.count - 1] = one
+        continue
+      case .apart(let reason)?: step.reasonApart = reason
+      case nil: break
+      }
+      fused.append(step)
+    }
+    var job = self
+    job.steps = fused
+    if fused.count < steps.count { job.requestedSteps = steps }
+    return job
+  }
+
+  private func outcome(_ first: MigrationStep, _ second: MigrationStep) -> StepFusion.Outcome? {
+    let outcome = StepFusion.outcome(first, second)
+    guard case .fused? = outcome else { return outcome }
+    // What it tells later jobs of its objects names the store that the last step reads.
+    if appends { return .apart("the job appends") }
+    let names = (first.mappingModels + second.mappingModels).flatMap(\.entityMappings).map(\.name)
+    if let name = names.first(where: { chunkPredicates[$0] != nil }) { return .apart("'chunks.by' cuts '\(name)'") }
+    return outcome
   }
 
   /// One step as a job of its own.

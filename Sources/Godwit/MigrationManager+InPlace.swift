@@ -70,8 +70,6 @@ extension MigrationManager {
 
   /// Whether the store has the destination model already.
   func isMigratedInPlace() throws -> Bool {
-    let metadata = try StoreMetadata(readingStoreAt: job.sourcePath)
-    let hashes = metadata.entityVersionHashes
-    return hashes.count == metadata.versionHashes.count && job.destinationModel.isCompatible(with: hashes)
+    job.destinationModel.isCompatible(with: try StoreMetadata(readingStoreAt: job.sourcePath))
   }
 }

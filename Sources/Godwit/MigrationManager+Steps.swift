@@ -27,13 +27,16 @@ extension MigrationManager {
         known.stamp = stamp
       }
       try compare(known.identity, with: quick, source: digest)
+      let hops = job.steps.map(\.hops)
+      guard (known.hops ?? hops.map { _ in 1 }) == hops else { throw otherSteps }
       record = known
     } else {
       isWorthKeeping = false
       isResumed = false
       var identity = quick
       identity.source = try source.files.contentDigest()
-      record = StepRecord(identity: identity, stamp: stamp, now: job.now ?? Self.now())
+      record = StepRecord(
+        identity: identity, stamp: stamp, now: job.now ?? Self.now(), hops: job.steps.map(\.hops))
       try checkSteps()
       try record.write(in: folder)
       isWorthKeeping = true
@@ -130,6 +133,19 @@ extension MigrationManager {
     summary.dropped = record.steps.flatMap(\.dropped) + (running?.dropped ?? [])
     summary.wasResumed = isResumed || running?.wasResumed == true
     return summary
+  }
+
+  /// Whether steps are fused may depend on keys that do not make another job: a run goes on as it began, or not at all.
+  func refuseOtherSteps(in folder: String) throws {
+    let other = job.isStepped ? StepFolder(path: folder).storePath : StepRecord.path(in: folder)
+    if FileManager.default.fileExists(atPath: other) { throw otherSteps }
+  }
+
+  private var otherSteps: GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot resume '\(job.name)': what runs as one step is not the same as when the run began",
+      remedy: "undo the change of 'chunks' or 'append' to resume, or `godwit discard` the job and run again",
+      safe: "what is durable stays in '\(WorkFolder.path(forDestination: job.destinationPath))'")
   }
 
   /// What is wrong with a later step is said before the first one begins.

@@ -13,13 +13,14 @@ import GodwitXcode
 ///
 /// Not for a store that another process writes: the run notices and stops.
 public struct MigrationManager: Sendable {
+  /// The job with its steps as they run: inferred ones are one where the result is equal.
   public private(set) var job: MigrationJob
 
-  public init(_ job: MigrationJob) { self.job = job }
+  public init(_ job: MigrationJob) { self.job = job.fusingSteps() }
 
   /// - Parameter policies: Added to those of the job; of two with one name these win.
   public init(_ job: MigrationJob, policies: PolicyRegistry) {
-    self.job = job
+    self.job = job.fusingSteps()
     self.job.policies.add(policies)
   }
 
@@ -196,6 +197,7 @@ public struct MigrationManager: Sendable {
   ) throws -> MigrationSummary {
     let quick = quickIdentity
     let made = lastStepFolder(in: folder.path)
+    try refuseOtherSteps(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
     do {
       if job.inPlace == nil, source.existing == nil {

@@ -42,7 +42,7 @@ public struct MigrationPass: ~Copyable {
   public func createDestinationInstances(forSource source: ManagedObject, in mapping: EntityMapping) throws {
     let object = try createDestinationInstance(forSource: source, in: mapping)
     try insert(object)
-    try associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
+    associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
   }
 
   /// The default of that hook: relationships as the mapping says. One object of several sources takes a to-one from the
@@ -97,11 +97,12 @@ public struct MigrationPass: ~Copyable {
 
   /// Says that one comes from the other. Relationships that look the mapping up follow it.
   ///
-  /// - Throws: `.dataWrong` for a mapping without a policy, whose associations are computed.
+  /// Core Data's throws nothing, and a policy is ported as it is: what goes wrong fails the hook when it returns, with
+  /// `.dataWrong` for a mapping without a policy, whose associations are computed.
   public func associate(
     sourceInstance source: ManagedObject, withDestinationInstance destination: ManagedObject, for mapping: EntityMapping
-  ) throws {
-    try run.associate(source, destination, mapping)
+  ) {
+    do { try run.associate(source, destination, mapping) } catch { run.note(error) }
   }
 
   /// What a mapping of this or an earlier pass made of source objects, in their order; each object once.

@@ -11,7 +11,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// One entity mapping of a pass.
-  public struct Mapping: Sendable, Codable {
+  public struct Mapping: Sendable, Codable, Hashable {
     public var name: String
     /// Empty for a mapping of kind add.
     public var source: String
@@ -33,13 +33,13 @@ public struct MigrationPlan: Sendable {
   }
 
   /// A partial mapping model: mappings migrated together, after those they look up.
-  public struct Pass: Sendable, Codable {
+  public struct Pass: Sendable, Codable, Hashable {
     public var number: Int
     public var mappings: [Mapping]
   }
 
   /// One hop from a model version to another.
-  public struct Step: Sendable, Codable {
+  public struct Step: Sendable, Codable, Hashable {
     public var sourceModel: String
     public var destinationModel: String
     public var passes: [Pass]
@@ -47,6 +47,10 @@ public struct MigrationPlan: Sendable {
     public var dropped: [Dropped]
     /// Where the mappings came from; nil when the job names them.
     public var origin: String?
+    /// The versions that the step goes through, its own included, where several inferred hops became one.
+    public var hops: [String]?
+    /// Why the step is not one with the inferred step before it.
+    public var reasonApart: String?
     /// What runs before and after the step, by its identity.
     public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
@@ -65,7 +69,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// Chunks and rows of one stage.
-  public struct StageCount: Sendable, Codable {
+  public struct StageCount: Sendable, Codable, Hashable {
     public var stage: Chunk.Stage
     public var chunks: Int
     public var rows: Int64
@@ -88,6 +92,8 @@ public struct MigrationPlan: Sendable {
   public var temporaryFolder: String?
   public var temporaryFreeBytes: Int64?
   public var sourceBytes: Int64
+  /// What the run keeps to.
+  public var limits = MigrationLimits()
   /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
   public var notes: [String] = []
 
@@ -130,6 +136,15 @@ extension MigrationPlan {
   }
 }
 
+extension MigrationPlan: Equatable {
+  /// Whether both would do the same to the same: what is free on the disk and the moment of the plan do not count.
+  public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
+    (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
+      && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)
+      && (a.disk, a.sourceBytes, a.limits) == (b.disk, b.sourceBytes, b.limits)
+  }
+}
+
 extension MigrationPlan: CustomStringConvertible {
   public var description: String {
     var lines = [
@@ -139,7 +154,11 @@ extension MigrationPlan: CustomStringConvertible {
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
-      if let origin = step.origin { lines.append("  mappings     \(origin)") }
+      if let origin = step.origin {
+        let hops = step.hops.map { ", \($0.count - 1) hops in one: \($0.joined(separator: " to "))" }
+        lines.append("  mappings     \(origin)\(hops ?? "")")
+      }
+      if let reason = step.reasonApart { lines.append("  apart        from the step before: \(reason)") }
       lines += step.hooks.map { "  hook         \($0)" }
       if let way = step.way { lines.append("  way          \(way)") }
       for cost in step.costs ?? [] { lines.append("  takes time   \(cost)") }

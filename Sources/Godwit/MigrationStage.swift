@@ -3,7 +3,8 @@ public import GodwitModel
 /// A stop on the way from one model version to another, Core Data's `NSMigrationStage`.
 ///
 /// A path goes through every stage that lies between source and destination: no step leads past one. What runs
-/// before and after the step that leads to the stage's version is up to its hooks.
+/// before and after the step that leads to the stage's version is up to its hooks. Without hooks the inferred steps around
+/// the version run as one where the result is equal.
 ///
 /// ```swift
 /// let stages: [MigrationStage] = [

@@ -18,9 +18,11 @@ extension Planner {
         entity: entity.name, rows: entity.rows - entity.taken,
         reason: removed.contains(entity.name) ? "remove mapping" : entity.isMapped ? "filtered out" : "no mapping")
     }
+    let hops = job.steps[0].passedVersions.isEmpty ? nil : job.steps[0].versions
     let step = MigrationPlan.Step(
       sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passes,
-      dropped: dropped, origin: job.steps[0].origin)
+      dropped: dropped, origin: job.steps[0].origin, hops: hops,
+      reasonApart: job.steps[0].reasonApart)
     let stages = Chunk.Stage.allCases.compactMap { stage -> MigrationPlan.StageCount? in
       let those = chunks.filter { $0.stage == stage }
       return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })
@@ -31,6 +33,7 @@ extension Planner {
       disk: try diskNeed(program, external: external, chunks: chunks), sourceBytes: facts.sourceBytes, chunks: chunks,
       facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
+    plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
     plan.notes = try notes(program, external: external)
     return plan
   }

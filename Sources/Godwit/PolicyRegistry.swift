@@ -19,6 +19,13 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
     for (name, make) in elements { makers[name] = make }
   }
 
+  /// Policies whose instances serve every mapping that names them: for structs, which have no state.
+  ///
+  /// A policy with state is registered with what makes it, so that each mapping has an instance of its own.
+  public init(_ policies: [String: any EntityMigrationPolicy & Sendable]) {
+    for (name, policy) in policies { makers[name] = { policy } }
+  }
+
   /// Registers under a name; a later registration replaces an earlier one.
   public mutating func register(_ name: String, _ make: @autoclosure @escaping Make) { makers[name] = make }
 

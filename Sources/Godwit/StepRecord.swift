@@ -24,6 +24,8 @@ struct StepRecord: Codable {
   /// Seconds since 2001 that `now()` means in every step.
   var now: Double
   var steps: [Step] = []
+  /// How many hops each step of the job is, finished or not; nil: one.
+  var hops: [Int]?
 
   static func path(in folder: String) -> String { folder + "/job.json" }
 

@@ -58,7 +58,20 @@ struct JobLoader {
       job.destinationType = try StoreFiles(path: path).type
       if purpose == .migration { job.inPlace = .init(keepsOld: keepsOld) }
     }
+    logFusing(of: job)
     return job
+  }
+
+  /// Says which inferred steps are one, and why others are not.
+  private func logFusing(of job: MigrationJob) {
+    for step in MigrationManager(job).job.steps {
+      if let reason = step.reasonApart {
+        logger.debug("the step to '\(step.destinationModel.name)' is not fused with the one before: \(reason)")
+      }
+      guard !step.passedVersions.isEmpty else { continue }
+      let passed = step.passedVersions.map { "'\($0)'" }.joined(separator: ", ")
+      logger.debug("'\(step.sourceModel.name)' to '\(step.destinationModel.name)' in one step, through \(passed)")
+    }
   }
 
   /// The store that the job reads.

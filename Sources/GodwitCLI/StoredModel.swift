@@ -20,9 +20,7 @@ enum StoredModel {
     do {
       let name = name ?? metadata.versionIdentifiers.first { !$0.isEmpty } ?? "model of the store"
       let cached = try CachedModel(modelCache: content, name: name)
-      let hashes = metadata.entityVersionHashes
-      let fits = hashes.count == metadata.versionHashes.count && cached.model.isCompatible(with: hashes)
-      self = fits ? .fits(cached) : .differs(cached)
+      self = cached.model.isCompatible(with: metadata) ? .fits(cached) : .differs(cached)
     } catch let error as GodwitError {
       self = .unreadable(error)
     }

@@ -19,6 +19,7 @@ extension Predicate {
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in
       try p.predicate(p.or())
     }
+    source = SourceText(text)
   }
 }
 

@@ -45,6 +45,8 @@ extension Predicate {
   public init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
     var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: format), arguments: arguments)
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in try p.predicate(p.or()) }
+    // A text with holes says too little: what is kept and shown has the arguments in it.
+    source = SourceText(arguments.isEmpty ? format : description)
   }
 }
 

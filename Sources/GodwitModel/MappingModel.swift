@@ -21,7 +21,28 @@ public struct MappingModel: Sendable, Hashable {
   }
 
   public subscript(name: String) -> EntityMapping? {
-    entityMappings.first { $0.name == name }
+    get { entityMappings[name] }
+    set { entityMappings[name] = newValue }
+  }
+}
+
+extension [EntityMapping] {
+  /// The first mapping with a name. Setting it replaces that mapping where it stands, or adds one at the end; nil
+  /// removes it.
+  ///
+  /// ```swift
+  /// mapping.entityMappings["PersonToAdult"]?.filter = try Predicate("age >= 18")
+  /// ```
+  public subscript(name: String) -> EntityMapping? {
+    get { first { $0.name == name } }
+    set {
+      switch (firstIndex { $0.name == name }, newValue) {
+      case (let index?, let mapping?): self[index] = mapping
+      case (let index?, nil): remove(at: index)
+      case (nil, let mapping?): append(mapping)
+      case (nil, nil): break
+      }
+    }
   }
 }
 
@@ -37,7 +58,7 @@ public struct EntityMapping: Sendable, Hashable {
   public var kind: Kind
   public var sourceEntityName: String?
   public var destinationEntityName: String?
-  public var filter: ParsedPredicate?
+  public var filter: Predicate?
   /// The name of a registered `EntityMigrationPolicy`.
   public var policyName: String?
   /// Destination attributes; one object per distinct combination of their values.
@@ -63,16 +84,6 @@ public struct EntityMapping: Sendable, Hashable {
     attributeMappings = []
     relationshipMappings = []
     userInfo = [:]
-  }
-}
-
-/// A predicate with the text it came from.
-public struct ParsedPredicate: Sendable, Hashable {
-  public var predicate: Predicate
-  public var source: SourceText
-  public init(_ predicate: Predicate, source: SourceText) {
-    self.predicate = predicate
-    self.source = source
   }
 }
 

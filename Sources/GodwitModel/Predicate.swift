@@ -69,11 +69,34 @@ public struct Predicate: Sendable {
 
   public var node: Node
   public var range: Expression.TextRange
+  /// The text that a whole predicate was read from; nil for a part, and for one that was put together.
+  private var written: SourceText?
 
   public init(_ node: Node, range: Expression.TextRange = 0..<0) {
     self.node = node
     self.range = range
   }
+
+  /// The text it was read from, which `range` and those of its parts count in; the predicate's description when it was
+  /// put together. Equal predicates may differ in it.
+  public var source: SourceText {
+    get { written ?? SourceText(description) }
+    set { written = newValue }
+  }
+}
+
+/// A predicate with its text, as a mapping has it.
+public typealias ParsedPredicate = Predicate
+
+extension Predicate {
+  /// A predicate with the text it was read from.
+  public init(_ predicate: Predicate, source: SourceText) {
+    self = predicate
+    self.source = source
+  }
+
+  /// The predicate itself.
+  public var predicate: Predicate { self }
 }
 
 extension Predicate: Hashable {

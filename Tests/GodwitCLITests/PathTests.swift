@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
 
@@ -116,6 +117,66 @@ struct `Jobs that find their way` {
     #expect(result.diagnostics.contains("'Peoplizer' to 'Peoplizer 2': V1toV2.mapping.yaml"))
     let last = run("plan", "-v", copy.folder.file("v4-to-v5.yaml"))
     #expect(last.status == 0)
+  }
+
+  @Test func `inferred steps around a stage without hooks run as one, and the plan shows its hops`() throws {
+    let folder = try TemporaryFolder()
+    let names = ["text", "word", "zeal"]
+    let models = try (1...3).map { number in
+      try ManagedObjectModel(
+        name: "Notes \(number)",
+        entities: [
+          EntityDescription(name: "Note", attributes: names[..<number].map { .init(name: $0, type: .string) })
+        ])
+    }
+    for model in models {
+      let version = folder.file("Notes.xcdatamodeld/\(model.name).xcdatamodel")
+      try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+      try Data(model.xcodeContents.utf8).write(to: URL(filePath: version + "/contents"))
+    }
+    let store = try StoreBuilder(path: folder.file("notes.sqlite"), model: models[0])
+    for key in Int64(1)...5 { try store.insert("Note", key: key, attributes: ["text": .init("n\(key)")]) }
+    try store.finish()
+    let manifest = """
+      godwit: 1
+      source: notes.sqlite
+      destination: out/notes.sqlite
+      models: Notes.xcdatamodeld
+      destination-model: Notes 3
+      stages:
+        - step: Notes 2
+
+      """
+    try Data(manifest.utf8).write(to: URL(filePath: folder.file("job.yaml")))
+    let job = folder.file("job.yaml")
+    let plan = run("plan", "-v", job)
+    #expect(plan.status == 0, "\(plan.diagnostics)")
+    #expect(
+      plan.output.contains(
+        "step 1 of 1: Notes 1 to Notes 3\n  mappings     inferred, 2 hops in one: Notes 1 to Notes 2 to Notes 3\n"))
+    #expect(plan.diagnostics.contains("'Notes 1' to 'Notes 3' in one step, through 'Notes 2'"))
+    let json = run("plan", "--format", "json", job)
+    let record = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+    let steps = try #require(record["steps"] as? [[String: Any]])
+    #expect(steps.map { $0["hops"] as? [String] } == [["Notes 1", "Notes 2", "Notes 3"]])
+
+    let cut = manifest + "chunks: {by: {IEM_Transform_Note: [\"text != nil\", \"text == nil\"]}}\n"
+    try Data(cut.utf8).write(to: URL(filePath: job))
+    let apart = run("plan", "-v", job)
+    #expect(
+      apart.output.contains(
+        "step 2 of 2: Notes 2 to Notes 3\n  mappings     inferred\n  apart        from the step before: 'chunks.by' cuts 'IEM_Transform_Note'\n"
+      ))
+    #expect(
+      apart.diagnostics.contains(
+        "the step to 'Notes 3' is not fused with the one before: 'chunks.by' cuts 'IEM_Transform_Note'"))
+
+    try Data(manifest.utf8).write(to: URL(filePath: job))
+    #expect(run("run", "--progress", "none", job).status == 0)
+    #expect(run("verify", job).status == 0)
+    try Data(cut.utf8).write(to: URL(filePath: job))
+    let again = run("run", "--progress", "plain", job)
+    #expect(again.status == 0 && again.output.contains("already finished"), "\(again.output)\(again.diagnostics)")
   }
 
   @Test func `hooks of the manifest run around their step`() throws {

@@ -96,10 +96,6 @@ extension SQLValue {
   }
 }
 
-extension ParsedPredicate {
-  init(_ text: String) throws { self.init(try Predicate(parsing: text), source: SourceText(text)) }
-}
-
 extension ParsedExpression {
   init(_ text: String) throws { self.init(try Expression(parsing: text), source: SourceText(text)) }
 }

@@ -203,7 +203,7 @@ private struct Failure: Error, CustomStringConvertible {
       "associated and not inserted",
       { person, mapping, manager in
         let contact = try manager.createDestinationInstance(forSource: person, in: mapping)
-        try manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
+        manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
       }, "Contact p1 was associated and never inserted"
     ),
     (
@@ -221,7 +221,7 @@ private struct Failure: Error, CustomStringConvertible {
         var other = mapping
         (other.name, other.sourceEntityName, other.destinationEntityName) = ("HomeToPlace", "Home", "Place")
         let contact = try manager.createDestinationInstance(forSource: person, in: mapping)
-        try manager.associate(sourceInstance: person, withDestinationInstance: contact, for: other)
+        manager.associate(sourceInstance: person, withDestinationInstance: contact, for: other)
       }, "it has no policy, its associations are computed"
     ),
     (

@@ -90,7 +90,7 @@ import Testing
         var contact = try manager.createDestinationInstance(forSource: person, in: mapping)
         contact["given"] = AttributeValue(word)
         try manager.insert(contact)
-        try manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
+        manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
       }
     }
     let registry: PolicyRegistry = ["Split": { [split] in split }]
@@ -256,7 +256,7 @@ func mergeByStreet() -> ClosurePolicy {
   merge.create = { home, mapping, manager in
     let known = try manager.destinationInstance(ofEntityNamed: "Place", where: "street", equals: home["street"])
     if let known {
-      try manager.associate(sourceInstance: home, withDestinationInstance: known, for: mapping)
+      manager.associate(sourceInstance: home, withDestinationInstance: known, for: mapping)
     } else {
       try manager.createDestinationInstances(forSource: home, in: mapping)
     }
@@ -283,7 +283,7 @@ func taggingPolicies() -> PolicyRegistry {
   tagged.create = { person, mapping, manager in
     let contact = try manager.createDestinationInstance(forSource: person, in: mapping)
     try manager.insert(contact)
-    try manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
+    manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
     let key = try #require(manager.userInfo["everyone"]?.integer)
     let everyone = try #require(try manager.destinationInstance(ofEntityNamed: "Tag", key: key))
     try manager.add(contact, toRelationship: "contacts", of: everyone)

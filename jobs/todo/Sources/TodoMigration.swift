@@ -10,7 +10,7 @@ struct QuietEntries: EntityMigrationPolicy {
     var made = try manager.createDestinationInstance(forSource: entry, in: mapping)
     made["doNotAlert"] = .boolean(try entry.string("name")?.hasPrefix("a") == true)
     try manager.insert(made)
-    try manager.associate(sourceInstance: entry, withDestinationInstance: made, for: mapping)
+    manager.associate(sourceInstance: entry, withDestinationInstance: made, for: mapping)
   }
 }
 

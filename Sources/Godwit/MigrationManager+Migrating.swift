@@ -1,0 +1,78 @@
+import Foundation
+public import GodwitModel
+
+/// A manager of models and a mapping, for one store or many; Core Data's `NSMigrationManager`.
+///
+/// ```swift
+/// let manager = MigrationManager(sourceModel: people3, destinationModel: people4, mappingModel: mapping)
+/// let plan = try manager.plan(migratingStoreAt: "people.sqlite", to: "people-4.sqlite")
+/// let report = try await manager.migrate(plan) { progress in … }   // safe to cancel, to kill, to call again
+/// ```
+extension MigrationManager {
+  /// A manager whose stores are named later.
+  ///
+  /// - Parameter policies: By the names that mappings give. One with state needs a `MigrationJob` with a `PolicyRegistry`.
+  public init(
+    sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModel: MappingModel,
+    policies: [String: any EntityMigrationPolicy & Sendable] = [:]
+  ) {
+    self.init(
+      MigrationJob(
+        name: "", sourcePath: "", destinationPath: "", sourceModel: sourceModel, destinationModel: destinationModel,
+        mappingModels: [mappingModel]),
+      policies: PolicyRegistry(policies))
+  }
+
+  /// What migrating a store would do: see `plan()`. Writes nothing.
+  ///
+  /// - Throws: what `plan()` throws; `.configuration` (78) when both paths name one file, or the budget is under 16 MiB.
+  public func plan(
+    migratingStoreAt source: String, to destination: String, limits: MigrationLimits = MigrationLimits()
+  ) throws -> MigrationPlan {
+    func path(_ name: String) -> String { URL(filePath: name).resolvingSymlinksInPath().path }
+    guard path(source) != path(destination) else {
+      throw GodwitError(
+        .configuration, "cannot migrate '\(source)' to itself", remedy: "name another destination, or migrate in place")
+    }
+    guard limits.memory >= .mebibytes(16) else {
+      throw GodwitError(
+        .configuration, "cannot work in \(limits.memory): a run needs at least 16 MiB", remedy: "raise the limit")
+    }
+    return try manager(ofStoreAt: source, to: destination, limits: limits).plan()
+  }
+
+  /// Carries a plan out on a thread of its own, or resumes, or finds that all is done: see `run`.
+  ///
+  /// Cancelling the task stops the run at a checkpoint; the summary says so, and the same call goes on.
+  ///
+  /// - Parameter progress: Called after every chunk, on the run's thread.
+  @discardableResult
+  public func migrate(
+    _ plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
+  ) async throws -> MigrationSummary {
+    let manager = manager(ofStoreAt: plan.source, to: plan.destination, limits: plan.limits)
+    let control = MigrationControl()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let thread = Thread {
+          continuation.resume(with: Result { try manager.run(control: control, progress: progress) })
+        }
+        // As much as the main thread has: expressions nest.
+        thread.stackSize = 8 << 20
+        thread.start()
+      }
+    } onCancel: {
+      control.stop(reason: "cancelled")
+    }
+  }
+
+  private func manager(
+    ofStoreAt source: String, to destination: String, limits: MigrationLimits
+  ) -> MigrationManager {
+    var job = job
+    if job.name.isEmpty { job.name = URL(filePath: destination).deletingPathExtension().lastPathComponent }
+    (job.sourcePath, job.destinationPath) = (source, destination)
+    (job.memory, job.chunkRows) = (limits.memory, limits.chunkRows)
+    return MigrationManager(job)
+  }
+}
