@@ -84,7 +84,7 @@ struct AssociationLowering {
   }
 
   /// The same without a look into the source; nil where only that tells.
-  private func quickLookup(_ index: Int, key: String) -> String? {
+  func quickLookup(_ index: Int, key: String) -> String? {
     let known = facts.mappings[index]
     guard mappings[index].earlier == nil, case .offset(let offset) = known.keys else { return nil }
     if known.rows == 0 { return "NULL" }

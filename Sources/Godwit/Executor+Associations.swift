@@ -65,7 +65,7 @@ extension Executor {
       let insert =
         isUnique && !isRepeated
         ? try connection.prepare(
-          "INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+          "INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3)")
         : nil
       let find = isUnique ? try connection.prepare("SELECT destination FROM \(table) WHERE identity = ?1") : nil
       defer {
@@ -80,16 +80,15 @@ extension Executor {
         var isNew = true
         if let find {
           let identity = row.value(1)
-          if let insert {
-            try insert.run([identity, .integer(source), .integer(destination)])
-            isNew = connection.changes > 0
-          } else {
-            isNew = false
-          }
-          if !isNew {
-            try find.bind([identity])
-            guard try find.step() else { throw Self.cannotMakeAnew(program.mappings[index].name) }
+          // Most names were seen before, and a search costs less than an insertion that is refused.
+          try find.bind([identity])
+          if try find.step() {
             destination = find.row.int64(0)
+            isNew = false
+          } else if let insert {
+            try insert.run([identity, .integer(source), .integer(destination)])
+          } else {
+            throw Self.cannotMakeAnew(program.mappings[index].name)
           }
         }
         if isNew { given += 1 }

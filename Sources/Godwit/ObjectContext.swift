@@ -17,6 +17,13 @@ final class ObjectContext {
   private var rows: [RowKey: [String: SQLValue]] = [:]
   private var statements: [String: SQLStatement] = [:]
   private let limitRows = 1000
+  /// What reads a row, by the table's root entity.
+  private var readings: [String: Reading] = [:]
+
+  private struct Reading {
+    var columns: [String]
+    var sql: String
+  }
 
   private struct RowKey: Hashable {
     var root: String
@@ -59,18 +66,26 @@ final class ObjectContext {
   }
 
   private func load(_ table: StoreSchema.EntityTable, key: Int64) throws -> [String: SQLValue]? {
-    let names = table.columns.map(\.name)
-    let columns = table.columns.map { column in
-      column.role == .entity ? schema.entityNumber(inTableOf: table.rootEntityName) : quoted(column.name)
-    }.joined(separator: ", ")
-    let statement = try cached("SELECT \(columns) FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1")
+    let reading = readings[table.rootEntityName] ?? reading(of: table)
+    let statement = try cached(reading.sql)
     try statement.bind([.integer(key)])
     guard try statement.step() else { return nil }
     let row = statement.row
-    var values: [String: SQLValue] = [:]
-    for (index, name) in names.enumerated() { values[name] = row.value(index) }
+    var values = [String: SQLValue](minimumCapacity: reading.columns.count)
+    for (index, name) in reading.columns.enumerated() { values[name] = row.value(index) }
     try statement.bind([])
     return values
+  }
+
+  private func reading(of table: StoreSchema.EntityTable) -> Reading {
+    let columns = table.columns.map { column in
+      column.role == .entity ? schema.entityNumber(inTableOf: table.rootEntityName) : quoted(column.name)
+    }.joined(separator: ", ")
+    let reading = Reading(
+      columns: table.columns.map(\.name),
+      sql: "SELECT \(columns) FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1")
+    readings[table.rootEntityName] = reading
+    return reading
   }
 
   /// Primary keys by one query with one key as parameter.

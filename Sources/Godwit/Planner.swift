@@ -78,7 +78,12 @@ struct Planner {
       if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
     }
     try assignKeys(&facts)
-    for index in mappings.indices { facts.mappings[index].chunkRows = try chunkRows(mappings[index]) }
+    let program = try StepProgram(
+      resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
+    for index in mappings.indices {
+      let runsInSwift = try program.isPolicy(index) || !program.create(index, predicate: nil).reasons.isEmpty
+      facts.mappings[index].chunkRows = try chunkRows(mappings[index], runsInSwift: runsInSwift)
+    }
     return facts
   }
 
@@ -246,11 +251,12 @@ struct Planner {
     }
   }
 
-  /// Rows per chunk: the job's figure, else so many that a chunk's data is a small part of the budget.
-  private func chunkRows(_ mapping: ResolvedEntityMapping) throws -> Int64 {
+  /// Rows per chunk: the job's figure, else so many as the budget would hold; of objects that stream through Swift a
+  /// quarter. SQLite holds a part of a chunk at a time, so that its size decides what an interruption loses.
+  private func chunkRows(_ mapping: ResolvedEntityMapping, runsInSwift: Bool) throws -> Int64 {
     if let rows = job.chunkRows { return Int64(max(1, rows)) }
     guard let width = try sampledWidth(of: mapping.source.name) else { return Self.maximumChunkRows }
-    return max(1, min(Self.maximumChunkRows, job.memory.bytes / 4 / max(width, 16)))
+    return max(1, min(Self.maximumChunkRows, job.memory.bytes / (runsInSwift ? 4 : 1) / max(width, 16)))
   }
 
   // MARK: Passes

@@ -145,25 +145,18 @@ extension PolicyRun {
     guard let table = schema.table(of: object.entityName), let number = schema.number(of: object.entityName) else {
       throw GodwitError(.internalBug, "cannot find the table of '\(object.entityName)'")
     }
-    let isNew = try rows("SELECT 1 FROM main.\(quoted(table.name)) WHERE Z_PK = ?1", [.integer(object.key)]).isEmpty
+    let writing = writings[object.entityName] ?? writing(of: object.entityName, in: table)
+    let isNew = try rows(writing.probe, [.integer(object.key)]).isEmpty
     if !isNew, object.context !== draftContext, try !isMade(object) {
       throw failure(
         "cannot save \(object): a mapping without a policy made it",
         try: "give that mapping a policy too, or say the change in its expressions")
     }
-    var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
     var values: [SQLValue] = [.integer(object.key), .int(number), .integer(1)]
-    for attribute in program.resolved.destinationModel.attributes(of: object.entityName) where !attribute.isDerived {
-      guard let column = schema.column(of: attribute.name, in: object.entityName) else { continue }
-      columns.append(column)
+    for (attribute, column) in writing.attributes {
       values.append(try carried(object.row[column] ?? .null, attribute, of: object))
     }
-    let updates = columns.dropFirst(3).map { "\(quoted($0)) = excluded.\(quoted($0))" }
-    let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
-    let places = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
-    try cached(
-      "INSERT INTO main.\(quoted(table.name)) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK) \(conflict)"
-    ).run(values)
+    try cached(writing.sql).run(values)
     destinationContext.forget(entityName: object.entityName, key: object.key)
     guard isNew else { return }
     try cached("INSERT INTO main.\(StepProgram.madeTable) (root, key) VALUES (?1, ?2)").run([
@@ -173,6 +166,25 @@ extension PolicyRun {
   }
 
   /// A value that refers to a file brings the file along, under a name of its own.
+  private func writing(of entity: String, in table: StoreSchema.EntityTable) -> Writing {
+    let attributes = program.resolved.destinationModel.attributes(of: entity).compactMap { attribute in
+      attribute.isDerived
+        ? nil : program.destinationSchema.column(of: attribute.name, in: entity).map { (attribute, $0) }
+    }
+    let columns = ["Z_PK", "Z_ENT", "Z_OPT"] + attributes.map { $0.1 }
+    let updates = columns.dropFirst(3).map { "\(quoted($0)) = excluded.\(quoted($0))" }
+    let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
+    let places = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
+    let name = "main.\(quoted(table.name))"
+    let writing = Writing(
+      attributes: attributes, probe: "SELECT 1 FROM \(name) WHERE Z_PK = ?1",
+      sql:
+        "INSERT INTO \(name) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK) \(conflict)"
+    )
+    writings[entity] = writing
+    return writing
+  }
+
   private func carried(
     _ value: SQLValue, _ attribute: AttributeDescription, of object: ManagedObject
   ) throws -> SQLValue {

@@ -80,6 +80,16 @@ final class PolicyRun {
   var indexes: Set<String> = []
   var inverses: [Int: SpillReader] = [:]
   var rows: [Int: (columns: [String], statement: ChunkStatement)] = [:]
+  /// What writes an object, by its entity.
+  var writings: [String: Writing] = [:]
+
+  struct Writing {
+    var attributes: [(attribute: AttributeDescription, column: String)]
+    /// Whether there is such a row.
+    var probe: String
+    var sql: String
+  }
+
   /// `Entity.relationship` to the link and its end.
   let ends: [String: (link: Int, end: RelationshipLink.End)]
 

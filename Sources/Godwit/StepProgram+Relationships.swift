@@ -204,7 +204,7 @@ extension StepProgram {
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
     let taken = association.takes(mapping.index, alias: "s")
-    let subject = association.image(mapping.index, ofRow: "s")
+    var subject = association.image(mapping.index, ofRow: "s")
     let table = try association.table(mapping.index)
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
@@ -214,15 +214,24 @@ extension StepProgram {
     case .join(let join, let subjectColumn, let objectColumn, let order):
       target = try found("d.\(quoted(objectColumn))")
       let inChunk = "rowid BETWEEN ?1 AND ?2"
+      let quick =
+        join.isReflexive ? nil : association.quickLookup(mapping.index, key: "d.\(quoted(subjectColumn))")
+      if let quick { subject = quick }
       from =
-        "\(join.rows(in: StoreConnection.sourceSchema, where: inChunk)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE \(join.isReflexive ? "" : "d.\(inChunk) AND ")\(taken.sql)"
+        quick != nil
+        ? "\(StoreConnection.sourceSchema).\(quoted(join.name)) AS d WHERE d.\(inChunk)"
+        : "\(join.rows(in: StoreConnection.sourceSchema, where: inChunk)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE \(join.isReflexive ? "" : "d.\(inChunk) AND ")\(taken.sql)"
       position = order.map { "d.\(quoted($0))" }
       let other = subjectColumn == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
       inversePosition = other.map { "d.\(quoted($0))" }
     case .inverse(let childTable, let column, _, let order):
       target = try found("d.Z_PK")
+      let quick = association.quickLookup(mapping.index, key: "d.\(quoted(column))")
+      if let quick { subject = quick }
       from =
-        "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(column)) WHERE d.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
+        quick != nil
+        ? "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d WHERE d.Z_PK BETWEEN ?1 AND ?2"
+        : "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(column)) WHERE d.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
       (position, inversePosition) = (order.map { "d.\(quoted($0))" }, nil)
     case .foreignKey, .some(.none), nil:
       let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)

@@ -18,6 +18,18 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   private let indexByName: [String: Int]
   private let subentityNames: [String: [String]]
+  private let inherited: Derived<[String: Inherited]>
+
+  /// What an entity has with all that it inherits: asked for with every object that code handles.
+  private struct Inherited: Sendable {
+    var lineage: [EntityDescription] = []
+    var names: Set<String> = []
+    /// In name order.
+    var attributes: [AttributeDescription] = []
+    var relationships: [RelationshipDescription] = []
+    var attributeByName: [String: AttributeDescription] = [:]
+    var relationshipByName: [String: RelationshipDescription] = [:]
+  }
 
   /// - Throws: code `.missingInput` when a name is used twice, a parent, destination or inverse
   ///   is unknown, inheritance runs in a circle, or a property overrides one of another kind.
@@ -47,6 +59,24 @@ public struct ManagedObjectModel: Sendable, Hashable {
       }
     }
     subentityNames = children
+    var inherited: [String: Inherited] = [:]
+    for entity in self.entities {
+      var own = Inherited()
+      var next: EntityDescription? = entity
+      while let current = next, own.lineage.count <= self.entities.count {
+        own.lineage.append(current)
+        next = current.superentityName.flatMap { index[$0] }.map { [entities = self.entities] in entities[$0] }
+      }
+      own.names = Set(own.lineage.map(\.name))
+      for ancestor in own.lineage.reversed() {
+        for attribute in ancestor.attributes { own.attributeByName[attribute.name] = attribute }
+        for relationship in ancestor.relationships { own.relationshipByName[relationship.name] = relationship }
+      }
+      own.attributes = own.attributeByName.values.sorted { Text($0.name) < Text($1.name) }
+      own.relationships = own.relationshipByName.values.sorted { Text($0.name) < Text($1.name) }
+      inherited[entity.name] = own
+    }
+    self.inherited = Derived(inherited)
     try check()
   }
 
@@ -73,13 +103,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   /// The entity and its ancestors, the entity first.
   public func lineage(of name: String) -> [EntityDescription] {
-    var line: [EntityDescription] = []
-    var next = entity(name)
-    while let current = next, line.count <= entities.count {
-      line.append(current)
-      next = current.superentityName.flatMap(entity)
-    }
-    return line
+    inherited.value[name]?.lineage ?? []
   }
 
   /// The topmost ancestor, whose table holds the entity's rows; the entity itself when it is a root.
@@ -92,7 +116,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   public func isKind(_ name: String, of ancestor: String) -> Bool {
-    lineage(of: name).contains { $0.name == ancestor }
+    inherited.value[name]?.names.contains(ancestor) ?? false
   }
 
   public var rootEntities: [EntityDescription] { entities.filter { $0.superentityName == nil } }
@@ -101,34 +125,20 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   /// Attributes of the entity and its ancestors; an override replaces the inherited one. Sorted by name.
   public func attributes(of name: String) -> [AttributeDescription] {
-    var byName: [String: AttributeDescription] = [:]
-    for entity in lineage(of: name).reversed() {
-      for attribute in entity.attributes { byName[attribute.name] = attribute }
-    }
-    return byName.values.sorted { Text($0.name) < Text($1.name) }
+    inherited.value[name]?.attributes ?? []
   }
 
   /// Relationships of the entity and its ancestors; an override replaces the inherited one. Sorted by name.
   public func relationships(of name: String) -> [RelationshipDescription] {
-    var byName: [String: RelationshipDescription] = [:]
-    for entity in lineage(of: name).reversed() {
-      for relationship in entity.relationships { byName[relationship.name] = relationship }
-    }
-    return byName.values.sorted { Text($0.name) < Text($1.name) }
+    inherited.value[name]?.relationships ?? []
   }
 
   public func attribute(_ property: String, of entity: String) -> AttributeDescription? {
-    for ancestor in lineage(of: entity) {
-      if let found = ancestor.attributes.first(where: { $0.name == property }) { return found }
-    }
-    return nil
+    inherited.value[entity]?.attributeByName[property]
   }
 
   public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
-    for ancestor in lineage(of: entity) {
-      if let found = ancestor.relationships.first(where: { $0.name == property }) { return found }
-    }
-    return nil
+    inherited.value[entity]?.relationshipByName[property]
   }
 
   /// The entity in the lineage that first declares the property (nearest the root), which decides its column.

@@ -18,6 +18,7 @@ extension StoreSchema {
     let numbers = try probe.numbers(of: model)
     self.init(model: model, numbers: numbers)
     tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers)) }
+    rebuildLookUps()
     joinTables = try probe.actual(joinTables, numbers: numbers)
     rebuildIndexes()
   }

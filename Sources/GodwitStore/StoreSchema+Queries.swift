@@ -4,32 +4,9 @@ extension StoreSchema {
   /// `Z_ENT` of an entity; nil when the model has no such entity.
   public func number(of entity: String) -> Int? { entityNumbers[entity] }
 
-  /// The entity with a `Z_ENT`; nil when the model has none.
-  public func entityName(_ number: Int) -> String? {
-    entityNumbers.first { $0.value == number }?.key
-  }
-
-  /// The table that holds an entity's rows, its root's; nil when the model has no such entity.
-  public func table(of entity: String) -> EntityTable? {
-    guard let root = model.root(of: entity)?.name else { return nil }
-    return tables.first { $0.rootEntityName == root }
-  }
-
   /// The column of an attribute, inherited or own; nil when it is unknown or not stored.
   public func column(of attribute: String, in entity: String) -> String? {
     attributeColumn(attribute, in: entity)?.name
-  }
-
-  /// The column of an attribute with its declared type; nil when it is unknown or not stored.
-  public func attributeColumn(_ attribute: String, in entity: String) -> Column? {
-    guard let table = table(of: entity) else { return nil }
-    for ancestor in model.lineage(of: entity) {
-      let found = table.columns.first {
-        if case .attribute(ancestor.name, attribute, _) = $0.role { true } else { false }
-      }
-      if let found { return found }
-    }
-    return nil
   }
 
   /// The columns of an entity's table that its objects use, in the table's order: the three fixed

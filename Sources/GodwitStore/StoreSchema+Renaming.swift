@@ -14,6 +14,7 @@ extension StoreSchema {
         schema.tables[position].columns[column].name = columns[old]?[name] ?? name
       }
     }
+    schema.rebuildLookUps()
     for position in schema.joinTables.indices {
       let old = schema.joinTables[position].name
       let new = columns[old] ?? [:]

@@ -136,6 +136,18 @@ public struct StoreSchema: Sendable, Hashable {
   public internal(set) var indexes: [Index]
   /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.
   public internal(set) var omittedIndexes: [String]
+  private var lookUps = Derived(LookUps())
+
+  /// What queries find by name.
+  private struct LookUps: Sendable {
+    struct AttributeKey: Hashable, Sendable {
+      var entityName: String
+      var attributeName: String
+    }
+    var tables: [String: EntityTable] = [:]
+    var attributeColumns: [AttributeKey: Column] = [:]
+    var entityNames: [Int: String] = [:]
+  }
 
   /// What Core Data (framework version 851 and later) would make for the model.
   ///
@@ -154,8 +166,42 @@ public struct StoreSchema: Sendable, Hashable {
     indexes = []
     omittedIndexes = []
     tables = model.rootEntities.map { makeTable(root: $0.name) }
+    rebuildLookUps()
     joinTables = makeJoinTables()
     rebuildIndexes()
+  }
+
+  /// Call when tables, columns or entity numbers have changed.
+  mutating func rebuildLookUps() {
+    var found = LookUps()
+    for (name, number) in entityNumbers { found.entityNames[number] = name }
+    for table in tables {
+      found.tables[table.rootEntityName] = table
+      for column in table.columns {
+        guard case .attribute(let owner, let name, _) = column.role else { continue }
+        let key = LookUps.AttributeKey(entityName: owner, attributeName: name)
+        if found.attributeColumns[key] == nil { found.attributeColumns[key] = column }
+      }
+    }
+    lookUps = Derived(found)
+  }
+
+  /// The entity with a `Z_ENT`; nil when the model has none.
+  public func entityName(_ number: Int) -> String? { lookUps.value.entityNames[number] }
+
+  /// The table that holds an entity's rows, its root's; nil when the model has no such entity.
+  public func table(of entity: String) -> EntityTable? {
+    model.lineage(of: entity).last.flatMap { lookUps.value.tables[$0.name] }
+  }
+
+  /// The column of an attribute with its declared type; nil when it is unknown or not stored.
+  public func attributeColumn(_ attribute: String, in entity: String) -> Column? {
+    for ancestor in model.lineage(of: entity) {
+      if let found = lookUps.value.attributeColumns[.init(entityName: ancestor.name, attributeName: attribute)] {
+        return found
+      }
+    }
+    return nil
   }
 
   mutating func rebuildIndexes() {
