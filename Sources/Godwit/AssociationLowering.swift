@@ -83,10 +83,11 @@ struct AssociationLowering {
     return image(index, ofRow: alias)
   }
 
-  /// The same without a look into the source; nil where only that tells.
+  /// The same without a look into the source; nil where only that tells, or the association is not computed.
   func quickLookup(_ index: Int, key: String) -> String? {
     let known = facts.mappings[index]
-    guard mappings[index].earlier == nil, case .offset(let offset) = known.keys else { return nil }
+    guard mappings[index].earlier == nil, !isStored(index), !isPolicy(index), case .offset(let offset) = known.keys
+    else { return nil }
     if known.rows == 0 { return "NULL" }
     // Where no key is missing, the ends tell.
     let (span, overflow) = known.maximumKey.subtractingReportingOverflow(known.minimumKey)

@@ -1,0 +1,93 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Costs that do not wobble guard the speed of a migration: instructions of SQLite's virtual machine a row, and writes
+/// to the disk a page. A figure may rise where there is a reason; the test is to make somebody ask for it.
+@Suite struct CostTests {
+  private static let people: Int64 = 6_000
+
+  /// One entity becomes two by a filter, with arithmetic and a to-one relationship.
+  private func fixture(holes: Bool = false) throws -> MigrationFixture {
+    let fixture = try MigrationFixture(
+      [
+        .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]),
+        .make(
+          "Person", ["name": .string, "age": .integer16, "fahrenheit": .double, "born": .date],
+          [.toOne("address", "Address", inverse: "people")]),
+      ],
+      to: [
+        .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]),
+        .make(
+          "Person", isAbstract: true, ["name": .string, "age": .integer32, "celsius": .double, "born": .date],
+          [.toOne("address", "Address", inverse: "people")]),
+        .make("Adult", parent: "Person"), .make("Child", parent: "Person"),
+      ])
+    try fixture.build { store in
+      for key in Int64(1)...1_000 where !holes || key % 7 != 0 { try store.insert("Address", key: key) }
+      for key in 1...Self.people {
+        try store.insert(
+          "Person", key: key,
+          attributes: [
+            "name": .init("person number \(key)"), "age": .integer(key % 90), "fahrenheit": .double(Double(key % 110)),
+          ], relationships: ["address": [key * 6 % 1_000 / 7 * 7 + 1]])
+      }
+    }
+    fixture.chunkRows = nil
+    fixture.mappings =
+      try [.make("Address", "Address", kind: .copy)]
+      + [("Adult", "age >= 18"), ("Child", "age < 18")].map { entity, filter in
+        try .make(
+          "Person", entity, filter: filter,
+          attributes: [
+            "name": "$source.name", "age": "$source.age + 1", "celsius": "($source.fahrenheit - 32.0) / 1.8",
+            "born": "$source.born",
+          ], relationships: ["address": .mapping("AddressToAddress", keyPath: ["address"])])
+      }
+    return fixture
+  }
+
+  @Test(arguments: [false, true])
+  func `making an object takes few instructions`(holes: Bool) throws {
+    let fixture = try fixture(holes: holes)
+    let connection = try StoreConnection(path: fixture.folder.file("cost.sqlite"), create: true)
+    let job = try fixture.job
+    let files = try StoreFiles(path: fixture.sourcePath)
+    try connection.attachSource(files)
+    let attached = try AttachedSource(connection, job: job, files: files)
+    let (_, program) = try attached.planner(job).plan(now: 0)
+    for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
+    let statement = try #require(try program.create(sharing: [1, 2]))
+    attached.functions.rows.memberRows = [0, 0]
+    attached.functions.readKeySet = { _ in
+      let keys = KeySet()
+      for key in Int64(1)...1_000 where key % 7 != 0 { keys.append(key) }
+      keys.finish()
+      return keys
+    }
+    let count = try attached.functions.running(statement, site: "") {
+      try connection.instructions(of: statement.sql, statement.builder.arguments())
+    }
+    #expect(attached.functions.rows.memberRows.reduce(0, +) == Self.people)
+    let perRow = Double(count) / Double(Self.people)
+    // Measured with SQLite 3.40: about 50.
+    #expect(perRow > 40 && perRow < 62, "\(perRow) instructions a row")
+  }
+
+  @Test func `every page of the result is written about once, and the source is read`() throws {
+    let fixture = try fixture()
+    let layer = try FaultLayer(.none)
+    try layer.run { _ = try MigrationManager(fixture.job).run() }
+    let writes = layer.operations.filter { $0.kind == .write && $0.path.hasSuffix("store.sqlite") }
+    let size = try FileManager.default.attributesOfItem(atPath: fixture.destinationPath)[.size] as? Int ?? 0
+    let bytes = writes.reduce(0) { $0 + Int($1.length) }
+    // Pages of the ledger, and the last one of each chunk, are written again.
+    #expect(bytes > size / 2 && Double(bytes) < 1.5 * Double(size), "\(bytes) bytes written for \(size)")
+    let syncs = layer.operations.count { $0.kind == .sync }
+    #expect(syncs < 40, "\(syncs) syncs")
+  }
+}

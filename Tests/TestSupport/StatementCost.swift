@@ -1,0 +1,24 @@
+import GRDBSQLite
+public import GodwitStore
+
+extension StoreConnection {
+  /// Runs a statement to its end and counts the instructions of SQLite's virtual machine that it took: a cost that
+  /// does not depend on the machine or on what else runs.
+  public func instructions(of sql: String, _ arguments: [SQLValue] = []) throws -> Int {
+    let statement = try prepare(sql)
+    defer { statement.finalize() }
+    // The statement itself is found by its text among those of the connection.
+    try statement.bind(arguments)
+    while try statement.step() {}
+    return withHandle { handle in
+      var next = sqlite3_next_stmt(handle, nil)
+      while let found = next {
+        if let text = sqlite3_sql(found), String(cString: text) == sql {
+          return Int(sqlite3_stmt_status(found, SQLITE_STMTSTATUS_VM_STEP, 0))
+        }
+        next = sqlite3_next_stmt(handle, found)
+      }
+      return 0
+    }
+  }
+}
