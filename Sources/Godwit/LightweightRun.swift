@@ -257,15 +257,6 @@ final class LightweightRun {
     try connection.execute("PRAGMA main.user_version = 0")
     try connection.execute("PRAGMA main.application_id = 0")
     try connection.execute("PRAGMA main.incremental_vacuum")
-    var problem: String?
-    try connection.query("PRAGMA main.quick_check(1)") { row in
-      problem = row.string(0)
-      return false
-    }
-    guard problem == "ok" else {
-      throw GodwitError(
-        .inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
-        remedy: "check the disk and run the same command", safe: "the store is as it was")
-    }
+    try connection.quickCheck(remedy: "check the disk and run the same command", safe: "the store is as it was")
   }
 }

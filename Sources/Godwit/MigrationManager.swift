@@ -471,16 +471,7 @@ public struct MigrationManager: Sendable {
     _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan
   ) throws {
     let identity = try ledger.identity()
-    var problem: String?
-    try connection.query("PRAGMA main.quick_check(1)") { row in
-      problem = row.string(0)
-      return false
-    }
-    guard problem == "ok" else {
-      throw GodwitError(
-        .inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem,
-        remedy: "check the disk, `godwit discard` the job and run again")
-    }
+    try connection.quickCheck(remedy: "check the disk, `godwit discard` the job and run again")
     // The last step answers for the whole job, whose digest the caller knows.
     let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
     let before = try StoreMetadata(reading: connection, path: job.sourcePath)
