@@ -166,7 +166,7 @@ final class SQLFunctions {
         let value: Int64?
         switch kind {
         case .integer: value = arguments.int64(0)
-        case .real: value = Int64(exactly: arguments.double(0))
+        case .real: value = RowCheck.Field.whole(arguments.double(0))
         default: value = nil
         }
         guard let value, type.integerRange?.contains(value) == true else { return misfit() }

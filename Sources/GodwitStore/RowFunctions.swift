@@ -57,6 +57,9 @@ public final class RowFunctions {
 }
 
 extension RowCheck.Field {
+  /// The integer that a real stands for, as SQLite would store it in a column of integers: it leaves the lowest one real.
+  public static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
+
   /// Whether a value is what the field asks for.
   fileprivate func passes(_ arguments: SQLFunctionArguments, _ index: Int) -> Bool {
     switch arguments.kind(index) {
@@ -64,7 +67,7 @@ extension RowCheck.Field {
     case .integer: return kinds.contains(.integer) && range.contains(arguments.int64(index))
     case .real:
       guard kinds.contains(.real) else { return false }
-      return !isWhole || Int64(exactly: arguments.double(index)).map(range.contains) ?? false
+      return !isWhole || Self.whole(arguments.double(index)).map(range.contains) ?? false
     case .text:
       return kinds.contains(.text)
         || takesNaN && arguments.withBytes(index) { $0.elementsEqual("NaN".utf8) }

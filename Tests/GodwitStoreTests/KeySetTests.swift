@@ -83,6 +83,9 @@ import Testing
     for value in ["32768", "-32769", "1.0", "'1'", "x'01'"] { #expect(!passes(small, value), "\(value)") }
     for value in ["NULL", "7", "7.0", "-2147483648.0"] { #expect(passes(whole, value), "\(value)") }
     for value in ["7.5", "2147483648.0", "1e300", "'7'", "9223372036854775807"] { #expect(!passes(whole, value)) }
+    let wide = try #require(RowCheck.Field(storing: .integer64, site: 4))
+    #expect(passes(wide, "-9223372036854774784.0") && passes(wide, "(-9223372036854775807 - 1)"))
+    #expect(!passes(wide, "-9223372036854775808.0") && !passes(wide, "9223372036854775808.0"))
     #expect(passes(uuid, "zeroblob(16)") && passes(uuid, "NULL"))
     #expect(!passes(uuid, "zeroblob(15)") && !passes(uuid, "'0123456789abcdef'"))
     let decimal = RowCheck.Field(reading: .decimal, site: 1)
