@@ -16,22 +16,18 @@ extension Executor {
     guard let policy = program.resolved.policies.firstIndex(where: { $0.index == chunk.subject }) else {
       throw GodwitError(.internalBug, "cannot find the policy of \(chunk.name)")
     }
-    let mapping = program.mappings[chunk.subject]
     try run.prepare(policy, for: .createDestinationInstances)
-    let statement = try program.takenKeys(chunk.subject, limit: Self.pageRows)
     var next: Int64? = chunk.range.first
     while let first = next, first <= chunk.range.last {
-      let keys = try run.rows(statement, from: first, through: chunk.range.last).compactMap { row -> Int64? in
-        if case .integer(let key)? = row.first { key } else { nil }
-      }
-      for key in keys {
-        guard let stored = try run.sourceContext.object(entityName: mapping.source.name, key: key) else { continue }
-        let object = ManagedObject(stored, isSource: true, run: run)
-        try run.call(.createDestinationInstances, of: policy, on: object) { instance, mapping, pass in
-          try instance.createDestinationInstances(forSource: object, in: mapping, manager: &pass)
+      let page = try run.page(of: chunk.subject, from: first, through: chunk.range.last)
+      for prepared in page.objects {
+        run.prepared = prepared
+        try run.call(.createDestinationInstances, of: policy, on: prepared.object) { instance, mapping, pass in
+          try instance.createDestinationInstances(forSource: prepared.object, in: mapping, manager: &pass)
         }
       }
-      next = keys.count == Self.pageRows ? keys.last.flatMap { $0 < .max ? $0 + 1 : nil } : nil
+      run.prepared = nil
+      next = page.next
     }
     return try finish(run)
   }
@@ -62,28 +58,30 @@ extension Executor {
   private func relateByPolicy(_ chunk: Chunk, _ run: PolicyRun) throws {
     guard let index = program.resolved.policies[chunk.subject].index else { return }
     let table = StepProgram.pairTable(index)
+    try run.makePairIndex(index)
     // An object of several source objects has its turn with the first of them.
     let sql = """
-      SELECT p.source, p.turn, p.entity, p.destination FROM main.\(table) AS p \
+      SELECT p.turn, p.root, p.source, p.entity, p.destination FROM main.\(table) AS p \
       WHERE (p.source, p.turn) > (?1, ?2) AND p.source BETWEEN ?3 AND ?4 AND NOT EXISTS (SELECT 1 FROM main.\(table) AS e \
       WHERE e.destination = p.destination AND e.entity = p.entity AND (e.source, e.turn) < (p.source, p.turn)) \
       ORDER BY p.source, p.turn LIMIT \(Self.pageRows)
       """
-    let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
-    var last: [SQLValue] = [.integer(chunk.range.first), .integer(-1)]
+    var (source, turn) = (chunk.range.first, Int64(-1))
     while true {
-      let rows = try run.rows(sql, last + range)
-      for row in rows {
-        guard case .integer(let number) = row[2], case .integer(let key) = row[3],
-          let entity = program.destinationSchema.entityName(Int(truncatingIfNeeded: number)),
-          let object = try run.destinationObject(entity, key: key)
-        else { continue }
+      let pairs = try run.pairs(
+        sql, [source, turn, chunk.range.first, chunk.range.last].map { .integer($0) })
+      for pair in pairs {
+        guard let layout = run.destinationContext.layout(ofNumber: pair.entity) else { continue }
+        let object = ManagedObject(
+          layout, key: pair.destination, values: nil, context: run.destinationContext, run: run)
+        run.related = (index, pair)
         try run.call(.createRelationships, of: chunk.subject, on: object) { instance, mapping, pass in
           try instance.createRelationships(forDestination: object, in: mapping, manager: &pass)
         }
       }
-      guard rows.count == Self.pageRows, let end = rows.last else { return }
-      last = Array(end.prefix(2))
+      run.related = nil
+      guard pairs.count == Self.pageRows, let end = pairs.last else { return }
+      (source, turn) = (end.source, end.turn)
     }
   }
 

@@ -72,6 +72,7 @@ final class Executor {
         writers = [:]
         // Nothing of the chunk was kept, so it can run again on a sound file.
         guard try replaceDamagedSpill() else { throw error }
+        try policies?.takeBack()
         try carryOut(chunk)
       }
     } catch {

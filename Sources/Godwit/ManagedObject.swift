@@ -8,37 +8,43 @@ import GodwitStore
 /// relationships are set through the manager. Objects of the source are read only. Not to be kept from one hook to the
 /// next: keep its `key`.
 public struct ManagedObject {
-  public let entityName: String
+  public var entityName: String { layout.entityName }
   /// The primary key.
   public let key: Int64
   /// Whether it belongs to the source.
-  public let isSource: Bool
-  /// Columns by name, as the store holds them.
-  var row: [String: SQLValue]
+  public var isSource: Bool { context === run.sourceContext }
+  let layout: ObjectLayout
+  /// Its row, in the order of the table's columns; nil until something asks for it.
+  private var values: [SQLValue]?
   /// What was set and does not fit; `insert` throws it.
-  var problem: GodwitError?
+  private(set) var problem: Problem?
   let run: PolicyRun
   let context: ObjectContext
 
-  init(_ stored: StoredObject, isSource: Bool, run: PolicyRun) {
-    entityName = stored.entityName
-    key = stored.key
-    row = stored.row
-    context = stored.context
-    self.isSource = isSource
+  final class Problem {
+    let error: GodwitError
+
+    init(_ error: GodwitError) { self.error = error }
+  }
+
+  init(_ stored: StoredObject, run: PolicyRun) {
+    (key, layout, context, values) = (stored.key, stored.layout, stored.context, stored.values)
     self.run = run
   }
 
-  init(entityName: String, key: Int64, row: [String: SQLValue], context: ObjectContext, run: PolicyRun) {
-    self.entityName = entityName
-    self.key = key
-    self.row = row
-    self.context = context
+  /// - Parameter values: nil for an object of a store, whose row is read when something asks for it.
+  init(_ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: PolicyRun) {
+    (self.key, self.layout, self.context, self.values) = (key, layout, context, values)
     self.run = run
-    isSource = false
   }
 
-  private var stored: StoredObject { StoredObject(context: context, entityName: entityName, key: key, row: row) }
+  /// Its row.
+  func row() throws -> [SQLValue] {
+    if let values { return values }
+    if let stored = try context.object(entityName: entityName, key: key) { return stored.values }
+    throw failure("the object is not in the store")
+  }
+
   private var model: ManagedObjectModel { context.schema.model }
 
   /// The value of an attribute, as its type says.
@@ -54,7 +60,7 @@ public struct ManagedObject {
     }
     set {
       do { try set(attribute, newValue) } catch {
-        problem = problem ?? error as? GodwitError
+        problem = problem ?? (error as? GodwitError).map(Problem.init)
         run.note(error)
       }
     }
@@ -66,26 +72,29 @@ public struct ManagedObject {
 
   /// - Throws: `.dataWrong` when there is no such attribute, or the store holds something else than its type says.
   public func attributeValue(_ name: String) throws -> AttributeValue {
-    guard model.attribute(name, of: entityName) != nil else {
+    guard let attribute = layout.attributes[name] else {
       let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
       throw failure("'\(entityName)' has no attribute '\(name)'\(hint)")
     }
-    guard case .value(let value) = try stored.value(name) else { return .null }
-    return value
+    guard let place = attribute.place else { return .null }
+    return try context.value(try row()[place], of: attribute.description, entityName: entityName, key: key)
   }
 
   private mutating func set(_ name: String, _ value: AttributeValue) throws {
     guard !isSource else { throw failure("cannot set '\(name)': objects of the source are read only") }
-    guard let attribute = model.attribute(name, of: entityName) else {
+    guard let attribute = layout.attributes[name] else {
       let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
       throw failure("cannot set '\(name)': '\(entityName)' has no such attribute\(hint)")
     }
-    guard !attribute.isDerived, let column = context.schema.column(of: name, in: entityName) else {
-      throw failure("cannot set '\(name)': the attribute is \(attribute.isDerived ? "derived" : "not stored")")
+    let isDerived = attribute.description.isDerived
+    guard !isDerived, let place = attribute.place else {
+      throw failure("cannot set '\(name)': the attribute is \(isDerived ? "derived" : "not stored")")
     }
-    do { row[column] = try SQLValue(encoding: value, as: attribute) } catch let error as GodwitError {
-      throw failure(error.message)
-    }
+    do {
+      let stored = try SQLValue(encoding: value, as: attribute.description)
+      if values == nil { values = try row() }
+      values?[place] = stored
+    } catch let error as GodwitError { throw failure(error.message) }
   }
 
   // MARK: Typed reading
@@ -146,25 +155,26 @@ public struct ManagedObject {
 
   /// What a relationship leads to: in its order when it is ordered, else by key.
   public func objects(_ relationship: String) throws -> [ManagedObject] {
-    guard model.relationship(relationship, of: entityName) != nil else {
+    guard layout.relationships[relationship] != nil else {
       let hint = Spelling.suggestion(for: relationship, among: model.relationships(of: entityName).map(\.name))
       throw failure("'\(entityName)' has no relationship '\(relationship)'\(hint)")
     }
     guard isSource else { return try run.related(self, relationship) }
-    return try stored.value(relationship).storedObjects.map { ManagedObject($0, isSource: true, run: run) }
+    let stored = StoredObject(context: context, layout: layout, key: key, values: try row())
+    return try stored.value(relationship).storedObjects.map { ManagedObject($0, run: run) }
   }
 }
 
 extension ManagedObject: Equatable {
   /// Whether both are the same object of the same store, whatever values they carry.
   public static func == (a: ManagedObject, b: ManagedObject) -> Bool {
-    a.key == b.key && a.entityName == b.entityName && a.isSource == b.isSource
+    a.key == b.key && a.isSource == b.isSource && a.entityName == b.entityName
   }
 }
 
 extension ManagedObject: EvaluatedObject {
   public func value(_ property: String) throws -> EvaluatedValue {
-    guard let relationship = model.relationship(property, of: entityName) else {
+    guard let relationship = layout.relationships[property]?.description else {
       return .value(try attributeValue(property))
     }
     let found = try objects(property)

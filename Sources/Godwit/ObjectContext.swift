@@ -4,7 +4,7 @@ import GodwitStore
 
 /// The objects of a store as expressions see them, faulted in row by row: a context.
 ///
-/// Made fresh for a chunk and dropped with it; it keeps at most `limitRows` rows, and none between chunks.
+/// Made fresh for a chunk and dropped with it; it keeps at most `limitRows` rows of a table, and none between chunks.
 final class ObjectContext {
   let connection: StoreConnection
   let schema: StoreSchema
@@ -14,21 +14,13 @@ final class ObjectContext {
   var support: SupportFolder?
   /// The largest external file that an expression reads.
   static let externalLimit = ByteCount.mebibytes(16)
-  private var rows: [RowKey: [String: SQLValue]] = [:]
+  private static let limitRows = 500
+  /// Of all rows kept.
+  private static let limitBytes = 1 << 20
+  private var keptBytes = 0
   private var statements: [String: SQLStatement] = [:]
-  private let limitRows = 1000
-  /// What reads a row, by the table's root entity.
-  private var readings: [String: Reading] = [:]
-
-  private struct Reading {
-    var columns: [String]
-    var sql: String
-  }
-
-  private struct RowKey: Hashable {
-    var root: String
-    var key: Int64
-  }
+  /// By entity name.
+  private var tables: [String: ObjectTable] = [:]
 
   init(connection: StoreConnection, schema: StoreSchema, database: String) {
     self.connection = connection
@@ -37,64 +29,72 @@ final class ObjectContext {
   }
 
   func reset() {
-    rows = [:]
+    dropRows()
     statements = [:]
+  }
+
+  private func dropRows() {
+    for table in tables.values where !table.rows.isEmpty { table.rows = [:] }
+    keptBytes = 0
   }
 
   /// Drops what was read of a row that is about to change.
   func forget(entityName: String, key: Int64) {
-    guard let table = schema.table(of: entityName) else { return }
-    rows[RowKey(root: table.rootEntityName, key: key)] = nil
+    guard let table = tables[entityName], !table.rows.isEmpty else { return }
+    table.rows[key] = nil
+  }
+
+  /// The table of an entity; nil when the model has no such entity.
+  func table(of entity: String) -> ObjectTable? {
+    if let known = tables[entity] { return known }
+    guard let root = schema.model.root(of: entity)?.name,
+      let table = tables[root] ?? ObjectTable(of: root, schema: schema, database: database)
+    else { return nil }
+    (tables[root], tables[entity]) = (table, table)
+    return table
+  }
+
+  func layout(of entity: String) -> ObjectLayout? {
+    schema.number(of: entity).flatMap { table(of: entity)?.layouts[Int64($0)] }
+  }
+
+  func layout(ofNumber number: Int64) -> ObjectLayout? {
+    schema.entityName(Int(truncatingIfNeeded: number)).flatMap { table(of: $0)?.layouts[number] }
   }
 
   /// The object with a primary key among an entity and its subentities; nil when there is no such row.
   func object(entityName: String, key: Int64) throws -> StoredObject? {
-    guard let table = schema.table(of: entityName) else { return nil }
-    let rowKey = RowKey(root: table.rootEntityName, key: key)
-    let row: [String: SQLValue]
-    if let known = rows[rowKey] {
+    guard let table = table(of: entityName) else { return nil }
+    let row: [SQLValue]
+    if let known = table.rows[key] {
       row = known
     } else {
       guard let found = try load(table, key: key) else { return nil }
-      if rows.count >= limitRows { rows.removeAll(keepingCapacity: true) }
-      rows[rowKey] = found
+      if table.rows.count >= Self.limitRows || keptBytes > Self.limitBytes { dropRows() }
+      table.rows[key] = found
+      keptBytes += found.byteCount
       row = found
     }
-    guard case .integer(let number)? = row["Z_ENT"], let concrete = schema.entityName(Int(truncatingIfNeeded: number))
-    else { return nil }
-    return StoredObject(context: self, entityName: concrete, key: key, row: row)
+    guard let layout = table.layout(of: row) else { return nil }
+    return StoredObject(context: self, layout: layout, key: key, values: row)
   }
 
-  private func load(_ table: StoreSchema.EntityTable, key: Int64) throws -> [String: SQLValue]? {
-    let reading = readings[table.rootEntityName] ?? reading(of: table)
-    let statement = try cached(reading.sql)
-    try statement.bind([.integer(key)])
+  private func load(_ table: ObjectTable, key: Int64) throws -> [SQLValue]? {
+    let statement = try cached(table.reading)
+    try statement.bind(.integer(key))
     guard try statement.step() else { return nil }
-    let row = statement.row
-    var values = [String: SQLValue](minimumCapacity: reading.columns.count)
-    for (index, name) in reading.columns.enumerated() { values[name] = row.value(index) }
-    try statement.bind([])
+    let values = statement.row.values(0..<table.table.columns.count)
+    statement.reset()
     return values
-  }
-
-  private func reading(of table: StoreSchema.EntityTable) -> Reading {
-    let columns = table.columns.map { column in
-      column.role == .entity ? schema.entityNumber(inTableOf: table.rootEntityName) : quoted(column.name)
-    }.joined(separator: ", ")
-    let reading = Reading(
-      columns: table.columns.map(\.name),
-      sql: "SELECT \(columns) FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1")
-    readings[table.rootEntityName] = reading
-    return reading
   }
 
   /// Primary keys by one query with one key as parameter.
   func keys(_ sql: String, _ key: Int64) throws -> [Int64] {
     let statement = try cached(sql)
-    try statement.bind([.integer(key)])
+    try statement.bind(.integer(key))
     var keys: [Int64] = []
     while try statement.step() { keys.append(statement.row.int64(0)) }
-    try statement.bind([])
+    statement.reset()
     return keys
   }
 
@@ -109,53 +109,57 @@ final class ObjectContext {
 /// One stored object, its row read and its relationships followed on demand.
 struct StoredObject: EvaluatedObject {
   let context: ObjectContext
-  let entityName: String
+  let layout: ObjectLayout
   let key: Int64
-  let row: [String: SQLValue]
+  /// In the order of the table's columns.
+  let values: [SQLValue]
+
+  var entityName: String { layout.entityName }
+
+  /// What the row has in a column.
+  func stored(_ column: String) -> SQLValue { layout.places[column].map { values[$0] } ?? .null }
 
   func value(_ property: String) throws -> EvaluatedValue {
-    let schema = context.schema
-    if let attribute = schema.model.attribute(property, of: entityName) {
-      guard let column = schema.column(of: property, in: entityName) else { return .value(.null) }
-      return .value(try value(of: row[column] ?? .null, as: attribute))
-    }
-    guard let relationship = schema.model.relationship(property, of: entityName) else {
+    if let attribute = layout.attributes[property] { return .value(try value(of: attribute)) }
+    guard let relationship = layout.relationships[property] else {
       throw GodwitError(.configuration, "'\(entityName)' has no property '\(property)'")
     }
-    let destination = relationship.destinationEntityName
-    switch schema.storage(of: property, in: entityName) {
-    case .foreignKey(_, let column, _, _):
-      guard case .integer(let other)? = row[column] else { return .object(nil) }
+    let description = relationship.description
+    let destination = description.destinationEntityName
+    switch relationship.storage {
+    case .key(let place):
+      guard case .integer(let other) = values[place] else { return .object(nil) }
       return .object(try context.object(entityName: destination, key: other))
-    case .inverse(let table, let column, _, let order):
-      let sort = order.map { "\(quoted($0)), Z_PK" } ?? "Z_PK"
-      let keys = try context.keys(
-        "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE \(quoted(column)) = ?1 ORDER BY \(sort)",
-        key)
+    case .query(let sql):
+      let keys = try context.keys(sql, key)
       return .objects(
-        try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: relationship.isOrdered)
-    case .join(let join, let subject, let object, let order):
-      let sort = order.map { "\(quoted($0)), \(quoted(object))" } ?? quoted(object)
-      let keys = try context.keys(
-        "SELECT \(quoted(object)) FROM \(join.rows(in: context.database)) WHERE \(quoted(subject)) = ?1 ORDER BY \(sort)",
-        key)
-      return .objects(
-        try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: relationship.isOrdered)
-    case .none: return .objects([], ordered: false)
+        try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: description.isOrdered)
+    case .none: return description.isToMany ? .objects([], ordered: false) : .object(nil)
     }
   }
 
-  private func value(of stored: SQLValue, as attribute: AttributeDescription) throws -> AttributeValue {
+  func value(of attribute: ObjectLayout.Attribute) throws -> AttributeValue {
+    guard let place = attribute.place else { return .null }
+    return try context.value(values[place], of: attribute.description, entityName: entityName, key: key)
+  }
+}
+
+extension ObjectContext {
+  /// What a column holds, as the attribute's type says.
+  func value(
+    _ stored: SQLValue, of attribute: AttributeDescription, entityName: String, key: Int64
+  ) throws -> AttributeValue {
     var problem: GodwitError?
     do {
+      guard attribute.allowsExternalBinaryDataStorage else { return try AttributeValue(decoding: stored, as: attribute) }
       return try AttributeValue(
         decoding: stored, as: attribute,
-        external: { name in
+        external: { [support] name in
           do {
-            if let bytes = try context.support?.bytes(of: name, limit: ObjectContext.externalLimit) { return bytes }
+            if let bytes = try support?.bytes(of: name, limit: ObjectContext.externalLimit) { return bytes }
             problem = GodwitError(
               .dataWrong,
-              "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): its external file '\(context.support?.path(of: name) ?? name)' is missing",
+              "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): its external file '\(support?.path(of: name) ?? name)' is missing",
               remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command")
           } catch let error as GodwitError { problem = error }
           throw problem ?? GodwitError(.dataWrong, "cannot read an external file")
@@ -166,6 +170,18 @@ struct StoredObject: EvaluatedObject {
         .dataWrong,
         "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(stored.kind)",
         remedy: "repair the source, then `godwit discard` the job and run again")
+    }
+  }
+}
+
+extension [SQLValue] {
+  /// Memory, about.
+  var byteCount: Int {
+    reduce(0) { sum, value in
+      switch value {
+      case .null, .integer, .real: sum + 16
+      case .text(let bytes), .blob(let bytes): sum + 48 + bytes.count
+      }
     }
   }
 }

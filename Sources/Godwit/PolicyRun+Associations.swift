@@ -13,20 +13,87 @@ extension PolicyRun {
       throw failure("cannot associate for mapping '\(mapping.name)': it has no policy, its associations are computed")
     }
     guard !isReplaying else { return }
-    let table = StepProgram.pairTable(index)
-    let root = program.resolved.sourceModel.root(of: source.entityName)?.name ?? source.entityName
-    let values: [SQLValue] = [
-      .int(program.sourceSchema.number(of: root) ?? -1), .integer(source.key),
-      .int(program.destinationSchema.number(of: destination.entityName) ?? -1), .integer(destination.key),
-    ]
-    let known = try rows(
-      "SELECT 1 FROM main.\(table) WHERE root = ?1 AND source = ?2 AND entity = ?3 AND destination = ?4", values)
-    guard known.isEmpty else { return }
+    // Relationships that wait are set by the associations that were there when they were asked for.
+    try writeAsked()
+    let pair = Pair(
+      turn: state.turn + 1, root: Int64(rootNumber(of: source)), source: source.key,
+      entity: Int64(destination.layout.number), destination: destination.key)
+    // What was associated with this source object is still in memory when nothing but its own hook can have done it.
+    let isOwn =
+      hook == .createDestinationInstances && policyIndexes[current] == index && prepared?.object == source
+      && state.foreign?.contains(index) != true && !written.contains(index)
+    if isOwn {
+      guard !isWaiting(pair, index) else { return }
+    } else {
+      state.foreign = (state.foreign ?? []).union([index])
+      try writePairs()
+      let known = try rows(
+        "SELECT 1 FROM main.\(StepProgram.pairTable(index)) WHERE root = ?1 AND source = ?2 AND entity = ?3 AND destination = ?4",
+        [pair.root, pair.source, pair.entity, pair.destination].map { .integer($0) })
+      guard known.isEmpty else { return }
+    }
     state.turn += 1
-    try cached(
-      "INSERT INTO main.\(table) (turn, root, source, entity, destination) VALUES (?5, ?1, ?2, ?3, ?4)"
-    ).run(values + [.integer(state.turn)])
-    if !unproved.contains(destination) { unproved.append(destination) }
+    pairs[index, default: []].append(pair)
+    if pairs[index]?.count == Self.limitWaiting { try writePairs() }
+    mustBeInserted(destination)
+  }
+
+  /// Whether an association that its hook makes once more is among the last that wait.
+  private func isWaiting(_ pair: Pair, _ index: Int) -> Bool {
+    guard let waiting = pairs[index] else { return false }
+    for known in waiting.reversed() {
+      guard known.source == pair.source else { return false }
+      if known.isSame(as: pair) { return true }
+    }
+    return false
+  }
+
+  /// Has the hook fail at its end when the object is in no store by then.
+  func mustBeInserted(_ object: ManagedObject) {
+    if object.context === draftContext, !isNew(object) { unproved.insert(Identity(object)) }
+  }
+
+  private func rootNumber(of source: ManagedObject) -> Int {
+    let root = program.resolved.sourceModel.root(of: source.entityName)?.name ?? source.entityName
+    return program.sourceSchema.number(of: root) ?? -1
+  }
+
+  /// Writes the associations that wait; before anything reads them.
+  func writePairs() throws {
+    for index in pairs.keys.sorted() {
+      guard let waiting = pairs[index], let last = waiting.last else { continue }
+      if last.source == prepared?.key { written.insert(index) }
+      let insert = try cached(
+        "INSERT INTO main.\(StepProgram.pairTable(index)) (turn, root, source, entity, destination) VALUES (?1, ?2, ?3, ?4, ?5)"
+      )
+      for pair in waiting {
+        try insert.run(
+          [pair.turn, pair.root, pair.source, pair.entity, pair.destination].map { .integer($0) })
+      }
+      pairs[index]?.removeAll(keepingCapacity: true)
+    }
+  }
+
+  /// What a look-up from the destination needs.
+  func makePairIndex(_ index: Int) throws {
+    let wanted = StepProgram.pairIndex(index)
+    try makeIndex(wanted.name, on: wanted.columns)
+  }
+
+  func pairs(_ sql: String, _ arguments: [SQLValue]) throws -> [Pair] {
+    try writePairs()
+    let statement = try cached(sql)
+    try statement.bind(arguments)
+    defer { statement.reset() }
+    var pairs: [Pair] = []
+    while try statement.step() {
+      let row = statement.row
+      pairs.append(
+        Pair(
+          turn: row.int64(0), root: row.int64(1), source: row.int64(2), entity: row.int64(3),
+          destination: row.int64(4)))
+    }
+    return pairs
   }
 
   func mappings(named name: String) throws -> [Int] {
@@ -63,13 +130,6 @@ extension PolicyRun {
     return found
   }
 
-  private struct Identity: Hashable {
-    var entity: String
-    var key: Int64
-
-    init(_ object: ManagedObject) { (entity, key) = (object.entityName, object.key) }
-  }
-
   private func destinations(of source: ManagedObject, _ index: Int) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
     guard program.isPolicy(index) else {
@@ -80,10 +140,10 @@ extension PolicyRun {
       else { return [] }
       return try destinationObject(mapping.destination.name, key: key).map { [$0] } ?? []
     }
-    let root = program.resolved.sourceModel.root(of: source.entityName)?.name ?? source.entityName
+    try writePairs()
     return try rows(
       "SELECT entity, destination FROM main.\(StepProgram.pairTable(index)) WHERE source = ?1 AND root = ?2 ORDER BY turn",
-      [.integer(source.key), .int(program.sourceSchema.number(of: root) ?? -1)]
+      [.integer(source.key), .int(rootNumber(of: source))]
     ).compactMap { row in
       guard case .integer(let number) = row[0], case .integer(let key) = row[1],
         let entity = program.destinationSchema.entityName(Int(truncatingIfNeeded: number))
@@ -95,6 +155,8 @@ extension PolicyRun {
   private func sources(of destination: ManagedObject, _ index: Int) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
     if program.isPolicy(index) {
+      try writePairs()
+      try makePairIndex(index)
       return try rows(
         "SELECT root, source FROM main.\(StepProgram.pairTable(index)) WHERE destination = ?1 AND entity = ?2 ORDER BY source, turn",
         [.integer(destination.key), .int(program.destinationSchema.number(of: destination.entityName) ?? -1)]
@@ -120,7 +182,7 @@ extension PolicyRun {
   }
 
   private func sourceObject(_ entity: String, key: Int64) throws -> ManagedObject? {
-    try sourceContext.object(entityName: entity, key: key).map { ManagedObject($0, isSource: true, run: self) }
+    try sourceContext.object(entityName: entity, key: key).map { ManagedObject($0, run: self) }
   }
 
   /// The pairs of a stored association by destination key: made once in a run, beside the spill file.
@@ -132,5 +194,11 @@ extension PolicyRun {
     let inverse = try SpillReader(path: path, mark: mark, cacheBytes: 1 << 20)
     inverses[index] = inverse
     return inverse
+  }
+}
+
+extension PolicyRun.Pair {
+  fileprivate func isSame(as other: Self) -> Bool {
+    root == other.root && source == other.source && entity == other.entity && destination == other.destination
   }
 }

@@ -25,7 +25,7 @@ extension PolicyRun {
 
   /// The key that the mapping would give the source object of the running hook; once for each.
   private func mappedKey(_ source: ManagedObject, _ index: Int) throws -> Int64? {
-    guard program.resolved.policies[current].index == index, keyedSource == source else { return nil }
+    guard policyIndexes[current] == index, keyedSource == source else { return nil }
     keyedSource = nil
     switch program.facts.mappings[index].keys {
     case .offset(let offset):
@@ -42,11 +42,8 @@ extension PolicyRun {
 
   /// The index among mappings that make objects of source objects.
   func index(of mapping: EntityMapping) throws -> Int {
-    let found = program.mappings.first {
-      $0.name == mapping.name && $0.mapping.sourceEntityName == mapping.sourceEntityName
-        && $0.mapping.destinationEntityName == mapping.destinationEntityName
-    }
-    guard let found else {
+    if let index = policyIndexes[current], Self.isSame(mapping, mappings[current]) { return index }
+    guard let found = program.mappings.first(where: { Self.isSame(mapping, $0.mapping) }) else {
       let isAdd = mapping.kind == .add
       throw failure(
         isAdd
@@ -57,6 +54,63 @@ extension PolicyRun {
     return found.index
   }
 
+  private static func isSame(_ a: EntityMapping, _ b: EntityMapping) -> Bool {
+    a.name == b.name && a.sourceEntityName == b.sourceEntityName && a.destinationEntityName == b.destinationEntityName
+  }
+
+  // MARK: Source objects
+
+  private static let pageRows = 500
+
+  /// The next source objects that a mapping takes, by key, with what it gives them. At most 500, and few of large ones.
+  ///
+  /// - Returns: The key to go on from; nil when these are the last.
+  func page(
+    of index: Int, from first: Int64, through last: Int64
+  ) throws -> (objects: [PreparedObject], next: Int64?) {
+    let mapped = try mappedRow(index)
+    guard mapped.isPlain else { return try page(of: index, isPrepared: false, from: first, through: last) }
+    do { return try page(of: index, isPrepared: true, from: first, through: last) } catch let error as GodwitError
+      where error.code == .dataWrong
+    {
+      // A value that does not fit is an error once the policy asks for it.
+      return try page(of: index, isPrepared: false, from: first, through: last)
+    }
+  }
+
+  private func page(
+    of index: Int, isPrepared: Bool, from first: Int64, through last: Int64
+  ) throws -> (objects: [PreparedObject], next: Int64?) {
+    guard let table = sourceContext.table(of: program.mappings[index].source.name),
+      let keyPlace = table.table.columns.firstIndex(where: { $0.role == .primaryKey })
+    else { throw GodwitError(.internalBug, "cannot find the table of '\(program.mappings[index].source.name)'") }
+    let statement = try program.policyPage(
+      index, columns: table.columns.aliased, isPrepared: isPrepared, limit: Self.pageRows)
+    let limitBytes = Int(clamping: max(64 << 10, memory.bytes / 32))
+    let width = table.table.columns.count
+    return try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
+      let prepared = try cached(statement.sql)
+      defer { prepared.reset() }
+      try prepared.bind(statement.builder.arguments(from: first, through: last))
+      var objects: [PreparedObject] = []
+      var (count, bytes) = (0, 0)
+      while try prepared.step() {
+        let row = prepared.row
+        let values = row.values(0..<width)
+        guard case .integer(let key) = values[keyPlace] else { continue }
+        if let layout = table.layout(of: values) {
+          let object = ManagedObject(layout, key: key, values: values, context: sourceContext, run: self)
+          let mapped = isPrepared ? row.values(width..<row.count) : nil
+          bytes += values.byteCount + (mapped?.byteCount ?? 0)
+          objects.append(PreparedObject(mapping: index, key: key, object: object, mapped: mapped))
+        }
+        count += 1
+        if count == Self.pageRows || bytes >= limitBytes { return (objects, key < .max ? key + 1 : nil) }
+      }
+      return (objects, nil)
+    }
+  }
+
   // MARK: Making
 
   func makeObject(_ entity: String) throws -> ManagedObject {
@@ -65,25 +119,53 @@ extension PolicyRun {
     guard model.entity(entity)?.isAbstract == false else {
       throw failure("cannot make an object of '\(entity)': the entity is abstract")
     }
-    var row: [String: SQLValue] = [:]
-    for attribute in model.attributes(of: entity) where !attribute.isDerived && !attribute.defaultValue.isNull {
-      guard let column = program.destinationSchema.column(of: attribute.name, in: entity) else { continue }
-      row[column] = try SQLValue(encoding: attribute.defaultValue, as: attribute)
+    let layout = try layout(of: entity)
+    var values = [SQLValue](repeating: .null, count: layout.places.count)
+    for attribute in layout.attributes.values {
+      guard let place = attribute.place, case let described = attribute.description,
+        !described.isDerived && !described.defaultValue.isNull
+      else { continue }
+      values[place] = try SQLValue(encoding: described.defaultValue, as: described)
     }
-    return ManagedObject(entityName: entity, key: key, row: row, context: draftContext, run: self)
+    return ManagedObject(layout, key: key, values: values, context: draftContext, run: self)
+  }
+
+  private func layout(of entity: String) throws -> ObjectLayout {
+    guard let layout = draftContext.layout(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(entity)'")
+    }
+    return layout
   }
 
   func makeObject(forSource source: ManagedObject, in mapping: EntityMapping) throws -> ManagedObject {
     let index = try index(of: mapping)
-    let resolved = program.mappings[index]
-    guard source.isSource, source.entityName == resolved.source.name else {
-      throw failure("mapping '\(mapping.name)' takes objects of '\(resolved.source.name)', found \(source)")
+    let mapped = try mappedRow(index)
+    guard source.isSource, source.entityName == mapped.sourceEntityName else {
+      throw failure("mapping '\(mapping.name)' takes objects of '\(mapped.sourceEntityName)', found \(source)")
     }
-    let mapped = try rows[index] ?? program.mappedRow(index)
-    rows[index] = mapped
+    let values: [SQLValue]
+    if let prepared, prepared.mapping == index, prepared.key == source.key, let known = prepared.mapped {
+      values = known
+    } else {
+      values = try mappedValues(mapped, of: source)
+    }
+    var row = [SQLValue](repeating: .null, count: mapped.layout.places.count)
+    for (place, value) in zip(mapped.places, values) { row[place] = value }
+    let key = try mappedKey(source, index) ?? freshKey(mapped.layout.entityName)
+    return ManagedObject(mapped.layout, key: key, values: row, context: draftContext, run: self)
+  }
+
+  func mappedRow(_ index: Int) throws -> MappedRow {
+    if let known = rows[index] { return known }
+    let made = try program.mappedRow(index, layout: try layout(of: program.mappings[index].destination.name))
+    rows[index] = made
+    return made
+  }
+
+  private func mappedValues(_ mapped: MappedRow, of source: ManagedObject) throws -> [SQLValue] {
     functions.mover?.servesPolicy = true
     let outer = functions.evaluation.policyCall
-    functions.evaluation.policyCall = { [unowned self] in try answer($0, mapping: resolved.mapping) }
+    functions.evaluation.policyCall = { [unowned self] in try answer($0, mapping: mapped.mapping) }
     defer {
       functions.mover?.servesPolicy = false
       functions.evaluation.policyCall = outer
@@ -91,10 +173,7 @@ extension PolicyRun {
     guard let values = try rows(mapped.statement, from: source.key, through: source.key).first else {
       throw failure("cannot find \(source) in the source")
     }
-    var row: [String: SQLValue] = [:]
-    for (column, value) in zip(mapped.columns, values) { row[column] = value }
-    let key = try mappedKey(source, index) ?? freshKey(resolved.destination.name)
-    return ManagedObject(entityName: resolved.destination.name, key: key, row: row, context: draftContext, run: self)
+    return values
   }
 
   /// What the policy answers to an expression of its mapping.
@@ -103,11 +182,11 @@ extension PolicyRun {
     var call = call
     call.arguments = call.arguments.map { argument in
       switch argument {
-      case .object(let object as StoredObject): .object(ManagedObject(object, isSource: true, run: self))
+      case .object(let object as StoredObject): .object(ManagedObject(object, run: self))
       case .objects(let objects, let ordered):
         .objects(
           objects.map { object in
-            (object as? StoredObject).map { ManagedObject($0, isSource: true, run: self) } ?? object
+            (object as? StoredObject).map { ManagedObject($0, run: self) } ?? object
           }, ordered: ordered)
       default: argument
       }
@@ -127,64 +206,85 @@ extension PolicyRun {
     // What is not inserted by the end of the hook fails it.
     if object.context === draftContext { return true }
     let number = program.destinationSchema.number(of: try root(of: object.entityName)) ?? -1
+    if made[number]?.contains(object.key) == true { return true }
     return try !rows(
       "SELECT 1 FROM main.\(StepProgram.madeTable) WHERE root = ?1 AND key = ?2", [.int(number), .integer(object.key)]
     ).isEmpty
   }
 
-  func isInserted(_ object: ManagedObject) throws -> Bool {
-    try destinationObject(object.entityName, key: object.key) != nil
+  func isInserted(_ object: Identity) throws -> Bool {
+    try destinationObject(object.entity, key: object.key) != nil
+  }
+
+  /// Whether this chunk has made the object; a no may be wrong.
+  func isNew(_ object: ManagedObject) -> Bool {
+    guard let writing = writings[object.entityName] else { return false }
+    return made[writing.root]?.contains(object.key) == true
   }
 
   func write(_ object: ManagedObject) throws {
     guard !object.isSource else { throw failure("cannot insert \(object): it belongs to the source") }
-    if let problem = object.problem { throw problem }
+    if let problem = object.problem { throw problem.error }
     guard !isReplaying else { return }
-    let root = try root(of: object.entityName)
-    let schema = program.destinationSchema
-    guard let table = schema.table(of: object.entityName), let number = schema.number(of: object.entityName) else {
-      throw GodwitError(.internalBug, "cannot find the table of '\(object.entityName)'")
+    let writing = try writings[object.entityName] ?? writing(of: object)
+    let row = try object.row()
+    var values: [SQLValue] = [.integer(object.key), .int(writing.number), .integer(1)]
+    values.reserveCapacity(3 + writing.attributes.count)
+    for (attribute, place) in writing.attributes {
+      values.append(writing.isExternal ? try carried(row[place], attribute, of: object) : row[place])
     }
-    let writing = writings[object.entityName] ?? writing(of: object.entityName, in: table)
-    let isNew = try rows(writing.probe, [.integer(object.key)]).isEmpty
-    if !isNew, object.context !== draftContext, try !isMade(object) {
+    let isDraft = object.context === draftContext
+    if isDraft, made[writing.root]?.contains(object.key) != true {
+      try writing.insert.run(values)
+      if connection.changes > 0 {
+        made[writing.root, default: []].insert(object.key)
+        if made[writing.root]?.count == Self.limitWaiting { try writeMade() }
+        inserted[object.entityName, default: 0] += 1
+        return
+      }
+    } else if !isDraft, try !isMade(object) {
       throw failure(
         "cannot save \(object): a mapping without a policy made it",
         try: "give that mapping a policy too, or say the change in its expressions")
     }
-    var values: [SQLValue] = [.integer(object.key), .int(number), .integer(1)]
-    for (attribute, column) in writing.attributes {
-      values.append(try carried(object.row[column] ?? .null, attribute, of: object))
-    }
-    try cached(writing.sql).run(values)
+    try writing.update.run(values)
     destinationContext.forget(entityName: object.entityName, key: object.key)
-    guard isNew else { return }
-    try cached("INSERT INTO main.\(StepProgram.madeTable) (root, key) VALUES (?1, ?2)").run([
-      .int(schema.number(of: root) ?? -1), .integer(object.key),
-    ])
-    inserted[object.entityName, default: 0] += 1
   }
 
-  /// A value that refers to a file brings the file along, under a name of its own.
-  private func writing(of entity: String, in table: StoreSchema.EntityTable) -> Writing {
-    let attributes = program.resolved.destinationModel.attributes(of: entity).compactMap { attribute in
-      attribute.isDerived
-        ? nil : program.destinationSchema.column(of: attribute.name, in: entity).map { (attribute, $0) }
+  func writeMade() throws {
+    for root in made.keys.sorted() {
+      let insert = try cached("INSERT OR IGNORE INTO main.\(StepProgram.madeTable) (root, key) VALUES (?1, ?2)")
+      for key in (made[root] ?? []).sorted() { try insert.run([.int(root), .integer(key)]) }
     }
-    let columns = ["Z_PK", "Z_ENT", "Z_OPT"] + attributes.map { $0.1 }
+    made = [:]
+  }
+
+  private func writing(of object: ManagedObject) throws -> Writing {
+    let entity = object.entityName
+    let schema = program.destinationSchema
+    guard let table = schema.table(of: entity), let number = schema.number(of: entity),
+      let root = schema.number(of: try root(of: entity))
+    else { throw GodwitError(.internalBug, "cannot find the table of '\(entity)'") }
+    var attributes: [(attribute: AttributeDescription, place: Int)] = []
+    var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
+    for attribute in program.resolved.destinationModel.attributes(of: entity) where !attribute.isDerived {
+      guard let place = object.layout.attributes[attribute.name]?.place else { continue }
+      attributes.append((attribute, place))
+      columns.append(table.columns[place].name)
+    }
     let updates = columns.dropFirst(3).map { "\(quoted($0)) = excluded.\(quoted($0))" }
     let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
     let places = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
-    let name = "main.\(quoted(table.name))"
+    let insert =
+      "INSERT INTO main.\(quoted(table.name)) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK)"
     let writing = Writing(
-      attributes: attributes, probe: "SELECT 1 FROM \(name) WHERE Z_PK = ?1",
-      sql:
-        "INSERT INTO \(name) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK) \(conflict)"
-    )
+      root: root, number: number, attributes: attributes, insert: try connection.prepare("\(insert) DO NOTHING"),
+      update: try connection.prepare("\(insert) \(conflict)"))
     writings[entity] = writing
     return writing
   }
 
+  /// A value that refers to a file brings the file along, under a name of its own.
   private func carried(
     _ value: SQLValue, _ attribute: AttributeDescription, of object: ManagedObject
   ) throws -> SQLValue {
@@ -201,7 +301,7 @@ extension PolicyRun {
     guard let found = try destinationContext.object(entityName: entity, key: key),
       program.resolved.destinationModel.isKind(found.entityName, of: entity)
     else { return nil }
-    return ManagedObject(found, isSource: false, run: self)
+    return ManagedObject(found, run: self)
   }
 
   func find(_ entity: String, where name: String, equals value: AttributeValue) throws -> ManagedObject? {
@@ -217,11 +317,7 @@ extension PolicyRun {
     do { wanted = try SQLValue(encoding: value, as: attribute) } catch let error as GodwitError {
       throw failure(error.message)
     }
-    let index = "godwit_find_\(table)_\(column)"
-    if indexes.insert(index).inserted {
-      try connection.execute(
-        "CREATE INDEX IF NOT EXISTS main.\(quoted(index)) ON \(quoted(table)) (\(quoted(column)))")
-    }
+    try makeIndex("godwit_find_\(table)_\(column)", on: "\(quoted(table)) (\(quoted(column)))")
     let condition = schema.isObject(of: model.family(of: entity).map(\.name)).further
     let found = try rows(
       "SELECT Z_PK FROM main.\(quoted(table)) WHERE \(quoted(column)) IS ?1\(condition) ORDER BY Z_PK LIMIT 1",
@@ -245,7 +341,7 @@ extension PolicyRun {
       [.integer(last ?? .min), last.map { .integer($0) } ?? .null, .int(max(0, min(limit, 10_000)))])
     return try keys.compactMap { row in
       guard case .integer(let key)? = row.first else { return nil }
-      return try context.object(entityName: entity, key: key).map { ManagedObject($0, isSource: isSource, run: self) }
+      return try context.object(entityName: entity, key: key).map { ManagedObject($0, run: self) }
     }
   }
 }

@@ -40,12 +40,19 @@ extension PolicyRun {
     return (found.link, found.end, relationship)
   }
 
+  /// Makes ready what reads the assignments of a link while they are being gathered.
+  private func settle(_ link: Int) throws {
+    try writeAsked()
+    for index in program.linkIndexes(link) { try makeIndex(index.name, on: index.columns) }
+  }
+
   private func table(_ link: Int) -> String { "main.\(StepProgram.linkTable(link))" }
 
   // MARK: Reading
 
   func related(_ object: ManagedObject, _ name: String) throws -> [ManagedObject] {
     guard let (link, end, relationship) = try? end(of: name, in: object.entityName) else { return [] }
+    try settle(link)
     let keys = try rows(program.related(link, from: end), [.integer(object.key)])
     return try keys.compactMap { row in
       guard case .integer(let key)? = row.first else { return nil }
@@ -89,9 +96,9 @@ extension PolicyRun {
           "cannot set '\(relationship.name)' of \(object): expected a destination object of '\(relationship.destinationEntityName)', found \(target)\(target.isSource ? " of the source" : "")"
         )
       }
-      if !isReplaying, !unproved.contains(target) { unproved.append(target) }
+      if !isReplaying { mustBeInserted(target) }
     }
-    if !isReplaying, !unproved.contains(object) { unproved.append(object) }
+    if !isReplaying { mustBeInserted(object) }
   }
 
   private func assign(
@@ -126,6 +133,7 @@ extension PolicyRun {
       throw failure("cannot add to '\(name)' of \(object): no policy made one of the ends")
     }
     guard !isReplaying, try !related(object, name).contains(target) else { return }
+    try settle(link)
     // It joins the later one of the last assignments to the two ends, so that it displaces nothing and is not displaced.
     // Where neither end was assigned to, it comes before everything.
     func last(_ side: RelationshipLink.End, _ subject: Int64) throws -> (mapping: Int64, turn: Int64, position: Int64)?
@@ -171,6 +179,7 @@ extension PolicyRun {
     guard !object.isSource, !resolved.relationships.isEmpty,
       program.resolved.destinationModel.isKind(object.entityName, of: resolved.destination.name)
     else { return }
+    if try isAskedTogether(object, index) { return }
     let sources = try self.sources(of: [object], mappings: [index])
     guard let first = sources.first else { return }
     for source in resolved.relationships {
@@ -189,6 +198,50 @@ extension PolicyRun {
       let (mapping, turn) = place()
       try assign(
         link, end, object.key, targets, isToMany: relationship.isToMany, mapping: mapping, turn: turn)
+    }
+  }
+
+  /// Leaves the relationships of an object to one statement for many, where that gives the same.
+  private func isAskedTogether(_ object: ManagedObject, _ index: Int) throws -> Bool {
+    guard let (mapping, pair) = related, mapping == index, pair.destination == object.key,
+      pair.entity == Int64(object.layout.number), state.foreign?.contains(index) != true
+    else { return false }
+    let requests: PolicyRequests
+    if let known = self.requests[index] {
+      requests = known
+    } else {
+      requests = try program.policyRequests(index)
+      self.requests[index] = requests
+    }
+    guard requests.isPossible else { return false }
+    guard !isReplaying else { return true }
+    asked[index, default: []].append(
+      Asked(turn: state.turn, source: pair.source, entity: pair.entity, destination: pair.destination))
+    state.turn += Int64(requests.relationships)
+    if asked[index]?.count == Self.limitWaiting { try writeAsked() }
+    return true
+  }
+
+  /// Sets the relationships that were left to one statement for many objects; before anything reads assignments, and
+  /// before anything changes what they are looked up by.
+  func writeAsked() throws {
+    guard !asked.isEmpty else { return }
+    let waiting = asked
+    asked = [:]
+    try writePairs()
+    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(StepProgram.requestTable)")
+    let insert = try cached(
+      "INSERT INTO temp.godwit_asked (turn, source, entity, destination) VALUES (?1, ?2, ?3, ?4)")
+    for index in waiting.keys.sorted() {
+      // One object may have several source objects.
+      try makePairIndex(index)
+      for one in waiting[index] ?? [] {
+        try insert.run([one.turn, one.source, one.entity, one.destination].map { .integer($0) })
+      }
+      for statement in requests[index]?.statements ?? [] {
+        _ = try rows(statement, from: Int64(index), through: 0)
+      }
+      try connection.execute("DELETE FROM temp.godwit_asked")
     }
   }
 
@@ -241,7 +294,7 @@ extension PolicyRun {
     guard source.path.count == 1, let hop = source.path.first else { return nil }
     let found: SQLValue?
     switch program.sourceSchema.storage(of: hop.relationship.name, in: object.entityName) {
-    case .foreignKey(_, _, _, let order?): found = object.row[order]
+    case .foreignKey(_, _, _, let order?): found = try object.layout.places[order].map { try object.row()[$0] }
     case .join(let join, let subject, let far, _):
       let order = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
       guard let order else { return nil }

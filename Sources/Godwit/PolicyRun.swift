@@ -9,6 +9,8 @@ struct PolicyState: Codable, Equatable {
   var nextKeys: [String: Int64]
   /// Counts associations and assignments, which orders them.
   var turn: Int64 = 0
+  /// Mappings with associations of other source objects than the one that their policy was called for.
+  var foreign: Set<Int>?
   /// Policy to the dense keys it has given.
   var dense: [Int: Int64] = [:]
   /// Policy to what `nextKeys` was before its `begin`: when that runs again, its objects take the same keys.
@@ -49,6 +51,9 @@ final class PolicyRun {
   let now: Double
   let memory: ByteCount
   let instances: [any EntityMigrationPolicy]
+  /// The mapping of each policy, and its index among those that make objects of source objects.
+  let mappings: [EntityMapping]
+  let policyIndexes: [Int?]
   let sourceContext: ObjectContext
   let destinationContext: ObjectContext
   /// Reads objects that are not inserted yet: their files are still the source's.
@@ -71,23 +76,69 @@ final class PolicyRun {
   /// The source object of the running `createDestinationInstances`, until an object has taken its key.
   var keyedSource: ManagedObject?
   private var problem: (any Error)?
-  /// Associated in this hook and not seen in the store yet.
-  var unproved: [ManagedObject] = []
+  /// Associated or linked in this hook and not seen in the store yet.
+  var unproved: Set<Identity> = []
   /// Objects made in this chunk, by entity.
   var inserted: [String: Int64] = [:]
   var statements: [String: SQLStatement] = [:]
-  /// Indexes that look-ups by value have made sure of.
+  /// Indexes that this process has made sure of.
   var indexes: Set<String> = []
   var inverses: [Int: SpillReader] = [:]
-  var rows: [Int: (columns: [String], statement: ChunkStatement)] = [:]
+  var rows: [Int: MappedRow] = [:]
+  /// The source object of the running `createDestinationInstances` with what its mapping gives it, where known.
+  var prepared: PreparedObject?
   /// What writes an object, by its entity.
   var writings: [String: Writing] = [:]
+  /// Objects made in this chunk that `godwit_made` does not have yet: root entity number to keys.
+  var made: [Int: Set<Int64>] = [:]
+  /// Associations of this chunk that are not written yet, by mapping, in the order of turns.
+  var pairs: [Int: [Pair]] = [:]
+  /// Mappings of which the running hook's own may be written.
+  var written: Set<Int> = []
+  /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
+  var asked: [Int: [Asked]] = [:]
+  /// How many of them wait at most, and as many associations and objects.
+  static let limitWaiting = 4096
+  /// What sets the relationships of `asked`, by mapping.
+  var requests: [Int: PolicyRequests] = [:]
+  /// The association that a running `createRelationships` is for.
+  var related: (mapping: Int, pair: Pair)?
 
-  struct Writing {
-    var attributes: [(attribute: AttributeDescription, column: String)]
-    /// Whether there is such a row.
-    var probe: String
-    var sql: String
+  struct Identity: Hashable {
+    var entity: String
+    var key: Int64
+
+    init(_ object: ManagedObject) { (entity, key) = (object.entityName, object.key) }
+  }
+
+  /// An association by entity numbers: that of the source's root, and that of the destination object's own entity.
+  struct Pair {
+    var turn, root, source, entity, destination: Int64
+  }
+
+  /// The object that is to have its relationships, its first source object, and the turn before its assignments'.
+  struct Asked {
+    var turn, source, entity, destination: Int64
+  }
+
+  /// What writes objects of an entity.
+  final class Writing {
+    let root, number: Int
+    /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart.
+    let attributes: [(attribute: AttributeDescription, place: Int)]
+    let isExternal: Bool
+    /// Leaves a row that is there.
+    let insert: SQLStatement
+    let update: SQLStatement
+
+    init(
+      root: Int, number: Int, attributes: [(attribute: AttributeDescription, place: Int)], insert: SQLStatement,
+      update: SQLStatement
+    ) {
+      (self.root, self.number, self.attributes) = (root, number, attributes)
+      (self.insert, self.update) = (insert, update)
+      isExternal = attributes.contains { $0.attribute.allowsExternalBinaryDataStorage }
+    }
   }
 
   /// `Entity.relationship` to the link and its end.
@@ -106,6 +157,8 @@ final class PolicyRun {
     now = program.facts.now
     memory = job.memory
     instances = program.resolved.policies.map { $0.make() }
+    mappings = program.resolved.policies.map(\.mapping)
+    policyIndexes = program.resolved.policies.map(\.index)
     sourceContext = ObjectContext(
       connection: connection, schema: program.sourceSchema, database: StoreConnection.sourceSchema)
     destinationContext = ObjectContext(connection: connection, schema: program.destinationSchema, database: "main")
@@ -148,6 +201,7 @@ final class PolicyRun {
       isReplaying = false
       state = kept
       inserted = [:]
+      related = nil
     }
     try call(.begin, of: policy, on: nil) { instance, mapping, pass in try instance.begin(mapping, with: &pass) }
   }
@@ -159,17 +213,18 @@ final class PolicyRun {
     current = policy
     self.hook = hook
     problem = nil
-    unproved = []
+    if !unproved.isEmpty { unproved = [] }
+    if !written.isEmpty { written = [] }
     keyedSource = hook == .createDestinationInstances ? object : nil
     if hook == .begin, !isReplaying { state.keysAtBegin[policy] = state.nextKeys }
-    let resolved = program.resolved.policies[policy]
     var pass = MigrationPass(self)
     do {
-      try body(instances[policy], resolved.mapping, &pass)
+      try body(instances[policy], mappings[policy], &pass)
       if let problem { throw problem }
-      for object in unproved where try !isInserted(object) {
+      for object in unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) where try !isInserted(object) {
         throw GodwitError(
-          .dataWrong, "\(object) was associated and never inserted", remedy: "call 'insert' in the policy")
+          .dataWrong, "\(object.entity) p\(object.key) was associated and never inserted",
+          remedy: "call 'insert' in the policy")
       }
     } catch { throw wrapped(error, object) }
   }
@@ -213,10 +268,26 @@ final class PolicyRun {
           remedy: "look objects up with destinationInstance(ofEntityNamed:where:equals:) in place of keeping them")
       }
     }
+    try writeAsked()
+    try writePairs()
+    try writeMade()
     try ledger.setPolicyState(state)
+    prepared = nil
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
     statements = [:]
+    writings = [:]
     inserted = [:]
+  }
+
+  /// Goes back to what the last chunk left, so that one that failed can run again.
+  func takeBack() throws {
+    (made, pairs, asked, inserted) = ([:], [:], [:], [:])
+    (prepared, related, unproved, indexes, statements, writings) = (nil, nil, [], [], [:], [:])
+    isUserInfoChanged = false
+    for context in [sourceContext, destinationContext, draftContext] { context.reset() }
+    guard let kept = try ledger.policyState() else { return }
+    state = kept
+    userInfo = (try? PropertyListValue(binary: kept.userInfo, maximumValues: 4_000_000).dictionary) ?? userInfo
   }
 
   /// A statement kept for the chunk.
@@ -230,14 +301,7 @@ final class PolicyRun {
   /// A statement's rows, with its places for errors in force.
   func rows(_ statement: ChunkStatement, from first: Int64, through last: Int64) throws -> [[SQLValue]] {
     try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
-      let prepared = try cached(statement.sql)
-      try prepared.bind(statement.builder.arguments(from: first, through: last))
-      var rows: [[SQLValue]] = []
-      while try prepared.step() {
-        rows.append((0..<prepared.row.count).map { prepared.row.value($0) })
-      }
-      try prepared.bind([])
-      return rows
+      try rows(statement.sql, statement.builder.arguments(from: first, through: last))
     }
   }
 
@@ -245,9 +309,16 @@ final class PolicyRun {
     let prepared = try cached(sql)
     try prepared.bind(arguments)
     var rows: [[SQLValue]] = []
-    while try prepared.step() { rows.append((0..<prepared.row.count).map { prepared.row.value($0) }) }
-    try prepared.bind([])
+    let columns = 0..<prepared.row.count
+    while try prepared.step() { rows.append(prepared.row.values(columns)) }
+    prepared.reset()
     return rows
+  }
+
+  /// Makes an index of a table of ours, or of one under construction, where there is none yet.
+  func makeIndex(_ name: String, on columns: String) throws {
+    guard indexes.insert(name).inserted else { return }
+    try connection.execute("CREATE INDEX IF NOT EXISTS main.\(quoted(name)) ON \(columns)")
   }
 
   func failure(_ message: String, try remedy: String = "correct the policy") -> GodwitError {

@@ -5,14 +5,18 @@ import GodwitStore
 ///
 /// | table | a row says |
 /// |---|---|
-/// | `godwit_pair_<mapping>` | this source object and this destination object are associated |
+/// | `godwit_pair_<mapping>` | this source object and this destination object are associated; indexed once a look-up comes from the destination |
 /// | `godwit_made` | a policy made this object |
 ///
 /// All links are resolved in assignment order, since a policy may set any of them.
 extension StepProgram {
-  func isPolicy(_ index: Int) -> Bool { resolved.policies.contains { $0.index == index } }
+  func isPolicy(_ index: Int) -> Bool { policyIndexes.contains(index) }
 
   static func pairTable(_ mapping: Int) -> String { "godwit_pair_\(mapping)" }
+  static func pairIndex(_ mapping: Int) -> (name: String, columns: String) {
+    let table = pairTable(mapping)
+    return ("\(table)_destination", "\(table) (destination, entity, source, turn)")
+  }
   static let madeTable = "godwit_made"
 
   var policyScratchStatements: [String] {
@@ -22,14 +26,10 @@ extension StepProgram {
     ]
     for index in resolved.policies.compactMap(\.index) {
       let table = Self.pairTable(index)
-      statements += [
-        "CREATE TABLE \(table) (turn INTEGER PRIMARY KEY, root INTEGER, source INTEGER, entity INTEGER, destination INTEGER)",
-        "CREATE INDEX \(table)_source ON \(table) (source, turn)",
-        "CREATE INDEX \(table)_destination ON \(table) (destination, entity, source, turn)",
-      ]
+      statements.append(
+        "CREATE TABLE \(table) (source INTEGER, turn INTEGER, root INTEGER, entity INTEGER, destination INTEGER, PRIMARY KEY (source, turn)) WITHOUT ROWID"
+      )
     }
-    // What a policy reads of a relationship is looked up while links are being gathered.
-    for (index, link) in links.enumerated() where link.strategy == .resolved { statements += linkIndexes(index) }
     return statements
   }
 
@@ -41,10 +41,33 @@ extension StepProgram {
     }.map(\.name)
   }
 
-  /// The attribute columns that a mapping gives the object of source row `?1`.
-  func mappedRow(_ index: Int) throws -> (columns: [String], statement: ChunkStatement) {
-    let builder = StatementBuilder()
+  /// What gives objects of a mapping with a policy their attributes: see `MappedRow`.
+  func mappedRow(_ index: Int, layout: ObjectLayout) throws -> MappedRow {
     let mapping = mappings[index]
+    let single = try mappedValues(mapping)
+    let list = single.values.isEmpty ? "1" : single.values.joined(separator: ", ")
+    let table = try associations(single.builder).table(index)
+    let statement = ChunkStatement(
+      sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: single.builder)
+    return MappedRow(
+      mapping, columns: single.columns, statement: statement, isPlain: isPlain(mapping, single.builder), layout: layout)
+  }
+
+  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping gives.
+  func policyPage(_ index: Int, columns: String, isPrepared: Bool, limit: Int) throws -> ChunkStatement {
+    let mapped = isPrepared ? try mappedValues(mappings[index]) : (columns: [], values: [], builder: StatementBuilder())
+    let association = associations(mapped.builder)
+    let list = ([columns] + mapped.values).joined(separator: ", ")
+    return ChunkStatement(
+      sql:
+        "SELECT \(list) FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
+      builder: mapped.builder)
+  }
+
+  private func mappedValues(
+    _ mapping: ResolvedEntityMapping
+  ) throws -> (columns: [String], values: [String], builder: StatementBuilder) {
+    let builder = StatementBuilder()
     var reasons: [String] = []
     var columns: [String] = []
     var values: [String] = []
@@ -53,12 +76,15 @@ extension StepProgram {
       columns.append(column)
       values.append(try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
     }
-    let table = try associations(builder).table(index)
-    let list = values.isEmpty ? "1" : values.joined(separator: ", ")
-    return (
-      columns,
-      ChunkStatement(sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: builder, reasons: reasons)
-    )
+    return (columns, values, builder)
+  }
+
+  /// Whether the values of a mapping may be computed before its policy asks: nothing is evaluated in Swift, where the
+  /// policy may be asked, and no file is brought along.
+  private func isPlain(_ mapping: ResolvedEntityMapping, _ builder: StatementBuilder) -> Bool {
+    let source = resolved.sourceModel.attributes(of: mapping.source.name)
+    return builder.functions.evaluations.isEmpty
+      && !(source + mapping.attributes.map(\.attribute)).contains(where: \.allowsExternalBinaryDataStorage)
   }
 
   /// The source keys that a mapping takes, from `?1` through `?2`; at most so many.

@@ -141,15 +141,8 @@ extension StepProgram {
     case .markers(let number), .single(let number):
       let assignment = link.assignments[number]
       let source = mapping.relationships[assignment.part]
-      let wanted = source.relationship.destinationEntityName
       var target = "NULL"
-      if case .single = job.work {
-        let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
-        target =
-          chain.isToMany
-          ? "COALESCE(\((try source.lookups.map { chain.scalar("MIN(\(try association.lookup($0, key: chain.key, entity: wanted)))") } + ["NULL", "NULL"]).joined(separator: ", ")))"
-          : try association.first(of: source.lookups, key: chain.scalar(chain.key), entity: wanted)
-      }
+      if case .single = job.work { target = try singleTarget(of: source, in: mapping, association) }
       let rows: String
       let subject: String
       if mapping.mapping.uniqueBy.isEmpty {
@@ -168,6 +161,22 @@ extension StepProgram {
           \(try inverseOrder(of: source, in: mapping, target: target, association)) FROM \(rows)
           """, builder: builder)
     }
+  }
+
+  /// The object that a to-one of row `s` leads to: of several, the first look-up's, and of its objects the lowest key.
+  func singleTarget(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping,
+    _ association: AssociationLowering
+  ) throws -> String {
+    let wanted = source.relationship.destinationEntityName
+    let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    guard chain.isToMany else {
+      return try association.first(of: source.lookups, key: chain.scalar(chain.key), entity: wanted)
+    }
+    let lowest = try source.lookups.map {
+      chain.scalar("MIN(\(try association.lookup($0, key: chain.key, entity: wanted)))")
+    }
+    return "COALESCE(\((lowest + ["NULL", "NULL"]).joined(separator: ", ")))"
   }
 
   /// What the object made of row `s` is sorted by among the objects of its `target`: the source's order key where
@@ -252,21 +261,23 @@ extension StepProgram {
     return (sql, taken.reason.map { [$0] } ?? [])
   }
 
-  private static func split(_ from: String) -> (tables: String, conditions: String) {
+  static func split(_ from: String) -> (tables: String, conditions: String) {
     guard let range = from.range(of: " WHERE ") else { return (String(from.dropFirst(6)), "") }
     return (String(from[from.startIndex..<range.lowerBound].dropFirst(6)), String(from[range.upperBound...]))
   }
 
   // MARK: Resolve
 
-  /// Indexes that resolving a link needs; with policies they are there from the start.
-  func prepareResolve(_ link: Int) -> [String] { resolved.hasPolicies ? [] : linkIndexes(link) }
+  /// Makes the indexes that resolving a link needs, where reading it has not made them already.
+  func prepareResolve(_ link: Int) -> [String] {
+    linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
+  }
 
-  func linkIndexes(_ link: Int) -> [String] {
+  func linkIndexes(_ link: Int) -> [(name: String, columns: String)] {
     let table = Self.linkTable(link)
     return [
-      "CREATE INDEX \(table)_subject ON \(table) (side, subject, mapping, turn)",
-      "CREATE INDEX \(table)_target ON \(table) (side, target, mapping, turn)",
+      ("\(table)_subject", "\(table) (side, subject, mapping, turn)"),
+      ("\(table)_target", "\(table) (side, target, mapping, turn)"),
     ]
   }
 

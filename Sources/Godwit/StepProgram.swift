@@ -20,6 +20,8 @@ struct StepProgram {
   let destinationSchema: StoreSchema
   let facts: PlanFacts
   let links: [RelationshipLink]
+  /// Mappings of source objects that a policy carries out.
+  let policyIndexes: Set<Int>
   /// Mappings whose source keys are kept in memory for look-ups.
   let keySets: Set<Int>
 
@@ -32,6 +34,7 @@ struct StepProgram {
     self.sourceSchema = sourceSchema
     self.destinationSchema = destinationSchema
     self.facts = facts
+    policyIndexes = Set(resolved.policies.compactMap(\.index))
     links = try RelationshipLink.links(of: resolved, schema: destinationSchema, facts: facts)
     keySets = Self.keySets(resolved, facts: facts, bytes: keySetBytes)
   }
@@ -61,7 +64,7 @@ struct StepProgram {
     association.checks = .done
     association.keySets = keySets
     if resolved.hasPolicies {
-      association.policies = PolicyLookUps(mappings: Set(resolved.policies.compactMap(\.index))) { entity in
+      association.policies = PolicyLookUps(mappings: policyIndexes) { entity in
         resolved.destinationModel.family(of: entity).compactMap { destinationSchema.number(of: $0.name) }
       }
     }

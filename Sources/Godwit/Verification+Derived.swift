@@ -21,7 +21,7 @@ extension Verification {
       ) { row in
         guard let object = try context.object(entityName: entity.name, key: row.int64(0)) else { return true }
         for (attribute, column, derivation) in derived {
-          let found = object.row[column] ?? .null
+          let found = object.stored(column)
           guard let expected = try value(derivation, of: object) else {
             timed += 1
             if times.count < 2 { times.insert("\(found)") }
@@ -66,7 +66,7 @@ extension Verification {
       current = reached
     }
     func stored(_ attribute: AttributeDescription, _ object: StoredObject) -> SQLValue {
-      destinationSchema.column(of: attribute.name, in: object.entityName).flatMap { object.row[$0] } ?? .null
+      destinationSchema.column(of: attribute.name, in: object.entityName).map { object.stored($0) } ?? .null
     }
     switch derivation.kind {
     case .now: return nil

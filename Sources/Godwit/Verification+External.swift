@@ -34,7 +34,7 @@ extension Verification {
     case nil, .unknown: return nil
     case .stored(let from):
       let column = sourceSchema.column(of: from.name, in: object.entityName)
-      expected = Self.content(column.flatMap { object.row[$0] } ?? .null, as: from, in: sourceFolder)
+      expected = Self.content(column.map { object.stored($0) } ?? .null, as: from, in: sourceFolder)
     case .standard, .expression:
       switch try expectedValue(of: attribute, in: mapping, from: object) {
       case nil: return nil

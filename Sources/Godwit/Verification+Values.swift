@@ -82,7 +82,7 @@ extension Verification {
     case .standard: return Self.stored(attribute.defaultValue)
     case .stored(let from):
       guard let column = sourceSchema.column(of: from.name, in: object.entityName) else { return .null }
-      return Self.fitted(object.row[column] ?? .null, attribute.type)
+      return Self.fitted(object.stored(column), attribute.type)
     case .expression(let expression):
       var bindings = mapping.bindings
       bindings.propertyName = attribute.name

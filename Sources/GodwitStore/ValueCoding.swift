@@ -109,8 +109,10 @@ extension SQLValue {
   /// - Throws: `.dataWrong` when the value's type does not fit the attribute's, or is not a number.
   public init(encoding value: AttributeValue, as attribute: AttributeDescription) throws {
     let type = attribute.type
-    let mismatch = GodwitError(
-      .dataWrong, "cannot store attribute '\(attribute.name)': expected \(type.xcodeName), found another type")
+    var mismatch: GodwitError {
+      GodwitError(
+        .dataWrong, "cannot store attribute '\(attribute.name)': expected \(type.xcodeName), found another type")
+    }
     func finite(_ number: Double) throws -> SQLValue {
       // SQLite turns a NaN into NULL without a word.
       guard !number.isNaN else { throw mismatch }

@@ -155,6 +155,37 @@ func policyFixture(people: Int64 = 12, rows: Int? = 3) throws -> MigrationFixtur
   return fixture
 }
 
+/// Makes none to three objects of a source object by its key, some of them associated with two.
+///
+/// - Parameter isReassociating: Whether to associate once more what is associated: it changes nothing, but from then on
+///   relationships are set object by object.
+func severalOfOne(isReassociating: Bool) -> ClosurePolicy {
+  var policy = ClosurePolicy()
+  policy.create = { source, mapping, manager in
+    for number in 0..<(abs(source.key) % 4) {
+      let object = try manager.createDestinationInstance(forSource: source, in: mapping)
+      try manager.insert(object)
+      manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
+      guard number == 1, let entity = mapping.destinationEntityName else { continue }
+      if let other = try manager.destinationInstances(ofEntityNamed: entity, limit: 1).first,
+        try !manager.sourceInstances(forEntityMappingNamed: mapping.name, destinationInstances: [other]).isEmpty
+      {
+        manager.associate(sourceInstance: source, withDestinationInstance: other, for: mapping)
+        manager.associate(sourceInstance: source, withDestinationInstance: other, for: mapping)
+      }
+    }
+  }
+  policy.endCreate = { mapping, manager in
+    guard isReassociating, let entity = mapping.sourceEntityName else { return }
+    for source in try manager.sourceInstances(ofEntityNamed: entity, limit: 20) {
+      let found = try manager.destinationInstances(forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      guard let object = found.first else { continue }
+      return manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
+    }
+  }
+  return policy
+}
+
 extension MigrationFixture {
   /// Gives a mapping a policy.
   func setPolicy(_ name: String, of mapping: String) {

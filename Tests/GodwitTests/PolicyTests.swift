@@ -75,6 +75,77 @@ import Testing
     }
   }
 
+  @Test(arguments: 0..<4) func `relationships set together are what they are object by object`(part: UInt64) throws {
+    for number in 0..<10 {
+      let seed = 78_000 + part * 100 + UInt64(number)
+      var random = SeededGenerator(seed: seed)
+      let world = try RandomWorld(&random)
+      let chosen = world.mappings.indices.filter { world.mappings[$0].uniqueBy.isEmpty && random.chance(60) }
+      var contents: [[String]] = []
+      let source = try MigrationFixture(world.source, to: world.destination)
+      try world.write(to: source)
+      for isReassociating in [false, true] {
+        let fixture = try MigrationFixture(world.source, to: world.destination)
+        try FileManager.default.copyItem(atPath: source.sourcePath, toPath: fixture.sourcePath)
+        fixture.mappings = world.mappings
+        fixture.chunkRows = [1, 3, 1000][random.below(3)]
+        for index in chosen { fixture.mappings[index].policyName = "Several" }
+        do {
+          try MigrationManager(fixture.job(["Several": { severalOfOne(isReassociating: isReassociating) }])).run()
+          contents.append(try fixture.content())
+        } catch { contents.append(["\((error as? GodwitError)?.message ?? "\(error)")"]) }
+      }
+      let difference = zip(contents[0], contents[1]).first { $0 != $1 }
+      #expect(
+        contents[0] == contents[1],
+        "seed \(seed): together \(difference?.0 ?? ""), alone \(difference?.1 ?? "")\n\(world.description)")
+    }
+  }
+
+  @Test func `a policy that reads what it has just associated finds it, and says it twice in vain`() throws {
+    let fixture = try policyFixture(people: 5000, rows: nil)
+    fixture.setPolicy("Look", of: "PersonToContact")
+    var look = ClosurePolicy()
+    look.create = { person, mapping, manager in
+      let contact = try manager.createDestinationInstance(forSource: person, in: mapping)
+      try manager.insert(contact)
+      for _ in 0..<2 { manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping) }
+      guard person.key % 7 == 1 else { return }
+      let found = try manager.destinationInstances(forEntityMappingNamed: mapping.name, sourceInstances: [person])
+      guard found == [contact] else { throw GodwitError(.dataWrong, "found \(found)") }
+      manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
+      let back = try manager.sourceInstances(forEntityMappingNamed: mapping.name, destinationInstances: found)
+      guard back == [person] else { throw GodwitError(.dataWrong, "came from \(back)") }
+    }
+    let (summary, report) = try fixture.run(["Look": { [look] in look }])
+    #expect(report.isClean, "\(report)")
+    #expect(summary.objects == 5000 + 6)
+    let plain = try policyFixture(people: 5000, rows: nil)
+    try plain.run()
+    #expect(try fixture.rows("SELECT * FROM ZCONTACT ORDER BY 1") == plain.rows("SELECT * FROM ZCONTACT ORDER BY 1"))
+  }
+
+  @Test func `a value that does not fit is an error only when a policy asks for it`() throws {
+    for isAsked in [false, true] {
+      let fixture = try policyFixture(people: 4)
+      try fixture.alter("UPDATE ZPERSON SET ZAGE = 3000000000 WHERE Z_PK = 3")
+      fixture.setPolicy("Fresh", of: "PersonToContact")
+      var fresh = ClosurePolicy()
+      fresh.create = { person, mapping, manager in
+        if isAsked { return try manager.createDestinationInstances(forSource: person, in: mapping) }
+        try manager.insert(try manager.createInstance(ofEntityNamed: "Contact"))
+      }
+      let registry: PolicyRegistry = ["Fresh": { [fresh] in fresh }]
+      guard isAsked else {
+        #expect(try MigrationManager(fixture.job(registry)).run().objects == 6 + 4)
+        continue
+      }
+      let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job(registry)).run() }
+      #expect(error?.code == .dataWrong && error?.message.contains("Person p3") == true, "\(String(describing: error))")
+      #expect(error?.cause?.contains("createDestinationInstances for Person p3") == true)
+    }
+  }
+
   // MARK: Numbers of objects
 
   @Test func `one source object becomes several, and look-ups by other mappings find them all`() throws {

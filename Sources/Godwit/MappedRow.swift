@@ -1,0 +1,36 @@
+import GodwitModel
+import GodwitStore
+
+/// What a mapping with a policy gives the attributes of an object, ready to be asked.
+final class MappedRow {
+  let mapping: EntityMapping
+  let sourceEntityName: String
+  let layout: ObjectLayout
+  /// Where each value that the mapping gives stands in a row of the destination.
+  let places: [Int]
+  /// The values for source row `?1`.
+  let statement: ChunkStatement
+  /// Whether the values may be computed before the policy asks for them.
+  let isPlain: Bool
+
+  init(
+    _ mapping: ResolvedEntityMapping, columns: [String], statement: ChunkStatement, isPlain: Bool,
+    layout: ObjectLayout
+  ) {
+    self.mapping = mapping.mapping
+    sourceEntityName = mapping.source.name
+    self.layout = layout
+    places = columns.compactMap { layout.places[$0] }
+    self.statement = statement
+    self.isPlain = isPlain
+  }
+}
+
+/// A source object, and the values that its mapping gives it.
+struct PreparedObject {
+  var mapping: Int
+  var key: Int64
+  var object: ManagedObject
+  /// nil where they are computed once the policy asks.
+  var mapped: [SQLValue]?
+}

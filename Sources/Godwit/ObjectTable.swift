@@ -1,0 +1,120 @@
+import GodwitModel
+import GodwitStore
+
+/// A table as a context reads its rows: which value of a row each property of each entity is.
+///
+/// Made once for a context, so that a row costs no search through models and schemas.
+final class ObjectTable {
+  let table: StoreSchema.EntityTable
+  /// The columns of a row as SQL, without and with the alias `s`.
+  let columns: (bare: String, aliased: String)
+  /// Where a row has the entity's number.
+  let entityPlace: Int
+  private(set) var layouts: [Int64: ObjectLayout] = [:]
+  private let places: [String: Int]
+
+  let reading: String
+  /// Rows kept, by key.
+  var rows: [Int64: [SQLValue]] = [:]
+
+  init?(of entity: String, schema: StoreSchema, database: String) {
+    guard let table = schema.table(of: entity),
+      let entityPlace = table.columns.firstIndex(where: { $0.role == .entity })
+    else { return nil }
+    self.table = table
+    self.entityPlace = entityPlace
+    func list(_ alias: String?) -> String {
+      table.columns.map { column in
+        column.role == .entity
+          ? schema.entityNumber(inTableOf: table.rootEntityName, row: alias)
+          : (alias.map { $0 + "." } ?? "") + quoted(column.name)
+      }.joined(separator: ", ")
+    }
+    columns = (list(nil), list("s"))
+    reading = "SELECT \(columns.bare) FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1"
+    places = Dictionary(table.columns.enumerated().map { ($1.name, $0) }) { first, _ in first }
+    for described in schema.model.family(of: table.rootEntityName) {
+      guard let number = schema.number(of: described.name) else { continue }
+      layouts[Int64(number)] = ObjectLayout(
+        entityName: described.name, number: number, schema: schema, database: database, places: places)
+    }
+  }
+
+  func place(of column: String) -> Int? { places[column] }
+
+  /// What the entity of a row is; nil when its number is none of the table's.
+  func layout(of row: [SQLValue]) -> ObjectLayout? {
+    guard case .integer(let number) = row[entityPlace] else { return nil }
+    return layouts[number]
+  }
+}
+
+/// What the properties of one entity are in the rows of its table.
+final class ObjectLayout {
+  final class Attribute {
+    let description: AttributeDescription
+    /// nil for one that is not stored.
+    let place: Int?
+
+    init(_ description: AttributeDescription, place: Int?) { (self.description, self.place) = (description, place) }
+  }
+
+  final class Relationship {
+    enum Storage {
+      /// The row has the other object's key.
+      case key(place: Int)
+      /// The query gives the other objects' keys for this one's.
+      case query(String)
+      case none
+    }
+    let description: RelationshipDescription
+    let storage: Storage
+
+    init(_ description: RelationshipDescription, _ storage: Storage) {
+      (self.description, self.storage) = (description, storage)
+    }
+  }
+
+  let entityName: String
+  let number: Int
+  let attributes: [String: Attribute]
+  let relationships: [String: Relationship]
+  /// By column.
+  let places: [String: Int]
+
+  init(entityName: String, number: Int, schema: StoreSchema, database: String, places: [String: Int]) {
+    self.entityName = entityName
+    self.number = number
+    self.places = places
+    var attributes: [String: Attribute] = [:]
+    for attribute in schema.model.attributes(of: entityName) {
+      let place = schema.column(of: attribute.name, in: entityName).flatMap { places[$0] }
+      attributes[attribute.name] = Attribute(attribute, place: place)
+    }
+    self.attributes = attributes
+    var relationships: [String: Relationship] = [:]
+    for relationship in schema.model.relationships(of: entityName) {
+      let storage = schema.storage(of: relationship.name, in: entityName)
+      relationships[relationship.name] = Relationship(
+        relationship, Self.access(storage, database: database, places: places))
+    }
+    self.relationships = relationships
+  }
+
+  private static func access(
+    _ storage: StoreSchema.RelationshipStorage, database: String, places: [String: Int]
+  ) -> Relationship.Storage {
+    switch storage {
+    case .foreignKey(_, let column, _, _): return places[column].map { .key(place: $0) } ?? .none
+    case .inverse(let table, let column, _, let order):
+      let sort = order.map { "\(quoted($0)), Z_PK" } ?? "Z_PK"
+      return .query(
+        "SELECT Z_PK FROM \(quoted(database)).\(quoted(table)) WHERE \(quoted(column)) = ?1 ORDER BY \(sort)")
+    case .join(let join, let subject, let object, let order):
+      let sort = order.map { "\(quoted($0)), \(quoted(object))" } ?? quoted(object)
+      return .query(
+        "SELECT \(quoted(object)) FROM \(join.rows(in: database)) WHERE \(quoted(subject)) = ?1 ORDER BY \(sort)")
+    case .none: return .none
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import GodwitModel
+import GodwitStore
+
+/// How the relationships of many objects that a policy leaves to its mapping are set together.
+struct PolicyRequests {
+  /// How many assignments each object gets, one turn each.
+  var relationships: Int
+  /// What assigns them to the objects of `temp.godwit_asked`; `?1` is the place of the mapping among assignments.
+  var statements: [ChunkStatement]
+  /// Whether that is what setting them object by object gives.
+  var isPossible: Bool
+}
+
+extension StepProgram {
+  static let requestTable =
+    "godwit_asked (turn INTEGER PRIMARY KEY, source INTEGER, entity INTEGER, destination INTEGER)"
+
+  /// Object by object remain relationships that ask the policy, and ordered ones that follow an order of the source,
+  /// where each object's own counting is the order.
+  func policyRequests(_ index: Int) throws -> PolicyRequests {
+    let mapping = mappings[index]
+    var requests = PolicyRequests(relationships: mapping.relationships.count, statements: [], isPossible: true)
+    for (part, source) in mapping.relationships.enumerated() {
+      let isCounted = source.relationship.isOrdered && source.path.last?.relationship.isOrdered == true
+      guard source.policyCall == nil, !isCounted, let (link, end) = assigned(part, of: index) else {
+        return PolicyRequests(relationships: 0, statements: [], isPossible: false)
+      }
+      requests.statements +=
+        try source.relationship.isToMany
+        ? requestedTargets(link, end, part, of: mapping) : [requestedTarget(link, end, part, of: mapping)]
+    }
+    return requests
+  }
+
+  private func assigned(_ part: Int, of index: Int) -> (link: Int, end: RelationshipLink.End)? {
+    for (number, link) in links.enumerated() where link.strategy == .resolved {
+      if let found = link.assignments.first(where: { $0.mapping == index && $0.part == part }) {
+        return (number, found.end)
+      }
+    }
+    return nil
+  }
+
+  private func insertion(_ link: Int) -> String {
+    "INSERT INTO main.\(Self.linkTable(link)) (side, mapping, turn, subject, target, position, inverse_position)"
+  }
+
+  private func requestedTarget(
+    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping
+  ) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let source = mapping.relationships[part]
+    let target = try singleTarget(of: source, in: mapping, association)
+    let inverse = try inverseOrder(of: source, in: mapping, target: target, association)
+    return ChunkStatement(
+      sql: """
+        \(insertion(link)) SELECT \(end.rawValue), ?1, a.turn + \(part + 1), a.destination, \(target), NULL, \(inverse) \
+        FROM temp.godwit_asked AS a CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = a.source
+        """, builder: builder)
+  }
+
+  /// That the assignment happened, and what each look-up finds from all source objects.
+  private func requestedTargets(
+    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping
+  ) throws -> [ChunkStatement] {
+    let source = mapping.relationships[part]
+    let wanted = source.relationship.destinationEntityName
+    let turn = "a.turn + \(part + 1)"
+    var statements = [
+      ChunkStatement(
+        sql:
+          "\(insertion(link)) SELECT \(end.rawValue), ?1, \(turn), a.destination, NULL, NULL, NULL FROM temp.godwit_asked AS a",
+        builder: StatementBuilder())
+    ]
+    for lookup in source.lookups {
+      let builder = StatementBuilder()
+      let association = associations(builder)
+      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
+      let image = try association.lookup(lookup, key: key, entity: wanted)
+      let inverse = try inverseOrder(of: source, in: mapping, target: image, association)
+      let (tables, conditions) = chain.isToMany ? Self.split(chain.from) : ("", "")
+      // Of a mapping with a policy the source key here, from which it may have made several objects.
+      let found = """
+        SELECT \(turn) AS turn, a.destination AS subject, \(isPolicy(lookup) ? key : image) AS target, \(inverse) AS inverse_position \
+        FROM temp.godwit_asked AS a CROSS JOIN main.\(Self.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity \
+        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = o.source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
+        \(conditions.isEmpty ? "" : "WHERE \(conditions)")
+        """
+      var (from, target) = ("(\(found)) AS p", "p.target")
+      if isPolicy(lookup) {
+        from +=
+          " CROSS JOIN main.\(Self.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
+        target = "q.destination"
+      }
+      statements.append(
+        ChunkStatement(
+          sql: """
+            \(insertion(link)) SELECT \(end.rawValue), ?1, p.turn, p.subject, \(target), \(lookup), p.inverse_position FROM \(from) \
+            WHERE \(target) IS NOT NULL
+            """, builder: builder))
+    }
+    return statements
+  }
+}

@@ -1,0 +1,135 @@
+import GRDBSQLite
+
+/// A prepared statement. Not `Sendable`: use it where its connection is used.
+public final class SQLStatement {
+  private var statement: OpaquePointer?
+  private let connection: StoreConnection
+  private let sql: String
+
+  init(_ statement: OpaquePointer, connection: StoreConnection, sql: String) {
+    self.statement = statement
+    self.connection = connection
+    self.sql = sql
+  }
+
+  deinit { finalize() }
+
+  public func finalize() {
+    sqlite3_finalize(statement)
+    statement = nil
+  }
+
+  /// Resets the statement and binds its parameters, the first to `?1`. Arguments beyond the statement's
+  /// last parameter are left out, so that one list serves statements with and without a key range.
+  public func bind(_ arguments: [SQLValue]) throws {
+    sqlite3_reset(statement)
+    for (index, argument) in arguments.prefix(Int(sqlite3_bind_parameter_count(statement))).enumerated() {
+      try set(argument, at: Int32(index + 1))
+    }
+  }
+
+  /// Resets the statement and binds its one parameter.
+  public func bind(_ argument: SQLValue) throws {
+    sqlite3_reset(statement)
+    try set(argument, at: 1)
+  }
+
+  private func set(_ argument: SQLValue, at position: Int32) throws {
+    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    let code =
+      switch argument {
+      case .null: sqlite3_bind_null(statement, position)
+      case .integer(let value): sqlite3_bind_int64(statement, position, value)
+      case .real(let value): sqlite3_bind_double(statement, position, value)
+      case .text(let bytes):
+        // An empty array may have no address, which would bind NULL.
+        bytes.isEmpty
+          ? sqlite3_bind_text64(statement, position, "", 0, transient, UInt8(SQLITE_UTF8))
+          : bytes.withUnsafeBytes {
+            sqlite3_bind_text64(
+              statement, position, $0.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64($0.count), transient,
+              UInt8(SQLITE_UTF8))
+          }
+      case .blob(let bytes):
+        bytes.isEmpty
+          ? sqlite3_bind_zeroblob(statement, position, 0)
+          : bytes.withUnsafeBytes {
+            sqlite3_bind_blob64(statement, position, $0.baseAddress, UInt64($0.count), transient)
+          }
+      }
+    guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
+  }
+
+  /// Ends a run before its last row.
+  public func reset() { sqlite3_reset(statement) }
+
+  /// Moves to the next row; false when there is none.
+  public func step() throws -> Bool {
+    switch sqlite3_step(statement) {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    case let code:
+      let error = connection.lastError(code, sql: sql)
+      sqlite3_reset(statement)
+      throw error
+    }
+  }
+
+  /// Runs the statement once with new arguments.
+  public func run(_ arguments: [SQLValue] = []) throws {
+    try bind(arguments)
+    while try step() {}
+    reset()
+  }
+
+  /// The current row; valid until the next `step`.
+  public var row: SQLRow { SQLRow(statement: statement) }
+}
+
+/// The current row of a statement; valid until the next step.
+public struct SQLRow {
+  let statement: OpaquePointer?
+
+  public var count: Int { Int(sqlite3_column_count(statement)) }
+
+  public func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+
+  /// The integer in the column, by SQLite's conversion (0 for NULL).
+  public func int64(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
+
+  public func int(_ column: Int) -> Int { Int(int64(column)) }
+
+  public func double(_ column: Int) -> Double { sqlite3_column_double(statement, Int32(column)) }
+
+  /// The text as a Swift string (invalid UTF-8 becomes U+FFFD); nil for NULL.
+  public func string(_ column: Int) -> String? {
+    isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self)
+  }
+
+  /// The bytes of a text or blob; empty for NULL.
+  public func bytes(_ column: Int) -> [UInt8] {
+    let pointer: UnsafeRawPointer? =
+      sqlite3_column_type(statement, Int32(column)) == SQLITE_BLOB
+      ? sqlite3_column_blob(statement, Int32(column))
+      : UnsafeRawPointer(sqlite3_column_text(statement, Int32(column)))
+    guard let pointer else { return [] }
+    return Array(UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
+  }
+
+  public func values(_ columns: Range<Int>) -> [SQLValue] {
+    var values: [SQLValue] = []
+    values.reserveCapacity(columns.count)
+    for column in columns { values.append(value(column)) }
+    return values
+  }
+
+  public func value(_ column: Int) -> SQLValue {
+    switch sqlite3_column_type(statement, Int32(column)) {
+    case SQLITE_INTEGER: .integer(int64(column))
+    case SQLITE_FLOAT: .real(double(column))
+    case SQLITE_TEXT: .text(bytes(column))
+    case SQLITE_BLOB: .blob(bytes(column))
+    default: .null
+    }
+  }
+}
