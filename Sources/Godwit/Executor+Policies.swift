@@ -58,16 +58,19 @@ extension Executor {
   private func relateByPolicy(_ chunk: Chunk, _ run: PolicyRun) throws {
     guard let index = program.resolved.policies[chunk.subject].index else { return }
     let table = StepProgram.pairTable(index)
-    try run.makePairIndex(index)
-    // An object of several source objects has its turn with the first of them.
-    let sql = """
-      SELECT p.turn, p.root, p.source, p.entity, p.destination FROM main.\(table) AS p \
-      WHERE (p.source, p.turn) > (?1, ?2) AND p.source BETWEEN ?3 AND ?4 AND NOT EXISTS (SELECT 1 FROM main.\(table) AS e \
-      WHERE e.destination = p.destination AND e.entity = p.entity AND (e.source, e.turn) < (p.source, p.turn)) \
-      ORDER BY p.source, p.turn LIMIT \(Self.pageRows)
-      """
     var (source, turn) = (chunk.range.first, Int64(-1))
     while true {
+      var isFirst = ""
+      if run.state.several?.contains(index) == true {
+        // An object of several source objects has its turn with the first of them.
+        try run.makePairIndex(index)
+        isFirst =
+          " AND NOT EXISTS (SELECT 1 FROM main.\(table) AS e WHERE e.destination = p.destination AND e.entity = p.entity AND (e.source, e.turn) < (p.source, p.turn))"
+      }
+      let sql = """
+        SELECT p.turn, p.root, p.source, p.entity, p.destination FROM main.\(table) AS p \
+        WHERE (p.source, p.turn) > (?1, ?2) AND p.source BETWEEN ?3 AND ?4\(isFirst) ORDER BY p.source, p.turn LIMIT \(Self.pageRows)
+        """
       let pairs = try run.pairs(
         sql, [source, turn, chunk.range.first, chunk.range.last].map { .integer($0) })
       for pair in pairs {

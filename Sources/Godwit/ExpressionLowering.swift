@@ -101,9 +101,10 @@ struct ExpressionLowering {
       return (sql, nil)
     } catch {
       builder.restore(mark)
-      let number = builder.evaluation(
-        .init(work: .predicate(filter.predicate), entityName: row.entityName, text: filter.source.text))
-      return ("godwit_eval(\(number), \(row.alias).Z_PK)", (error as? NotLowerable)?.reason ?? "\(error)")
+      let sql = lowering.evaluated(
+        .init(work: .predicate(filter.predicate), entityName: row.entityName, text: filter.source.text),
+        reading: filter.predicate.operands)
+      return (sql, (error as? NotLowerable)?.reason ?? "\(error)")
     }
   }
 
@@ -126,13 +127,42 @@ struct ExpressionLowering {
       return (sql, type, nil)
     } catch {
       builder.restore(mark)
-      let number = builder.evaluation(
+      let sql = lowering.evaluated(
         .init(
           work: .expression(expression.expression), entityName: row.entityName, text: expression.source.text,
-          bindings: bindings))
-      return ("godwit_eval(\(number), \(row.alias).Z_PK)", nil, (error as? NotLowerable)?.reason ?? "\(error)")
+          bindings: bindings), reading: [expression.expression])
+      return (sql, nil, (error as? NotLowerable)?.reason ?? "\(error)")
     }
   }
+
+  /// A call of Swift, which gets the attributes of the row that the expressions read, so that it need not look for them.
+  private func evaluated(_ evaluation: LoweredFunctions.Evaluation, reading expressions: [Expression]) -> String {
+    var evaluation = evaluation
+    var names: Set<String> = []
+    for expression in expressions {
+      _ = expression.contains { part in
+        if case .keyPath(let base, let segments) = part.node, segments.count == 1 {
+          switch base?.node {
+          case nil, .evaluatedObject, .variable("source"): names.insert(segments[0])
+          default: break
+          }
+        }
+        return false
+      }
+    }
+    var columns = ""
+    for name in names.sorted() where evaluation.attributes.count < Self.limitHanded {
+      guard let attribute = schema.model.attribute(name, of: row.entityName), !attribute.isTransient,
+        let column = schema.column(of: name, in: row.entityName)
+      else { continue }
+      evaluation.attributes.append(name)
+      columns += ", \(row.alias).\(quoted(column))"
+    }
+    return "godwit_eval(\(builder.evaluation(evaluation)), \(row.alias).Z_PK\(columns))"
+  }
+
+  /// SQLite passes 127 arguments at most.
+  private static let limitHanded = 100
 
   // MARK: Values
 

@@ -20,6 +20,8 @@ public struct ManagedObject {
   private(set) var problem: Problem?
   let run: PolicyRun
   let context: ObjectContext
+  /// The call of a hook that made it; 0 for an object of a store.
+  let call: Int
 
   final class Problem {
     let error: GodwitError
@@ -30,12 +32,18 @@ public struct ManagedObject {
   init(_ stored: StoredObject, run: PolicyRun) {
     (key, layout, context, values) = (stored.key, stored.layout, stored.context, stored.values)
     self.run = run
+    call = 0
   }
 
-  /// - Parameter values: nil for an object of a store, whose row is read when something asks for it.
-  init(_ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: PolicyRun) {
+  /// - Parameters:
+  ///   - values: nil for an object of a store, whose row is read when something asks for it.
+  ///   - call: The call that makes it; 0 for an object of a store.
+  init(
+    _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: PolicyRun, call: Int = 0
+  ) {
     (self.key, self.layout, self.context, self.values) = (key, layout, context, values)
     self.run = run
+    self.call = call
   }
 
   /// Its row.

@@ -151,7 +151,9 @@ extension ObjectContext {
   ) throws -> AttributeValue {
     var problem: GodwitError?
     do {
-      guard attribute.allowsExternalBinaryDataStorage else { return try AttributeValue(decoding: stored, as: attribute) }
+      guard attribute.allowsExternalBinaryDataStorage else {
+        return try AttributeValue(decoding: stored, as: attribute)
+      }
       return try AttributeValue(
         decoding: stored, as: attribute,
         external: { [support] name in

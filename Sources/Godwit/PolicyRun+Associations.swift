@@ -25,12 +25,15 @@ extension PolicyRun {
     if isOwn {
       guard !isWaiting(pair, index) else { return }
     } else {
-      state.foreign = (state.foreign ?? []).union([index])
+      if state.foreign?.contains(index) != true { state.foreign = (state.foreign ?? []).union([index]) }
       try writePairs()
       let known = try rows(
         "SELECT 1 FROM main.\(StepProgram.pairTable(index)) WHERE root = ?1 AND source = ?2 AND entity = ?3 AND destination = ?4",
         [pair.root, pair.source, pair.entity, pair.destination].map { .integer($0) })
       guard known.isEmpty else { return }
+    }
+    if !isOwn || destination.call != calls, state.several?.contains(index) != true {
+      state.several = (state.several ?? []).union([index])
     }
     state.turn += 1
     pairs[index, default: []].append(pair)
@@ -152,7 +155,7 @@ extension PolicyRun {
     }
   }
 
-  private func sources(of destination: ManagedObject, _ index: Int) throws -> [ManagedObject] {
+  func sources(of destination: ManagedObject, _ index: Int) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
     if program.isPolicy(index) {
       try writePairs()

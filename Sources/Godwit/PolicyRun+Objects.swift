@@ -127,7 +127,7 @@ extension PolicyRun {
       else { continue }
       values[place] = try SQLValue(encoding: described.defaultValue, as: described)
     }
-    return ManagedObject(layout, key: key, values: values, context: draftContext, run: self)
+    return ManagedObject(layout, key: key, values: values, context: draftContext, run: self, call: calls)
   }
 
   private func layout(of entity: String) throws -> ObjectLayout {
@@ -152,7 +152,7 @@ extension PolicyRun {
     var row = [SQLValue](repeating: .null, count: mapped.layout.places.count)
     for (place, value) in zip(mapped.places, values) { row[place] = value }
     let key = try mappedKey(source, index) ?? freshKey(mapped.layout.entityName)
-    return ManagedObject(mapped.layout, key: key, values: row, context: draftContext, run: self)
+    return ManagedObject(mapped.layout, key: key, values: row, context: draftContext, run: self, call: calls)
   }
 
   func mappedRow(_ index: Int) throws -> MappedRow {
@@ -205,11 +205,15 @@ extension PolicyRun {
     guard !object.isSource else { return false }
     // What is not inserted by the end of the hook fails it.
     if object.context === draftContext { return true }
-    let number = program.destinationSchema.number(of: try root(of: object.entityName)) ?? -1
-    if made[number]?.contains(object.key) == true { return true }
-    return try !rows(
-      "SELECT 1 FROM main.\(StepProgram.madeTable) WHERE root = ?1 AND key = ?2", [.int(number), .integer(object.key)]
-    ).isEmpty
+    if let related, related.pair.destination == object.key, related.pair.entity == Int64(object.layout.number),
+      state.several?.contains(related.mapping) != true
+    {
+      return true
+    }
+    for mapping in program.mappings where mapping.destination.name == object.entityName {
+      if !program.isPolicy(mapping.index), try !sources(of: object, mapping.index).isEmpty { return false }
+    }
+    return true
   }
 
   func isInserted(_ object: Identity) throws -> Bool {
@@ -238,7 +242,7 @@ extension PolicyRun {
       try writing.insert.run(values)
       if connection.changes > 0 {
         made[writing.root, default: []].insert(object.key)
-        if made[writing.root]?.count == Self.limitWaiting { try writeMade() }
+        if made[writing.root]?.count == Self.limitWaiting { made[writing.root] = [] }
         inserted[object.entityName, default: 0] += 1
         return
       }
@@ -249,14 +253,6 @@ extension PolicyRun {
     }
     try writing.update.run(values)
     destinationContext.forget(entityName: object.entityName, key: object.key)
-  }
-
-  func writeMade() throws {
-    for root in made.keys.sorted() {
-      let insert = try cached("INSERT OR IGNORE INTO main.\(StepProgram.madeTable) (root, key) VALUES (?1, ?2)")
-      for key in (made[root] ?? []).sorted() { try insert.run([.int(root), .integer(key)]) }
-    }
-    made = [:]
   }
 
   private func writing(of object: ManagedObject) throws -> Writing {

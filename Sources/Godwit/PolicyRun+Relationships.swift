@@ -206,13 +206,7 @@ extension PolicyRun {
     guard let (mapping, pair) = related, mapping == index, pair.destination == object.key,
       pair.entity == Int64(object.layout.number), state.foreign?.contains(index) != true
     else { return false }
-    let requests: PolicyRequests
-    if let known = self.requests[index] {
-      requests = known
-    } else {
-      requests = try program.policyRequests(index)
-      self.requests[index] = requests
-    }
+    let requests = try requests(index)
     guard requests.isPossible else { return false }
     guard !isReplaying else { return true }
     asked[index, default: []].append(
@@ -220,6 +214,14 @@ extension PolicyRun {
     state.turn += Int64(requests.relationships)
     if asked[index]?.count == Self.limitWaiting { try writeAsked() }
     return true
+  }
+
+  private func requests(_ index: Int) throws -> PolicyRequests {
+    let key = RequestKey(mapping: index, isSeveral: state.several?.contains(index) == true)
+    if let known = requests[key] { return known }
+    let made = try program.policyRequests(index, isSeveral: key.isSeveral)
+    requests[key] = made
+    return made
   }
 
   /// Sets the relationships that were left to one statement for many objects; before anything reads assignments, and
@@ -233,12 +235,11 @@ extension PolicyRun {
     let insert = try cached(
       "INSERT INTO temp.godwit_asked (turn, source, entity, destination) VALUES (?1, ?2, ?3, ?4)")
     for index in waiting.keys.sorted() {
-      // One object may have several source objects.
-      try makePairIndex(index)
+      if state.several?.contains(index) == true { try makePairIndex(index) }
       for one in waiting[index] ?? [] {
         try insert.run([one.turn, one.source, one.entity, one.destination].map { .integer($0) })
       }
-      for statement in requests[index]?.statements ?? [] {
+      for statement in try requests(index).statements {
         _ = try rows(statement, from: Int64(index), through: 0)
       }
       try connection.execute("DELETE FROM temp.godwit_asked")

@@ -11,6 +11,8 @@ struct PolicyState: Codable, Equatable {
   var turn: Int64 = 0
   /// Mappings with associations of other source objects than the one that their policy was called for.
   var foreign: Set<Int>?
+  /// Mappings of which an object may have several source objects, or be none that its policy made.
+  var several: Set<Int>?
   /// Policy to the dense keys it has given.
   var dense: [Int: Int64] = [:]
   /// Policy to what `nextKeys` was before its `begin`: when that runs again, its objects take the same keys.
@@ -73,6 +75,8 @@ final class PolicyRun {
   /// The policy at work.
   private(set) var current = 0
   private(set) var hook = Hook.begin
+  /// Counts the calls of hooks.
+  private(set) var calls = 0
   /// The source object of the running `createDestinationInstances`, until an object has taken its key.
   var keyedSource: ManagedObject?
   private var problem: (any Error)?
@@ -89,7 +93,7 @@ final class PolicyRun {
   var prepared: PreparedObject?
   /// What writes an object, by its entity.
   var writings: [String: Writing] = [:]
-  /// Objects made in this chunk that `godwit_made` does not have yet: root entity number to keys.
+  /// Objects made in this chunk, the last ones: root entity number to keys.
   var made: [Int: Set<Int64>] = [:]
   /// Associations of this chunk that are not written yet, by mapping, in the order of turns.
   var pairs: [Int: [Pair]] = [:]
@@ -97,10 +101,16 @@ final class PolicyRun {
   var written: Set<Int> = []
   /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
   var asked: [Int: [Asked]] = [:]
-  /// How many of them wait at most, and as many associations and objects.
+  /// How many of them wait at most, and as many associations; as many objects are remembered.
   static let limitWaiting = 4096
   /// What sets the relationships of `asked`, by mapping.
-  var requests: [Int: PolicyRequests] = [:]
+  var requests: [RequestKey: PolicyRequests] = [:]
+
+  struct RequestKey: Hashable {
+    var mapping: Int
+    var isSeveral: Bool
+  }
+
   /// The association that a running `createRelationships` is for.
   var related: (mapping: Int, pair: Pair)?
 
@@ -212,6 +222,7 @@ final class PolicyRun {
   ) throws {
     current = policy
     self.hook = hook
+    calls += 1
     problem = nil
     if !unproved.isEmpty { unproved = [] }
     if !written.isEmpty { written = [] }
@@ -270,7 +281,7 @@ final class PolicyRun {
     }
     try writeAsked()
     try writePairs()
-    try writeMade()
+    made = [:]
     try ledger.setPolicyState(state)
     prepared = nil
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }

@@ -55,11 +55,13 @@ final class SQLFunctions {
     try register("godwit_identity", arguments: -1) { _, arguments in
       .value(.blob(Self.identity(arguments)))
     }
-    try register("godwit_eval", arguments: 2) { functions, arguments in
+    // godwit_eval(expression, key, attributes that it reads…)
+    try register("godwit_eval", arguments: -1) { functions, arguments in
       let number = Int(arguments.int64(0))
       guard functions.current.evaluations.indices.contains(number) else { return .failure("no such expression") }
       return .value(
-        try functions.evaluation.value(of: functions.current.evaluations[number], key: arguments.int64(1)))
+        try functions.evaluation.value(
+          of: functions.current.evaluations[number], key: arguments.int64(1), attributes: arguments))
     }
   }
 

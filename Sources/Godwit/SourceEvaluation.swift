@@ -6,9 +6,10 @@ import GodwitStore
 final class SourceEvaluation {
   private let context: ObjectContext
   private let fetches = FetchedObjects()
-  var now: Double
+  var now: Double { didSet { host = nil } }
   /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated.
-  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
+  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)? { didSet { host = nil } }
+  private var host: (any ExpressionHost)?
 
   init(connection: StoreConnection, schema: StoreSchema, now: Double) {
     context = ObjectContext(connection: connection, schema: schema, database: StoreConnection.sourceSchema)
@@ -20,10 +21,36 @@ final class SourceEvaluation {
   /// Drops the rows and statements kept since the last call.
   func forget() { context.reset() }
 
-  private var host: SourceHost { SourceHost(context: context, now: now, fetches: fetches, policyCall: policyCall) }
+  private func readyHost() -> any ExpressionHost {
+    if let host { return host }
+    let made = SourceHost(context: context, now: now, fetches: fetches, policyCall: policyCall)
+    host = made
+    return made
+  }
 
-  func value(of evaluation: LoweredFunctions.Evaluation, key: Int64) throws -> SQLValue {
-    guard let object = try context.object(entityName: evaluation.entityName, key: key) else { return .null }
+  /// - Parameter arguments: The call's: from the third on what the row has in the evaluation's attributes.
+  func value(
+    of evaluation: LoweredFunctions.Evaluation, key: Int64, attributes arguments: SQLFunctionArguments? = nil
+  ) throws -> SQLValue {
+    if let arguments, arguments.kind(1) != .integer { return .null }
+    let object: any EvaluatedObject
+    if let arguments, !evaluation.attributes.isEmpty, let layout = context.layout(of: evaluation.entityName) {
+      object = HandedObject(
+        context: context, layout: layout, key: key, names: evaluation.attributes,
+        values: evaluation.attributes.indices.map { position in
+          // A large value is not copied until the expression asks for it.
+          let isLarge =
+            switch arguments.kind(position + 2) {
+            case .text, .blob: arguments.byteCount(position + 2) > HandedObject.limitBytes
+            default: false
+            }
+          return isLarge ? nil : arguments.value(position + 2)
+        })
+    } else {
+      guard let stored = try context.object(entityName: evaluation.entityName, key: key) else { return .null }
+      object = stored
+    }
+    let host = readyHost()
     do {
       switch evaluation.work {
       case .predicate(let predicate):
@@ -44,6 +71,33 @@ final class SourceEvaluation {
       throw GodwitError(
         .dataWrong, "cannot evaluate '\(evaluation.text)' for \(evaluation.entityName) p\(key): \(error.message)")
     }
+  }
+}
+
+/// An object of the source of which a statement has handed some attributes over; the rest is read when it is asked for.
+private struct HandedObject: EvaluatedObject {
+  static let limitBytes = 4096
+
+  let context: ObjectContext
+  let layout: ObjectLayout
+  let key: Int64
+  let names: [String]
+  /// nil for a value that is too large to hand over.
+  let values: [SQLValue?]
+
+  var entityName: String { layout.entityName }
+
+  func value(_ property: String) throws -> EvaluatedValue {
+    if let position = names.firstIndex(of: property), let value = values[position],
+      let attribute = layout.attributes[property]
+    {
+      return .value(
+        try context.value(value, of: attribute.description, entityName: layout.entityName, key: key))
+    }
+    guard let stored = try context.object(entityName: layout.entityName, key: key) else {
+      throw GodwitError(.dataWrong, "cannot evaluate '\(property)': \(layout.entityName) p\(key) is not in the store")
+    }
+    return try stored.value(property)
   }
 }
 

@@ -80,6 +80,8 @@ struct LoweredFunctions {
     var work: Work
     var entityName: String
     var text: String
+    /// What the call gets of the object's row.
+    var attributes: [String] = []
     /// What `$entityMapping` and `$propertyMapping` stand for.
     var bindings = MappingBindings()
   }

@@ -6,7 +6,6 @@ import GodwitStore
 /// | table | a row says |
 /// |---|---|
 /// | `godwit_pair_<mapping>` | this source object and this destination object are associated; indexed once a look-up comes from the destination |
-/// | `godwit_made` | a policy made this object |
 ///
 /// All links are resolved in assignment order, since a policy may set any of them.
 extension StepProgram {
@@ -17,13 +16,10 @@ extension StepProgram {
     let table = pairTable(mapping)
     return ("\(table)_destination", "\(table) (destination, entity, source, turn)")
   }
-  static let madeTable = "godwit_made"
 
   var policyScratchStatements: [String] {
     guard resolved.hasPolicies else { return [] }
-    var statements = [
-      "CREATE TABLE \(Self.madeTable) (root INTEGER, key INTEGER, PRIMARY KEY (root, key)) WITHOUT ROWID"
-    ]
+    var statements: [String] = []
     for index in resolved.policies.compactMap(\.index) {
       let table = Self.pairTable(index)
       statements.append(

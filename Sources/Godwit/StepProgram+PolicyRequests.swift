@@ -17,7 +17,9 @@ extension StepProgram {
 
   /// Object by object remain relationships that ask the policy, and ordered ones that follow an order of the source,
   /// where each object's own counting is the order.
-  func policyRequests(_ index: Int) throws -> PolicyRequests {
+  ///
+  /// - Parameter isSeveral: Whether an object may have several source objects.
+  func policyRequests(_ index: Int, isSeveral: Bool) throws -> PolicyRequests {
     let mapping = mappings[index]
     var requests = PolicyRequests(relationships: mapping.relationships.count, statements: [], isPossible: true)
     for (part, source) in mapping.relationships.enumerated() {
@@ -27,7 +29,8 @@ extension StepProgram {
       }
       requests.statements +=
         try source.relationship.isToMany
-        ? requestedTargets(link, end, part, of: mapping) : [requestedTarget(link, end, part, of: mapping)]
+        ? requestedTargets(link, end, part, of: mapping, isSeveral: isSeveral)
+        : [requestedTarget(link, end, part, of: mapping)]
     }
     return requests
   }
@@ -62,7 +65,7 @@ extension StepProgram {
 
   /// That the assignment happened, and what each look-up finds from all source objects.
   private func requestedTargets(
-    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping
+    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping, isSeveral: Bool
   ) throws -> [ChunkStatement] {
     let source = mapping.relationships[part]
     let wanted = source.relationship.destinationEntityName
@@ -81,11 +84,15 @@ extension StepProgram {
       let image = try association.lookup(lookup, key: key, entity: wanted)
       let inverse = try inverseOrder(of: source, in: mapping, target: image, association)
       let (tables, conditions) = chain.isToMany ? Self.split(chain.from) : ("", "")
+      let sources =
+        isSeveral
+        ? "CROSS JOIN main.\(Self.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity "
+        : ""
       // Of a mapping with a policy the source key here, from which it may have made several objects.
       let found = """
         SELECT \(turn) AS turn, a.destination AS subject, \(isPolicy(lookup) ? key : image) AS target, \(inverse) AS inverse_position \
-        FROM temp.godwit_asked AS a CROSS JOIN main.\(Self.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity \
-        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = o.source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
+        FROM temp.godwit_asked AS a \(sources)\
+        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = \(isSeveral ? "o" : "a").source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
         \(conditions.isEmpty ? "" : "WHERE \(conditions)")
         """
       var (from, target) = ("(\(found)) AS p", "p.target")

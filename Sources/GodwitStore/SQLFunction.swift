@@ -39,6 +39,9 @@ public struct SQLFunctionArguments {
     return try body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_value_bytes(value))))
   }
 
+  /// The length of a text or blob.
+  public func byteCount(_ index: Int) -> Int { Int(sqlite3_value_bytes(pointer(index))) }
+
   public func bytes(_ index: Int) -> [UInt8] { withBytes(index) { Array($0) } }
 
   public func value(_ index: Int) -> SQLValue {
@@ -121,10 +124,15 @@ extension StoreConnection {
     case .integer(let value): sqlite3_result_int64(context, value)
     case .real(let value): sqlite3_result_double(context, value)
     case .text(let bytes):
-      (bytes + [0]).withUnsafeBytes {
-        sqlite3_result_text64(
-          context, $0.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), transient,
-          UInt8(SQLITE_UTF8))
+      // An empty array may have no address, which would give NULL.
+      if bytes.isEmpty {
+        sqlite3_result_text64(context, "", 0, transient, UInt8(SQLITE_UTF8))
+      } else {
+        bytes.withUnsafeBytes {
+          sqlite3_result_text64(
+            context, $0.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64($0.count), transient,
+            UInt8(SQLITE_UTF8))
+        }
       }
     case .blob(let bytes):
       if bytes.isEmpty {

@@ -1,0 +1,157 @@
+import GodwitModel
+import GodwitStore
+
+/// Finds the edges of a link that no later assignment displaced, for a range of keys at its first end.
+///
+/// It says what `StepProgram.resolve` says in SQL, by one walk: assignments are ordered by mapping, turn and side, and
+/// an edge stays when none of those that could displace it comes later. Those at its first object pass by in the walk;
+/// the last one at its second object is looked up, once for each object while memory lasts.
+final class EdgeResolver {
+  /// The place of an assignment among all.
+  private struct Place: Comparable {
+    var mapping, turn: Int64
+    var side: Int
+
+    static func < (a: Place, b: Place) -> Bool { (a.mapping, a.turn, a.side) < (b.mapping, b.turn, b.side) }
+  }
+
+  private struct Edge {
+    var other: Int64
+    var place: Place
+    /// Of the other object among those of the first end's, and the reverse.
+    var position, inversePosition: Int64?
+  }
+
+  /// An object has more edges than fit into memory.
+  struct TooMany: Error {}
+
+  private static let limitEdges = 100_000
+  private static let limitKnown = 50_000
+
+  private let firstIsToMany, secondIsToMany: Bool
+  private let assigned, reverse: SQLStatement
+  /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
+  private let lastOwn, lastLeading: SQLStatement?
+  private let insert: SQLStatement
+  private var known: [Int64: Place?] = [:]
+
+  /// Distinct edges that were assigned, and those that stay.
+  private(set) var wanted: Int64 = 0
+  private(set) var kept: Int64 = 0
+
+  /// - Returns: nil for a link that is its own inverse, whose edges are told apart otherwise.
+  init?(_ link: RelationshipLink, table: String, connection: StoreConnection) throws {
+    guard !link.isOwnInverse else { return nil }
+    firstIsToMany = link.isToMany(.first)
+    secondIsToMany = link.second == nil || link.isToMany(.second)
+    assigned = try connection.prepare(
+      "SELECT subject, target, mapping, turn, position, inverse_position FROM \(table) WHERE side = 0 AND subject BETWEEN ?1 AND ?2 ORDER BY subject"
+    )
+    reverse = try connection.prepare(
+      "SELECT target, subject, mapping, turn, inverse_position, position FROM \(table) WHERE side = 1 AND target BETWEEN ?1 AND ?2 ORDER BY target"
+    )
+    func last(_ side: Int, _ column: String) throws -> SQLStatement? {
+      guard try connection.integer("SELECT EXISTS (SELECT 1 FROM \(table) WHERE side = \(side))") != 0 else {
+        return nil
+      }
+      return try connection.prepare(
+        "SELECT mapping, turn FROM \(table) WHERE side = \(side) AND \(column) = ?1 ORDER BY mapping DESC, turn DESC LIMIT 1"
+      )
+    }
+    lastOwn = try last(1, "subject")
+    lastLeading = secondIsToMany ? nil : try last(0, "target")
+    insert = try connection.prepare("INSERT INTO temp.godwit_edge (d, x, dx, xd) VALUES (?1, ?2, ?3, ?4)")
+  }
+
+  /// Writes the edges that stay into `temp.godwit_edge`, in the order of keys.
+  func run(from first: Int64, through last: Int64) throws {
+    let range: [SQLValue] = [.integer(first), .integer(last)]
+    try assigned.bind(range)
+    try reverse.bind(range)
+    defer {
+      assigned.reset()
+      reverse.reset()
+    }
+    var (hasAssigned, hasReverse) = (try assigned.step(), try reverse.step())
+    var edges: [Edge] = []
+    while hasAssigned || hasReverse {
+      let key =
+        !hasReverse || hasAssigned && assigned.row.int64(0) <= reverse.row.int64(0)
+        ? assigned.row.int64(0) : reverse.row.int64(0)
+      edges.removeAll(keepingCapacity: true)
+      // The last assignment that displaces what the object had before.
+      var floor: Place?
+      while hasAssigned, assigned.row.int64(0) == key {
+        let place = Self.place(assigned.row, side: 0)
+        floor = max(floor ?? place, place)
+        if !assigned.row.isNull(1) { edges.append(Self.edge(assigned.row, place)) }
+        hasAssigned = try assigned.step()
+        guard edges.count <= Self.limitEdges else { throw TooMany() }
+      }
+      while hasReverse, reverse.row.int64(0) == key {
+        let place = Self.place(reverse.row, side: 1)
+        if !firstIsToMany { floor = max(floor ?? place, place) }
+        edges.append(Self.edge(reverse.row, place))
+        hasReverse = try reverse.step()
+        guard edges.count <= Self.limitEdges else { throw TooMany() }
+      }
+      try settle(key, &edges, floor)
+    }
+  }
+
+  private static func place(_ row: SQLRow, side: Int) -> Place {
+    Place(mapping: row.int64(2), turn: row.int64(3), side: side)
+  }
+
+  private static func edge(_ row: SQLRow, _ place: Place) -> Edge {
+    Edge(
+      other: row.int64(1), place: place, position: row.isNull(4) ? nil : row.int64(4),
+      inversePosition: row.isNull(5) ? nil : row.int64(5))
+  }
+
+  /// Edges to one object are one, at the lowest of their positions.
+  private func settle(_ key: Int64, _ edges: inout [Edge], _ floor: Place?) throws {
+    if edges.count > 1 { edges.sort { $0.other < $1.other } }
+    var next = edges.startIndex
+    while next < edges.endIndex {
+      let other = edges[next].other
+      let last = try lastPlace(of: other)
+      var stays = false
+      var (position, inversePosition): (Int64?, Int64?)
+      while next < edges.endIndex, edges[next].other == other {
+        let edge = edges[next]
+        next += 1
+        if let floor, edge.place < floor { continue }
+        if let last, edge.place < last { continue }
+        stays = true
+        if let found = edge.position { position = min(position ?? found, found) }
+        if let found = edge.inversePosition { inversePosition = min(inversePosition ?? found, found) }
+      }
+      wanted += 1
+      guard stays else { continue }
+      kept += 1
+      try insert.run([
+        .integer(key), .integer(other), position.map { .integer($0) } ?? .null,
+        inversePosition.map { .integer($0) } ?? .null,
+      ])
+    }
+  }
+
+  private func lastPlace(of other: Int64) throws -> Place? {
+    if lastOwn == nil, lastLeading == nil { return nil }
+    if let found = known[other] { return found }
+    var last: Place?
+    for (statement, side) in [(lastOwn, 1), (lastLeading, 0)] {
+      guard let statement else { continue }
+      try statement.bind(.integer(other))
+      if try statement.step() {
+        let place = Place(mapping: statement.row.int64(0), turn: statement.row.int64(1), side: side)
+        last = max(last ?? place, place)
+      }
+      statement.reset()
+    }
+    if known.count >= Self.limitKnown { known.removeAll(keepingCapacity: true) }
+    known[other] = .some(last)
+    return last
+  }
+}
