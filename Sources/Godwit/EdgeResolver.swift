@@ -25,14 +25,15 @@ final class EdgeResolver {
   /// An object has more edges than fit into memory.
   struct TooMany: Error {}
 
-  private static let limitEdges = 100_000
+  /// Of one object.
+  @TaskLocal static var limitEdges = 100_000
   private static let limitKnown = 50_000
 
   private let firstIsToMany, secondIsToMany: Bool
   private let assigned, reverse: SQLStatement
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
   private let lastOwn, lastLeading: SQLStatement?
-  private let insert: SQLStatement
+  private let store: [SQLStatement]
   private var known: [Int64: Place?] = [:]
 
   /// Distinct edges that were assigned, and those that stay.
@@ -40,7 +41,8 @@ final class EdgeResolver {
   private(set) var kept: Int64 = 0
 
   /// - Returns: nil for a link that is its own inverse, whose edges are told apart otherwise.
-  init?(_ link: RelationshipLink, table: String, connection: StoreConnection) throws {
+  init?(_ program: StepProgram, link index: Int, connection: StoreConnection) throws {
+    let (link, table) = (program.links[index], "main.\(StepProgram.linkTable(index))")
     guard !link.isOwnInverse else { return nil }
     firstIsToMany = link.isToMany(.first)
     secondIsToMany = link.second == nil || link.isToMany(.second)
@@ -60,10 +62,12 @@ final class EdgeResolver {
     }
     lastOwn = try last(1, "subject")
     lastLeading = secondIsToMany ? nil : try last(0, "target")
-    insert = try connection.prepare("INSERT INTO temp.godwit_edge (d, x, dx, xd) VALUES (?1, ?2, ?3, ?4)")
+    store = try program.storeEdge(index).map { try connection.prepare($0) }
   }
 
-  /// Writes the edges that stay into `temp.godwit_edge`, in the order of keys.
+  /// Stores the edges that stay, in the order of keys.
+  ///
+  /// - Throws: `TooMany`, when some may be stored; all of them may be stored once more.
   func run(from first: Int64, through last: Int64) throws {
     let range: [SQLValue] = [.integer(first), .integer(last)]
     try assigned.bind(range)
@@ -130,10 +134,11 @@ final class EdgeResolver {
       wanted += 1
       guard stays else { continue }
       kept += 1
-      try insert.run([
+      let edge: [SQLValue] = [
         .integer(key), .integer(other), position.map { .integer($0) } ?? .null,
         inversePosition.map { .integer($0) } ?? .null,
-      ])
+      ]
+      for statement in store { try statement.run(edge) }
     }
   }
 

@@ -241,31 +241,20 @@ final class Executor {
       for sql in program.prepareResolve(chunk.subject) { try connection.execute(sql) }
       return .init()
     }
+    if let resolver = try EdgeResolver(program, link: chunk.subject, connection: connection) {
+      do {
+        try resolver.run(from: chunk.range.first, through: chunk.range.last)
+        return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
+      } catch is EdgeResolver.TooMany {}
+    }
+    let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
     let (asserted, gather, store) = try program.resolve(chunk.subject)
-    var edges = try walkEdges(chunk)
-    if edges == nil {
-      let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
-      let wanted = try connection.integer(asserted, range) ?? 0
-      try connection.execute("DELETE FROM temp.godwit_edge")
-      try connection.execute(gather, range)
-      edges = (wanted, try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0)
-    }
-    for sql in store { try connection.execute(sql) }
-    let (wanted, kept) = edges ?? (0, 0)
-    return .init(rows: kept, displaced: max(0, wanted - kept))
-  }
-
-  /// Resolves a chunk by one walk in place of SQL; nil where that is not possible.
-  private func walkEdges(_ chunk: Chunk) throws -> (wanted: Int64, kept: Int64)? {
-    let table = "main.\(StepProgram.linkTable(chunk.subject))"
-    guard let resolver = try EdgeResolver(program.links[chunk.subject], table: table, connection: connection) else {
-      return nil
-    }
+    let wanted = try connection.integer(asserted, range) ?? 0
     try connection.execute("DELETE FROM temp.godwit_edge")
-    do { try resolver.run(from: chunk.range.first, through: chunk.range.last) } catch is EdgeResolver.TooMany {
-      return nil
-    }
-    return (resolver.wanted, resolver.kept)
+    try connection.execute(gather, range)
+    let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
+    for sql in store { try connection.execute(sql) }
+    return .init(rows: kept, displaced: max(0, wanted - kept))
   }
 
   // MARK: Derived attributes

@@ -176,18 +176,22 @@ extension PolicyRun {
     return values
   }
 
+  /// An object of an expression as policies see it.
+  private func managed(_ object: any EvaluatedObject) throws -> any EvaluatedObject {
+    let stored = try (object as? HandedObject)?.stored() ?? object as? StoredObject
+    guard let stored else { return object }
+    // Evaluation has a context of its own.
+    return ManagedObject(stored.layout, key: stored.key, values: stored.values, context: sourceContext, run: self)
+  }
+
   /// What the policy answers to an expression of its mapping.
   func answer(_ call: ExpressionCall, mapping: EntityMapping) throws -> EvaluatedValue {
     let policy = program.resolved.policies.firstIndex { $0.mapping.name == mapping.name && $0.index != nil } ?? current
     var call = call
-    call.arguments = call.arguments.map { argument in
+    call.arguments = try call.arguments.map { argument in
       switch argument {
-      case .object(let object as StoredObject): .object(ManagedObject(object, run: self))
-      case .objects(let objects, let ordered):
-        .objects(
-          objects.map { object in
-            (object as? StoredObject).map { ManagedObject($0, run: self) } ?? object
-          }, ordered: ordered)
+      case .object(let object?): .object(try managed(object))
+      case .objects(let objects, let ordered): .objects(try objects.map(managed), ordered: ordered)
       default: argument
       }
     }

@@ -16,7 +16,9 @@ final class SQLFunctions {
 
   let connection: StoreConnection
   let evaluation: SourceEvaluation
-  private(set) var current = LoweredFunctions()
+  private(set) var current = LoweredFunctions() { didSet { evaluations = [:] } }
+  /// The expressions of the statement that its rows have called, by number.
+  private var evaluations: [Int: SourceEvaluation.Prepared] = [:]
   private var failure: Failure?
   private var depth = 0
   private var thrown: (any Error)?
@@ -57,12 +59,18 @@ final class SQLFunctions {
     }
     // godwit_eval(expression, key, attributes that it reads…)
     try register("godwit_eval", arguments: -1) { functions, arguments in
-      let number = Int(arguments.int64(0))
-      guard functions.current.evaluations.indices.contains(number) else { return .failure("no such expression") }
+      guard let prepared = functions.prepared(Int(arguments.int64(0))) else { return .failure("no such expression") }
       return .value(
-        try functions.evaluation.value(
-          of: functions.current.evaluations[number], key: arguments.int64(1), attributes: arguments))
+        try functions.evaluation.value(of: prepared, key: arguments.int64(1), attributes: arguments))
     }
+  }
+
+  private func prepared(_ number: Int) -> SourceEvaluation.Prepared? {
+    if let known = evaluations[number] { return known }
+    guard current.evaluations.indices.contains(number) else { return nil }
+    let prepared = evaluation.prepare(current.evaluations[number])
+    evaluations[number] = prepared
+    return prepared
   }
 
   /// Notes an error that a callback is about to fail with, so that `running` can throw it as it is.

@@ -6,10 +6,9 @@ import GodwitStore
 final class SourceEvaluation {
   private let context: ObjectContext
   private let fetches = FetchedObjects()
-  var now: Double { didSet { host = nil } }
+  var now: Double
   /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated.
-  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)? { didSet { host = nil } }
-  private var host: (any ExpressionHost)?
+  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
 
   init(connection: StoreConnection, schema: StoreSchema, now: Double) {
     context = ObjectContext(connection: connection, schema: schema, database: StoreConnection.sourceSchema)
@@ -21,83 +20,101 @@ final class SourceEvaluation {
   /// Drops the rows and statements kept since the last call.
   func forget() { context.reset() }
 
-  private func readyHost() -> any ExpressionHost {
-    if let host { return host }
-    let made = SourceHost(context: context, now: now, fetches: fetches, policyCall: policyCall)
-    host = made
-    return made
+  /// An expression of a statement, ready for its rows.
+  final class Prepared {
+    let work: LoweredFunctions.Evaluation.Work
+    let entityName, text: String
+    let evaluator: ExpressionEvaluator
+    let layout: ObjectLayout?
+    /// The attributes that each call hands over, by name.
+    let attributes: [(name: String, attribute: ObjectLayout.Attribute)]
+
+    init(_ evaluation: LoweredFunctions.Evaluation, layout: ObjectLayout?, now: Double, host: SourceHost) {
+      (work, entityName, text) = (evaluation.work, evaluation.entityName, evaluation.text)
+      self.layout = layout
+      attributes = evaluation.attributes.compactMap { name in layout?.attributes[name].map { (name, $0) } }
+      evaluator =
+        switch work {
+        case .predicate: ExpressionEvaluator(now: now, role: .filter, host: host)
+        case .expression:
+          ExpressionEvaluator(now: now, role: .value, mapping: evaluation.bindings, host: host, bindsSource: true)
+        }
+    }
   }
 
-  /// - Parameter arguments: The call's: from the third on what the row has in the evaluation's attributes.
-  func value(
-    of evaluation: LoweredFunctions.Evaluation, key: Int64, attributes arguments: SQLFunctionArguments? = nil
-  ) throws -> SQLValue {
+  func prepare(_ evaluation: LoweredFunctions.Evaluation) -> Prepared {
+    Prepared(
+      evaluation, layout: context.layout(of: evaluation.entityName), now: now,
+      host: SourceHost(context: context, now: now, fetches: fetches, policyCall: policyCall))
+  }
+
+  /// - Parameter arguments: The call's: from the third on what the row has in the expression's attributes.
+  func value(of prepared: Prepared, key: Int64, attributes arguments: SQLFunctionArguments? = nil) throws -> SQLValue {
     if let arguments, arguments.kind(1) != .integer { return .null }
     let object: any EvaluatedObject
-    if let arguments, !evaluation.attributes.isEmpty, let layout = context.layout(of: evaluation.entityName) {
-      object = HandedObject(
-        context: context, layout: layout, key: key, names: evaluation.attributes,
-        values: evaluation.attributes.indices.map { position in
-          // A large value is not copied until the expression asks for it.
-          let isLarge =
-            switch arguments.kind(position + 2) {
-            case .text, .blob: arguments.byteCount(position + 2) > HandedObject.limitBytes
-            default: false
-            }
-          return isLarge ? nil : arguments.value(position + 2)
-        })
+    if let arguments, let layout = prepared.layout, !prepared.attributes.isEmpty {
+      var values: [SQLValue?] = []
+      values.reserveCapacity(prepared.attributes.count)
+      for position in 2..<prepared.attributes.count + 2 {
+        // A large value is not copied until the expression asks for it.
+        let isLarge =
+          switch arguments.kind(position) {
+          case .text, .blob: arguments.byteCount(position) > HandedObject.limitBytes
+          default: false
+          }
+        values.append(isLarge ? nil : arguments.value(position))
+      }
+      object = HandedObject(context: context, layout: layout, key: key, attributes: prepared.attributes, values: values)
     } else {
-      guard let stored = try context.object(entityName: evaluation.entityName, key: key) else { return .null }
+      guard let stored = try context.object(entityName: prepared.entityName, key: key) else { return .null }
       object = stored
     }
-    let host = readyHost()
     do {
-      switch evaluation.work {
+      switch prepared.work {
       case .predicate(let predicate):
-        let evaluator = ExpressionEvaluator(bindings: [:], now: now, role: .filter, host: host)
-        return try evaluator.matches(predicate, with: object).map { .integer($0 ? 1 : 0) } ?? .null
+        return try prepared.evaluator.matches(predicate, with: object).map { .integer($0 ? 1 : 0) } ?? .null
       case .expression(let expression):
-        let evaluator = ExpressionEvaluator(
-          bindings: ["source": .object(object)], now: now, role: .value, mapping: evaluation.bindings, host: host)
-        guard case .value(let value) = try evaluator.evaluate(expression, with: object) else {
+        guard case .value(let value) = try prepared.evaluator.evaluate(expression, with: object) else {
           throw GodwitError(
             .dataWrong,
-            "cannot evaluate '\(evaluation.text)' for \(evaluation.entityName) p\(key): expected one value, found objects"
+            "cannot evaluate '\(prepared.text)' for \(prepared.entityName) p\(key): expected one value, found objects"
           )
         }
         return SQLValue(value)
       }
     } catch let error as ExpressionError {
       throw GodwitError(
-        .dataWrong, "cannot evaluate '\(evaluation.text)' for \(evaluation.entityName) p\(key): \(error.message)")
+        .dataWrong, "cannot evaluate '\(prepared.text)' for \(prepared.entityName) p\(key): \(error.message)")
     }
   }
 }
 
 /// An object of the source of which a statement has handed some attributes over; the rest is read when it is asked for.
-private struct HandedObject: EvaluatedObject {
+struct HandedObject: EvaluatedObject {
   static let limitBytes = 4096
 
   let context: ObjectContext
   let layout: ObjectLayout
   let key: Int64
-  let names: [String]
+  let attributes: [(name: String, attribute: ObjectLayout.Attribute)]
   /// nil for a value that is too large to hand over.
   let values: [SQLValue?]
 
   var entityName: String { layout.entityName }
 
   func value(_ property: String) throws -> EvaluatedValue {
-    if let position = names.firstIndex(of: property), let value = values[position],
-      let attribute = layout.attributes[property]
-    {
+    for (position, (name, attribute)) in attributes.enumerated() where name == property {
+      guard let value = values[position] else { break }
       return .value(
         try context.value(value, of: attribute.description, entityName: layout.entityName, key: key))
     }
-    guard let stored = try context.object(entityName: layout.entityName, key: key) else {
-      throw GodwitError(.dataWrong, "cannot evaluate '\(property)': \(layout.entityName) p\(key) is not in the store")
-    }
-    return try stored.value(property)
+    return try stored().value(property)
+  }
+
+  /// The whole object.
+  func stored() throws -> StoredObject {
+    if let stored = try context.object(entityName: layout.entityName, key: key) { return stored }
+    throw GodwitError(.dataWrong, "cannot evaluate an expression: \(layout.entityName) p\(key) is not in the store")
   }
 }
 

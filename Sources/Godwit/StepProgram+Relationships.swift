@@ -297,7 +297,22 @@ extension StepProgram {
       WHERE \(survives(index)) GROUP BY d, x
       """
     let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
-    return (asserted, gather, try storeEdges(links[index]))
+    return (asserted, gather, try storeEdges(links[index], .gathered))
+  }
+
+  /// What stores one edge: `?1` to `?4` are what a row of `temp.godwit_edge` has.
+  func storeEdge(_ index: Int) throws -> [String] { try storeEdges(links[index], .single) }
+
+  private enum EdgeSource {
+    case gathered, single
+
+    /// A column of the edge.
+    func callAsFunction(_ column: String) -> String {
+      switch self {
+      case .gathered: "e.\(column)"
+      case .single: "?\((["d", "x", "dx", "xd"].firstIndex(of: column) ?? 0) + 1)"
+      }
+    }
   }
 
   /// Every assigned edge of a link, from both ends.
@@ -353,20 +368,21 @@ extension StepProgram {
     return conditions.joined(separator: " AND ")
   }
 
-  private func storeEdges(_ link: RelationshipLink) throws -> [String] {
+  private func storeEdges(_ link: RelationshipLink, _ edge: EdgeSource) throws -> [String] {
+    let from = edge == .gathered ? " FROM temp.godwit_edge AS e" : ""
     func update(_ end: RelationshipLink.End, own: String, other: String) throws -> String {
       guard let side = link.side(end),
         case .foreignKey(let table, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
           of: side.relationship.name, in: side.entityName)
       else { throw GodwitError(.internalBug, "cannot find the column of a relationship") }
-      var sets = ["\(quoted(column)) = e.\(other)"]
+      var sets = ["\(quoted(column)) = \(edge(other))"]
       if let entityColumn {
         let target = try destinationTable(of: side.relationship.destinationEntityName).name
-        sets.append("\(quoted(entityColumn)) = (SELECT Z_ENT FROM main.\(quoted(target)) WHERE Z_PK = e.\(other))")
+        sets.append("\(quoted(entityColumn)) = (SELECT Z_ENT FROM main.\(quoted(target)) WHERE Z_PK = \(edge(other)))")
       }
-      if let orderColumn { sets.append("\(quoted(orderColumn)) = e.\(other)\(own)") }
+      if let orderColumn { sets.append("\(quoted(orderColumn)) = \(edge(other + own))") }
       return
-        "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", ")) FROM temp.godwit_edge AS e WHERE t.Z_PK = e.\(own)"
+        "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", "))\(from) WHERE t.Z_PK = \(edge(own))"
     }
     switch link.storage {
     case .foreignKey(let holder):
@@ -392,6 +408,7 @@ extension StepProgram {
       if join.isReflexive {
         return ["\(insert) SELECT d, x FROM temp.godwit_edge UNION SELECT x, d FROM temp.godwit_edge ORDER BY 1, 2"]
       }
+      if edge == .single { return ["\(insert) VALUES (\(values.map { edge($0) }.joined(separator: ", ")))"] }
       return ["\(insert) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x"]
     }
   }

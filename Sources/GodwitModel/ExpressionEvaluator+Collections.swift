@@ -142,7 +142,7 @@ extension ExpressionEvaluator {
     var values: [EvaluatedValue] = []
     for argument in arguments {
       // A call may hand on what only its receiver knows, such as $destination or $manager.
-      if case .variable(let name) = argument.node, scope.variables[name] == nil {
+      if case .variable(let name) = argument.node, binding(name, scope) == nil {
         values.append(.null)
       } else {
         values.append(try value(of: argument, scope))

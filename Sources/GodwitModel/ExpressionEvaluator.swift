@@ -12,6 +12,8 @@ public struct ExpressionEvaluator {
   let role: ExpressionRole
   let mapping: MappingBindings
   let host: (any ExpressionHost)?
+  /// Whether `$source` is the object, whatever the bindings are.
+  let bindsSource: Bool
 
   /// What tells the random numbers of one property from those of another.
   var salt: String { mapping.propertyName ?? "" }
@@ -21,10 +23,12 @@ public struct ExpressionEvaluator {
   ///   - now: the value of `now()`, in seconds since 2001.
   ///   - mapping: what `$entityMapping` and `$propertyMapping` stand for.
   ///   - host: who answers `FUNCTION` and `FETCH`; without one both are errors.
+  ///   - bindsSource: whether `$source` stands for the object itself.
   public init(
-    bindings: [String: EvaluatedValue], now: Double, role: ExpressionRole, mapping: MappingBindings = .init(),
-    host: (any ExpressionHost)? = nil
+    bindings: [String: EvaluatedValue] = [:], now: Double, role: ExpressionRole, mapping: MappingBindings = .init(),
+    host: (any ExpressionHost)? = nil, bindsSource: Bool = false
   ) {
+    self.bindsSource = bindsSource
     self.bindings = bindings
     self.now = now
     self.role = role
@@ -62,6 +66,11 @@ public struct ExpressionEvaluator {
     }
   }
 
+  /// What a variable stands for; nil when it has no value here.
+  func binding(_ name: String, _ scope: Scope) -> EvaluatedValue? {
+    scope.variables[name] ?? (bindsSource && name == "source" ? .object(scope.object) : nil)
+  }
+
   // MARK: Values
 
   func value(of expression: Expression, _ outer: Scope) throws -> EvaluatedValue {
@@ -70,12 +79,12 @@ public struct ExpressionEvaluator {
     case .constant(let value): return .value(value)
     case .evaluatedObject: return .object(scope.object)
     case .variable(let name):
-      guard let value = scope.variables[name] else {
+      guard let value = binding(name, scope) else {
         throw ExpressionError("variable '$\(name)' has no value here", range: expression.range)
       }
       return value
     case .keyPath(let base, let segments):
-      if case .variable(let name)? = base?.node, scope.variables[name] == nil,
+      if case .variable(let name)? = base?.node, binding(name, scope) == nil,
         let known = mapping.constant(name, segments)
       {
         return .value(known)

@@ -172,7 +172,8 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
       }
       for row in rows {
         guard case .integer(let key) = row[0] else { continue }
-        let expected = try evaluation.value(of: .init(work: work, entityName: "E", text: text), key: key)
+        let expected = try evaluation.value(
+          of: evaluation.prepare(.init(work: work, entityName: "E", text: text)), key: key)
         compared += 1
         #expect(
           same(row[1], expected), "seed \(seed): \(text) for p\(key): SQL \(row[1].plain), memory \(expected.plain)")

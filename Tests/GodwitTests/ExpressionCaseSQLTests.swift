@@ -207,7 +207,7 @@ import Testing
       do {
         let found = try bench.filter(text, key: 1).value
         let wanted = try evaluation.value(
-          of: .init(work: .predicate(predicate), entityName: "Person", text: text), key: 1)
+          of: evaluation.prepare(.init(work: .predicate(predicate), entityName: "Person", text: text)), key: 1)
         let expected: Bool? = if case .integer(let number) = wanted { number != 0 } else { nil }
         compared += 1
         #expect(found == expected, "seed \(seed): \(text)")

@@ -91,7 +91,10 @@ import Testing
         fixture.chunkRows = [1, 3, 1000][random.below(3)]
         for index in chosen { fixture.mappings[index].policyName = "Several" }
         do {
-          try MigrationManager(fixture.job(["Several": { severalOfOne(isReassociating: isReassociating) }])).run()
+          // The other time links are resolved by SQL too.
+          try EdgeResolver.$limitEdges.withValue(isReassociating ? 1 : 100_000) {
+            _ = try MigrationManager(fixture.job(["Several": { severalOfOne(isReassociating: isReassociating) }])).run()
+          }
           contents.append(try fixture.content())
         } catch { contents.append(["\((error as? GodwitError)?.message ?? "\(error)")"]) }
       }
@@ -274,9 +277,8 @@ import Testing
       return .value(AttributeValue(words[Int(number)]))
     }
     try fixture.run(["Answer": { [answer] in answer }])
-    #expect(
-      try fixture.rows("SELECT Z_PK, ZGIVEN, ZPLACE FROM ZCONTACT ORDER BY 1")
-        == ["1|Lovelace|2", "3|nil|4", "5|Brewster|6"])
+    let rows = try fixture.rows("SELECT Z_PK, ZGIVEN, ZPLACE FROM ZCONTACT ORDER BY 1")
+    #expect(rows == ["1|Lovelace|2", "3|nil|4", "5|Brewster|6"])
   }
 
   // MARK: Several steps, in place

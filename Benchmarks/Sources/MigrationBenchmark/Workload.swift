@@ -102,12 +102,12 @@ func toMany(_ name: String, _ entity: String, inverse: String) -> RelationshipDe
 
 func mapping(
   _ source: String, _ destination: String, name: String? = nil, filter: String? = nil, uniqueBy: [String] = [],
-  attributes: KeyValuePairs<String, String>, relationships: KeyValuePairs<String, RelationshipMapping.Value> = [:]
+  attributes: [String: String], relationships: KeyValuePairs<String, RelationshipMapping.Value> = [:]
 ) throws -> EntityMapping {
   var mapping = EntityMapping(name: name ?? "\(source)To\(destination)", source: source, destination: destination)
   mapping.filter = try filter.map { ParsedPredicate(try Predicate(parsing: $0), source: SourceText($0)) }
   mapping.uniqueBy = uniqueBy
-  mapping.attributeMappings = try attributes.map {
+  mapping.attributeMappings = try attributes.sorted { $0.key < $1.key }.map {
     AttributeMapping(name: $0, value: ParsedExpression(try Expression(parsing: $1), source: SourceText($1)))
   }
   mapping.relationshipMappings = relationships.map { RelationshipMapping(name: $0, value: $1) }
