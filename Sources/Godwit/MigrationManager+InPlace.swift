@@ -2,6 +2,12 @@ import Foundation
 import GodwitModel
 import GodwitStore
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// A job whose destination is its source.
 extension MigrationManager {
   /// Migrates a copy in the work folder beside the store, then exchanges the two: see `InPlaceSwap`. What statements alone
@@ -25,6 +31,7 @@ extension MigrationManager {
       if swap.hasExchanged(workFolder: folder.path) {
         try swap.finish(workFolder: folder.path)
       } else if !rule.keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
+        try removeDeadJournal()
         try removeUnreferencedFiles()
       }
       try folder.remove()
@@ -38,7 +45,13 @@ extension MigrationManager {
     defer { withExtendedLifetime(lock) {} }
     do {
       let files = try StoreFiles(path: job.sourcePath)
-      if case .sql(let program) = try lightweightWay(folder: folder.path, files: files) {
+      let program: (any InPlaceProgram)?
+      switch try lightweightWay(folder: folder.path, files: files) {
+      case .definitions(let change): program = change
+      case .sql(let statements): program = statements
+      case .executor: program = nil
+      }
+      if let program {
         let summary =
           rule.keepsOld
           ? try runCopy(program, rule: rule, files: files, folder: folder, swap: swap, watch: watch, progress: progress)
@@ -66,6 +79,16 @@ extension MigrationManager {
       try folder.remove()
       return nil
     }
+  }
+
+  /// Removes the journal of a transaction that was committed before the run died: in exclusive locking mode SQLite marks it
+  /// as dead, and removes it when the store is closed, if that works.
+  func removeDeadJournal() throws {
+    guard FileManager.default.fileExists(atPath: job.sourcePath + "-journal") else { return }
+    let lock = try StoreLock(store: job.sourcePath)
+    defer { withExtendedLifetime(lock) {} }
+    let files = try StoreFiles(path: job.sourcePath)
+    if try !files.hasHotJournal() { unlink(files.journalPath) }
   }
 
   /// Whether the store has the destination model already.
