@@ -536,9 +536,29 @@ struct DefinitionWayTests {
     }
   }
 
-  @Test(arguments: [true, false], [true, false])
-  func `a run that fails or dies at any operation leaves a whole store, and the next one ends alike`(
-    keepsOld: Bool, dies: Bool
+  enum Accident: CaseIterable, Sendable {
+    case error, death, powerCut, powerCutWithNames, powerCutWithSomePages
+
+    func fault(at position: Int) -> FaultLayer.Fault {
+      switch self {
+      case .error: .fail(EIO, at: position)
+      case .death: .death(at: position)
+      default: .powerCut(at: position)
+      }
+    }
+
+    func survival(at position: Int) -> DurableDisk.Survival {
+      switch self {
+      case .powerCutWithNames: .names
+      case .powerCutWithSomePages: .some(seed: UInt64(position))
+      default: .syncedOnly
+      }
+    }
+  }
+
+  @Test(arguments: [true, false], Accident.allCases)
+  func `an accident at any operation leaves a whole store, and the next run ends alike`(
+    keepsOld: Bool, accident: Accident
   ) throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
     let before = try StoreDump(fixture.sourcePath)
@@ -549,7 +569,8 @@ struct DefinitionWayTests {
     for position in 1...2000 {
       let path = try fixture.copyOfSource("fault-\(position)")
       let manager = MigrationManager(fixture.jobInPlace(path, keepsOld: keepsOld))
-      let layer = try FaultLayer(dies ? .death(at: position) : .fail(EIO, at: position))
+      let layer = try FaultLayer(
+        accident.fault(at: position), root: (path as NSString).deletingLastPathComponent)
       var failure: (any Error)?
       do { try layer.run { _ = try manager.run() } } catch { failure = error }
       guard layer.hasStruck else {
@@ -557,6 +578,7 @@ struct DefinitionWayTests {
         break
       }
       struck += 1
+      try layer.survive(accident.survival(at: position))
       // A reader rolls back what was begun, as SQLite would.
       let found = try StoreDump(path)
       #expect(found == before || found == expected, "at \(position)")
