@@ -32,7 +32,7 @@ extension MigrationManager {
         try swap.finish(workFolder: folder.path)
       } else if !rule.keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
         try removeDeadJournal()
-        try removeUnreferencedFiles()
+        if FileManager.default.fileExists(atPath: Self.filesMark(in: folder.path)) { try removeUnreferencedFiles() }
       }
       try folder.remove()
       return MigrationSummary(outcome: .alreadyFinished)
@@ -79,6 +79,21 @@ extension MigrationManager {
       try folder.remove()
       return nil
     }
+  }
+
+  /// Tells that a store is being edited whose files are to be looked through afterwards.
+  private static func filesMark(in folder: String) -> String { folder + "/files.mark" }
+
+  /// Notes, before a store is edited, whether a value may lose its external file: a run that dies after the commit leaves
+  /// the removal to the next one, which knows nothing of the way.
+  func noteFiles(_ program: any InPlaceProgram, in folder: String) throws {
+    let mark = Self.filesMark(in: folder)
+    if program.keepsFiles || !SupportFolder(ofStoreAt: job.sourcePath).exists {
+      unlink(mark)
+      return
+    }
+    do { try Data().write(to: URL(filePath: mark)) } catch { throw GodwitError.disk("cannot write '\(mark)'", error) }
+    try WorkFolder.sync(folder)
   }
 
   /// Removes the journal of a transaction that was committed before the run died: in exclusive locking mode SQLite marks it

@@ -95,6 +95,7 @@ extension MigrationManager {
     var meter = LightweightMeter(program, copiedBytes: 0, start: watch.start)
     do {
       progress(meter.progress)
+      try noteFiles(program, in: folder.path)
       lock.release()
       let connection = try exclusiveConnection(files, stamp: stamp)
       defer { try? connection.close() }

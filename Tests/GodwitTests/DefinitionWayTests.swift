@@ -561,6 +561,15 @@ struct DefinitionWayTests {
     keepsOld: Bool, accident: Accident
   ) throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
+    // One file that a value names, and one that none does: both stay.
+    let support = SupportFolder(ofStoreAt: fixture.sourcePath)
+    try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+    let names = ["00000001-1111-2222-3333-444444444444", "00000002-1111-2222-3333-444444444444"]
+    for name in names { try Data(name.utf8).write(to: URL(filePath: support.path(of: name))) }
+    let connection = try StoreConnection(path: fixture.sourcePath)
+    try connection.execute(
+      "UPDATE ZAUTHOR SET ZPHOTO = ?1 WHERE Z_PK = 1", [.blob(StoredBinary.external(name: names[0]).bytes)])
+    try connection.close()
     let before = try StoreDump(fixture.sourcePath)
     let whole = try fixture.copyOfSource("whole")
     try MigrationManager(fixture.jobInPlace(whole, keepsOld: keepsOld)).run()
@@ -587,7 +596,13 @@ struct DefinitionWayTests {
       #expect(!WorkFolder.exists(forDestination: path))
       if keepsOld { #expect(try StoreDump(MigrationJob.InPlace.oldPath(of: path)) == before, "at \(position)") }
       let left = try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("fault-\(position)"))
-      #expect(left.sorted() == ["source.sqlite"] + (keepsOld ? ["source~.sqlite"] : []), "at \(position)")
+      #expect(
+        left.sorted()
+          == (keepsOld
+            ? [".source_SUPPORT", ".source~_SUPPORT", "source.sqlite", "source~.sqlite"]
+            : [".source_SUPPORT", "source.sqlite"]),
+        "at \(position)")
+      #expect(try InPlaceContent(path).files.count == 2, "at \(position)")
       try FileManager.default.removeItem(atPath: fixture.folder.file("fault-\(position)"))
     }
     #expect(struck > 20, "\(struck) operations")
