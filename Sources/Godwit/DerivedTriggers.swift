@@ -12,6 +12,13 @@ struct DerivedTriggers {
   /// application or a later migration of Core Data's makes them anew.
   let unknown: [StoreSchema.DerivedAttribute]
 
+  /// For the plan.
+  var notes: [String] {
+    unknown.map {
+      "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
+    }
+  }
+
   init(source: StoreSchema, destination: StoreSchema, connection: StoreConnection) throws {
     let present = try Self.triggers(of: connection)
     var statements: [String] = []

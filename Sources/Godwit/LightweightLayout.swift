@@ -235,13 +235,27 @@ struct StoreTables {
     var isBare: Bool
   }
 
+  struct Index: Hashable {
+    var name: String
+    var table: String
+    var sql: String
+  }
+
   private(set) var definitions: [String: String] = [:]
+  /// Those that statements made, in the order of the file.
+  private(set) var indexes: [Index] = []
   private var columns: [String: [Column]] = [:]
 
   /// Reads the tables of the source.
   init(_ connection: StoreConnection) throws {
     try connection.query("SELECT name, sql FROM source.sqlite_master WHERE type = 'table'") { row in
       if let name = row.string(0) { definitions[name] = row.string(1) ?? "" }
+      return true
+    }
+    try connection.query(
+      "SELECT name, tbl_name, sql FROM source.sqlite_master WHERE type = 'index' AND sql NOT NULL ORDER BY rowid"
+    ) { row in
+      indexes.append(Index(name: row.string(0) ?? "", table: row.string(1) ?? "", sql: row.string(2) ?? ""))
       return true
     }
     for table in definitions.keys where table.hasPrefix("Z") {
@@ -272,9 +286,12 @@ struct StoreTables {
       definitions[table] ?? "", "CREATE TABLE \(table) (\(texts.joined(separator: ", "))\(key))")
   }
 
+  /// Every definition, in an order that depends on names alone.
+  var texts: [String] { definitions.values.sorted() + indexes.map(\.sql).sorted() }
+
   /// Whether two definitions differ in blanks and quotes alone.
-  static func isSame(_ a: String, _ b: String) -> Bool {
-    func bare(_ text: String) -> String { text.filter { !$0.isWhitespace && $0 != "\"" } }
-    return bare(a) == bare(b)
-  }
+  static func isSame(_ a: String, _ b: String) -> Bool { bare(a) == bare(b) }
+
+  /// A definition without blanks and quotes.
+  static func bare(_ text: String) -> String { text.filter { !$0.isWhitespace && $0 != "\"" } }
 }

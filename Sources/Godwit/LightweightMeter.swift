@@ -2,9 +2,11 @@ import Foundation
 
 /// Turns bytes copied and tasks done into progress.
 struct LightweightMeter {
-  private let program: LightweightProgram
+  private let program: any InPlaceProgram
   private let start: Date
   private let bytes: Int64
+  /// Whether rows are told of; else only parts of the work are.
+  private let isCounted: Bool
   private var copiedBytes: Int64 = 0
   private var tasks = 0
   private var done = 0
@@ -17,13 +19,14 @@ struct LightweightMeter {
   /// Copying is so much of the work, where a store is copied.
   private static let copyPercent = 40.0
 
-  init(_ program: LightweightProgram, copiedBytes bytes: Int64, start: Date) {
+  init(_ program: any InPlaceProgram, copiedBytes bytes: Int64, start: Date) {
     self.program = program
     self.start = start
     self.bytes = bytes
+    isCounted = program.objects != nil
     progress = MigrationProgress(
-      percent: 0, step: 1, steps: 1, pass: 0, passes: program.plan.steps.first?.passes.count ?? 0, name: "store",
-      stage: bytes > 0 ? "copy" : "schema", chunk: 0, chunks: 1, rows: 0, totalRows: program.plan.totalRows,
+      percent: 0, step: 1, steps: 1, pass: 0, passes: program.passes, name: "store",
+      stage: bytes > 0 ? "copy" : "schema", chunk: 0, chunks: 1, rows: 0, totalRows: program.plannedRows,
       rowsPerSecond: 0, secondsLeft: nil, residentBytes: ProcessMemory.residentBytes)
   }
 
@@ -36,21 +39,21 @@ struct LightweightMeter {
     return progress
   }
 
-  mutating func begin(_ tasks: [LightweightRun.Task]) {
+  mutating func begin(_ tasks: [InPlaceTask]) {
     self.tasks = tasks.count
     totalRows = max(1, tasks.reduce(0) { $0 + $1.rows })
-    progress.totalRows = totalRows
+    if isCounted { progress.totalRows = totalRows }
     progress.chunks = tasks.count
   }
 
-  mutating func finish(_ task: LightweightRun.Task) -> MigrationProgress {
+  mutating func finish(_ task: InPlaceTask) -> MigrationProgress {
     done += 1
     rows += task.rows
     progress.stage = task.stage
     progress.name = task.name
     progress.chunk = done
     progress.chunks = tasks
-    progress.rows = rows
+    if isCounted { progress.rows = rows }
     let before = bytes > 0 ? Self.copyPercent : 0
     advance(to: before + (99.9 - before) * min(1, Double(rows) / Double(totalRows)))
     return progress
@@ -59,7 +62,7 @@ struct LightweightMeter {
   private mutating func advance(to percent: Double) {
     progress.percent = max(progress.percent, min(99.9, percent))
     let seconds = Date().timeIntervalSince(start)
-    progress.rowsPerSecond = seconds > 0 ? Double(rows) / seconds : 0
+    progress.rowsPerSecond = seconds > 0 ? Double(progress.rows) / seconds : 0
     progress.secondsLeft =
       progress.percent > 0 ? seconds * (100 - progress.percent) / progress.percent : nil
     progress.residentBytes = ProcessMemory.residentBytes
@@ -67,7 +70,7 @@ struct LightweightMeter {
 
   mutating func complete() -> MigrationProgress {
     progress.percent = 100
-    progress.rows = totalRows
+    progress.rows = progress.totalRows
     progress.secondsLeft = 0
     progress.residentBytes = ProcessMemory.residentBytes
     return progress
@@ -84,10 +87,11 @@ struct LightweightMeter {
 
   private func summary(_ outcome: MigrationSummary.Outcome) -> MigrationSummary {
     var summary = MigrationSummary(outcome: outcome)
-    summary.objects = program.step.facts.mappings.reduce(0) { $0 + $1.rows }
+    summary.objects = program.objects ?? 0
+    summary.isCounted = isCounted
     summary.displaced = displaced
-    summary.dropped = program.plan.steps.flatMap(\.dropped)
-    summary.notes = program.plan.notes
+    summary.dropped = program.dropped
+    summary.notes = program.notes
     summary.seconds = Date().timeIntervalSince(start)
     summary.peakBytes = ProcessMemory.peakBytes
     return summary

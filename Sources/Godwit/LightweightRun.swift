@@ -10,20 +10,12 @@ import GodwitStore
 ///    written when all are.
 /// 4. What stood aside is dropped. Links, indexes, order, derived attributes and validation follow as in an ordinary run,
 ///    then counters, metadata, triggers, and SQLite's check.
-final class LightweightRun {
-  /// One part of the work, for progress and for messages.
-  struct Task {
-    var stage: String
-    var name: String
-    /// Rows it reads, about.
-    var rows: Int64
-    var body: () throws -> Void
-  }
-
+final class LightweightRun: InPlaceRun {
   let program: LightweightProgram
   let connection: StoreConnection
   let functions: SQLFunctions
   private let executor: Executor
+  private let editor: DefinitionEditor
   /// Relationship assignments that a later one displaced.
   private(set) var displaced: Int64 = 0
 
@@ -42,6 +34,7 @@ final class LightweightRun {
     functions = try SQLFunctions(
       connection: connection, sourceSchema: program.step.sourceSchema, now: program.plan.facts.now)
     functions.mover = mover
+    editor = DefinitionEditor(connection: connection)
     executor = Executor(
       job: program.job, plan: program.plan, program: program.step, connection: connection, functions: functions,
       ledger: Ledger(connection: connection), files: files, stamp: stamp, spillPath: { _ in "" })
@@ -50,10 +43,10 @@ final class LightweightRun {
   /// Everything to do, in order.
   ///
   /// - Parameter finish: Writes counters and metadata.
-  func tasks(finish: @escaping () throws -> Void) throws -> [Task] {
-    var tasks: [Task] = []
+  func tasks(finish: @escaping () throws -> Void) throws -> [InPlaceTask] {
+    var tasks: [InPlaceTask] = []
     func add(_ stage: String, _ name: String, rows: Int64 = 1, _ body: @escaping () throws -> Void) {
-      tasks.append(Task(stage: stage, name: name, rows: max(1, rows), body: body))
+      tasks.append(InPlaceTask(stage: stage, name: name, rows: max(1, rows), body: body))
     }
     func add(_ stage: Chunk.Stage, _ name: String, rows: Int64, subject: Int, part: Int = 0) {
       let chunk = Chunk(
@@ -110,7 +103,8 @@ final class LightweightRun {
     for (number, index) in destination.indexes.enumerated() where index.isUnique { addIndex(number, index) }
     add("finish", "metadata") { [self] in
       try finish()
-      try spellDefinitions()
+      try Ledger(connection: connection).drop()
+      try editor.spell(program.layout.tables, program.layout.joins)
     }
     add("check", "pages", rows: step.facts.mappings.reduce(0) { $0 + $1.rows }) { [self] in try check() }
     return tasks
@@ -151,32 +145,12 @@ final class LightweightRun {
   /// Step 1.
   private func restructure() throws {
     try executor.prepare()
-    for kind in ["trigger", "view"] {
-      for name in try names("SELECT name FROM main.sqlite_master WHERE type = '\(kind)'") {
-        try connection.execute("DROP \(kind.uppercased()) main.\(quoted(name))")
-      }
-    }
+    try editor.dropTriggersAndViews()
     let layout = program.layout
-    let known = Set(layout.tables.map(\.old) + layout.joins.map(\.old) + layout.aside.map(\.table))
-    for name in try names("SELECT name FROM main.sqlite_master WHERE type = 'table'") where !known.contains(name) {
-      try connection.execute("DROP TABLE main.\(quoted(name))")
-    }
+    try editor.dropTables(but: Set(layout.tables.map(\.old) + layout.joins.map(\.old) + layout.aside.map(\.table)))
     try dropIndexes()
-    for (table, name) in layout.aside { try rename(table, name) }
-    let moves =
-      layout.tables.map { ($0.old, $0.new.name) } + layout.joins.map { ($0.old, $0.new.name) }
-    let renamed = moves.filter { $0 != $1 }
-    // Two names may change places.
-    for (number, move) in renamed.enumerated() { try rename(move.0, "godwit_moved_\(number)") }
-    for (number, move) in renamed.enumerated() { try rename("godwit_moved_\(number)", move.1) }
-    for table in layout.tables {
-      try rename(columns: table.renamedColumns, of: table.new.name)
-      for column in table.addedColumns {
-        try connection.execute(
-          "ALTER TABLE main.\(quoted(table.new.name)) ADD COLUMN \(quoted(column.name)) \(column.declaredType)")
-      }
-    }
-    for join in layout.joins { try rename(columns: join.renamedColumns, of: join.new.name) }
+    for (table, name) in layout.aside { try editor.rename(table, name) }
+    try editor.alter(layout.tables, layout.joins)
     let there = Set(layout.tables.map(\.new.createStatement) + layout.joins.map(\.new.createStatement))
     for sql in destination.createStatements where !there.contains(sql) { try connection.execute(sql) }
     for sql in step.scratchStatements { try connection.execute(sql) }
@@ -201,29 +175,7 @@ final class LightweightRun {
       guard stays.contains(owner) else { continue }
       let isKept = same.contains(owner) || grown.contains(owner)
       if isKept, wanted[index] == String(decoding: sql, as: UTF8.self) { continue }
-      try connection.execute("DROP INDEX main.\(quoted(index))")
-    }
-  }
-
-  private func names(_ sql: String) throws -> [String] {
-    try connection.rows(sql).compactMap { row in
-      guard case .text(let bytes)? = row.first else { return nil }
-      let name = String(decoding: bytes, as: UTF8.self)
-      return name.hasPrefix("sqlite_") && !name.hasPrefix("sqlite_stat") ? nil : name
-    }
-  }
-
-  private func rename(_ table: String, _ name: String) throws {
-    try connection.execute("ALTER TABLE main.\(quoted(table)) RENAME TO \(quoted(name))")
-  }
-
-  private func rename(columns: [(from: String, to: String)], of table: String) throws {
-    let head = "ALTER TABLE main.\(quoted(table)) RENAME COLUMN"
-    for (number, column) in columns.enumerated() {
-      try connection.execute("\(head) \(quoted(column.from)) TO \(quoted("godwit_moved_\(number)"))")
-    }
-    for (number, column) in columns.enumerated() {
-      try connection.execute("\(head) \(quoted("godwit_moved_\(number)")) TO \(quoted(column.to))")
+      try editor.dropIndex(index)
     }
   }
 
@@ -232,26 +184,6 @@ final class LightweightRun {
   }
 
   // MARK: End
-
-  /// Gives definitions that SQLite put together the spelling that Core Data and new stores have.
-  private func spellDefinitions() throws {
-    try Ledger(connection: connection).drop()
-    let wanted =
-      program.layout.tables.map { ($0.new.name, $0.new.createStatement) }
-      + program.layout.joins.map { ($0.new.name, $0.new.createStatement) }
-    try connection.execute("PRAGMA writable_schema = ON")
-    defer { try? connection.execute("PRAGMA writable_schema = OFF") }
-    for (name, sql) in wanted {
-      let found = try connection.value(
-        "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?1", [.text(name)])
-      guard case .text(let bytes)? = found, case let text = String(decoding: bytes, as: UTF8.self),
-        StoreTables.isSame(text, sql)
-      else { throw GodwitError(.internalBug, "table '\(name)' has not come out as '\(sql)'") }
-      guard text != sql else { continue }
-      try connection.execute(
-        "UPDATE main.sqlite_master SET sql = ?2 WHERE type = 'table' AND name = ?1", [.text(name), .text(sql)])
-    }
-  }
 
   private func check() throws {
     try connection.execute("PRAGMA main.user_version = 0")

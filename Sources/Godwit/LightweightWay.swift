@@ -3,6 +3,8 @@ import GodwitStore
 
 /// How a store is migrated in place, and why.
 enum LightweightWay {
+  /// By a change of definitions: no row is read, written or counted.
+  case definitions(DefinitionProgram)
   /// By statements on the store or a copy of it, in one transaction.
   case sql(LightweightProgram)
   /// Like any other job, into a new store.
@@ -10,11 +12,22 @@ enum LightweightWay {
 
   /// - Parameters:
   ///   - source: The store, attached for reading.
-  ///   - plan: Its plan, counted.
+  ///   - counted: Its plan, which is asked for when rows matter.
   init(
-    job: MigrationJob, source: AttachedSource, plan: MigrationPlan, program: StepProgram, type: StoreType
+    job: MigrationJob, source: AttachedSource, type: StoreType,
+    counted: () throws -> (plan: MigrationPlan, program: StepProgram)
   ) throws {
-    if let reason = try Self.obstacle(job: job, source: source, program: program, type: type) {
+    if let reason = try Self.obstacle(job: job, connection: source.connection, type: type) {
+      self = .executor(reason: reason)
+      return
+    }
+    let rowReason: String
+    do {
+      self = .definitions(try DefinitionProgram(job: job, source: source))
+      return
+    } catch let obstacle as DefinitionLayout.Obstacle { rowReason = obstacle.reason }
+    let (plan, program) = try counted()
+    if let reason = try Self.obstacle(program) {
       self = .executor(reason: reason)
       return
     }
@@ -29,18 +42,15 @@ enum LightweightWay {
         triggers: try DerivedTriggers(
           source: program.sourceSchema, destination: program.destinationSchema, connection: source.connection
         ).statements,
-        metadata: try StoreMetadata(reading: source.connection, path: job.sourcePath)))
+        metadata: try StoreMetadata(reading: source.connection, path: job.sourcePath), rowReason: rowReason))
   }
 
-  /// Why statements alone cannot do it; nil when they can.
-  private static func obstacle(
-    job: MigrationJob, source: AttachedSource, program: StepProgram, type: StoreType
-  ) throws -> String? {
+  /// Why the job or the store's file needs a new store; nil when neither does.
+  private static func obstacle(job: MigrationJob, connection: StoreConnection, type: StoreType) throws -> String? {
     if job.steps.count > 1 { return "the job has \(job.steps.count) steps" }
     guard job.steps.first?.isInferred == true else { return "the mapping is not inferred" }
     if type != .sqlite { return "the store is no SQLite file" }
     if !job.chunkPredicates.isEmpty { return "'chunks.by' asks for chunks" }
-    let connection = source.connection
     for (name, wanted) in [("page_size", 4096), ("auto_vacuum", 2)] as [(String, Int64)] {
       let found = try connection.integer("PRAGMA source.\(name)") ?? 0
       if found != wanted { return "the store's \(name) is \(found), and that of a new store is \(wanted)" }
@@ -53,6 +63,11 @@ enum LightweightWay {
     if let odd, case .text(let name)? = odd.first {
       return "table '\(String(decoding: name, as: UTF8.self))' is none that Core Data makes"
     }
+    return nil
+  }
+
+  /// Why statements alone cannot carry the mapping out; nil when they can.
+  private static func obstacle(_ program: StepProgram) throws -> String? {
     for mapping in program.mappings {
       guard program.facts.mappings[mapping.index].keys == .offset(0) else {
         return "objects of '\(mapping.source.name)' get new keys"
@@ -72,7 +87,7 @@ enum LightweightWay {
 }
 
 /// What a migration by SQL alone does, decided before it writes.
-struct LightweightProgram {
+struct LightweightProgram: InPlaceProgram {
   let job: MigrationJob
   let plan: MigrationPlan
   let leftOut: LeftOutTables
@@ -83,6 +98,29 @@ struct LightweightProgram {
   let sourceSchema: StoreSchema
   let triggers: [String]
   let metadata: StoreMetadata
+  /// Why a change of definitions alone will not do.
+  let rowReason: String
+
+  var destination: StoreSchema { step.destinationSchema }
+  var objects: Int64? { step.facts.mappings.reduce(0) { $0 + $1.rows } }
+  var dropped: [MigrationPlan.Dropped] { plan.steps.flatMap(\.dropped) }
+  var notes: [String] { plan.notes }
+  var passes: Int { plan.steps.first?.passes.count ?? 0 }
+  var plannedRows: Int64 { plan.totalRows }
+  var keepsFiles: Bool { false }
+
+  func counters() throws -> [(number: Int, highest: Int64)] {
+    try MigrationManager(job).keptCounters(step.resolved, destination: destination, facts: step.facts)
+      .map { ($0.0, $0.1) }
+  }
+
+  func contentDigest(_ files: StoreFiles) throws -> String { try files.contentDigest() }
+
+  func begin(
+    on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
+  ) throws -> any InPlaceRun {
+    try LightweightRun(self, connection: connection, mover: mover, files: files, stamp: stamp)
+  }
 
   /// Destination table to the mappings whose objects it holds.
   func mappings(of table: StoreSchema.EntityTable) -> [ResolvedEntityMapping] {
@@ -119,6 +157,8 @@ struct LightweightProgram {
         }
       }
     }
+    let rows = step.facts.entities.reduce(0) { $0 + $1.rows }
+    costs.append("\(count(rows)) compared with what the destination wants, and the file checked: \(rowReason)")
     return costs
   }
 

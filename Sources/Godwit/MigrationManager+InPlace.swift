@@ -2,6 +2,12 @@ import Foundation
 import GodwitModel
 import GodwitStore
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// A job whose destination is its source.
 extension MigrationManager {
   /// Migrates a copy in the work folder beside the store, then exchanges the two: see `InPlaceSwap`. What statements alone
@@ -25,7 +31,8 @@ extension MigrationManager {
       if swap.hasExchanged(workFolder: folder.path) {
         try swap.finish(workFolder: folder.path)
       } else if !rule.keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
-        try removeUnreferencedFiles()
+        try removeDeadJournal()
+        if FileManager.default.fileExists(atPath: Self.filesMark(in: folder.path)) { try removeUnreferencedFiles() }
       }
       try folder.remove()
       return MigrationSummary(outcome: .alreadyFinished)
@@ -38,7 +45,13 @@ extension MigrationManager {
     defer { withExtendedLifetime(lock) {} }
     do {
       let files = try StoreFiles(path: job.sourcePath)
-      if case .sql(let program) = try lightweightWay(folder: folder.path, files: files) {
+      let program: (any InPlaceProgram)?
+      switch try lightweightWay(folder: folder.path, files: files) {
+      case .definitions(let change): program = change
+      case .sql(let statements): program = statements
+      case .executor: program = nil
+      }
+      if let program {
         let summary =
           rule.keepsOld
           ? try runCopy(program, rule: rule, files: files, folder: folder, swap: swap, watch: watch, progress: progress)
@@ -66,6 +79,31 @@ extension MigrationManager {
       try folder.remove()
       return nil
     }
+  }
+
+  /// Tells that a store is being edited whose files are to be looked through afterwards.
+  private static func filesMark(in folder: String) -> String { folder + "/files.mark" }
+
+  /// Notes, before a store is edited, whether a value may lose its external file: a run that dies after the commit leaves
+  /// the removal to the next one, which knows nothing of the way.
+  func noteFiles(_ program: any InPlaceProgram, in folder: String) throws {
+    let mark = Self.filesMark(in: folder)
+    if program.keepsFiles || !SupportFolder(ofStoreAt: job.sourcePath).exists {
+      unlink(mark)
+      return
+    }
+    do { try Data().write(to: URL(filePath: mark)) } catch { throw GodwitError.disk("cannot write '\(mark)'", error) }
+    try WorkFolder.sync(folder)
+  }
+
+  /// Removes the journal of a transaction that was committed before the run died: in exclusive locking mode SQLite marks it
+  /// as dead, and removes it when the store is closed, if that works.
+  func removeDeadJournal() throws {
+    guard FileManager.default.fileExists(atPath: job.sourcePath + "-journal") else { return }
+    let lock = try StoreLock(store: job.sourcePath)
+    defer { withExtendedLifetime(lock) {} }
+    let files = try StoreFiles(path: job.sourcePath)
+    if try !files.hasHotJournal() { unlink(files.journalPath) }
   }
 
   /// Whether the store has the destination model already.

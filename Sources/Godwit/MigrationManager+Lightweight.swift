@@ -8,7 +8,7 @@ import GodwitStore
   import Musl
 #endif
 
-/// A job in place that statements alone can do: see `LightweightRun`.
+/// A job in place that needs no new store: see `DefinitionRun` and `LightweightRun`.
 extension MigrationManager {
   static let goesOn = "an unfinished run goes on"
 
@@ -18,8 +18,7 @@ extension MigrationManager {
   func plan(_ source: OpenSource) throws -> MigrationPlan {
     var (plan, program) = try source.planner(job).plan(now: Self.now())
     guard job.inPlace != nil, let attached = source.attached else { return plan }
-    plan.describe(
-      try LightweightWay(job: job, source: attached, plan: plan, program: program, type: source.files.type))
+    plan.describe(try LightweightWay(job: job, source: attached, type: source.files.type) { (plan, program) })
     return plan
   }
 
@@ -34,20 +33,21 @@ extension MigrationManager {
     defer { try? connection.close() }
     try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
     let source = try AttachedSource(connection, job: job, files: files)
-    let (plan, program) = try source.planner(job).plan(now: Self.now())
-    return try LightweightWay(job: job, source: source, plan: plan, program: program, type: files.type)
+    return try LightweightWay(job: job, source: source, type: files.type) {
+      try source.planner(job).plan(now: Self.now())
+    }
   }
 
   // MARK: Run
 
   /// Migrates a copy in the work folder, and exchanges it for the store.
   func runCopy(
-    _ program: LightweightProgram, rule: MigrationJob.InPlace, files: StoreFiles, folder: borrowing WorkFolder,
+    _ program: any InPlaceProgram, rule: MigrationJob.InPlace, files: StoreFiles, folder: borrowing WorkFolder,
     swap: InPlaceSwap, watch: RunWatch, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let path = folder.path + "/copy.sqlite"
     let support = SupportFolder(ofStoreAt: path)
-    let digest = try identity(quickIdentity, files: files).digest
+    let digest = try digest(program, files)
     let stamp = try files.stamp()
     var meter = LightweightMeter(program, copiedBytes: stamp.store.size, start: watch.start)
     do {
@@ -74,6 +74,8 @@ extension MigrationManager {
       guard let reason = Self.stopReason(error, watch) else { throw error }
       return meter.stopped(reason)
     }
+    var swap = swap
+    swap.keepsOldFiles = program.keepsFiles
     try swap.exchange(path, support: support, workFolder: folder.path)
     try folder.remove()
     progress(meter.complete())
@@ -84,15 +86,16 @@ extension MigrationManager {
   ///
   /// - Parameter lock: Ours, which SQLite's own would collide with: given up when SQLite takes its own.
   func runDirectly(
-    _ program: LightweightProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder, watch: RunWatch,
+    _ program: any InPlaceProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder, watch: RunWatch,
     progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
-    let digest = try identity(quickIdentity, files: files).digest
+    let digest = try digest(program, files)
     let stamp = try files.stamp()
     let support = SupportFolder(ofStoreAt: job.sourcePath)
     var meter = LightweightMeter(program, copiedBytes: 0, start: watch.start)
     do {
       progress(meter.progress)
+      try noteFiles(program, in: folder.path)
       lock.release()
       let connection = try exclusiveConnection(files, stamp: stamp)
       defer { try? connection.close() }
@@ -107,7 +110,9 @@ extension MigrationManager {
       guard let reason = Self.stopReason(error, watch) else { throw error }
       return meter.stopped(reason)
     }
-    try removeUnreferencedFiles()
+    // Nothing reads it any more: where it cannot be removed the store is whole all the same.
+    try? removeDeadJournal()
+    if !program.keepsFiles { try removeUnreferencedFiles() }
     try folder.remove()
     progress(meter.complete())
     return meter.finished()
@@ -134,6 +139,12 @@ extension MigrationManager {
     }
   }
 
+  private func digest(_ program: any InPlaceProgram, _ files: StoreFiles) throws -> String {
+    var identity = quickIdentity
+    identity.source = try program.contentDigest(files)
+    return identity.digest
+  }
+
   private static func stopReason(_ error: any Error, _ watch: RunWatch) -> String? {
     (error as? GodwitError)?.code == .stopped ? watch.stopReason : nil
   }
@@ -150,7 +161,7 @@ extension MigrationManager {
 
   /// The one transaction.
   private func edit(
-    _ program: LightweightProgram, connection: StoreConnection, digest: String, mover: ExternalDataMover,
+    _ program: any InPlaceProgram, connection: StoreConnection, digest: String, mover: ExternalDataMover,
     files: StoreFiles, stamp: StoreFiles.Stamp, meter: inout LightweightMeter, watch: RunWatch,
     progress: (MigrationProgress) -> Void
   ) throws {
@@ -161,7 +172,7 @@ extension MigrationManager {
     defer { watch.control.setInterrupt(nil) }
     connection.whileRunning { watch.stopReason != nil }
     defer { connection.whileRunning(stopIf: nil) }
-    let run = try LightweightRun(program, connection: connection, mover: mover, files: files, stamp: stamp)
+    let run = try program.begin(on: connection, mover: mover, files: files, stamp: stamp)
     let tasks = try run.tasks { [self] in try finish(program, connection: connection, digest: digest) }
     meter.begin(tasks)
     try connection.transaction {
@@ -178,14 +189,12 @@ extension MigrationManager {
   }
 
   /// Counters, metadata, what stays of tables that no model names, and triggers.
-  private func finish(_ program: LightweightProgram, connection: StoreConnection, digest: String) throws {
-    let schema = program.step.destinationSchema
+  private func finish(_ program: any InPlaceProgram, connection: StoreConnection, digest: String) throws {
+    let schema = program.destination
     try connection.execute("DELETE FROM main.Z_PRIMARYKEY")
     try writeEntityNumbers(schema, connection)
     try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
-    for (number, highest) in try keptCounters(
-      program.step.resolved, destination: schema, facts: program.step.facts)
-    {
+    for (number, highest) in try program.counters() {
       try connection.execute(
         "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
     }

@@ -55,9 +55,10 @@ public struct MigrationPlan: Sendable {
     public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
     public var rowsNote: String?
-    /// Of a job in place: `in place by SQL, loading no rows`, or `through the executor: …` with the reason.
+    /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or `through the executor: …` with
+    /// the reason.
     public var way: String?
-    /// Of a step by SQL: what takes time in proportion to rows.
+    /// Of a step by SQL or by definition alone: what takes time in proportion to rows.
     public var costs: [String]?
   }
 
@@ -124,10 +125,16 @@ public struct MigrationPlan: Sendable {
 extension MigrationPlan {
   static func wayOfSteps(_ count: Int) -> String { "through the executor: the job has \(count) steps" }
 
+  static let wayOfDefinitions =
+    "in place by definition alone: no row is read or written, so their number does not matter"
+
   /// Says which way a job in place takes.
   mutating func describe(_ way: LightweightWay) {
     guard !steps.isEmpty else { return }
     switch way {
+    case .definitions(let program):
+      steps[0].way = Self.wayOfDefinitions
+      steps[0].costs = program.costs(bytes: sourceBytes)
     case .sql(let program):
       steps[0].way = "in place by SQL, loading no rows"
       steps[0].costs = program.costs

@@ -14,7 +14,7 @@ public struct MigrationProgress: Sendable, Hashable {
   /// Chunks done of this name and stage, and of how many.
   public var chunk: Int
   public var chunks: Int
-  /// Rows read by all stages together.
+  /// Rows read by all stages together. 0, and so is `totalRows`, where rows are not counted.
   public var rows: Int64
   public var totalRows: Int64
   public var rowsPerSecond: Double
@@ -38,6 +38,8 @@ public struct MigrationSummary: Sendable, Hashable {
   public var reason: String?
   /// Objects made, by all runs of the job together.
   public var objects: Int64 = 0
+  /// false after a migration in place by definition alone, which reads no row: `objects` is 0 then.
+  public var isCounted = true
   /// To-one relationships that found several objects and took the first.
   public var several: Int64 = 0
   /// Relationship assignments that a later one displaced.

@@ -47,10 +47,7 @@ extension Planner {
       return try [job] + history + numberNotes(program.facts) + external.map(\.note) + inferredLosses(program)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    let derived = triggers.unknown.map {
-      "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
-    }
-    return try policyNotes() + numberNotes(program.facts) + derived + external.map(\.note) + leftOut.notes
+    return try policyNotes() + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
       + inferredLosses(program)
   }
 

@@ -93,7 +93,7 @@ extension AttributeDescription {
   }
 
   /// Whether every value that keeps the limits keeps those of another attribute of its type.
-  fileprivate func isAtLeastAsStrict(as other: AttributeDescription) -> Bool {
+  func isAtLeastAsStrict(as other: AttributeDescription) -> Bool {
     func holds<T>(_ own: T?, _ theirs: T?, _ isWithin: (T, T) -> Bool) -> Bool {
       theirs.map { theirs in own.map { isWithin($0, theirs) } ?? false } ?? true
     }

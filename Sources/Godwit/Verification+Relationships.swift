@@ -196,7 +196,9 @@ extension Verification {
   ) throws -> Int64 {
     var links: Int64 = 0
     var unproved: Int64 = 0
+    var old: Int64 = 0
     defer {
+      if old > 0 { self.report.count("links of \(side.name) to nothing, as in the old store", old) }
       if unproved > 0 {
         self.report.count("not proved: links of \(side.name) that a policy's objects have part in", unproved)
       }
@@ -225,6 +227,8 @@ extension Verification {
           || isMadeByPolicy(a.int64(1), side.relationship.destinationEntityName)
         {
           unproved += 1
+        } else if try original?.holdsLinkToNothing(side, from: a.int64(0), to: a.int64(1)) == true {
+          old += 1
         } else {
           report(.extraLink, a, "comes from no assignment, or from one that a later one displaced")
         }
@@ -269,6 +273,7 @@ extension Verification {
         ON o.Z_PK = j.\(column) WHERE (o.Z_PK IS NULL OR NOT \(isKind(entity, "o.Z_ENT", in: destinationSchema)))\(own)
         """
       ) { row in
+        if try original?.holdsLinkToNothing(side, from: row.int64(0), to: row.int64(1)) == true { return true }
         find(
           .danglingLink, side.entity, key: row.int64(0), property: side.relationship.name,
           "its row of \(join.name) leads to p\(row.int64(1)), and one of the two is no \(entity)")
@@ -285,13 +290,18 @@ extension Verification {
     let isNone = "(o.Z_PK IS NULL OR NOT \(isKind(wanted, "o.Z_ENT", in: destinationSchema)))"
     try destination.query(
       """
-      SELECT t.Z_PK, \(key), \(isNone) \
+      SELECT t.Z_PK, \(key), \(isNone), \(entity) \
       FROM \(self.table(table)) AS t LEFT JOIN \(self.table(try destinationTable(wanted).name)) AS o ON o.Z_PK = \(key) \
       WHERE ((\(key) IS NOT NULL AND \(isNone)) \
       OR \(entityColumn == nil ? "0" : "\(entity) IS NOT o.Z_ENT"))\(own("t.Z_PK", side.entity)) ORDER BY t.Z_PK
       """
     ) { row in
       let isDangling = !row.isNull(1) && row.int64(2) != 0
+      if isDangling,
+        try original?.holdsLinkToNothing(side, from: row.int64(0), to: row.int64(1), entity: row.value(3)) == true
+      {
+        return true
+      }
       find(
         .danglingLink, side.entity, key: row.int64(0), property: side.relationship.name,
         isDangling

@@ -33,6 +33,8 @@ final class Verification {
   let names: [Int64: String]
   /// For a destination that several jobs made: which part is this one's.
   let appended: AppendedPart?
+  /// For a store that was migrated in place: the one that it was made of.
+  let original: OriginalStore?
   var now = 0.0
   var report = VerificationReport()
 
@@ -43,9 +45,12 @@ final class Verification {
     var members: [Int]
   }
 
-  /// - Parameter part: What of the destination the job made; nil for all of it.
-  init(_ job: MigrationJob, part: AppendedPart? = nil) throws {
+  /// - Parameters:
+  ///   - part: What of the destination the job made; nil for all of it.
+  ///   - original: For a store that was migrated in place: the one that it was made of.
+  init(_ job: MigrationJob, part: AppendedPart? = nil, original: OriginalStore? = nil) throws {
     self.job = job
+    self.original = original
     appended = part
     mappings = try VerifiedMapping.all(of: job, earlier: appended?.earlierMappings(job) ?? [])
     let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))

@@ -14,6 +14,10 @@ import GodwitStore
 /// Of a store that several jobs appended to, it proves what the one job made: its record in the metadata says which keys
 /// these are. Objects of before and of later jobs are counted.
 ///
+/// Of a store that was migrated in place, the old one stays as `Name~.ext`. A job whose source that is, is proved like any
+/// other; but rows may be the very ones of the old store, as a change of definitions alone leaves them. So columns may stand
+/// in another order, and a counter of edits (`Z_OPT`) or a key that leads nowhere may be the old row's.
+///
 /// What is not proved:
 /// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
 ///   evaluated with the destination's time of modification;
@@ -47,8 +51,9 @@ public struct Verifier: Sendable {
         remedy: "run the job with `godwit run` first")
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
-    guard !job.isStepped else { return try runSteps(part, progress: progress) }
-    return try compare(job, part, progress: progress)
+    let original = try OriginalStore(of: job)
+    guard !job.isStepped else { return try runSteps(part, original, progress: progress) }
+    return try compare(job, part, original, progress: progress)
   }
 
   /// The digest under which a destination names the job.
@@ -57,14 +62,16 @@ public struct Verifier: Sendable {
     return try manager.identity(manager.quickIdentity, files: StoreFiles(path: job.sourcePath)).digest
   }
 
-  /// - Parameter part: What of the destination the job made; nil for all of it.
+  /// - Parameters:
+  ///   - part: What of the destination the job made; nil for all of it.
+  ///   - original: What it was made of, when that was in place.
   private func compare(
-    _ job: MigrationJob, _ part: AppendedPart?, progress: (Double) -> Void
+    _ job: MigrationJob, _ part: AppendedPart?, _ original: OriginalStore?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
-    let verification = try Verification(job, part: part)
+    let verification = try Verification(job, part: part, original: original)
     try verification.run(now: Self.time(of: stamps.1), progress: progress)
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
@@ -77,7 +84,9 @@ public struct Verifier: Sendable {
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder.
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
-  private func runSteps(_ part: AppendedPart?, progress: (Double) -> Void) throws -> VerificationReport {
+  private func runSteps(
+    _ part: AppendedPart?, _ original: OriginalStore?, progress: (Double) -> Void
+  ) throws -> VerificationReport {
     let folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
     var report = VerificationReport()
@@ -103,7 +112,10 @@ public struct Verifier: Sendable {
         source = step.destinationPath
         continue
       }
-      let found = try compare(step, step.position.isLast ? part : nil) { progress((Double(index) + $0) / count) }
+      let isLast = step.position.isLast
+      let found = try compare(step, isLast ? part : nil, isLast ? original : nil) {
+        progress((Double(index) + $0) / count)
+      }
       report.add(found, of: step.position)
       if let source { try? FileManager.default.removeItem(atPath: source) }
       source = step.destinationPath

@@ -11,18 +11,19 @@ enum ProgressLine {
     ]
     if !progress.name.isEmpty { words.append(progress.name) }
     if !progress.stage.isEmpty { words.append(progress.stage) }
-    words += [
-      "chunk \(progress.chunk)/\(progress.chunks)", "rows \(progress.rows)/\(progress.totalRows)",
-      "\(whole(progress.rowsPerSecond)) rows/s", "eta \(eta(progress.secondsLeft))",
-      "rss \(ByteCount(bytes: progress.residentBytes))",
-    ]
+    words.append("chunk \(progress.chunk)/\(progress.chunks)")
+    if progress.totalRows > 0 {
+      words += ["rows \(progress.rows)/\(progress.totalRows)", "\(whole(progress.rowsPerSecond)) rows/s"]
+    }
+    words += ["eta \(eta(progress.secondsLeft))", "rss \(ByteCount(bytes: progress.residentBytes))"]
     return words.joined(separator: " ")
   }
 
   /// `[#####.....]  50.0%  412000 rows/s  eta 00:00:21`, cut to the width of the terminal.
   static func bar(_ progress: MigrationProgress, columns: Int) -> String {
+    let speed = progress.totalRows > 0 ? " \(whole(progress.rowsPerSecond)) rows/s" : ""
     let tail =
-      " \(percent(progress.percent)) \(whole(progress.rowsPerSecond)) rows/s eta \(eta(progress.secondsLeft))"
+      " \(percent(progress.percent))\(speed) eta \(eta(progress.secondsLeft))"
       + (progress.name.isEmpty ? "" : " \(progress.name)")
     let width = max(0, min(30, columns - tail.count - 3))
     let filled = whole(clamped(progress.percent) / 100 * Double(width))

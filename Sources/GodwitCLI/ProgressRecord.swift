@@ -37,7 +37,9 @@ struct SummaryRecord: Encodable {
   let outcome: String
   let reason: String?
   let job, destination: String
-  let objects, several, displaced: Int64
+  /// Left out where rows were not counted.
+  let objects: Int64?
+  let several, displaced: Int64
   let dropped: [MigrationPlan.Dropped]
   let seconds: Double
   let peakBytes, budgetBytes: Int64
@@ -48,7 +50,8 @@ struct SummaryRecord: Encodable {
     reason = summary.reason
     self.job = job.name
     destination = job.destinationPath
-    (objects, several, displaced) = (summary.objects, summary.several, summary.displaced)
+    objects = summary.isCounted ? summary.objects : nil
+    (several, displaced) = (summary.several, summary.displaced)
     dropped = summary.dropped
     seconds = summary.seconds
     peakBytes = summary.peakBytes

@@ -15,7 +15,7 @@ enum RunSummary {
       lines.append(
         "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "asked to"); the same command resumes")
     }
-    lines.append("  objects    \(summary.objects)")
+    lines.append("  objects    " + (summary.isCounted ? "\(summary.objects)" : "as they were; no row was read"))
     for dropped in summary.dropped {
       lines.append("  dropped    \(dropped.rows) of \(dropped.entity) (\(dropped.reason))")
     }

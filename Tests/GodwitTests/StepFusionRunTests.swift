@@ -181,20 +181,57 @@ struct `Fused runs` {
     }
   }
 
-  @Test func `in place a fused chain is done by SQL`() throws {
+  @Test func `in place a fused chain is done by definition`() throws {
     let folder = try TemporaryFolder()
     var job = try job(folder)
     try MigrationManager(job).run()
-    let expected = try StoreDump(job.destinationPath)
+    let schema = StoreSchema(model: job.destinationModel)
+    let expected = try StoreDump(byColumnName: job.destinationPath, schema: schema)
     job.destinationPath = job.sourcePath
     job.inPlace = .init()
     let manager = MigrationManager(job)
-    #expect(try manager.plan().steps.map(\.way) == ["in place by SQL, loading no rows"])
+    #expect(try manager.plan().steps.map(\.way) == [MigrationPlan.wayOfDefinitions])
     try manager.run()
-    #expect(try StoreDump(job.sourcePath) == expected)
+    #expect(try StoreDump(byColumnName: job.sourcePath, schema: schema) == expected)
     #expect(try manager.run().outcome == .alreadyFinished)
     var verified = job
     (verified.sourcePath, verified.inPlace) = (MigrationJob.InPlace.oldPath(of: job.sourcePath), nil)
     #expect(try Verifier(job: verified).run().isClean)
+  }
+
+  @Test func `in place a fused chain with defaults is done by SQL`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("notes.sqlite")
+    let models = try ["", "b", "c"].enumerated().map { number, _ in
+      let attributes = ["a", "b", "c"].prefix(number + 1).map { name in
+        var attribute = AttributeDescription(name: name, type: .string)
+        if name != "a" { attribute.defaultValue = .init(name) }
+        return attribute
+      }
+      return try ManagedObjectModel(
+        name: "V\(number + 1)", entities: [EntityDescription(name: "Note", attributes: attributes)])
+    }
+    let store = try StoreBuilder(path: path, model: models[0])
+    for key in Int64(1)...5 { try store.insert("Note", key: key, attributes: ["a": .init("n\(key)")]) }
+    try store.finish()
+    let steps = try zip(models, models.dropFirst()).map { source, destination in
+      MigrationStep(
+        sourceModel: source, destinationModel: destination,
+        mappingModels: [try MappingModel(inferredFrom: source, to: destination)], origin: MigrationStep.inferredOrigin)
+    }
+    var job = MigrationJob(
+      name: "notes", sourcePath: path, destinationPath: folder.file("out/notes.sqlite"), first: steps[0],
+      later: Array(steps.dropFirst()))
+    try MigrationManager(job).run()
+    let expected = try StoreDump(job.destinationPath)
+    job.destinationPath = path
+    job.inPlace = .init()
+    let manager = MigrationManager(job)
+    #expect(try manager.plan().steps.map(\.way) == ["in place by SQL, loading no rows"])
+    try manager.run()
+    #expect(try StoreDump(path) == expected)
+    #expect(try manager.run().outcome == .alreadyFinished)
+    (job.sourcePath, job.inPlace) = (MigrationJob.InPlace.oldPath(of: path), nil)
+    #expect(try Verifier(job: job).run().isClean)
   }
 }

@@ -74,7 +74,7 @@ public struct StoreDump: Sendable, Hashable, CustomStringConvertible {
     "'" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
   }
 
-  private static func text(_ value: PropertyListValue) -> String {
+  static func text(_ value: PropertyListValue) -> String {
     if let list = value.array { return "[" + list.map(text).joined(separator: ", ") + "]" }
     if let pairs = value.dictionary {
       return "{" + pairs.sorted { $0.key < $1.key }.map { "\($0.key): \(text($0.value))" }.joined(separator: ", ") + "}"

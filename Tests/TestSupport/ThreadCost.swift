@@ -1,0 +1,78 @@
+import Foundation
+import GRDBSQLite
+import Synchronization
+
+/// What a piece of work costs in figures that do not depend on the machine, nor on what other threads do.
+///
+/// Instructions of SQLite's virtual machine are counted for every statement of every connection that the work opens, and
+/// bytes are those that the thread asked the system to read and write.
+public struct ThreadCost: Sendable, Hashable {
+  public var instructions = 0
+  public var readBytes = 0
+  public var writtenBytes = 0
+
+  private final class Counter {
+    var instructions = 0
+  }
+
+  /// The key under which a thread has its counter while it measures.
+  private static let key: pthread_key_t = {
+    var key = pthread_key_t()
+    pthread_key_create(&key, nil)
+    return key
+  }()
+
+  private static var current: Counter? {
+    pthread_getspecific(key).map { Unmanaged<Counter>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  private static let isRegistered = Mutex(false)
+
+  /// Has every new connection tell of its statements; one of a thread that measures nothing is left alone.
+  private static func register() {
+    isRegistered.withLock { isRegistered in
+      guard !isRegistered else { return }
+      isRegistered = true
+      typealias Entry =
+        @convention(c) (
+          OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, OpaquePointer?
+        ) -> Int32
+      let entry: Entry = { database, _, _ in
+        guard ThreadCost.current != nil else { return SQLITE_OK }
+        sqlite3_trace_v2(
+          database, UInt32(SQLITE_TRACE_PROFILE),
+          { _, _, statement, _ in
+            guard let statement else { return 0 }
+            ThreadCost.current?.instructions += Int(
+              sqlite3_stmt_status(OpaquePointer(statement), SQLITE_STMTSTATUS_VM_STEP, 1))
+            return 0
+          }, nil)
+        return SQLITE_OK
+      }
+      sqlite3_auto_extension(unsafeBitCast(entry, to: (@convention(c) () -> Void).self))
+    }
+  }
+
+  private static func bytes() throws -> (read: Int, written: Int) {
+    let text = try String(contentsOfFile: "/proc/thread-self/io", encoding: .utf8)
+    func figure(_ name: String) -> Int {
+      text.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+        .flatMap { Int($0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces)) } ?? 0
+    }
+    return (figure("rchar"), figure("wchar"))
+  }
+
+  /// Measures work that stays on this thread.
+  public init(of work: () throws -> Void) throws {
+    Self.register()
+    let counter = Counter()
+    pthread_setspecific(Self.key, Unmanaged.passUnretained(counter).toOpaque())
+    defer { pthread_setspecific(Self.key, nil) }
+    let before = try Self.bytes()
+    try work()
+    let after = try Self.bytes()
+    instructions = counter.instructions
+    (readBytes, writtenBytes) = (after.read - before.read, after.written - before.written)
+    withExtendedLifetime(counter) {}
+  }
+}
