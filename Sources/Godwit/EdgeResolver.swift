@@ -34,6 +34,7 @@ final class EdgeResolver {
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
   private let lastOwn, lastLeading: SQLStatement?
   private let store: [SQLStatement]
+  private let storesPlaces: Bool
   private var known: [Int64: Place?] = [:]
 
   /// Distinct edges that were assigned, and those that stay.
@@ -50,19 +51,41 @@ final class EdgeResolver {
       "SELECT subject, target, mapping, turn, position, inverse_position FROM \(table) WHERE side = 0 AND subject BETWEEN ?1 AND ?2 ORDER BY subject"
     )
     reverse = try connection.prepare(
-      "SELECT target, subject, mapping, turn, inverse_position, position FROM \(table) WHERE side = 1 AND target BETWEEN ?1 AND ?2 ORDER BY target"
+      "SELECT target, subject, mapping, turn, inverse_position, position FROM \(table) WHERE side = 1 AND target IS NOT NULL AND target BETWEEN ?1 AND ?2 ORDER BY target"
     )
-    func last(_ side: Int, _ column: String) throws -> SQLStatement? {
+    func last(_ side: Int, _ column: String, _ condition: String = "") throws -> SQLStatement? {
       guard try connection.integer("SELECT EXISTS (SELECT 1 FROM \(table) WHERE side = \(side))") != 0 else {
         return nil
       }
       return try connection.prepare(
-        "SELECT mapping, turn FROM \(table) WHERE side = \(side) AND \(column) = ?1 ORDER BY mapping DESC, turn DESC LIMIT 1"
+        "SELECT mapping, turn FROM \(table) WHERE side = \(side)\(condition) AND \(column) = ?1 ORDER BY mapping DESC, turn DESC LIMIT 1"
       )
     }
-    lastOwn = try last(1, "subject")
-    lastLeading = secondIsToMany ? nil : try last(0, "target")
+    lastOwn = try last(1, "subject", Self.onceEach(link, .second))
+    lastLeading = secondIsToMany ? nil : try last(0, "target", " AND target IS NOT NULL")
     store = try program.storeEdge(index).map { try connection.prepare($0) }
+    storesPlaces = store.contains { $0.parameterCount > 2 }
+  }
+
+  /// Picks one row of each assignment from an end: that of a to-many has one that leads nowhere.
+  private static func onceEach(_ link: RelationshipLink, _ end: RelationshipLink.End) -> String {
+    link.isToMany(end) ? " AND target IS NULL" : ""
+  }
+
+  /// Indexes of the rows that the walk reads; nil for a link that it does not resolve.
+  static func indexes(_ link: RelationshipLink, table: String) -> [String]? {
+    guard !link.isOwnInverse else { return nil }
+    func index(_ name: String, _ columns: String, _ condition: String) -> String {
+      "CREATE INDEX IF NOT EXISTS \(table)_\(name) ON \(table) (\(columns)) WHERE \(condition)"
+    }
+    var indexes = [
+      index("assigned", "subject", "side = 0"), index("reverse", "target", "side = 1 AND target IS NOT NULL"),
+      index("own", "subject, mapping, turn", "side = 1\(onceEach(link, .second))"),
+    ]
+    if link.second != nil, !link.isToMany(.second) {
+      indexes.append(index("leading", "target, mapping, turn", "side = 0 AND target IS NOT NULL"))
+    }
+    return indexes
   }
 
   /// Stores the edges that stay, in the order of keys.
@@ -134,11 +157,15 @@ final class EdgeResolver {
       wanted += 1
       guard stays else { continue }
       kept += 1
-      let edge: [SQLValue] = [
-        .integer(key), .integer(other), position.map { .integer($0) } ?? .null,
-        inversePosition.map { .integer($0) } ?? .null,
-      ]
-      for statement in store { try statement.run(edge) }
+      for statement in store {
+        statement.bind(key, at: 1)
+        statement.bind(other, at: 2)
+        if storesPlaces {
+          statement.bind(position, at: 3)
+          statement.bind(inversePosition, at: 4)
+        }
+        try statement.runBound()
+      }
     }
   }
 

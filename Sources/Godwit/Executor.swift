@@ -245,7 +245,9 @@ final class Executor {
       do {
         try resolver.run(from: chunk.range.first, through: chunk.range.last)
         return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
-      } catch is EdgeResolver.TooMany {}
+      } catch is EdgeResolver.TooMany {
+        for sql in program.prepareGathering(chunk.subject) { try connection.execute(sql) }
+      }
     }
     let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
     let (asserted, gather, store) = try program.resolve(chunk.subject)

@@ -70,8 +70,12 @@ extension PolicyRun {
         "INSERT INTO main.\(StepProgram.pairTable(index)) (turn, root, source, entity, destination) VALUES (?1, ?2, ?3, ?4, ?5)"
       )
       for pair in waiting {
-        try insert.run(
-          [pair.turn, pair.root, pair.source, pair.entity, pair.destination].map { .integer($0) })
+        insert.bind(pair.turn, at: 1)
+        insert.bind(pair.root, at: 2)
+        insert.bind(pair.source, at: 3)
+        insert.bind(pair.entity, at: 4)
+        insert.bind(pair.destination, at: 5)
+        try insert.runBound()
       }
       pairs[index]?.removeAll(keepingCapacity: true)
     }

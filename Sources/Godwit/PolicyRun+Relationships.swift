@@ -237,7 +237,11 @@ extension PolicyRun {
     for index in waiting.keys.sorted() {
       if state.several?.contains(index) == true { try makePairIndex(index) }
       for one in waiting[index] ?? [] {
-        try insert.run([one.turn, one.source, one.entity, one.destination].map { .integer($0) })
+        insert.bind(one.turn, at: 1)
+        insert.bind(one.source, at: 2)
+        insert.bind(one.entity, at: 3)
+        insert.bind(one.destination, at: 4)
+        try insert.runBound()
       }
       for statement in try requests(index).statements {
         _ = try rows(statement, from: Int64(index), through: 0)

@@ -268,8 +268,13 @@ extension StepProgram {
 
   // MARK: Resolve
 
-  /// Makes the indexes that resolving a link needs, where reading it has not made them already.
+  /// Makes the indexes that resolving a link needs.
   func prepareResolve(_ link: Int) -> [String] {
+    EdgeResolver.indexes(links[link], table: Self.linkTable(link)) ?? prepareGathering(link)
+  }
+
+  /// Makes those that resolving it by SQL needs, and reading it.
+  func prepareGathering(_ link: Int) -> [String] {
     linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
   }
 

@@ -60,6 +60,24 @@ public final class SQLStatement {
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
   }
 
+  public var parameterCount: Int { Int(sqlite3_bind_parameter_count(statement)) }
+
+  /// Binds one parameter, the first at 1, of a statement that is reset.
+  public func bind(_ value: Int64, at position: Int) {
+    sqlite3_bind_int64(statement, Int32(position), value)
+  }
+
+  /// As the other; nil is NULL.
+  public func bind(_ value: Int64?, at position: Int) {
+    if let value { bind(value, at: position) } else { sqlite3_bind_null(statement, Int32(position)) }
+  }
+
+  /// Runs the statement with the parameters as they are bound.
+  public func runBound() throws {
+    while try step() {}
+    reset()
+  }
+
   /// Ends a run before its last row.
   public func reset() { sqlite3_reset(statement) }
 
