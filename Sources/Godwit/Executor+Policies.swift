@@ -69,7 +69,7 @@ extension Executor {
       }
       let sql = """
         SELECT p.turn, p.root, p.source, p.entity, p.destination FROM main.\(table) AS p \
-        WHERE p.source BETWEEN ?1 AND ?3 AND (p.source > ?1 OR p.turn > ?2)\(isFirst) ORDER BY p.source, p.turn LIMIT \(Self.pageRows)
+        WHERE (p.source, p.turn) > (?1, ?2) AND p.source <= ?3\(isFirst) ORDER BY p.source, p.turn LIMIT \(Self.pageRows)
         """
       let pairs = try run.pairs(
         sql, [source, turn, chunk.range.last].map { .integer($0) })

@@ -77,6 +77,8 @@ final class ObjectLayout {
 
   let entityName: String
   let number: Int
+  /// That of the entity whose table it is.
+  let rootNumber: Int
   let attributes: [String: Attribute]
   let relationships: [String: Relationship]
   /// By column.
@@ -86,6 +88,7 @@ final class ObjectLayout {
     self.entityName = entityName
     self.number = number
     self.places = places
+    rootNumber = schema.model.root(of: entityName).flatMap { schema.number(of: $0.name) } ?? number
     var attributes: [String: Attribute] = [:]
     for attribute in schema.model.attributes(of: entityName) {
       let place = schema.column(of: attribute.name, in: entityName).flatMap { places[$0] }

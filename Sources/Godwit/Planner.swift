@@ -108,6 +108,9 @@ struct Planner {
       remedy: "delete or repair the row in a copy of the store, and migrate the copy")
   }
 
+  /// SQLite passes 127 arguments at most, one of which is the key.
+  private static let limitFilters = 126
+
   /// Counts one entity's rows, each mapping's share, and the shares that overlap.
   ///
   /// - Returns: the rows of the entity.
@@ -121,6 +124,13 @@ struct Planner {
     association.checks = .byRow
     // A mapping without a filter takes every row there is.
     let filtered = served.filter { $0.filter != nil }
+    guard filtered.count <= Self.limitFilters else {
+      throw GodwitError(
+        .configuration,
+        "cannot plan \(filtered.count) mappings with a filter for '\(entity.name)': expected \(Self.limitFilters) at most",
+        location: filtered[Self.limitFilters].mapping.location,
+        remedy: "split the work into two jobs, the second with append: true")
+    }
     let tests = filtered.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.
     let condition = sourceSchema.isObject(of: [entity.name], row: "s", usesIndex: filtered.isEmpty)

@@ -16,21 +16,19 @@ extension PolicyRun {
     // Relationships that wait are set by the associations that were there when they were asked for.
     try writeAsked()
     let pair = Pair(
-      turn: state.turn + 1, root: Int64(rootNumber(of: source)), source: source.key,
+      turn: state.turn + 1, root: Int64(source.layout.rootNumber), source: source.key,
       entity: Int64(destination.layout.number), destination: destination.key)
-    // What was associated with this source object is still in memory when nothing but its own hook can have done it.
+    // What was associated with this source object is known when nothing but its own hook can have done it.
     let isOwn =
       hook == .createDestinationInstances && policyIndexes[current] == index && prepared?.object == source
-      && state.foreign?.contains(index) != true && !written.contains(index)
+      && state.foreign?.contains(index) != true && own.count < Self.limitOwn
     if isOwn {
-      guard !isWaiting(pair, index) else { return }
+      guard own.insert(OwnPair(mapping: index, entity: pair.entity, destination: pair.destination)).inserted else {
+        return
+      }
     } else {
       if state.foreign?.contains(index) != true { state.foreign = (state.foreign ?? []).union([index]) }
-      try writePairs()
-      let known = try rows(
-        "SELECT 1 FROM main.\(StepProgram.pairTable(index)) WHERE root = ?1 AND source = ?2 AND entity = ?3 AND destination = ?4",
-        [pair.root, pair.source, pair.entity, pair.destination].map { .integer($0) })
-      guard known.isEmpty else { return }
+      guard try !isWritten(pair, index) else { return }
     }
     if !isOwn || destination.call != calls, state.several?.contains(index) != true {
       state.several = (state.several ?? []).union([index])
@@ -41,14 +39,17 @@ extension PolicyRun {
     mustBeInserted(destination)
   }
 
-  /// Whether an association that its hook makes once more is among the last that wait.
-  private func isWaiting(_ pair: Pair, _ index: Int) -> Bool {
-    guard let waiting = pairs[index] else { return false }
-    for known in waiting.reversed() {
-      guard known.source == pair.source else { return false }
-      if known.isSame(as: pair) { return true }
-    }
-    return false
+  private static let limitOwn = 50_000
+
+  private func isWritten(_ pair: Pair, _ index: Int) throws -> Bool {
+    try writePairs()
+    try makePairIndex(index)
+    // Without figures SQLite would walk all that a source object has become.
+    let table = "main.\(StepProgram.pairTable(index)) INDEXED BY \(StepProgram.pairIndex(index).name)"
+    return try !rows(
+      "SELECT 1 FROM \(table) WHERE destination = ?1 AND entity = ?2 AND source = ?3 AND root = ?4",
+      [pair.destination, pair.entity, pair.source, pair.root].map { .integer($0) }
+    ).isEmpty
   }
 
   /// Has the hook fail at its end when the object is in no store by then.
@@ -56,16 +57,10 @@ extension PolicyRun {
     if object.context === draftContext, !isNew(object) { unproved.insert(Identity(object)) }
   }
 
-  private func rootNumber(of source: ManagedObject) -> Int {
-    let root = program.resolved.sourceModel.root(of: source.entityName)?.name ?? source.entityName
-    return program.sourceSchema.number(of: root) ?? -1
-  }
-
   /// Writes the associations that wait; before anything reads them.
   func writePairs() throws {
     for index in pairs.keys.sorted() {
-      guard let waiting = pairs[index], let last = waiting.last else { continue }
-      if last.source == prepared?.key { written.insert(index) }
+      guard let waiting = pairs[index], !waiting.isEmpty else { continue }
       let insert = try cached(
         "INSERT INTO main.\(StepProgram.pairTable(index)) (turn, root, source, entity, destination) VALUES (?1, ?2, ?3, ?4, ?5)"
       )
@@ -150,7 +145,7 @@ extension PolicyRun {
     try writePairs()
     return try rows(
       "SELECT entity, destination FROM main.\(StepProgram.pairTable(index)) WHERE source = ?1 AND root = ?2 ORDER BY turn",
-      [.integer(source.key), .int(rootNumber(of: source))]
+      [.integer(source.key), .int(source.layout.rootNumber)]
     ).compactMap { row in
       guard case .integer(let number) = row[0], case .integer(let key) = row[1],
         let entity = program.destinationSchema.entityName(Int(truncatingIfNeeded: number))
@@ -201,11 +196,5 @@ extension PolicyRun {
     let inverse = try SpillReader(path: path, mark: mark, cacheBytes: 1 << 20)
     inverses[index] = inverse
     return inverse
-  }
-}
-
-extension PolicyRun.Pair {
-  fileprivate func isSame(as other: Self) -> Bool {
-    root == other.root && source == other.source && entity == other.entity && destination == other.destination
   }
 }

@@ -25,7 +25,7 @@ struct PolicyState: Codable, Equatable {
 ///
 /// 1. Made when a run begins; the state is the ledger's.
 /// 2. `call` runs one hook with a `MigrationPass` that leads here.
-/// 3. `finishChunk` writes the state; a chunk that fails takes the run with it, so nothing is ever taken back here.
+/// 3. `finishChunk` writes the state; `takeBack` goes back to it when a chunk that failed runs again.
 final class PolicyRun {
   enum Hook: Int, CaseIterable {
     case begin, endInstanceCreation, createRelationships, endRelationshipCreation, performCustomValidation, end
@@ -62,6 +62,8 @@ final class PolicyRun {
   let draftContext: ObjectContext
 
   var state: PolicyState
+  /// The state before the first chunk.
+  private let initial: PolicyState
   private(set) var userInfo: [String: PropertyListValue]
   private var isUserInfoChanged = false
   private let isResumed: Bool
@@ -97,8 +99,8 @@ final class PolicyRun {
   var made: [Int: Set<Int64>] = [:]
   /// Associations of this chunk that are not written yet, by mapping, in the order of turns.
   var pairs: [Int: [Pair]] = [:]
-  /// Mappings of which the running hook's own may be written.
-  var written: Set<Int> = []
+  /// What the running hook has associated with its own source object.
+  var own: Set<OwnPair> = []
   /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
   var asked: [Int: [Asked]] = [:]
   /// How many of them wait at most, and as many associations; as many objects are remembered.
@@ -124,6 +126,11 @@ final class PolicyRun {
   /// An association by entity numbers: that of the source's root, and that of the destination object's own entity.
   struct Pair {
     var turn, root, source, entity, destination: Int64
+  }
+
+  struct OwnPair: Hashable {
+    var mapping: Int
+    var entity, destination: Int64
   }
 
   /// The object that is to have its relationships, its first source object, and the turn before its assignments'.
@@ -184,9 +191,10 @@ final class PolicyRun {
       }
     }
     self.ends = ends
-    let initial = PropertyListValue.dictionary(job.userInfo).binaryPropertyList
-    state =
-      try ledger.policyState() ?? PolicyState(nextKeys: program.facts.freeKeys ?? [:], userInfo: initial)
+    initial = PolicyState(
+      nextKeys: program.facts.freeKeys ?? [:],
+      userInfo: PropertyListValue.dictionary(job.userInfo).binaryPropertyList)
+    state = try ledger.policyState() ?? initial
     guard let known = try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary else {
       throw GodwitError(
         .dataWrong, "cannot read the ledger: the user info of the policies is unreadable",
@@ -201,8 +209,11 @@ final class PolicyRun {
 
   /// Makes the policy ready for one of its chunks: in a resumed run its `begin` comes first.
   func prepare(_ policy: Int, for hook: Hook) throws {
-    guard begun.insert(policy).inserted, hook != .begin else { return }
-    guard let keys = state.keysAtBegin[policy] else { return }
+    guard !begun.contains(policy) else { return }
+    guard hook != .begin, let keys = state.keysAtBegin[policy] else {
+      begun.insert(policy)
+      return
+    }
     resumed.insert(policy)
     let kept = state
     state.nextKeys = keys
@@ -214,6 +225,7 @@ final class PolicyRun {
       related = nil
     }
     try call(.begin, of: policy, on: nil) { instance, mapping, pass in try instance.begin(mapping, with: &pass) }
+    begun.insert(policy)
   }
 
   func call(
@@ -225,7 +237,7 @@ final class PolicyRun {
     calls += 1
     problem = nil
     if !unproved.isEmpty { unproved = [] }
-    if !written.isEmpty { written = [] }
+    if !own.isEmpty { own.removeAll(keepingCapacity: own.count < 100) }
     keyedSource = hook == .createDestinationInstances ? object : nil
     if hook == .begin, !isReplaying { state.keysAtBegin[policy] = state.nextKeys }
     var pass = MigrationPass(self)
@@ -296,9 +308,8 @@ final class PolicyRun {
     (prepared, related, unproved, indexes, statements, writings) = (nil, nil, [], [], [:], [:])
     isUserInfoChanged = false
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
-    guard let kept = try ledger.policyState() else { return }
-    state = kept
-    userInfo = (try? PropertyListValue(binary: kept.userInfo, maximumValues: 4_000_000).dictionary) ?? userInfo
+    state = try ledger.policyState() ?? initial
+    userInfo = (try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary) ?? userInfo
   }
 
   /// A statement kept for the chunk.

@@ -30,7 +30,7 @@ struct StoreIndexes {
     }
     for index in file.indexes {
       guard let new = names[index.table] else { continue }
-      let shape = Self.renamed(index.sql, [index.table: new.table].merging(new.columns) { first, _ in first })
+      let shape = Self.renamed(index.sql, table: (index.table, new.table), columns: new.columns)
         .flatMap { Self.shape($0, name: index.name) }
       if !take(index.name, shape, where: { $0.name == index.name }) { left.append((index.name, shape)) }
     }
@@ -56,18 +56,26 @@ struct StoreIndexes {
   }
 
   /// The statement as SQLite writes it when tables and columns have other names; nil when that cannot be said.
-  private static func renamed(_ sql: String, _ names: [String: String]) -> String? {
-    let names = names.filter { $0.key != $0.value }
-    guard !names.isEmpty else { return sql }
+  ///
+  /// A column may have the name of its table: the table stands before the parenthesis, the columns within.
+  private static func renamed(
+    _ sql: String, table: (old: String, new: String), columns: [String: String]
+  ) -> String? {
+    let columns = columns.filter { $0.key != $0.value }
+    guard table.old != table.new || !columns.isEmpty else { return sql }
     // A word in a text is no name.
-    guard !sql.contains("'") else { return nil }
+    guard !sql.contains("'"), let start = sql.firstIndex(of: "(") else { return nil }
+    return replacing(words: [table.old: table.new], in: sql[..<start]) + replacing(words: columns, in: sql[start...])
+  }
+
+  private static func replacing(words: [String: String], in text: Substring) -> String {
     var result = ""
     var word = ""
     func flush() {
-      result += names[word] ?? word
+      result += words[word] ?? word
       word = ""
     }
-    for character in sql {
+    for character in text {
       if character.isLetter || character.isNumber || character == "_" {
         word.append(character)
       } else {

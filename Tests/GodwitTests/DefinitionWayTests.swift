@@ -219,6 +219,29 @@ struct DefinitionWayTests {
         .contains("Z_Tag_word") == true)
   }
 
+  @Test func `a column that has its table's name keeps its index when the table has another name`() throws {
+    func models(_ name: String, was: String?) -> EntityDescription {
+      var entity = EntityDescription(
+        name: name, attributes: [Self.attribute("word")],
+        relationships: [
+          .toOne("category", name, inverse: "parts"), .toMany("parts", name, inverse: "category"),
+        ])
+      entity.renamingIdentifier = was
+      return entity
+    }
+    let fixture = try MigrationFixture(
+      [models("Category", was: nil)], to: [models("Group", was: "Category")])
+    try fixture.build { store in
+      for key in Int64(1)...4 {
+        try store.insert(
+          "Category", key: key, attributes: ["word": .init("w\(key)")],
+          relationships: key > 1 ? ["category": [key - 1]] : [:])
+      }
+    }
+    try fixture.infer()
+    try expectByDefinition(fixture)
+  }
+
   @Test func `looser rules, new entities and new links leave rows as they are`() throws {
     let earlier = Library().with {
       $0["Tag"].attributes[0].maximumLength = 9

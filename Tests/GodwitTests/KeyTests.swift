@@ -101,6 +101,23 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
       ])
   }
 
+  @Test func `as many mappings with a filter as can be counted together are taken, and one more is refused`() throws {
+    for count in [126, 127] {
+      let fixture = try fixture(cats: Array(1...130), dogs: [])
+      fixture.mappings = try (1...count).map { number in
+        try .make(
+          "Cat", "PetCat", name: "Cat\(number)", filter: "name == 'cat \(number)'", attributes: ["name": "$source.name"]
+        )
+      }
+      guard count > 126 else {
+        #expect(try MigrationManager(fixture.job).run().objects == 126)
+        continue
+      }
+      let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
+      #expect(error?.code == .configuration && error?.message.contains("'Cat'") == true, "\(String(describing: error))")
+    }
+  }
+
   @Test func `a key is not given out again when its object was deleted before`() throws {
     let fixture = try fixture(cats: [1, 2], dogs: [])
     try fixture.alter("UPDATE Z_PRIMARYKEY SET Z_MAX = 77 WHERE Z_NAME = 'Cat'")

@@ -128,6 +128,33 @@ import Testing
     #expect(try fixture.rows("SELECT * FROM ZCONTACT ORDER BY 1") == plain.rows("SELECT * FROM ZCONTACT ORDER BY 1"))
   }
 
+  @Test func `one source object becomes thousands, of its own hook and of another`() throws {
+    for isOwn in [true, false] {
+      let fixture = try policyFixture(people: 2, rows: nil)
+      fixture.setPolicy("Many", of: "PersonToContact")
+      let count = 6000
+      @Sendable func make(_ person: ManagedObject, _ mapping: EntityMapping, _ manager: inout MigrationPass) throws {
+        for number in 0..<count {
+          var contact = try manager.createInstance(ofEntityNamed: "Contact")
+          contact["age"] = .integer(Int64(number))
+          try manager.insert(contact)
+          for _ in 0..<2 { manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping) }
+        }
+      }
+      var many = ClosurePolicy()
+      many.create = { person, mapping, manager in if isOwn, person.key == 1 { try make(person, mapping, &manager) } }
+      many.endCreate = { mapping, manager in
+        guard !isOwn, let person = try manager.sourceInstances(ofEntityNamed: "Person", limit: 1).first else { return }
+        try make(person, mapping, &manager)
+      }
+      let (summary, report) = try fixture.run(["Many": { [many] in many }])
+      #expect(report.isClean, "\(report)")
+      #expect(summary.objects == 6 + Int64(count))
+      #expect(
+        try fixture.rows("SELECT COUNT(*), COUNT(DISTINCT ZAGE), COUNT(ZPLACE) FROM ZCONTACT") == ["6000|6000|6000"])
+    }
+  }
+
   @Test func `a value that does not fit is an error only when a policy asks for it`() throws {
     for isAsked in [false, true] {
       let fixture = try policyFixture(people: 4)

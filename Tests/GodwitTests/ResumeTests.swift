@@ -153,7 +153,7 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     let fixture = try fixture()
     #expect(try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped)
     let store = try StoreConnection(path: fixture.destinationPath + ".godwit/store.sqlite")
-    try store.execute("UPDATE godwit_ledger SET value = '2' WHERE key = 'version'")
+    try store.execute("UPDATE godwit_ledger SET value = '\(Ledger.version + 1)' WHERE key = 'version'")
     try store.close()
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(error.code == .cannotCreate)

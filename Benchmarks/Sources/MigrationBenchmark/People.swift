@@ -52,7 +52,8 @@ enum People: Workload {
     let people = try [("Adult", "age >= 18"), ("Child", "age < 18")].map { entity, filter in
       try mapping(
         "Person", entity, filter: filter,
-        attributes: computed.merging(["name": "$source.name", "born": "$source.born"]) { own, _ in own }, relationships: ["address": .mapping("AddressToAddress", keyPath: ["address"])])
+        attributes: computed.merging(["name": "$source.name", "born": "$source.born"]) { own, _ in own },
+        relationships: ["address": .mapping("AddressToAddress", keyPath: ["address"])])
     }
     return [EntityMapping(name: "AddressToAddress", kind: .copy, source: "Address", destination: "Address")] + people
   }
