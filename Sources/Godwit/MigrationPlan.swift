@@ -135,6 +135,8 @@ extension MigrationPlan {
     case .definitions(let program):
       steps[0].way = Self.wayOfDefinitions
       steps[0].costs = program.costs(bytes: sourceBytes)
+      steps[0].rowsNote = "as they are, none is read"
+      stages = []
     case .sql(let program):
       steps[0].way = "in place by SQL, loading no rows"
       steps[0].costs = program.costs
@@ -192,7 +194,7 @@ extension MigrationPlan: CustomStringConvertible {
       }
     }
     lines.append("")
-    lines.append("stages")
+    if !stages.isEmpty { lines.append("stages") }
     for stage in stages {
       lines.append(
         "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows) rows"
