@@ -29,7 +29,7 @@ final class EdgeResolver {
   @TaskLocal static var limitEdges = 100_000
   private static let limitKnown = 50_000
 
-  private let firstIsToMany, secondIsToMany: Bool
+  private let firstIsToMany: Bool
   private let assigned, reverse: SQLStatement
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
   private let lastOwn, lastLeading: SQLStatement?
@@ -46,23 +46,17 @@ final class EdgeResolver {
     let (link, table) = (program.links[index], "main.\(StepProgram.linkTable(index))")
     guard !link.isOwnInverse else { return nil }
     firstIsToMany = link.isToMany(.first)
-    secondIsToMany = link.second == nil || link.isToMany(.second)
-    assigned = try connection.prepare(
-      "SELECT subject, target, mapping, turn, position, inverse_position FROM \(table) WHERE side = 0 AND subject BETWEEN ?1 AND ?2 ORDER BY subject"
-    )
-    reverse = try connection.prepare(
-      "SELECT target, subject, mapping, turn, inverse_position, position FROM \(table) WHERE side = 1 AND target IS NOT NULL AND target BETWEEN ?1 AND ?2 ORDER BY target"
-    )
-    func last(_ side: Int, _ column: String, _ condition: String = "") throws -> SQLStatement? {
-      guard try connection.integer("SELECT EXISTS (SELECT 1 FROM \(table) WHERE side = \(side))") != 0 else {
-        return nil
-      }
-      return try connection.prepare(
-        "SELECT mapping, turn FROM \(table) WHERE side = \(side)\(condition) AND \(column) = ?1 ORDER BY mapping DESC, turn DESC LIMIT 1"
-      )
+    let queries = Self.queries(link, table: table)
+    assigned = try connection.prepare(queries.assigned)
+    reverse = try connection.prepare(queries.reverse)
+    func last(_ side: Int, _ query: String?) throws -> SQLStatement? {
+      guard let query,
+        try connection.integer("SELECT EXISTS (SELECT 1 FROM \(table) WHERE side = \(side))") != 0
+      else { return nil }
+      return try connection.prepare(query)
     }
-    lastOwn = try last(1, "subject", Self.onceEach(link, .second))
-    lastLeading = secondIsToMany ? nil : try last(0, "target", " AND target IS NOT NULL")
+    lastOwn = try last(1, queries.own)
+    lastLeading = try last(0, queries.leading)
     store = try program.storeEdge(index).map { try connection.prepare($0) }
     storesPlaces = store.contains { $0.parameterCount > 2 }
   }
@@ -72,11 +66,28 @@ final class EdgeResolver {
     link.isToMany(end) ? " AND target IS NULL" : ""
   }
 
+  /// What the walk reads: both kinds of edges by the key of the first end, and the last assignment to an object of the
+  /// second, where one can displace.
+  static func queries(
+    _ link: RelationshipLink, table: String
+  ) -> (assigned: String, reverse: String, own: String, leading: String?) {
+    func last(_ condition: String, _ column: String) -> String {
+      "SELECT mapping, turn FROM \(table) WHERE \(condition) AND \(column) = ?1 ORDER BY mapping DESC, turn DESC LIMIT 1"
+    }
+    let isLed = link.second != nil && !link.isToMany(.second)
+    return (
+      "SELECT subject, target, mapping, turn, position, inverse_position FROM \(table) WHERE side = 0 AND subject BETWEEN ?1 AND ?2 ORDER BY subject",
+      "SELECT target, subject, mapping, turn, inverse_position, position FROM \(table) WHERE side = 1 AND target IS NOT NULL AND target BETWEEN ?1 AND ?2 ORDER BY target",
+      last("side = 1\(onceEach(link, .second))", "subject"),
+      isLed ? last("side = 0 AND target IS NOT NULL", "target") : nil
+    )
+  }
+
   /// Indexes of the rows that the walk reads; nil for a link that it does not resolve.
-  static func indexes(_ link: RelationshipLink, table: String) -> [String]? {
+  static func indexes(_ link: RelationshipLink, table: String) -> [(name: String, rest: String)]? {
     guard !link.isOwnInverse else { return nil }
-    func index(_ name: String, _ columns: String, _ condition: String) -> String {
-      "CREATE INDEX IF NOT EXISTS \(table)_\(name) ON \(table) (\(columns)) WHERE \(condition)"
+    func index(_ name: String, _ columns: String, _ condition: String) -> (name: String, rest: String) {
+      ("\(table)_\(name)", "ON \(table) (\(columns)) WHERE \(condition)")
     }
     var indexes = [
       index("assigned", "subject", "side = 0"), index("reverse", "target", "side = 1 AND target IS NOT NULL"),

@@ -270,12 +270,16 @@ extension StepProgram {
 
   /// Makes the indexes that resolving a link needs.
   func prepareResolve(_ link: Int) -> [String] {
-    EdgeResolver.indexes(links[link], table: Self.linkTable(link)) ?? prepareGathering(link)
+    let indexes = EdgeResolver.indexes(links[link], table: Self.linkTable(link))
+    return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? prepareGathering(link)
   }
 
-  /// Makes those that resolving it by SQL needs, and reading it.
+  /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that tells
+  /// too little.
   func prepareGathering(_ link: Int) -> [String] {
-    linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
+    let others = EdgeResolver.indexes(links[link], table: Self.linkTable(link)) ?? []
+    return others.map { "DROP INDEX IF EXISTS \($0.name)" }
+      + linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
   }
 
   func linkIndexes(_ link: Int) -> [(name: String, columns: String)] {

@@ -180,17 +180,22 @@ import Testing
     for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
     for sql in program.scratchStatements { try connection.execute(sql) }
     try connection.execute("CREATE TEMP TABLE godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
-    var statements: [String] = []
-    for index in program.mappings.indices { statements.append(try program.create(index, predicate: nil).sql) }
+    var explained = 0
+    for index in program.mappings.indices { try explain(try program.create(index, predicate: nil).sql) }
     for (index, link) in program.links.enumerated() {
-      for job in try program.relateJobs(index) { statements.append(try program.relate(job).sql) }
+      for job in try program.relateJobs(index) { try explain(try program.relate(job).sql) }
       guard link.strategy == .resolved else { continue }
       for sql in program.prepareResolve(index) { try connection.execute(sql) }
+      let walk = EdgeResolver.queries(link, table: StepProgram.linkTable(index))
+      for sql in [walk.assigned, walk.reverse, walk.own, walk.leading] { if let sql { try explain(sql) } }
+      for sql in program.prepareGathering(index) { try connection.execute(sql) }
       let resolve = try program.resolve(index)
-      statements += [resolve.asserted, resolve.gather]
+      for sql in [resolve.asserted, resolve.gather, walk.assigned, walk.reverse, walk.own] { try explain(sql) }
     }
-    #expect(statements.count > 6)
-    for sql in statements {
+    #expect(explained > 12)
+
+    func explain(_ sql: String) throws {
+      explained += 1
       var plan: [String] = []
       try connection.query("EXPLAIN QUERY PLAN \(sql)") { row in
         plan.append(row.string(3) ?? "")
