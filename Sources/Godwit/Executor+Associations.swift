@@ -67,26 +67,20 @@ extension Executor {
         ? try connection.prepare(
           "INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3)")
         : nil
-      let find = isUnique ? try connection.prepare("SELECT destination FROM \(table) WHERE identity = ?1") : nil
-      defer {
-        insert?.finalize()
-        find?.finalize()
-      }
+      defer { insert?.finalize() }
       try connection.query(
         statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
       ) { row in
         let source = row.int64(0)
         var destination = newKey(source)
         var isNew = true
-        if let find {
-          let identity = row.value(1)
-          // Most names were seen before, and a search costs less than an insertion that is refused.
-          try find.bind([identity])
-          if try find.step() {
-            destination = find.row.int64(0)
+        if isUnique {
+          // The search for each row comes after the insertion for the row before it.
+          if !row.isNull(2) {
+            destination = row.int64(2)
             isNew = false
           } else if let insert {
-            try insert.run([identity, .integer(source), .integer(destination)])
+            try insert.run([row.value(1), .integer(source), .integer(destination)])
           } else {
             throw Self.cannotMakeAnew(program.mappings[index].name)
           }

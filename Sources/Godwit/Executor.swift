@@ -23,6 +23,8 @@ final class Executor {
   private let stamp: StoreFiles.Stamp
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
+  /// While indexes are built.
+  private var ahead: ValidationAhead?
   /// What happened that nobody would see in the result.
   var notes: [String] = []
   /// Mappings whose spill file was made anew; one that is damaged again stops the run.
@@ -49,7 +51,13 @@ final class Executor {
     let done = try ledger.done()
     try prepare()
     var rest = plan.chunks.filter { !done.contains($0.id) }[...]
-    while !rest.isEmpty {
+    defer { ahead?.stop() }
+    var mayLookAhead = true
+    while let first = rest.first {
+      if first.stage == .index, mayLookAhead {
+        ahead = try validateAhead(rest)
+        mayLookAhead = false
+      }
       let chunks = together(rest)
       rest = rest.dropFirst(chunks.count)
       if chunks.count > 1, try carryOutTogether(chunks) {
@@ -279,16 +287,14 @@ final class Executor {
   // MARK: Validation
 
   private func validate(_ chunk: Chunk) throws -> Ledger.Outcome {
-    let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
-    guard
-      let entity = only
-        ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
-    else { throw GodwitError(.internalBug, "cannot find the entity of \(chunk.name)") }
+    if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
+    guard let entity = validatedEntity(chunk) else {
+      throw GodwitError(.internalBug, "cannot find the entity of \(chunk.name)")
+    }
     var patterns: [String] = []
     let rules = program.validationRules(of: entity, patterns: &patterns)
     functions.patterns = try patterns.map { pattern in
-      // Anchored at both ends, so that a shorter alternative does not hide the whole match.
-      do { return try NSRegularExpression(pattern: "\\A(?:\(pattern))\\z") } catch {
+      do { return try SQLFunctions.validationPattern(pattern) } catch {
         throw GodwitError(
           .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
           remedy: "correct the expression in the destination model")

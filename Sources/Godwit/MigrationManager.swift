@@ -293,9 +293,11 @@ public struct MigrationManager: Sendable {
     in folder: StepFolder, source: OpenSource, quick: Ledger.Identity, origin: String? = nil, now: Double? = nil,
     watch: RunWatch, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
+    var digest: BesideWork<String>?
+    defer { digest?.abandon() }
     func identity() throws -> Ledger.Identity {
       var identity = quick
-      identity.source = try origin ?? source.files.contentDigest()
+      identity.source = try origin ?? digest?.value() ?? source.files.contentDigest()
       return identity
     }
     let control = watch.control
@@ -329,15 +331,17 @@ public struct MigrationManager: Sendable {
     try configure(connection, isNew: made && existing == nil)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
+    if made, origin == nil { digest = BesideWork { [files = source.files] in try files.contentDigest(while: $0) } }
     try connection.attachSource(
       source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { try control.checkpoint() })
     let ledger = Ledger(connection: connection)
     if !made { try ledger.checkVersion() }
-    let known = try made ? identity() : ledger.identity()
+    let known = try made ? nil : ledger.identity()
     if !made { try checkExisting(existing, facts: try ledger.facts(), ledger: ledger) }
     let opened = try AttachedSource(
-      connection, job: job, files: source.files, existing: existing, digest: { known.source })
+      connection, job: job, files: source.files, existing: existing,
+      digest: { try known?.source ?? identity().source })
     let plan: MigrationPlan
     let program: StepProgram
     if made {
@@ -356,7 +360,7 @@ public struct MigrationManager: Sendable {
           try writeEntityNumbers(schema, connection)
         }
         for sql in program.scratchStatements { try connection.execute(sql) }
-        try ledger.create(identity: known, facts: plan.facts, chunks: plan.chunks, stamp: stamp)
+        try ledger.create(identity: identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp)
         if let existing {
           try ledger.setAppendMark(
             .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))
@@ -366,7 +370,7 @@ public struct MigrationManager: Sendable {
       try WorkFolder.sync(folder.path)
     } else {
       try compare(
-        known, with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
+        ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
       let facts = try ledger.facts()
       opened.functions.setNow(facts.now)
       (plan, program) = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())

@@ -144,17 +144,21 @@ struct Planner {
       filtered.isEmpty
       ? "SELECT (SELECT COUNT(*) \(rows)), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"
       : "SELECT godwit_tally(\(([key] + tests).joined(separator: ", "))) \(rows)"
-    let statement = ChunkStatement(sql: query, builder: builder)
-    let row = try functions.running(statement, site: "planning, counting \(entity.name)") {
-      try connection.rows(statement.sql, builder.arguments()).first ?? []
-    }
+    let site = "planning, counting \(entity.name)"
     var tally = RowTally(flags: filtered.count)
-    if case .text(let bytes)? = row.first {
-      tally = RowTally(String(decoding: bytes, as: UTF8.self), flags: filtered.count)
-    } else if row.count == 3,
-      case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2])
-    {
-      tally.all = .init(rows: rows, minimumKey: low, maximumKey: high)
+    if filtered.isEmpty {
+      let row = try functions.running(ChunkStatement(sql: query, builder: builder), site: site) {
+        try connection.rows(query, builder.arguments()).first ?? []
+      }
+      if row.count == 3, case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2]) {
+        tally.all = .init(rows: rows, minimumKey: low, maximumKey: high)
+      }
+    } else {
+      let inRange = "\(condition.clause.isEmpty ? " WHERE" : " AND") s.Z_PK BETWEEN ?1 AND ?2"
+      tally = try RowCounter(
+        statement: ChunkStatement(sql: query + inRange, builder: builder), flags: filtered.count, table: table,
+        site: site, planner: self
+      ).count()
     }
     guard tally.all.rows > 0 else { return 0 }
     func flag(_ mapping: ResolvedEntityMapping) -> Int? { filtered.firstIndex { $0.index == mapping.index } }
@@ -524,7 +528,15 @@ struct Planner {
     while left > rows {
       try next.bind([.integer(lower ?? .min), .integer(rows)])
       guard try next.step() else { break }
-      let upper = next.row.int64(0)
+      var upper = next.row.int64(0)
+      if upper == lower {
+        // More rows than a chunk's have one key, which cannot be cut.
+        guard
+          let above = try connection.integer(
+            "SELECT MIN(\(key)) FROM source.\(name) WHERE \(key) > ?1", [.integer(upper)])
+        else { break }
+        upper = above
+      }
       ranges.append((.init(lower: lower, upper: upper), rows))
       lower = upper
       left -= rows

@@ -35,6 +35,11 @@ final class SQLFunctions {
   /// Compiled patterns of the validation rules in force, anchored at both ends.
   var patterns: [NSRegularExpression] = []
 
+  /// Anchored at both ends, so that a shorter alternative does not hide the whole match.
+  static func validationPattern(_ pattern: String) throws -> NSRegularExpression {
+    try NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")
+  }
+
   init(connection: StoreConnection, sourceSchema: StoreSchema, now: Double) throws {
     self.connection = connection
     evaluation = SourceEvaluation(connection: connection, schema: sourceSchema, now: now)
@@ -53,9 +58,6 @@ final class SQLFunctions {
         if error.isDamage { functions.damagedSpill = (Int(arguments.int64(0)), error) }
         throw error
       }
-    }
-    try register("godwit_identity", arguments: -1) { _, arguments in
-      .value(.blob(Self.identity(arguments)))
     }
     // godwit_eval(expression, key, attributes that it reads…)
     try register("godwit_eval", arguments: -1) { functions, arguments in
@@ -80,6 +82,8 @@ final class SQLFunctions {
   func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
 
   func setNow(_ now: Double) { evaluation.now = now }
+
+  var now: Double { evaluation.now }
 
   /// Runs `body`, whose statements were built with `statement`'s builder.
   ///
@@ -214,32 +218,6 @@ final class SQLFunctions {
       failure = Failure(site: current.sites[site], key: key, found: found)
     }
     return .failure("a value does not fit")
-  }
-
-  /// The values of `unique-by` as one key: each with its kind and length, so that no two lists meet.
-  private static func identity(_ arguments: SQLFunctionArguments) -> [UInt8] {
-    var key: [UInt8] = []
-    func append(_ kind: UInt8, _ bytes: [UInt8]) {
-      key.append(kind)
-      withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { key.append(contentsOf: $0) }
-      key += bytes
-    }
-    for index in 0..<arguments.count {
-      switch arguments.value(index) {
-      case .null: append(0, [])
-      case .integer(let value): append(1, withUnsafeBytes(of: value.bigEndian) { Array($0) })
-      case .real(let value):
-        // A whole number is the same value whether SQLite kept it as an integer or not.
-        if let whole = Int64(exactly: value) {
-          append(1, withUnsafeBytes(of: whole.bigEndian) { Array($0) })
-        } else {
-          append(2, withUnsafeBytes(of: value.bitPattern.bigEndian) { Array($0) })
-        }
-      case .text(let bytes): append(3, bytes)
-      case .blob(let bytes): append(4, bytes)
-      }
-    }
-    return key
   }
 }
 

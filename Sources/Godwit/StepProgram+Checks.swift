@@ -6,6 +6,8 @@ struct ValidationRule {
   var condition: String
   /// What is wrong, for the message: `'name' is required and is nil`.
   var message: String
+  /// Whether it counts rows of other tables.
+  var needsIndex = false
 }
 
 /// An ordered relationship whose places are numbered.
@@ -127,15 +129,16 @@ extension StepProgram {
     let limits = high.map { "\(low) to \($0)" } ?? "at least \(low)"
     let outside = high.map { "NOT BETWEEN \(low) AND \($0)" } ?? "< \(low)"
     let condition = relationship.isOptional ? "\(count) > 0 AND \(count) \(outside)" : "\(count) \(outside)"
-    return .init(condition: "(\(condition))", message: "relationship '\(name)' must lead to \(limits) objects")
+    return .init(
+      condition: "(\(condition))", message: "relationship '\(name)' must lead to \(limits) objects", needsIndex: true)
   }
 
   /// The first rows of a destination entity that break a rule: key, number of the rule.
-  func validate(entity: String, rules: [ValidationRule]) throws -> String {
+  func validate(entity: String, rules: [ValidationRule], database: String = "main") throws -> String {
     let table = try destinationTable(of: entity).name
     let cases = rules.enumerated().map { "WHEN \($1.condition) THEN \($0)" }.joined(separator: " ")
     let condition = destinationSchema.isObject(of: [entity], row: "t").further
     return
-      "SELECT Z_PK, broken FROM (SELECT t.Z_PK, CASE \(cases) END AS broken FROM main.\(quoted(table)) AS t WHERE t.Z_PK BETWEEN ?1 AND ?2\(condition)) WHERE broken IS NOT NULL"
+      "SELECT Z_PK, broken FROM (SELECT t.Z_PK, CASE \(cases) END AS broken FROM \(database).\(quoted(table)) AS t WHERE t.Z_PK BETWEEN ?1 AND ?2\(condition)) WHERE broken IS NOT NULL"
   }
 }

@@ -5,8 +5,9 @@ import GodwitStore
 /// One scan of the relationship stage: what drives it, and what it writes.
 struct RelateJob {
   enum Work: Hashable {
-    /// Join rows of one assignment through one look-up.
-    case pairs(assignment: Int, lookup: Int)
+    /// Join rows of assignments through look-ups. With several of either, a walk serves all of them: one at most finds
+    /// something for a row of the source.
+    case pairs(assignments: [Int], lookups: [Int])
     /// The assigned targets of one to-many assignment through one look-up.
     case targets(assignment: Int, lookup: Int)
     /// That a to-many assignment happened, whatever it found.
@@ -28,6 +29,7 @@ extension StepProgram {
   func relateJobs(_ linkIndex: Int) throws -> [RelateJob] {
     let link = links[linkIndex]
     var jobs: [RelateJob] = []
+    var shared: Set<Int> = []
     // A policy sets its mapping's relationships itself.
     for (number, assignment) in link.assignments.enumerated() where !isPolicy(assignment.mapping) {
       let mapping = mappings[assignment.mapping]
@@ -40,8 +42,14 @@ extension StepProgram {
       case .atCreation, .fromInverse: continue
       case .pairs:
         guard assignment.end == link.carriedEnd else { continue }
-        let driver = try self.driver(of: source, in: mapping)
-        jobs += source.lookups.map { job(.pairs(assignment: number, lookup: $0), driver: driver) }
+        guard !shared.contains(number), !source.lookups.isEmpty else { continue }
+        let driver = try pairDriver(of: source, in: mapping)
+        let together = try [number] + sharingWalk(with: number, of: link)
+        shared.formUnion(together)
+        let isOneWalk = try sharesWalk(source.lookups, of: assignment)
+        jobs += (isOneWalk ? [source.lookups] : source.lookups.map { [$0] }).map {
+          job(.pairs(assignments: together, lookups: $0), driver: driver)
+        }
       case .resolved:
         let own = (table: try sourceTable(mapping.source.name), key: "Z_PK")
         if link.isToMany(assignment.end) {
@@ -78,15 +86,83 @@ extension StepProgram {
     return (try sourceTable(mapping.source.name), "Z_PK")
   }
 
+  /// The same where the pairs become join rows: a join table is walked in the order of the destination's key, so that
+  /// every row goes to the end of its table and of its index. Walked as they lie, rows would go anywhere.
+  private func pairDriver(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
+  ) throws -> (table: String, key: String) {
+    if let walk = joinWalk(of: source, in: mapping) { return (walk.table, quoted(walk.first)) }
+    return try driver(of: source, in: mapping)
+  }
+
+  /// A join table of the source and the columns to walk it by.
+  struct JoinWalk: Equatable {
+    var table, first, second: String
+  }
+
+  /// The source's join table with its columns in the order of those of the destination's key; nil where none stores the
+  /// relationship, or no index of the source has that order.
+  private func joinWalk(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
+  ) -> JoinWalk? {
+    guard source.path.count == 1,
+      case .join(let join, let subject, let object, _) = sourceSchema.storage(
+        of: source.path[0].relationship.name, in: mapping.source.name),
+      case .join(let made, let madeSubject, _, _) = destinationSchema.storage(
+        of: source.relationship.name, in: mapping.destination.name), !join.isReflexive
+    else { return nil }
+    let (first, second) = madeSubject == made.ownerColumn ? (subject, object) : (object, subject)
+    guard sourceSchema.walksJoin(join.name, from: first) else { return nil }
+    return JoinWalk(table: join.name, first: first, second: second)
+  }
+
+  /// Whether the join rows of an assignment may be made in one walk through all of some look-ups.
+  private func sharesWalk(_ lookups: [Int], of assignment: RelationshipLink.Assignment) throws -> Bool {
+    let mapping = mappings[assignment.mapping]
+    let source = mapping.relationships[assignment.part]
+    guard joinWalk(of: source, in: mapping) != nil, facts.areExclusive(lookups), !lookups.contains(where: isPolicy),
+      case .join(let made, _, _, _) = destinationSchema.storage(
+        of: source.relationship.name, in: mapping.destination.name)
+    else { return false }
+    // Places tell which look-up found the object.
+    return made.ownerOrderColumn == nil && made.destinationOrderColumn == nil
+  }
+
+  /// Later assignments whose join rows can be made in the walk of one: the key of a source object tells which of their
+  /// mappings takes it.
+  private func sharingWalk(with number: Int, of link: RelationshipLink) throws -> [Int] {
+    let assignment = link.assignments[number]
+    let mapping = mappings[assignment.mapping]
+    let source = mapping.relationships[assignment.part]
+    let association = associations(StatementBuilder())
+    guard try sharesWalk([], of: assignment), association.quickLookup(mapping.index, key: "k") != nil else { return [] }
+    var members = [assignment.mapping]
+    var found: [Int] = []
+    for (other, later) in link.assignments.enumerated().dropFirst(number + 1)
+    where later.end == assignment.end && !isPolicy(later.mapping) && !members.contains(later.mapping) {
+      let candidate = mappings[later.mapping]
+      let part = candidate.relationships[later.part]
+      guard part.lookups == source.lookups, joinWalk(of: part, in: candidate) == joinWalk(of: source, in: mapping),
+        association.quickLookup(candidate.index, key: "k") != nil, facts.areExclusive(members + [candidate.index]),
+        try sharesWalk([], of: later)
+      else { continue }
+      members.append(candidate.index)
+      found.append(other)
+    }
+    return found
+  }
+
   func relate(_ job: RelateJob) throws -> ChunkStatement {
     let link = links[job.link]
     let builder = StatementBuilder()
     let association = associations(builder)
     let mapping = mappings[job.mapping]
     switch job.work {
-    case .pairs(let number, let lookup):
-      let pairs = try self.pairs(link.assignments[number], lookup: lookup, association: association)
-      let source = mapping.relationships[link.assignments[number].part]
+    case .pairs(let numbers, let lookups):
+      let source = mapping.relationships[link.assignments[numbers[0]].part]
+      let walk = joinWalk(of: source, in: mapping)
+      let pairs = try self.pairs(
+        numbers.map { link.assignments[$0] }, lookups: lookups, association: association, walk: walk)
       guard
         case .join(let join, let subject, let object, let order) = destinationSchema.storage(
           of: source.relationship.name, in: mapping.destination.name)
@@ -123,7 +199,7 @@ extension StepProgram {
           """, builder: builder, reasons: pairs.reasons)
     case .targets(let number, let lookup):
       let assignment = link.assignments[number]
-      let pairs = try self.pairs(assignment, lookup: lookup, association: association)
+      let pairs = try self.pairs([assignment], lookups: [lookup], association: association)
       var (from, target) = ("(\(pairs.sql)) AS p", "target")
       if isPolicy(lookup) {
         // The target is a source key here, from which a policy may have made several objects.
@@ -205,11 +281,18 @@ extension StepProgram {
     }
   }
 
-  /// A SELECT of subject, target, position and inverse position: the destination keys that one
-  /// assignment joins through one look-up, NULL where an end was not migrated.
+  /// A SELECT of subject, target, position and inverse position: the destination keys that assignments
+  /// join through look-ups, NULL where an end was not migrated.
+  ///
+  /// - Parameters:
+  ///   - assignments: One, or several that share a walk.
+  ///   - lookups: One, or several that share a walk.
+  ///   - walk: How to walk the join table.
   private func pairs(
-    _ assignment: RelationshipLink.Assignment, lookup: Int, association: AssociationLowering
+    _ assignments: [RelationshipLink.Assignment], lookups: [Int], association: AssociationLowering,
+    walk: JoinWalk? = nil
   ) throws -> (sql: String, reasons: [String]) {
+    let (assignment, lookup) = (assignments[0], lookups[0])
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
     let taken = association.takes(mapping.index, alias: "s")
@@ -218,13 +301,15 @@ extension StepProgram {
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
     /// What is looked up; for a mapping with a policy the source key, which the caller looks up.
-    func found(_ key: String) throws -> String { isPolicy(lookup) ? key : try association.lookup(lookup, key: key) }
+    func found(_ key: String) throws -> String { isPolicy(lookup) ? key : try association.first(of: lookups, key: key) }
     switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
     case .join(let join, let subjectColumn, let objectColumn, let order):
       target = try found("d.\(quoted(objectColumn))")
-      let inChunk = "rowid BETWEEN ?1 AND ?2"
+      let inChunk = "\(walk.map { quoted($0.first) } ?? "rowid") BETWEEN ?1 AND ?2"
+      let own = assignments.compactMap { association.quickLookup($0.mapping, key: "d.\(quoted(subjectColumn))") }
       let quick =
-        join.isReflexive ? nil : association.quickLookup(mapping.index, key: "d.\(quoted(subjectColumn))")
+        join.isReflexive || own.count < assignments.count
+        ? nil : own.count == 1 ? own[0] : "COALESCE(\(own.joined(separator: ", ")))"
       if let quick { subject = quick }
       from =
         quick != nil
@@ -256,8 +341,10 @@ extension StepProgram {
       inversePosition = try inverseOrder(
         of: source, in: mapping, target: isPolicy(lookup) ? image : target, association)
     }
+    let order = walk.map { " ORDER BY d.\(quoted($0.first)), d.\(quoted($0.second))" } ?? ""
+    // The limit keeps SQLite from computing a look-up once for its value and once more for the question whether it is NULL.
     let sql =
-      "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)"
+      "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)\(order) LIMIT -1"
     return (sql, taken.reason.map { [$0] } ?? [])
   }
 

@@ -104,8 +104,8 @@ struct StepProgram {
 
   // MARK: Associate
 
-  /// Source key and identity of each object a mapping takes, in key order, for `unique-by`; without it
-  /// the key alone.
+  /// The source key of each object that a mapping takes, in key order; for `unique-by` also its identity, and the key that
+  /// was given for that identity before, if any.
   func associate(_ index: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let mapping = mappings[index]
@@ -120,10 +120,15 @@ struct StepProgram {
         }
         return try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
       }
-      columns += ", godwit_identity(\(values.joined(separator: ", ")))"
+      columns += " AS source, godwit_identity(\(values.joined(separator: ", "))) AS identity"
     }
-    let sql =
+    var sql =
       "SELECT \(columns) FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
+    if !mapping.mapping.uniqueBy.isEmpty {
+      // The limit keeps SQLite from computing the identity once more for the search.
+      sql =
+        "SELECT r.source, r.identity, u.destination FROM (\(sql) LIMIT -1) AS r LEFT JOIN main.\(Self.uniqueTable(index)) AS u ON u.identity = r.identity"
+    }
     return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
   }
 

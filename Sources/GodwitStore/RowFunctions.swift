@@ -7,6 +7,7 @@ import GodwitModel
 /// |---|---|
 /// | `godwit_row(check, member, source key, result, value, …)` | the result, when every value passes |
 /// | `godwit_image(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
+/// | `godwit_identity(value, …)` | the values of `unique-by` as one key: each with its kind and length, so that no two lists meet |
 /// | `godwit_tally(key, flag, …)` | an aggregate: text that `RowTally` reads |
 public final class RowFunctions {
   /// A value that did not pass.
@@ -24,6 +25,9 @@ public final class RowFunctions {
   @exclusivity(unchecked) public var keySets: [Int: KeySet] = [:]
   /// The first value that did not pass.
   public var misfit: Misfit?
+
+  /// The identity being put together.
+  @exclusivity(unchecked) private var identity: [UInt8] = []
 
   public init() {}
 
@@ -53,6 +57,32 @@ public final class RowFunctions {
     let key = arguments.int64(1)
     guard arguments.kind(1) == .integer, set.contains(key) else { return sqlite3_result_null(context) }
     sqlite3_result_int64(context, key &+ arguments.int64(2))
+  }
+
+  fileprivate func identify(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
+    identity.removeAll(keepingCapacity: true)
+    func append(_ kind: UInt8, _ bytes: UnsafeRawBufferPointer) {
+      identity.append(kind)
+      withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { identity.append(contentsOf: $0) }
+      identity.append(contentsOf: bytes)
+    }
+    for index in 0..<arguments.count {
+      switch arguments.kind(index) {
+      case .null: append(0, UnsafeRawBufferPointer(start: nil, count: 0))
+      case .integer: withUnsafeBytes(of: arguments.int64(index).bigEndian) { append(1, $0) }
+      case .real:
+        let value = arguments.double(index)
+        // A whole number is the same value whether SQLite kept it as an integer or not.
+        if let whole = Int64(exactly: value) {
+          withUnsafeBytes(of: whole.bigEndian) { append(1, $0) }
+        } else {
+          withUnsafeBytes(of: value.bitPattern.bigEndian) { append(2, $0) }
+        }
+      case .text: arguments.withBytes(index) { append(3, $0) }
+      case .blob: arguments.withBytes(index) { append(4, $0) }
+      }
+    }
+    StoreConnection.finish(.blob(identity), context: context)
   }
 }
 
@@ -96,6 +126,13 @@ public struct RowTally: Sendable, Equatable {
       rows += 1
     }
 
+    fileprivate mutating func add(_ other: Flag) {
+      guard other.rows > 0 else { return }
+      minimumKey = rows == 0 ? other.minimumKey : min(minimumKey, other.minimumKey)
+      maximumKey = rows == 0 ? other.maximumKey : max(maximumKey, other.maximumKey)
+      rows += other.rows
+    }
+
     fileprivate var numbers: [Int64] { [rows, minimumKey, maximumKey] }
   }
 
@@ -106,6 +143,14 @@ public struct RowTally: Sendable, Equatable {
   public var flags: [Flag]
   /// Rows that have both of two flags, the lower one first.
   public var pairs: [[Int]: Int64] = [:]
+
+  /// Adds the rows of another part of the table, with the same flags.
+  public mutating func add(_ other: RowTally) {
+    all.add(other.all)
+    flagged += other.flagged
+    for (index, flag) in other.flags.enumerated() where index < flags.count { flags[index].add(flag) }
+    pairs.merge(other.pairs, uniquingKeysWith: +)
+  }
 
   public init(flags count: Int) { flags = Array(repeating: Flag(), count: count) }
 
@@ -160,6 +205,11 @@ extension StoreConnection {
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
       functions.image(context, SQLFunctionArguments(values: values, count: Int(count)))
+    }
+    try register(functions, "godwit_identity", -1) { context, count, values in
+      guard let data = sqlite3_user_data(context) else { return }
+      let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
+      functions.identify(context, SQLFunctionArguments(values: values, count: Int(count)))
     }
     try register(
       aggregate: "godwit_tally", arguments: -1, start: { nil as RowTally? },

@@ -42,7 +42,9 @@ extension StoreConnection {
         defer { try? execute("PRAGMA main.locking_mode = NORMAL") }
         try attach(StoreFiles.uri(path: files.path, query: "mode=ro&vfs=unix-none"))
       } else {
-        try attach(StoreFiles.uri(path: files.path, query: "mode=ro&immutable=1"))
+        let uri = StoreFiles.uri(path: files.path, query: "mode=ro&immutable=1")
+        try attach(uri)
+        sourceURI = uri
       }
       sourcePath = files.givenPath
       let kib = max(64, cache.bytes / 1024)
@@ -68,10 +70,32 @@ extension StoreConnection {
     try attach(StoreFiles.uri(path: path, query: "mode=ro"))
   }
 
+  /// Attaches a store that another connection of this process writes, without locks and without looking for changes: what
+  /// is read must not change. Attach between two transactions.
+  ///
+  /// - Parameter cache: The page cache of the store, beside the main database's own.
+  public func attachUnlocked(path given: String, cache: ByteCount) throws {
+    let path = URL(filePath: given).standardizedFileURL.path
+    try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
+    try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
+  }
+
+  /// Another connection with the same store attached as `source`, for a second thread; nil where the store is not one that
+  /// lies there unchanged.
+  public func anotherReader(cache: ByteCount) throws -> StoreConnection? {
+    guard let sourceURI else { return nil }
+    let reader = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+    try reader.attach(sourceURI)
+    reader.sourcePath = sourcePath
+    try reader.execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
+    return reader
+  }
+
   /// Detaches the source.
   public func detachSource() throws {
     try execute("DETACH \(Self.sourceSchema)")
     sourcePath = nil
+    sourceURI = nil
   }
 
   func attach(_ uri: String) throws {

@@ -17,6 +17,8 @@ public final class StoreConnection: @unchecked Sendable {
   private let isMade: Bool
   /// What messages call the attached source; nil without one.
   var sourcePath: String?
+  /// How a source was attached that nobody writes; nil for any other.
+  var sourceURI: String?
   /// Whether the main database stands for the source too: see `standForSource`.
   var isOwnSource = false
   /// What `whileRunning(stopIf:)` set.

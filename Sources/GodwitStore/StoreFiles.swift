@@ -158,10 +158,15 @@ public struct StoreFiles: Sendable, Hashable {
   /// SHA-256 of the bytes of the store, then of a `-wal` with content, as 64 hex digits.
   ///
   /// Reads all of both files in pieces of 1 MiB.
-  public func contentDigest() throws -> String {
+  ///
+  /// - Parameter isWanted: Asked after each piece; false ends it with a `CancellationError`.
+  public func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
     var hash = SHA256()
     for file in try hasWAL() ? [path, walPath] : [path] {
-      try FileReader(path: file, name: file).forEachPiece { hash.update(bufferPointer: $0) }
+      try FileReader(path: file, name: file).forEachPiece {
+        hash.update(bufferPointer: $0)
+        guard isWanted() else { throw CancellationError() }
+      }
     }
     return hash.finalize().map { byte in
       let hex = String(byte, radix: 16)
@@ -241,14 +246,14 @@ private struct FileReader: ~Copyable {
     return Array(bytes.prefix(got))
   }
 
-  func forEachPiece(_ body: (UnsafeRawBufferPointer) -> Void) throws {
+  func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {
       let got = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
       if got < 0, errno == EINTR { continue }
       guard got >= 0 else { throw Self.failure(errno, name) }
       if got == 0 { return }
-      buffer.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0.prefix(got))) }
+      try buffer.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(got))) }
     }
   }
 }

@@ -20,6 +20,7 @@ extension StoreSchema {
     tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers)) }
     rebuildLookUps()
     joinTables = try probe.actual(joinTables, numbers: numbers)
+    joinWalks = Derived(try probe.leadingColumns(of: joinTables.map(\.name), connection, schema: schema))
     rebuildIndexes()
   }
 }
@@ -209,6 +210,25 @@ struct StoreProbe {
       }
       return actual
     }
+  }
+
+  /// By table, the columns that come first in an index.
+  func leadingColumns(
+    of tables: [String], _ connection: StoreConnection, schema: String
+  ) throws -> [String: Set<String>] {
+    var columns: [String: Set<String>] = [:]
+    for table in tables {
+      try connection.query(
+        """
+        SELECT i.name FROM pragma_index_list(?1, ?2) AS l, pragma_index_info(l.name, ?2) AS i \
+        WHERE i.seqno = 0 AND NOT l.partial
+        """, [.text(table), .text(schema)]
+      ) { row in
+        if let name = row.string(0) { columns[table, default: []].insert(name) }
+        return true
+      }
+    }
+    return columns
   }
 
   private func reflexive(_ join: StoreSchema.JoinTable) throws -> StoreSchema.JoinTable {

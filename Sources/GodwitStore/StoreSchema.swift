@@ -132,6 +132,9 @@ public struct StoreSchema: Sendable, Hashable {
   /// In the order Core Data makes them.
   public internal(set) var tables: [EntityTable]
   public internal(set) var joinTables: [JoinTable]
+  /// Of an existing store: by join table, the columns that come first in an index of the file's. Not part of what the
+  /// schema is.
+  var joinWalks = Derived([String: Set<String>]())
   /// Ordinary and unique indexes in creation order.
   public internal(set) var indexes: [Index]
   /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.
@@ -184,6 +187,11 @@ public struct StoreSchema: Sendable, Hashable {
       }
     }
     lookUps = Derived(found)
+  }
+
+  /// Whether an index of an existing store has the rows of a join table in the order of a column.
+  public func walksJoin(_ table: String, from column: String) -> Bool {
+    joinWalks.value[table]?.contains(column) == true
   }
 
   /// The entity with a `Z_ENT`; nil when the model has none.

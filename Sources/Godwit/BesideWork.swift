@@ -1,0 +1,42 @@
+import Foundation
+
+/// Work on a thread of its own, for whose result somebody waits later.
+final class BesideWork<Value: Sendable>: Sendable {
+  /// What the thread and its owner share, so that the thread does not keep the owner.
+  private final class State: @unchecked Sendable {
+    let condition = NSCondition()
+    var result: Result<Value, any Error>?
+    var isAbandoned = false
+  }
+
+  private let state = State()
+
+  /// - Parameter body: Asks now and then whether somebody still wants the result, and throws when nobody does.
+  init(_ body: @escaping @Sendable (_ isWanted: () -> Bool) throws -> Value) {
+    let thread = Thread { [state] in
+      let result = Result { try body { state.condition.withLock { !state.isAbandoned } } }
+      state.condition.withLock {
+        state.result = result
+        state.condition.broadcast()
+      }
+    }
+    // As much as the main thread has: expressions nest.
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+
+  deinit { abandon() }
+
+  /// Waits for the result. It is kept, so that it may be asked for again.
+  func value() throws -> Value {
+    try state.condition.withLock {
+      while true {
+        if let result = state.result { return try result.get() }
+        state.condition.wait()
+      }
+    }
+  }
+
+  /// Says that nobody wants the result.
+  func abandon() { state.condition.withLock { state.isAbandoned = true } }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// Validates on a second core, while indexes are built, what the plan validates after them.
+///
+/// 1. It begins between two transactions, when all rows are final: from then on only indexes and the ledger change.
+/// 2. It reads the file through a connection of its own without locks, whose pages are those of the tables.
+/// 3. A chunk counts only when nothing was found. Whatever else happens, a broken rule, a page that moved under the
+///    reader, an error, the chunk is validated in its turn, and reported there.
+final class ValidationAhead: @unchecked Sendable {
+  /// A chunk whose rules look at its own rows only.
+  struct Work: Sendable {
+    var id: Int
+    /// A query on the database `source`, which finds the rows that break a rule.
+    var sql: String
+    var patterns: [String]
+    var range: Chunk.KeyRange
+  }
+
+  private enum State { case open, running, passed, left }
+
+  /// Fewer rows are not worth a thread.
+  @TaskLocal static var leastRows: Int64 = 50_000
+
+  private let connection: StoreConnection
+  private let sourceSchema: StoreSchema
+  private let condition = NSCondition()
+  private var states: [Int: State]
+  private var isStopped = false
+  private var isAtEnd = false
+
+  /// - Parameters:
+  ///   - path: The store under construction.
+  ///   - cache: Memory for pages of it.
+  init(_ works: [Work], path: String, sourceSchema: StoreSchema, cache: ByteCount) throws {
+    self.sourceSchema = sourceSchema
+    states = Dictionary(uniqueKeysWithValues: works.map { ($0.id, .open) })
+    connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+    try connection.attachUnlocked(path: path, cache: cache)
+    // From the end: the run comes from the other side.
+    let thread = Thread { [self] in work(works.reversed()) }
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+
+  /// Whether a chunk was found in order. Otherwise it is the caller's from now on.
+  func passed(_ chunk: Int) -> Bool {
+    condition.withLock {
+      if states[chunk] == .passed { return true }
+      states[chunk] = .left
+      return false
+    }
+  }
+
+  /// Ends the thread and waits for it.
+  func stop() {
+    condition.withLock {
+      isStopped = true
+      connection.interrupt()
+      while !isAtEnd { condition.wait() }
+    }
+  }
+
+  /// Waits until nothing is left to do.
+  func finish() { condition.withLock { while !isAtEnd { condition.wait() } } }
+
+  private func work(_ works: [Work]) {
+    defer {
+      try? connection.close()
+      condition.withLock {
+        isAtEnd = true
+        condition.broadcast()
+      }
+    }
+    guard let functions = try? SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: 0) else { return }
+    for work in works {
+      let isMine = condition.withLock {
+        guard !isStopped, states[work.id] == .open else { return false }
+        states[work.id] = .running
+        return true
+      }
+      guard isMine else { continue }
+      let isInOrder = (try? check(work, functions)) ?? false
+      condition.withLock { if states[work.id] == .running { states[work.id] = isInOrder ? .passed : .left } }
+    }
+  }
+
+  private func check(_ work: Work, _ functions: SQLFunctions) throws -> Bool {
+    functions.patterns = try work.patterns.map(SQLFunctions.validationPattern)
+    var isInOrder = true
+    try connection.query(work.sql, [.integer(work.range.first), .integer(work.range.last)]) { _ in
+      isInOrder = false
+      return false
+    }
+    return isInOrder
+  }
+}
+
+extension Executor {
+  /// Starts to validate what is left to validate, where that can be done while indexes are built.
+  ///
+  /// - Parameter rest: The chunks to come, the first of which builds an index.
+  func validateAhead(_ rest: ArraySlice<Chunk>) throws -> ValidationAhead? {
+    // Nothing but indexes may change the store from here on.
+    guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.stage) }) else { return nil }
+    var works: [ValidationAhead.Work] = []
+    var rows: Int64 = 0
+    for chunk in rest where chunk.stage == .validate {
+      guard let entity = validatedEntity(chunk) else { continue }
+      var patterns: [String] = []
+      let rules = program.validationRules(of: entity, patterns: &patterns)
+      guard rules.allSatisfy({ !$0.needsIndex }) else { continue }
+      let sql = try program.validate(entity: entity, rules: rules, database: StoreConnection.sourceSchema)
+      works.append(.init(id: chunk.id, sql: sql, patterns: patterns, range: chunk.range))
+      rows += chunk.rows
+    }
+    guard !works.isEmpty, rows >= ValidationAhead.leastRows else { return nil }
+    return try ValidationAhead(
+      works, path: connection.path, sourceSchema: program.sourceSchema,
+      cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
+  }
+
+  /// The entity whose objects a chunk of the validate stage looks at.
+  func validatedEntity(_ chunk: Chunk) -> String? {
+    let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
+    return only
+      ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
+  }
+}

@@ -1,0 +1,108 @@
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Cats and dogs, both pets, in clubs.
+private func pets(club: String = "Club") -> [EntityDescription] {
+  [
+    .make(club, ["name": .string], [.toMany("members", "Pet", inverse: "clubs")]),
+    .make("Pet", isAbstract: true, ["name": .string], [.toMany("clubs", club, inverse: "members")]),
+    .make("Cat", parent: "Pet"), .make("Dog", parent: "Pet"),
+  ]
+}
+
+/// - Parameter club: What the destination calls a club: which end a join table's key begins with follows from the names.
+private func fixture(club: String = "Club", overlapping: Bool = false) throws -> MigrationFixture {
+  let fixture = try MigrationFixture(pets(), to: pets(club: club))
+  try fixture.build { store in
+    for key in Int64(1)...6 { try store.insert("Club", key: key, attributes: ["name": .init("club \(key)")]) }
+    for key in Int64(1)...20 {
+      // All are in club 3, and the rows come in no order of clubs.
+      let clubs = Set([3, (21 - key) % 6 + 1, key * 5 % 6 + 1]).sorted { ($0 + key) % 7 < ($1 + key) % 7 }
+      try store.insert(
+        key % 3 == 0 ? "Cat" : "Dog", key: key, attributes: ["name": .init("pet \(key)")],
+        relationships: ["clubs": clubs])
+    }
+  }
+  func pet(_ name: String, _ entity: String, _ filter: String? = nil) throws -> EntityMapping {
+    try .make(
+      entity, entity, name: name, filter: filter, attributes: ["name": "$source.name"],
+      relationships: ["clubs": .mapping("Clubs", keyPath: ["clubs"])])
+  }
+  fixture.mappings =
+    try [.make("Club", club, name: "Clubs", attributes: ["name": "$source.name"])]
+    + (overlapping
+      ? [pet("Cats", "Cat"), pet("Dogs", "Dog", "name < 'pet 5'"), pet("More", "Dog", "name > 'pet 2'")]
+      : [pet("Cats", "Cat"), pet("Dogs", "Dog")])
+  return fixture
+}
+
+private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
+  try #require(StoreSchema(model: fixture.destination).joinTables.first)
+}
+
+@Suite struct JoinWalkTests {
+  /// Of the statements that make join rows: what each walks, and how often there is one.
+  private func walks(_ fixture: MigrationFixture) throws -> [[String]] {
+    let connection = try StoreConnection(path: fixture.folder.file("walk.sqlite"), create: true)
+    let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))
+    try connection.attachSource(files)
+    let attached = try AttachedSource(connection, job: job, files: files)
+    let (_, program) = try attached.planner(job).plan(now: 0)
+    for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
+    return try program.links.indices.flatMap { link in
+      try program.relateJobs(link).map { job in
+        try connection.rows("EXPLAIN QUERY PLAN \(program.relate(job).sql)").map { $0[3].plain }
+      }
+    }
+  }
+
+  @Test(arguments: ["Club", "Zoo"])
+  func `join rows come in the order of their key, by one walk of an index`(club: String) throws {
+    let fixture = try fixture(club: club)
+    let walks = try walks(fixture)
+    #expect(walks.count == 1)
+    #expect(walks.joined().contains { $0.contains("SEARCH d USING COVERING INDEX") }, "\(walks)")
+    #expect(!walks.joined().contains { $0.contains("TEMP B-TREE") }, "\(walks)")
+    try fixture.run()
+    let join = try join(fixture)
+    let rows = "SELECT \(join.ownerColumn), \(join.destinationColumn) FROM source.\(join.name) ORDER BY"
+    let made = try fixture.rows("\(rows) rowid")
+    #expect(made.count > 40)
+    #expect(try made == fixture.rows("\(rows) 1, 2"))
+  }
+
+  @Test func `without an index in that order the table is walked as it lies`() throws {
+    let fixture = try fixture(club: "Zoo")
+    let old = try #require(StoreSchema(model: fixture.source).joinTables.first)
+    try fixture.alter("DROP INDEX \(old.name)_\(old.destinationColumn)_INDEX")
+    let walks = try walks(fixture)
+    #expect(walks.count == 2)
+    #expect(walks.joined().contains { $0.contains("SEARCH d USING INTEGER PRIMARY KEY") }, "\(walks)")
+    try fixture.run()
+    let join = try join(fixture)
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.\(join.name)") != ["0"])
+  }
+
+  @Test(arguments: [nil, 1, 2, 4, 100] as [Int?])
+  func `a key with more rows than a chunk's is one chunk`(rows: Int?) throws {
+    let fixture = try fixture()
+    fixture.chunkRows = rows
+    try fixture.run()
+    let join = try join(fixture)
+    let members = try fixture.rows(
+      "SELECT COUNT(*) FROM source.\(join.name) WHERE \(join.ownerColumn) = 3 OR \(join.destinationColumn) = 300")
+    #expect(members == ["20"])
+  }
+
+  @Test func `mappings that share objects have walks of their own`() throws {
+    let fixture = try fixture(overlapping: true)
+    #expect(try walks(fixture).count == 2)
+    // The verifier proves each pair.
+    let summary = try fixture.run()
+    #expect(summary.objects > 26)
+  }
+}

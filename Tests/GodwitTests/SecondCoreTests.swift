@@ -1,0 +1,171 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// People with a required name that must match a pattern.
+private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") }) throws -> MigrationFixture {
+  var name = AttributeDescription(name: "name", type: .string)
+  name.isOptional = false
+  name.regularExpression = "person -?[0-9]+"
+  var person = EntityDescription.make("Person", ["age": .integer16], [.toOne("friend", "Person", inverse: "friendOf")])
+  person.relationships.append(.toMany("friendOf", "Person", inverse: "friend"))
+  var strict = person
+  strict.attributes.append(name)
+  var loose = person
+  loose.attributes.append(AttributeDescription(name: "name", type: .string))
+  let fixture = try MigrationFixture([loose], to: [strict])
+  try fixture.build { store in
+    for key in Int64(-50)...150 where key % 3 != 0 {
+      try store.insert(
+        "Person", key: key * 7, attributes: ["age": .integer(key + 60), "name": names(key)],
+        relationships: ["friend": [(key / 2 * 2 + 1) * 7]])
+    }
+  }
+  fixture.mappings = [
+    try .make("Person", "Person", name: "Young", kind: .copy, filter: "age < 100"),
+    try .make("Person", "Person", name: "Old", kind: .copy, filter: "age >= 100"),
+  ]
+  fixture.chunkRows = 20
+  return fixture
+}
+
+@Suite struct SecondCoreTests {
+  // MARK: Counting
+
+  @Test(arguments: [
+    (Int64.min, Int64.max), (5, 5), (-3, 100), (0, 15), (0, 16), (.min, .min), (.max - 1, .max), (.min, .min + 40),
+  ])
+  func `ranges cover a span of keys, each key once`(low: Int64, high: Int64) {
+    let ranges = RowCounter.ranges(from: low, through: high)
+    #expect(ranges.first?.lowerBound == low && ranges.last?.upperBound == high)
+    #expect(ranges.count <= 17)
+    for (one, next) in zip(ranges, ranges.dropFirst()) { #expect(one.upperBound + 1 == next.lowerBound) }
+  }
+
+  private func facts(_ fixture: MigrationFixture, leastKeys: Int64) throws -> PlanFacts {
+    try RowCounter.$leastKeys.withValue(leastKeys) {
+      let job = try fixture.job
+      return try OpenSource(job).planner(job).plan(now: 0).1.facts
+    }
+  }
+
+  @Test func `two cores count what one counts`() throws {
+    let fixture = try fixture()
+    fixture.mappings.append(try .make("Person", "Person", name: "All", kind: .copy))
+    fixture.mappings.append(
+      try .make("Person", "Person", name: "Some", kind: .copy, filter: "age < 130 AND {age, 0}[FIRST] > 90"))
+    let alone = try facts(fixture, leastKeys: .max)
+    #expect(try facts(fixture, leastKeys: 0) == alone)
+    #expect(alone.mappings.map(\.rows) == [60, 74, 134, 26])
+    #expect(alone.overlaps.count == 5)
+  }
+
+  @Test func `the lowest row that cannot be read is named`() throws {
+    let fixture = try fixture()
+    try fixture.alter("UPDATE ZPERSON SET ZAGE = 'old' WHERE Z_PK IN (14, 700, 1036)")
+    for leastKeys in [0, Int64.max] {
+      let error = #expect(throws: GodwitError.self) { try facts(fixture, leastKeys: leastKeys) }
+      #expect(error?.message.contains("Person p14:") == true, "\(error.map { "\($0)" } ?? "")")
+    }
+  }
+
+  // MARK: Validation
+
+  @discardableResult
+  private func run(_ fixture: MigrationFixture) throws -> MigrationSummary {
+    try ValidationAhead.$leastRows.withValue(0) { try fixture.run() }
+  }
+
+  @Test func `a store validated ahead is the store that is made without`() throws {
+    let (ahead, after) = (try fixture(), try fixture())
+    try run(ahead)
+    try after.run()
+    let rows = "SELECT * FROM source.ZPERSON ORDER BY Z_PK"
+    #expect(try ahead.rows(rows) == after.rows(rows))
+    #expect(try ahead.rows(rows).count == 134)
+  }
+
+  @Test(arguments: [AttributeValue.null, .init("nobody")])
+  func `a broken rule is reported as it is without`(name: AttributeValue) throws {
+    let errors = try [0, Int64.max].map { leastRows in
+      let fixture = try fixture { key in key == 101 || key == 5 ? name : .init("person \(key)") }
+      return try ValidationAhead.$leastRows.withValue(leastRows) {
+        let error = #expect(throws: GodwitError.self) { try fixture.run() }
+        return try #require(error)
+      }
+    }
+    #expect(errors[0].message.contains("Person p35:"))
+    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+  }
+
+  /// One chunk of validation for the people from key 0 on, of a store.
+  private func ahead(_ fixture: MigrationFixture, of path: String) throws -> ValidationAhead {
+    let schema = StoreSchema(model: fixture.destination)
+    let sql = "SELECT Z_PK, 0 FROM source.ZPERSON WHERE Z_PK BETWEEN ?1 AND ?2 AND NOT godwit_matches(0, ZNAME)"
+    let works = [(1, Int64(0)), (2, 500)].map { id, lower in
+      ValidationAhead.Work(
+        id: id, sql: sql, patterns: ["person -?[0-9]+"], range: .init(lower: lower, upper: lower + 500))
+    }
+    return try ValidationAhead(works, path: path, sourceSchema: schema, cache: .mebibytes(1))
+  }
+
+  @Test func `only what was found in order has passed`() throws {
+    let fixture = try fixture { .init($0 == 101 ? "nobody" : "person \($0)") }
+    let ahead = try ahead(fixture, of: fixture.sourcePath)
+    ahead.finish()
+    #expect(ahead.passed(1))
+    #expect(!ahead.passed(2))
+    #expect(!ahead.passed(3))
+    ahead.stop()
+  }
+
+  @Test func `what was begun elsewhere is not waited for`() throws {
+    let fixture = try fixture()
+    let ahead = try ahead(fixture, of: fixture.sourcePath)
+    ahead.stop()
+    // Stopped or done, the answer is safe to ask for, and final.
+    let first = ahead.passed(1)
+    #expect(ahead.passed(1) == first)
+  }
+
+  @Test func `reading ahead leaves the writer's locks alone`() throws {
+    let fixture = try fixture()
+    let writer = try StoreConnection(path: fixture.sourcePath)
+    try writer.execute("BEGIN IMMEDIATE")
+    let inode = try #require(
+      try FileManager.default.attributesOfItem(atPath: fixture.sourcePath)[.systemFileNumber] as? UInt64)
+    func isLocked() throws -> Bool {
+      try String(contentsOfFile: "/proc/locks", encoding: .utf8).contains(":\(inode) ")
+    }
+    #expect(try isLocked())
+    let ahead = try ahead(fixture, of: fixture.sourcePath)
+    ahead.finish()
+    ahead.stop()
+    #expect(try isLocked())
+    try writer.execute("COMMIT")
+  }
+
+  // MARK: Work beside
+
+  @Test func `a result is waited for, kept, and thrown if it is an error`() throws {
+    let work = BesideWork { _ in 7 }
+    #expect(try work.value() == 7)
+    #expect(try work.value() == 7)
+    let failed = BesideWork<Int> { _ in throw GodwitError(.inputOutput, "no disk") }
+    let error = #expect(throws: GodwitError.self) { try failed.value() }
+    #expect(error?.message == "no disk")
+  }
+
+  @Test func `work that nobody wants ends`() throws {
+    let work = BesideWork<Int> { isWanted in
+      while isWanted() { usleep(1000) }
+      throw CancellationError()
+    }
+    work.abandon()
+    #expect(throws: CancellationError.self) { try work.value() }
+  }
+}
