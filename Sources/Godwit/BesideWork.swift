@@ -37,6 +37,9 @@ final class BesideWork<Value: Sendable>: Sendable {
     }
   }
 
+  /// The result if it is there.
+  func valueIfReady() throws -> Value? { try state.condition.withLock { state.result }?.get() }
+
   /// Says that nobody wants the result.
   func abandon() { state.condition.withLock { state.isAbandoned = true } }
 }

@@ -38,6 +38,7 @@ extension Executor {
             chunk,
             .init(rows: functions.rows.memberRows[member], several: try countSeveral(chunk, predicate: nil)))
         }
+        try recordDigest()
         try checkSource()
       }
       return true

@@ -18,6 +18,8 @@ final class Executor {
   let ledger: Ledger
   let files: StoreFiles
   let spillPath: (Int) -> String
+  /// The digest of the source while the ledger lacks it.
+  var sourceDigest: BesideWork<String>?
   /// nil in a step without policies.
   var policies: PolicyRun?
   private let stamp: StoreFiles.Stamp
@@ -110,8 +112,16 @@ final class Executor {
     try connection.transaction {
       let outcome = try run(chunk)
       try ledger.finish(chunk, outcome)
+      try recordDigest()
       try checkSource()
     }
+  }
+
+  /// Writes the source's digest to the ledger when it is known. Call inside a transaction.
+  func recordDigest() throws {
+    guard let digest = try sourceDigest?.valueIfReady() else { return }
+    try ledger.setSource(digest)
+    sourceDigest = nil
   }
 
   private func error(_ error: any Error, in chunk: Chunk, done: Set<Int>) -> any Error {

@@ -84,6 +84,12 @@ struct Ledger {
   }
 
   func identity() throws -> Identity { try decoded("identity") }
+  /// Writes the digest of the source, which a run may learn after it began.
+  func setSource(_ digest: String) throws {
+    var identity = try identity()
+    identity.source = digest
+    try set("identity", encoded(identity))
+  }
   func facts() throws -> PlanFacts { try decoded("facts") }
   func stamp() throws -> StoreFiles.Stamp { try decoded("stamp") }
   func setStamp(_ stamp: StoreFiles.Stamp) throws { try set("stamp", encoded(stamp)) }

@@ -244,6 +244,9 @@ public struct MigrationManager: Sendable {
         + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.policyText)
   }
 
+  /// Of a source of so many bytes the digest is not waited for.
+  @TaskLocal static var largeSource: Int64 = 64 << 20
+
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
   func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
     var identity = quick
@@ -360,7 +363,9 @@ public struct MigrationManager: Sendable {
           try writeEntityNumbers(schema, connection)
         }
         for sql in program.scratchStatements { try connection.execute(sql) }
-        try ledger.create(identity: identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp)
+        // A large source is read beside the first chunks. Until its digest is there, the stamp stands for it.
+        let begun = digest != nil && existing == nil && source.files.size >= Self.largeSource ? quick : try identity()
+        try ledger.create(identity: begun, facts: plan.facts, chunks: plan.chunks, stamp: stamp)
         if let existing {
           try ledger.setAppendMark(
             .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))
@@ -381,6 +386,10 @@ public struct MigrationManager: Sendable {
     let executor = Executor(
       job: job, plan: plan, program: program, connection: connection, functions: opened.functions, ledger: ledger,
       files: source.files, stamp: stamp, spillPath: { folder.spillPath(mapping: $0) })
+    if origin == nil, try ledger.identity().source.isEmpty {
+      digest = digest ?? BesideWork { [files = source.files] in try files.contentDigest(while: $0) }
+      executor.sourceDigest = digest
+    }
     if program.resolved.hasPolicies {
       executor.policies = try PolicyRun(
         job: job, program: program, connection: connection, functions: opened.functions, ledger: ledger, folder: folder,
@@ -406,6 +415,12 @@ public struct MigrationManager: Sendable {
     summary.notes = plan.notes + executor.notes
     summary.wasResumed = !made
     if stopped == nil || meter.isComplete {
+      if let digest = try executor.sourceDigest?.value() {
+        try connection.transaction {
+          try ledger.setSource(digest)
+          try executor.checkSource()
+        }
+      }
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
       try connection.close()
       summary.outcome = .finished

@@ -6,7 +6,13 @@ struct RowChecks {
   /// The SQL of the values that are tested, beside `fields`.
   private(set) var arguments: [String] = []
 
-  mutating func add(_ sql: String, _ field: RowCheck.Field) {
+  mutating func add(_ value: String, _ test: RowCheck.Field) {
+    var (sql, field) = (value, test)
+    // Bytes may be many, and their storage class is all that is asked.
+    if field.kinds == [.null, .blob], field.byteCount == nil {
+      field.isTypeName = true
+      sql = "typeof(\(sql))"
+    }
     guard !field.isVoid, !zip(arguments, fields).contains(where: { $0 == (sql, field) }) else { return }
     fields.append(field)
     arguments.append(sql)

@@ -29,6 +29,8 @@ public struct RowCheck: Sendable, Hashable {
     public var byteCount: Int?
     /// Whether the text `NaN` passes, Core Data's decimal that is not a number.
     public var takesNaN = false
+    /// Whether the argument is what `typeof` says of the value: SQLite need not fetch a large value for that.
+    public var isTypeName = false
     /// The number of the place to report.
     public var site: Int
 

@@ -42,7 +42,8 @@ public final class RowFunctions {
       return nil
     }
     if let found {
-      misfit = Misfit(site: checks[number].fields[found].site, key: arguments.int64(2), kind: arguments.kind(found + 4))
+      let field = checks[number].fields[found]
+      misfit = Misfit(site: field.site, key: arguments.int64(2), kind: field.kind(arguments, found + 4))
       return sqlite3_result_error(context, "a value does not fit", -1)
     }
     let member = Int(truncatingIfNeeded: arguments.int64(1))
@@ -90,9 +91,21 @@ extension RowCheck.Field {
   /// The integer that a real stands for, as SQLite would store it in a column of integers: it leaves the lowest one real.
   public static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
 
+  /// The storage class of a value.
+  fileprivate func kind(_ arguments: SQLFunctionArguments, _ index: Int) -> SQLFunctionArguments.Kind {
+    guard isTypeName else { return arguments.kind(index) }
+    return switch arguments.withBytes(index, { $0.first }) {
+    case UInt8(ascii: "i"): .integer
+    case UInt8(ascii: "r"): .real
+    case UInt8(ascii: "t"): .text
+    case UInt8(ascii: "b"): .blob
+    default: .null
+    }
+  }
+
   /// Whether a value is what the field asks for.
   fileprivate func passes(_ arguments: SQLFunctionArguments, _ index: Int) -> Bool {
-    switch arguments.kind(index) {
+    switch kind(arguments, index) {
     case .null: return kinds.contains(.null)
     case .integer: return kinds.contains(.integer) && range.contains(arguments.int64(index))
     case .real:

@@ -155,6 +155,12 @@ public struct StoreFiles: Sendable, Hashable {
       nanoseconds: Int64(info.st_mtim.tv_nsec), header: header)
   }
 
+  /// Bytes of the store; 0 when it cannot be asked.
+  public var size: Int64 {
+    var info = stat()
+    return stat(path, &info) == 0 ? Int64(info.st_size) : 0
+  }
+
   /// SHA-256 of the bytes of the store, then of a `-wal` with content, as 64 hex digits.
   ///
   /// Reads all of both files in pieces of 1 MiB.

@@ -73,6 +73,59 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
   }
 
+  // MARK: The digest of a large source
+
+  /// Runs until the first chunk is durable, with a source that counts as large.
+  private func begin(_ fixture: MigrationFixture) throws {
+    let control = MigrationControl()
+    let summary = try MigrationManager.$largeSource.withValue(0) {
+      try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: "enough") }
+    }
+    #expect(summary.outcome == .stopped)
+  }
+
+  private func withLedger<T>(_ fixture: MigrationFixture, _ body: (Ledger) throws -> T) throws -> T {
+    let connection = try StoreConnection(
+      path: WorkFolder.path(forDestination: fixture.destinationPath) + "/store.sqlite")
+    defer { try? connection.close() }
+    return try body(Ledger(connection: connection))
+  }
+
+  @Test(arguments: [true, false])
+  func `a run resumes whether or not the source's digest was known`(known: Bool) throws {
+    let fixture = try fixture()
+    try begin(fixture)
+    let digest = known ? try StoreFiles(path: fixture.sourcePath).contentDigest() : ""
+    try withLedger(fixture) { try $0.setSource(digest) }
+    let summary = try fixture.run()
+    #expect(summary.wasResumed && summary.outcome == .finished)
+    // The finished store bears the digest of the whole job.
+    #expect(try MigrationManager(fixture.job).run().outcome == .alreadyFinished)
+  }
+
+  @Test func `while the digest is unknown another time of the source is a change`() throws {
+    let fixture = try fixture()
+    try begin(fixture)
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1_000_000)], ofItemAtPath: fixture.sourcePath)
+    try withLedger(fixture) { try $0.setSource("") }
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
+    #expect(error?.code == .cannotCreate)
+    #expect(error?.message.contains("the source store changed since the run began") == true)
+    // With the digest the content decides.
+    let digest = try StoreFiles(path: fixture.sourcePath).contentDigest()
+    try withLedger(fixture) { try $0.setSource(digest) }
+    #expect(try fixture.run().outcome == .finished)
+  }
+
+  @Test func `a large source's digest ends up in the finished store`() throws {
+    let (large, small) = (try fixture(), try fixture())
+    try MigrationManager.$largeSource.withValue(0) { _ = try large.run() }
+    try small.run()
+    #expect(try MigrationManager(large.job).run().outcome == .alreadyFinished)
+    #expect(try MigrationManager(small.job).run().outcome == .alreadyFinished)
+  }
+
   // MARK: Validation
 
   @discardableResult
