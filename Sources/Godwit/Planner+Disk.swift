@@ -87,7 +87,7 @@ extension Planner {
   /// The mean width in bytes of the first rows of an entity's table; nil when there are none.
   func sampledWidth(of entity: String) throws -> Int64? {
     guard let table = sourceSchema.table(of: entity) else { return nil }
-    // The length of a blob is in its row's header; a cast would read all of it.
+    // The length of a blob is in its row's header; a cast would read all of it, and so would a subquery that selects it.
     let lengths = sourceSchema.columns(of: entity).dropFirst(3).map { column in
       let name = quoted(column.name)
       return
@@ -95,7 +95,7 @@ extension Planner {
     }
     let sum = (["16"] + lengths).joined(separator: " + ")
     return try connection.integer(
-      "SELECT CAST(AVG(\(sum)) AS INTEGER) FROM (SELECT * FROM source.\(quoted(table.name)) LIMIT 1000)")
+      "SELECT CAST(AVG(width) AS INTEGER) FROM (SELECT \(sum) AS width FROM source.\(quoted(table.name)) LIMIT 1000)")
   }
 
   // MARK: Indexes and links

@@ -90,4 +90,20 @@ import Testing
     let syncs = layer.operations.count { $0.kind == .sync }
     #expect(syncs < 40, "\(syncs) syncs")
   }
+
+  @Test func `planning leaves large values where they are`() throws {
+    let entities: [EntityDescription] = [.make("Photo", ["image": .binary, "title": .string])]
+    let fixture = try MigrationFixture(entities, to: entities)
+    try fixture.build { store in
+      for key in Int64(1)...100 {
+        let image = AttributeValue.data(Array(repeating: UInt8(key), count: 100_000))
+        try store.insert("Photo", key: key, attributes: ["image": image, "title": .init("photo \(key)")])
+      }
+    }
+    fixture.mappings = [try .make("Photo", "Photo", kind: .copy, filter: "title != 'photo 7'")]
+    fixture.chunkRows = nil
+    let job = try fixture.job
+    let cost = try ThreadCost { _ = try OpenSource(job).planner(job).plan(now: 0) }
+    #expect(cost.readBytes > 100_000 && cost.readBytes < 2_000_000, "\(cost.readBytes) bytes read of 10 MB")
+  }
 }
