@@ -132,8 +132,8 @@ public struct MigrationManager: Sendable {
   static func openLedger(inFolder folder: String) throws -> Ledger? {
     let path = folder + "/store.sqlite"
     guard FileManager.default.fileExists(atPath: path) else { return nil }
-    // Looking never writes. A run may be at work; one that was killed may have left a journal, which is
-    // rolled back in a copy.
+    // Looking never writes. A run may be at work; one that was killed may have left a journal, through which the store
+    // is read as it was before.
     var connection = try StoreConnection(path: nil)
     do { try connection.attachShared(path: path) } catch {
       connection = try StoreConnection(path: nil)
