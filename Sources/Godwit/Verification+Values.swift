@@ -65,7 +65,7 @@ extension Verification {
   private func expectedContent(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> StoredContent? {
-    if case .stored(let from)? = mapping.values[attribute.name],
+    if !object.large.isEmpty, case .stored(let from)? = mapping.values[attribute.name],
       let column = sourceSchema.column(of: from.name, in: object.entityName),
       case .large(let large) = object.content(column)
     {

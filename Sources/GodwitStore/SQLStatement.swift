@@ -102,9 +102,10 @@ public final class SQLStatement {
 
   /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the value.
   func step(sparing limit: ByteCount) throws -> SparingStep {
-    let before = connection.withHandle { sqlite3_limit($0, SQLITE_LIMIT_LENGTH, -1) }
-    connection.withHandle { _ = sqlite3_limit($0, SQLITE_LIMIT_LENGTH, min(before, Int32(clamping: limit.bytes))) }
-    defer { connection.withHandle { _ = sqlite3_limit($0, SQLITE_LIMIT_LENGTH, before) } }
+    let bytes = Int32(clamping: limit.bytes)
+    let before = sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, bytes)
+    if before < bytes { sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, before) }
+    defer { sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, before) }
     switch sqlite3_step(statement) {
     case SQLITE_ROW: return .row
     case SQLITE_DONE: return .done
