@@ -268,23 +268,12 @@ struct DefinitionComparison {
     }
   }
 
-  /// The columns of a join table as one end sees them.
-  struct JoinColumns {
-    var subject, object: String
-    var order, otherOrder: String?
-
-    init(_ join: StoreSchema.JoinTable, subject: String, object: String, order: String?) {
-      self.subject = subject
-      self.object = object
-      self.order = order
-      otherOrder = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
-    }
-  }
-
   /// The present table of a relationship's links with its columns, and the new columns; nil for a new relationship.
   func joinOrigin(
     of join: StoreSchema.JoinTable
-  ) throws(Obstacle) -> (old: StoreSchema.JoinTable, was: JoinColumns, now: JoinColumns)? {
+  ) throws(Obstacle) -> (
+    old: StoreSchema.JoinTable, was: LightweightLayout.JoinColumns, now: LightweightLayout.JoinColumns
+  )? {
     let (entity, name) = (join.ownerEntityName, join.ownerRelationshipName)
     guard let was = pairing.oldName(of: entity), let relationship = new.relationship(name, of: entity),
       let from = try origin(of: relationship, in: entity, from: was)
@@ -295,8 +284,8 @@ struct DefinitionComparison {
       old.isReflexive == join.isReflexive
     else { throw Obstacle(reason: "the links of \(entity).\(name) were stored otherwise") }
     return (
-      old, JoinColumns(old, subject: oldSubject, object: oldObject, order: oldOrder),
-      JoinColumns(join, subject: subject, object: object, order: order)
+      old, .init(old, subject: oldSubject, object: oldObject, order: oldOrder),
+      .init(join, subject: subject, object: object, order: order)
     )
   }
 }

@@ -104,20 +104,13 @@ struct DefinitionLayout {
     guard file.isPlain(old.name) else {
       throw Obstacle(reason: "table \(old.name) is not spelt as Core Data spells it")
     }
-    var names = [was.subject: now.subject, was.object: now.object]
-    for (from, to) in [(was.order, now.order), (was.otherOrder, now.otherOrder)] {
-      guard (from == nil) == (to == nil) else {
-        throw Obstacle(reason: "a column for an order comes into or leaves table \(old.name)")
+    do throws(LightweightLayout.KeptJoin.Obstacle) {
+      return try .init(old.name, as: join, was: was, now: now, in: file)
+    } catch {
+      switch error {
+      case .order: throw Obstacle(reason: "a column for an order comes into or leaves table \(old.name)")
+      case .places: throw Obstacle(reason: "the columns of table \(old.name) change places")
       }
-      if let from, let to { names[from] = to }
     }
-    let present = file.columns(of: old.name).map(\.name)
-    let wanted =
-      [join.ownerColumn, join.destinationColumn]
-      + [join.destinationOrderColumn, join.ownerOrderColumn].compactMap { $0 }
-    guard present.map({ names[$0] ?? "" }) == wanted else {
-      throw Obstacle(reason: "the columns of table \(old.name) change places")
-    }
-    return .init(old: old.name, new: join, columns: Array(zip(present, wanted)).map { ($0, $1) })
   }
 }

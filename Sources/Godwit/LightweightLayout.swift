@@ -30,6 +30,45 @@ struct LightweightLayout {
     var columns: [(from: String, to: String)]
 
     var renamedColumns: [(from: String, to: String)] { columns.filter { $0.from != $0.to } }
+
+    /// What keeps a join table from staying.
+    enum Obstacle: Error {
+      /// A column for an order comes or goes.
+      case order
+      case places
+    }
+
+    /// Pairs the columns of a present table with those that they become, as one end of the relationship sees them.
+    init(
+      _ old: String, as new: StoreSchema.JoinTable, was: JoinColumns, now: JoinColumns, in file: StoreTables
+    ) throws(Obstacle) {
+      var names = [was.subject: now.subject, was.object: now.object]
+      for (from, to) in [(was.order, now.order), (was.otherOrder, now.otherOrder)] {
+        guard (from == nil) == (to == nil) else { throw .order }
+        if let from, let to { names[from] = to }
+      }
+      let present = file.columns(of: old).map(\.name)
+      let wanted =
+        [new.ownerColumn, new.destinationColumn]
+        + [new.destinationOrderColumn, new.ownerOrderColumn].compactMap { $0 }
+      guard present.map({ names[$0] ?? "" }) == wanted else { throw .places }
+      self.old = old
+      self.new = new
+      columns = Array(zip(present, wanted)).map { ($0, $1) }
+    }
+  }
+
+  /// The columns of a join table as one end sees them.
+  struct JoinColumns {
+    var subject, object: String
+    var order, otherOrder: String?
+
+    init(_ join: StoreSchema.JoinTable, subject: String, object: String, order: String?) {
+      self.subject = subject
+      self.object = object
+      self.order = order
+      otherOrder = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+    }
   }
 
   private(set) var tables: [Kept] = []
@@ -198,24 +237,17 @@ struct LightweightLayout {
         case .join(_, let subject, let object, let order) = program.destinationSchema.storage(
           of: source.relationship.name, in: mapping.destination.name), !old.isReflexive, file.isPlain(old.name)
       else { return .failure(Obstacle(reason: "its links were stored otherwise")) }
-      var names = [oldSubject: subject, oldObject: object]
-      func other(_ join: StoreSchema.JoinTable, _ subject: String) -> String? {
-        subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
-      }
-      for (from, to) in [(oldOrder, order), (other(old, oldSubject), other(join, subject))] {
-        guard (from == nil) == (to == nil) else {
-          return .failure(Obstacle(reason: "a column for an order comes or goes"))
+      let found: KeptJoin
+      do throws(KeptJoin.Obstacle) {
+        found = try KeptJoin(
+          old.name, as: join, was: JoinColumns(old, subject: oldSubject, object: oldObject, order: oldOrder),
+          now: JoinColumns(join, subject: subject, object: object, order: order), in: file)
+      } catch {
+        switch error {
+        case .order: return .failure(Obstacle(reason: "a column for an order comes or goes"))
+        case .places: return .failure(Obstacle(reason: "its columns change places"))
         }
-        if let from, let to { names[from] = to }
       }
-      let present = file.columns(of: old.name).map(\.name)
-      let wanted =
-        [join.ownerColumn, join.destinationColumn]
-        + [join.destinationOrderColumn, join.ownerOrderColumn].compactMap { $0 }
-      guard present.map({ names[$0] ?? "" }) == wanted else {
-        return .failure(Obstacle(reason: "its columns change places"))
-      }
-      let found = KeptJoin(old: old.name, new: join, columns: Array(zip(present, wanted)).map { ($0, $1) })
       guard kept == nil || kept?.old == found.old else {
         return .failure(Obstacle(reason: "its links lay in several tables"))
       }

@@ -61,14 +61,13 @@ extension MigrationManager {
       throw error
     }
     let stamp = try source.existing?.files.stamp()
-    return try work(in: folder, source: source, watch: watch, progress: progress) { made, folder in
+    return try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
       guard let files = source.existing?.files, try files.stamp() == stamp else { throw changedDestination() }
       try folder.markAppend()
       try InPlaceSwap(
         store: job.destinationPath, keepsOld: false, keepsOldFiles: true, before: job.beforeAppendStep
-      ).exchange(made.storePath, support: made.support, workFolder: folder.path)
+      ).exchange(path, support: made.support, workFolder: folder.path)
       try folder.remove()
-      return nil
     }
   }
 

@@ -67,17 +67,9 @@ extension MigrationManager {
       throw error
     }
     return try work(in: folder, source: OpenSource(job, attach: false), watch: watch, progress: progress) {
-      made, folder in
-      var path = made.storePath
-      if job.destinationType == .xml {
-        switch try writeXML(of: made.storePath, in: folder, control: watch.control) {
-        case .written(let file): path = file
-        case .stopped(let reason): return reason
-        }
-      }
+      made, path, folder in
       try swap.exchange(path, support: made.support, workFolder: folder.path)
       try folder.remove()
-      return nil
     }
   }
 

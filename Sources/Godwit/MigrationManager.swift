@@ -49,12 +49,15 @@ public struct MigrationManager: Sendable {
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.
   public func status() throws -> MigrationStatus {
-    if job.isStepped, let status = try statusOfSteps() { return status }
+    if job.isStepped, let status = try statusOfSteps() { return withDelivery(status) }
     if let ledger = try openLedger() {
       defer { try? ledger.connection.close() }
       let chunks = try ledger.chunks()
       let done = try ledger.done()
-      return MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
+      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done))
+    }
+    if !job.isStepped, try isUndelivered() {
+      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
       try !job.appends || isAppended(OpenSource(job, attach: false))
@@ -64,6 +67,23 @@ public struct MigrationManager: Sendable {
     let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
     let isOurs = job.inPlace != nil || metadata.applicationValues[Self.jobsKey] != nil
     return MigrationStatus(state: isOurs ? .finished : .foreign, job: job.name, chunks: [], done: [])
+  }
+
+  /// Whether the chunks of a job are done and its XML store is not written.
+  private func isUndelivered() throws -> Bool {
+    let store = lastStepFolder(in: WorkFolder.path(forDestination: job.destinationPath)).storePath
+    guard job.destinationType == .xml, FileManager.default.fileExists(atPath: store) else { return false }
+    // A store without a ledger is finished, or was never begun.
+    return (try? StoreMetadata(readingStoreAt: store).applicationValues[Self.jobsKey]) != nil
+  }
+
+  /// The status as progress shows it: with the share that the writing of an XML store has.
+  private func withDelivery(_ status: MigrationStatus) -> MigrationStatus {
+    guard job.destinationType == .xml else { return status }
+    var status = status
+    status.percent = XMLMeter.percent(
+      ofChunks: status.percent, in: WorkFolder.path(forDestination: job.destinationPath))
+    return status
   }
 
   /// Whether the destination is the finished store of this very job. Writes nothing.
@@ -132,8 +152,8 @@ public struct MigrationManager: Sendable {
   static func openLedger(inFolder folder: String) throws -> Ledger? {
     let path = folder + "/store.sqlite"
     guard FileManager.default.fileExists(atPath: path) else { return nil }
-    // Looking never writes. A run may be at work; one that was killed may have left a journal, which is
-    // rolled back in a copy.
+    // Looking never writes. A run may be at work; one that was killed may have left a journal, through which the store
+    // is read as it was before.
     var connection = try StoreConnection(path: nil)
     do { try connection.attachShared(path: path) } catch {
       connection = try StoreConnection(path: nil)
@@ -183,22 +203,25 @@ public struct MigrationManager: Sendable {
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
-    return try work(in: folder, source: source, watch: watch, progress: progress) { made, folder in
-      try deliver(made.storePath, from: folder, control: control)
+    return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
+      try folder.publish(path, to: job.destinationPath)
+      try folder.remove()
     }
   }
 
   /// Migrates all steps in the work folder, and delivers the finished store.
   ///
-  /// - Parameter deliver: Puts the store where it belongs and removes the folder; returns why it stopped, if it did.
+  /// - Parameter deliver: Puts the file of the finished store where it belongs, and removes the folder.
   func work(
     in folder: borrowing WorkFolder, source: OpenSource, watch: RunWatch, progress: (MigrationProgress) -> Void,
-    deliver: (StepFolder, borrowing WorkFolder) throws -> String?
+    deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> Void
   ) throws -> MigrationSummary {
-    let quick = quickIdentity
+    let (quick, control) = (quickIdentity, watch.control)
     let made = lastStepFolder(in: folder.path)
     try refuseOtherSteps(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
+    var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
+    func tell(_ part: MigrationProgress) { progress(meter?.part(part) ?? part) }
     do {
       if job.inPlace == nil, source.existing == nil {
         try folder.refuseForeignSupport(of: job.destinationPath)
@@ -211,14 +234,18 @@ public struct MigrationManager: Sendable {
         !job.isStepped
         ? try run(
           in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, isWorthKeeping: &keeps,
-          progress: progress)
+          progress: tell)
         : try runSteps(
-          in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &keeps, progress: progress)
+          in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &keeps, progress: tell)
       if summary.outcome == .finished {
-        if let reason = try deliver(made, folder) {
-          (summary.outcome, summary.reason) = (.stopped, reason)
-        } else if let last {
-          progress(last)
+        let written = try file(of: made.storePath, in: folder, control: control) { objects, total in
+          if let part = meter?.wrote(objects, of: total) { progress(part) }
+        }
+        switch written {
+        case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
+        case .written(let path):
+          try deliver(made, path, folder)
+          if let last = meter?.complete() ?? last { progress(last) }
         }
       }
       summary.seconds = Date().timeIntervalSince(watch.start)

@@ -14,7 +14,8 @@ public struct MigrationProgress: Sendable, Hashable {
   /// Chunks done of this name and stage, and of how many.
   public var chunk: Int
   public var chunks: Int
-  /// Rows read by all stages together. 0, and so is `totalRows`, where rows are not counted.
+  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`, where
+  /// rows are not counted.
   public var rows: Int64
   public var totalRows: Int64
   public var rowsPerSecond: Double

@@ -26,7 +26,8 @@ public struct MigrationStatus: Sendable, Codable {
   public var step: Int?
   public var steps: Int?
 
-  init(state: State, job: String, chunks: [Chunk], done: Set<Int>) {
+  /// - Parameter known: The percent, where no chunk tells it.
+  init(state: State, job: String, chunks: [Chunk], done: Set<Int>, percent known: Double = 0) {
     self.state = state
     self.job = job
     lines = []
@@ -48,7 +49,7 @@ public struct MigrationStatus: Sendable, Codable {
         rowsDone += max(1, chunk.rows)
       }
     }
-    percent = state == .finished ? 100 : rows == 0 ? 0 : Double(rowsDone) / Double(rows) * 100
+    percent = state == .finished ? 100 : rows == 0 ? known : Double(rowsDone) / Double(rows) * 100
   }
 }
 

@@ -12,6 +12,9 @@ final class ObjectContext {
   let database: String
   /// Where external binary data is; nil where none can be read.
   var support: SupportFolder?
+  /// Whether values above `LargeValue.limit` are left in their rows, and read when they are asked for: for one who
+  /// compares objects, and need not hold what is only copied.
+  var leavesLargeValues = false
   /// The largest external file that an expression reads.
   static let externalLimit = ByteCount.mebibytes(16)
   private static let limitRows = 500
@@ -19,6 +22,8 @@ final class ObjectContext {
   private static let limitBytes = 1 << 20
   private var keptBytes = 0
   private var statements: [String: SQLStatement] = [:]
+  /// By table.
+  private var readers: [String: RowReader] = [:]
   /// By entity name.
   private var tables: [String: ObjectTable] = [:]
 
@@ -31,6 +36,7 @@ final class ObjectContext {
   func reset() {
     dropRows()
     statements = [:]
+    readers = [:]
   }
 
   private func dropRows() {
@@ -65,27 +71,35 @@ final class ObjectContext {
   /// The object with a primary key among an entity and its subentities; nil when there is no such row.
   func object(entityName: String, key: Int64) throws -> StoredObject? {
     guard let table = table(of: entityName) else { return nil }
-    let row: [SQLValue]
+    let row: StoredRow
     if let known = table.rows[key] {
       row = known
     } else {
       guard let found = try load(table, key: key) else { return nil }
       if table.rows.count >= Self.limitRows || keptBytes > Self.limitBytes { dropRows() }
       table.rows[key] = found
-      keptBytes += found.byteCount
+      keptBytes += found.values.byteCount
       row = found
     }
-    guard let layout = table.layout(of: row) else { return nil }
-    return StoredObject(context: self, layout: layout, key: key, values: row)
+    guard let layout = table.layout(of: row.values) else { return nil }
+    return StoredObject(context: self, layout: layout, key: key, values: row.values, large: row.large)
   }
 
-  private func load(_ table: ObjectTable, key: Int64) throws -> [SQLValue]? {
+  private func load(_ table: ObjectTable, key: Int64) throws -> StoredRow? {
+    if leavesLargeValues { return try reader(of: table).row(key) }
     let statement = try cached(table.reading)
     try statement.bind(.integer(key))
     guard try statement.step() else { return nil }
     let values = statement.row.values(0..<table.table.columns.count)
     statement.reset()
-    return values
+    return StoredRow(values: values)
+  }
+
+  private func reader(of table: ObjectTable) throws -> RowReader {
+    if let known = readers[table.table.name] { return known }
+    let reader = try RowReader(connection, database: database, table: table.table.name, columns: table.selected)
+    readers[table.table.name] = reader
+    return reader
   }
 
   /// Primary keys by one query with one key as parameter.
@@ -111,13 +125,26 @@ struct StoredObject: EvaluatedObject {
   let context: ObjectContext
   let layout: ObjectLayout
   let key: Int64
-  /// In the order of the table's columns.
+  /// In the order of the table's columns; NULL in the place of a value that was left in the row.
   let values: [SQLValue]
+  /// Values that were left in the row, by place.
+  var large: [Int: LargeValue] = [:]
 
   var entityName: String { layout.entityName }
 
-  /// What the row has in a column.
-  func stored(_ column: String) -> SQLValue { layout.places[column].map { values[$0] } ?? .null }
+  /// What the row has in a column, as a whole.
+  func stored(_ column: String) throws -> SQLValue { try layout.places[column].map { try value(at: $0) } ?? .null }
+
+  /// What the row has in a column; a value that was left there stays there.
+  func content(_ column: String) -> StoredContent {
+    guard let place = layout.places[column] else { return .value(.null) }
+    return large[place].map { .large($0) } ?? .value(values[place])
+  }
+
+  private func value(at place: Int) throws -> SQLValue {
+    guard !large.isEmpty, let large = large[place] else { return values[place] }
+    return try context.connection.whole(large)
+  }
 
   func value(_ property: String) throws -> EvaluatedValue {
     if let attribute = layout.attributes[property] { return .value(try value(of: attribute)) }
@@ -140,7 +167,7 @@ struct StoredObject: EvaluatedObject {
 
   func value(of attribute: ObjectLayout.Attribute) throws -> AttributeValue {
     guard let place = attribute.place else { return .null }
-    return try context.value(values[place], of: attribute.description, entityName: entityName, key: key)
+    return try context.value(value(at: place), of: attribute.description, entityName: entityName, key: key)
   }
 }
 

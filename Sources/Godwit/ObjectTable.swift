@@ -14,8 +14,10 @@ final class ObjectTable {
   private let places: [String: Int]
 
   let reading: String
+  /// As `reading`, column by column.
+  let selected: [RowReader.Column]
   /// Rows kept, by key.
-  var rows: [Int64: [SQLValue]] = [:]
+  var rows: [Int64: StoredRow] = [:]
 
   init?(of entity: String, schema: StoreSchema, database: String) {
     guard let table = schema.table(of: entity),
@@ -23,14 +25,16 @@ final class ObjectTable {
     else { return nil }
     self.table = table
     self.entityPlace = entityPlace
-    func list(_ alias: String?) -> String {
+    func expressions(_ alias: String?) -> [String] {
       table.columns.map { column in
         column.role == .entity
           ? schema.entityNumber(inTableOf: table.rootEntityName, row: alias)
           : (alias.map { $0 + "." } ?? "") + quoted(column.name)
-      }.joined(separator: ", ")
+      }
     }
-    columns = (list(nil), list("s"))
+    let bare = expressions(nil)
+    columns = (bare.joined(separator: ", "), expressions("s").joined(separator: ", "))
+    selected = zip(table.columns, bare).map { .init(name: $0.name, sql: $1) }
     reading = "SELECT \(columns.bare) FROM \(quoted(database)).\(quoted(table.name)) WHERE Z_PK = ?1"
     places = Dictionary(table.columns.enumerated().map { ($1.name, $0) }) { first, _ in first }
     for described in schema.model.family(of: table.rootEntityName) {

@@ -145,12 +145,12 @@ extension Verification {
   }
 
   /// Notes the external files of an object that the job did not make.
-  func noteExternalFiles(ofOther row: [SQLValue], root: String) throws {
+  func noteExternalFiles(ofOther row: StoredRow, root: String) throws {
     var name: String? = isAlone(root, in: destinationSchema) ? root : nil
-    if name == nil, row.count > 1, case .integer(let number) = row[1] { name = names[number] }
+    if name == nil, row.values.count > 1, case .integer(let number) = row.values[1] { name = names[number] }
     guard let name else { return }
-    for (attribute, place) in try layout(of: name).attributes where row.indices.contains(place) {
-      try noteExternalFile(row[place], attribute, name, isCounted: false)
+    for (attribute, place) in try layout(of: name).attributes where row.values.indices.contains(place) {
+      try noteExternalFile(row.values[place], attribute, name, isCounted: false)
     }
   }
 }

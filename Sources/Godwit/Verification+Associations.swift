@@ -241,8 +241,8 @@ extension Verification {
   private func isHit(_ sampled: Sampled, at key: Int64, root: String) throws -> Bool {
     let mapping = mappings[sampled.mapping]
     let layout = try layout(of: mapping.destinationEntity)
-    guard let row = try self.row(layout.rowByKey, [.integer(key)], on: destination),
-      row[layout.entityPlace] == .int(destinationSchema.number(of: mapping.destinationEntity) ?? -1),
+    guard let row = try destinationRow(key, of: root),
+      row.values[layout.entityPlace] == .int(destinationSchema.number(of: mapping.destinationEntity) ?? -1),
       let object = try objects.object(entityName: mapping.sourceEntity, key: sampled.source)
     else { return false }
     return try differences(of: object, in: mapping, row: row, layout: layout).isEmpty

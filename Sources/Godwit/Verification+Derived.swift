@@ -6,6 +6,7 @@ extension Verification {
   func compareDerived() throws {
     let model = job.destinationModel
     let context = ObjectContext(connection: destination, schema: destinationSchema, database: Self.attached)
+    context.leavesLargeValues = true
     for entity in model.entities where !entity.isAbstract {
       var derived: [(attribute: AttributeDescription, column: String, derivation: Derivation)] = []
       for attribute in model.attributes(of: entity.name) where attribute.isDerived && !attribute.isTransient {
@@ -21,7 +22,7 @@ extension Verification {
       ) { row in
         guard let object = try context.object(entityName: entity.name, key: row.int64(0)) else { return true }
         for (attribute, column, derivation) in derived {
-          let found = object.stored(column)
+          let found = try object.stored(column)
           guard let expected = try value(derivation, of: object) else {
             timed += 1
             if times.count < 2 { times.insert("\(found)") }
@@ -65,13 +66,13 @@ extension Verification {
       }
       current = reached
     }
-    func stored(_ attribute: AttributeDescription, _ object: StoredObject) -> SQLValue {
-      destinationSchema.column(of: attribute.name, in: object.entityName).map { object.stored($0) } ?? .null
+    func stored(_ attribute: AttributeDescription, _ object: StoredObject) throws -> SQLValue {
+      try destinationSchema.column(of: attribute.name, in: object.entityName).map { try object.stored($0) } ?? .null
     }
     switch derivation.kind {
     case .now: return nil
     case .value(let attribute, let function):
-      let value = stored(attribute, current)
+      let value = try stored(attribute, current)
       guard let function, case .text(let bytes) = value else { return value }
       return .text(Array(function(String(decoding: bytes, as: UTF8.self)).utf8))
     case .count: return .int(try objects(derivation, from: current).count)
@@ -79,7 +80,7 @@ extension Verification {
       var whole: Int64? = 0
       var sum = 0.0
       for member in try objects(derivation, from: current) {
-        switch stored(attribute, member) {
+        switch try stored(attribute, member) {
         case .integer(let number):
           whole = whole.flatMap { total -> Int64? in
             let (next, overflow) = total.addingReportingOverflow(number)

@@ -7,12 +7,11 @@ extension Verification {
   /// Where the bytes of a value are.
   enum Content {
     case none
-    case bytes([UInt8])
-    case file(String, SupportFolder)
+    case bytes(StoredBytes)
     /// The file that the value names does not exist.
     case missing
     /// No form that is known.
-    case unknown([UInt8])
+    case unknown(StoredBytes)
   }
 
   var sourceFolder: SupportFolder { SupportFolder(ofStoreAt: job.sourcePath) }
@@ -27,63 +26,54 @@ extension Verification {
 
   /// What is wrong with a value; nil when it has the bytes that the mapping gives.
   func externalDifference(
-    of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject, found: SQLValue
+    of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject, found: StoredContent
   ) throws -> String? {
     let expected: Content
     switch mapping.values[attribute.name] {
     case nil, .unknown: return nil
     case .stored(let from):
       let column = sourceSchema.column(of: from.name, in: object.entityName)
-      expected = Self.content(column.map { object.stored($0) } ?? .null, as: from, in: sourceFolder)
+      expected = try Self.content(
+        column.map(object.content) ?? .value(.null), as: from, in: sourceFolder, of: source)
     case .standard, .expression:
       switch try expectedValue(of: attribute, in: mapping, from: object) {
       case nil: return nil
-      case .blob(let bytes): expected = .bytes(bytes)
+      case .blob(let bytes): expected = .bytes(.memory(bytes))
       case .null: expected = .none
       default: return "mapping '\(mapping.name)' gives no bytes for p\(object.key) of the source"
       }
     }
     let isSame: Bool
-    switch (expected, Self.content(found, as: attribute, in: destinationFolder)) {
+    switch (expected, try Self.content(found, as: attribute, in: destinationFolder, of: destination)) {
     case (.none, .none), (.missing, .missing): isSame = true
-    case (.bytes(let a), .bytes(let b)), (.unknown(let a), .unknown(let b)): isSame = a == b
-    case (.file(let a, let folder), .file(let b, let other)): isSame = try folder.holdsSameBytes(a, as: b, in: other)
-    case (.file(let name, let folder), .bytes(let bytes)), (.bytes(let bytes), .file(let name, let folder)):
-      isSame = try Self.holds(folder, name, bytes)
+    case (.bytes(let a), .bytes(let b)), (.unknown(let a), .unknown(let b)): isSame = try a.isSame(as: b)
     case (_, .missing): return "its external file is missing"
     default: isSame = false
     }
     return isSame ? nil : "the bytes are not what mapping '\(mapping.name)' gives for p\(object.key) of the source"
   }
 
-  private static func content(_ value: SQLValue, as attribute: AttributeDescription, in folder: SupportFolder)
-    -> Content
-  {
-    guard case .blob(let bytes) = value else { return value == .null ? .none : .unknown([]) }
-    guard attribute.allowsExternalBinaryDataStorage else { return .bytes(bytes) }
-    switch StoredBinary(bytes) {
-    case .external(let name): return folder.size(of: name) == nil ? .missing : .file(name, folder)
-    case .inline(let data) where attribute.type == .binary: return .bytes(data)
-    default: return .unknown(bytes)
+  private static func content(
+    _ content: StoredContent, as attribute: AttributeDescription, in folder: SupportFolder,
+    of connection: StoreConnection
+  ) throws -> Content {
+    guard !content.isNull else { return .none }
+    guard content.kind == SQLValue.blob([]).kind, let stored = bytes(content, connection) else {
+      return .unknown(bytes(content, connection) ?? .memory([]))
     }
-  }
-
-  private static func holds(_ folder: SupportFolder, _ name: String, _ bytes: [UInt8]) throws -> Bool {
-    guard folder.size(of: name) == Int64(bytes.count) else { return false }
-    var offset = 0
-    var isSame = true
-    try bytes.withUnsafeBytes { known in
-      try folder.forEachPiece(of: name) { piece in
-        guard isSame, offset + piece.count <= known.count, let start = known.baseAddress, let found = piece.baseAddress
-        else {
-          isSame = false
-          return
-        }
-        isSame = memcmp(start + offset, found, piece.count) == 0
-        offset += piece.count
+    guard attribute.allowsExternalBinaryDataStorage else { return .bytes(stored) }
+    switch content {
+    case .large(let large):
+      let isInline = try attribute.type == .binary && stored.prefix(1) == [1]
+      return isInline ? .bytes(.row(large, from: 1, connection)) : .unknown(stored)
+    case .value(.blob(let bytes)):
+      switch StoredBinary(bytes) {
+      case .external(let name): return folder.size(of: name) == nil ? .missing : .bytes(.file(name, folder))
+      case .inline(let data) where attribute.type == .binary: return .bytes(.memory(data))
+      default: return .unknown(stored)
       }
+    case .value: return .unknown(stored)
     }
-    return isSame && offset == bytes.count
   }
 
   // MARK: Files

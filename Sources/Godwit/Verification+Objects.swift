@@ -21,22 +21,21 @@ extension Verification {
   }
 
   private func compareRows(root: String) throws {
-    let layout = try layout(of: root)
     var counts: [String: Int64] = [:]
     var values: Int64 = 0
     var made: [String: Int64] = [:]
     let expected = try scratch.prepare(
       "SELECT destination, mapping, source FROM \(self.made(root)) ORDER BY destination")
     defer { expected.finalize() }
-    let rows = try destination.prepare(layout.rows)
-    defer { rows.finalize() }
-    let width = try destinationTable(root).columns.count
+    let rows = try destinationReader(of: root)
     let own = keys(of: root)
     var others: Int64 = 0
     var hasExpected = try expected.step()
-    var hasRow = try rows.step()
-    while hasExpected || hasRow {
-      if hasExpected, !hasRow || expected.row.int64(0) < rows.row.int64(0) {
+    var present = try rows.next()
+    while hasExpected || present != nil {
+      guard let row = present, case .integer(let key)? = row.values.first,
+        !hasExpected || expected.row.int64(0) >= key
+      else {
         let mapping = mappings[expected.row.int(1)]
         find(
           .missingObject, mapping.destinationEntity, key: expected.row.int64(0),
@@ -44,8 +43,6 @@ extension Verification {
         hasExpected = try expected.step()
         continue
       }
-      let row = (0..<width).map { rows.row.value($0) }
-      let key = rows.row.int64(0)
       guard own.contains(key) else {
         others += 1
         if hasExpected, expected.row.int64(0) == key {
@@ -55,10 +52,10 @@ extension Verification {
           hasExpected = try expected.step()
         }
         try noteExternalFiles(ofOther: row, root: root)
-        hasRow = try rows.step()
+        present = try rows.next()
         continue
       }
-      let entity = try concreteEntity(of: row, key: key, root: root)
+      let entity = try concreteEntity(of: row.values, key: key, root: root)
       if hasExpected, expected.row.int64(0) == key {
         let mapping = mappings[expected.row.int(1)]
         if let entity, entity != mapping.destinationEntity {
@@ -78,7 +75,7 @@ extension Verification {
         counts[entity, default: 0] += 1
         try checkRow(row, key: key, layout: try self.layout(of: entity))
       }
-      hasRow = try rows.step()
+      present = try rows.next()
     }
     for (entity, count) in counts.sorted(by: { $0.key < $1.key }) { report.count("objects of \(entity)", count) }
     for (entity, count) in made.sorted(by: { $0.key < $1.key }) {
@@ -112,7 +109,7 @@ extension Verification {
   }
 
   private func compareValues(
-    _ row: [SQLValue], key: Int64, mapping: VerifiedMapping, source: Int64
+    _ row: StoredRow, key: Int64, mapping: VerifiedMapping, source: Int64
   ) throws -> Int64 {
     let layout = try layout(of: mapping.destinationEntity)
     guard let object = try objects.object(entityName: mapping.sourceEntity, key: source) else { return 0 }
@@ -125,14 +122,14 @@ extension Verification {
   // MARK: Rules of one row
 
   /// `Z_OPT`, columns of other entities, and the model's rules for attributes and required to-ones.
-  private func checkRow(_ row: [SQLValue], key: Int64, layout: VerifiedLayout) throws {
-    try checkLock(row[layout.lockPlace], key: key, entity: layout.entity)
-    for (name, place) in layout.others where row[place] != .null {
+  private func checkRow(_ row: StoredRow, key: Int64, layout: VerifiedLayout) throws {
+    try checkLock(row.values[layout.lockPlace], key: key, entity: layout.entity)
+    for (name, place) in layout.others where !row.content(place).isNull {
       find(.value, layout.entity, key: key, "column \(name) belongs to another entity and is not NULL")
     }
     for (attribute, place) in layout.attributes where !attribute.isDerived {
-      try noteExternalFile(row[place], attribute, layout.entity)
-      if let message = try broken(attribute, row[place]) {
+      try noteExternalFile(row.values[place], attribute, layout.entity)
+      if let message = try broken(attribute, row.content(place)) {
         find(.invalid, layout.entity, key: key, property: attribute.name, message)
       }
     }
@@ -144,6 +141,18 @@ extension Verification {
     guard let original else { return find(.entity, entity, key: key, "Z_OPT is not 1") }
     if try original.lock(ofKey: key, in: entity) == found { return report.count("rows with their old Z_OPT", 1) }
     find(.entity, entity, key: key, "Z_OPT is neither 1 nor what it was")
+  }
+
+  private func broken(_ attribute: AttributeDescription, _ content: StoredContent) throws -> String? {
+    switch content {
+    case .value(let value): return try broken(attribute, value)
+    case .large(let large):
+      // Only a text has rules that concern what it says.
+      let hasRules =
+        attribute.type == .string && large.isText
+        && (attribute.minimumLength != nil || attribute.maximumLength != nil || attribute.regularExpression != nil)
+      return try broken(attribute, hasRules ? destination.whole(large) : large.isText ? .text([]) : .blob([]))
+    }
   }
 
   private func broken(_ attribute: AttributeDescription, _ value: SQLValue) throws -> String? {

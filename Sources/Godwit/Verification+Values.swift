@@ -5,9 +5,7 @@ import GodwitStore
 /// Where an entity's properties stand in the rows of its table.
 struct VerifiedLayout {
   var entity: String
-  /// All columns of the table, and the SQL that selects them in that order.
-  var rows: String
-  var rowByKey: String
+  /// Places are those of the table's columns.
   var entityPlace = 1
   var lockPlace = 2
   var attributes: [(attribute: AttributeDescription, place: Int)]
@@ -20,11 +18,8 @@ extension Verification {
     if let known = layouts[entity] { return known }
     let table = try destinationTable(entity)
     let names = table.columns.map(\.name)
-    let list = names.map(StoreSchema.identifier).joined(separator: ", ")
     let own = Set(destinationSchema.columns(of: entity).map(\.name))
-    var layout = VerifiedLayout(
-      entity: entity, rows: "SELECT \(list) FROM \(self.table(table.name)) ORDER BY Z_PK",
-      rowByKey: "SELECT \(list) FROM \(self.table(table.name)) WHERE Z_PK = ?1", attributes: [], others: [])
+    var layout = VerifiedLayout(entity: entity, attributes: [], others: [])
     layout.attributes = job.destinationModel.attributes(of: entity).compactMap { attribute in
       destinationSchema.column(of: attribute.name, in: entity).flatMap { names.firstIndex(of: $0) }
         .map { (attribute, $0) }
@@ -36,24 +31,25 @@ extension Verification {
 
   /// Attributes whose stored value is not what the mapping says, each with what is wrong.
   func differences(
-    of object: StoredObject, in mapping: VerifiedMapping, row: [SQLValue], layout: VerifiedLayout
+    of object: StoredObject, in mapping: VerifiedMapping, row: StoredRow, layout: VerifiedLayout
   ) throws -> [(property: String, message: String)] {
     var found: [(String, String)] = []
-    for (attribute, place) in layout.attributes where row.indices.contains(place) {
+    for (attribute, place) in layout.attributes where row.values.indices.contains(place) {
+      let held = row.content(place)
       do {
         if isExternal(attribute, in: mapping) {
-          let message = try externalDifference(of: attribute, in: mapping, from: object, found: row[place])
+          let message = try externalDifference(of: attribute, in: mapping, from: object, found: held)
           if let message { found.append((attribute.name, message)) }
           continue
         }
-        guard let expected = try expectedValue(of: attribute, in: mapping, from: object) else { continue }
-        guard !Self.agree(expected, row[place], attribute.type) else { continue }
+        guard let expected = try expectedContent(of: attribute, in: mapping, from: object) else { continue }
+        guard try !agree(expected, held, attribute.type) else { continue }
         found.append(
           (
             attribute.name,
-            expected.kind == row[place].kind
+            expected.kind == held.kind
               ? "the value is not what mapping '\(mapping.name)' gives for p\(object.key) of the source"
-              : "mapping '\(mapping.name)' gives \(expected.kind) for p\(object.key) of the source, the store holds \(row[place].kind)"
+              : "mapping '\(mapping.name)' gives \(expected.kind) for p\(object.key) of the source, the store holds \(held.kind)"
           ))
       } catch let error as ExpressionError {
         found.append(
@@ -63,6 +59,38 @@ extension Verification {
       }
     }
     return found
+  }
+
+  /// As `expectedValue`, but what is copied from a large value stays where it is.
+  private func expectedContent(
+    of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
+  ) throws -> StoredContent? {
+    if !object.large.isEmpty, case .stored(let from)? = mapping.values[attribute.name],
+      let column = sourceSchema.column(of: from.name, in: object.entityName),
+      case .large(let large) = object.content(column)
+    {
+      return .large(large)
+    }
+    return try expectedValue(of: attribute, in: mapping, from: object).map { .value($0) }
+  }
+
+  /// Whether the destination holds what the source or the mapping gives.
+  private func agree(_ expected: StoredContent, _ found: StoredContent, _ type: AttributeType) throws -> Bool {
+    if case .value(let expected) = expected, case .value(let found) = found {
+      return Self.agree(expected, found, type)
+    }
+    guard expected.kind == found.kind, let a = Self.bytes(expected, source), let b = Self.bytes(found, destination)
+    else { return false }
+    return try a.isSame(as: b)
+  }
+
+  /// The bytes of a text or blob; nil for another value.
+  static func bytes(_ content: StoredContent, _ connection: StoreConnection) -> StoredBytes? {
+    switch content {
+    case .large(let large): .row(large, connection)
+    case .value(.text(let bytes)), .value(.blob(let bytes)): .memory(bytes)
+    case .value: nil
+    }
   }
 
   /// What the mapping stores in an attribute for a source object; nil when only the run could know.
@@ -82,7 +110,7 @@ extension Verification {
     case .standard: return Self.stored(attribute.defaultValue)
     case .stored(let from):
       guard let column = sourceSchema.column(of: from.name, in: object.entityName) else { return .null }
-      return Self.fitted(object.stored(column), attribute.type)
+      return Self.fitted(try object.stored(column), attribute.type)
     case .expression(let expression):
       var bindings = mapping.bindings
       bindings.propertyName = attribute.name

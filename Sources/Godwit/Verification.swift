@@ -28,6 +28,8 @@ final class Verification {
   /// By destination root entity, in order; the first group keeps its keys.
   var keyGroups: [String: [KeyGroup]] = [:]
   var layouts: [String: VerifiedLayout] = [:]
+  /// For single rows of the destination, by table.
+  private var readers: [String: RowReader] = [:]
   var patterns: [String: NSRegularExpression] = [:]
   /// Destination entity by `Z_ENT`.
   let names: [Int64: String]
@@ -67,6 +69,7 @@ final class Verification {
     names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
     objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    objects.leavesLargeValues = true
     try scratch.execute("CREATE TEMP TABLE probe (x)")
     try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
   }
@@ -91,6 +94,7 @@ final class Verification {
     progress(0.95)
     try checkRules()
     statements = [:]
+    readers = [:]
     progress(1)
   }
 
@@ -128,6 +132,20 @@ final class Verification {
     let row = (0..<statement.row.count).map { statement.row.value($0) }
     try statement.bind([])
     return row
+  }
+
+  /// A row of a destination table by its key; nil when there is none.
+  func destinationRow(_ key: Int64, of entity: String) throws -> StoredRow? {
+    let table = try destinationTable(entity).name
+    let reader = try readers[table] ?? destinationReader(of: entity)
+    readers[table] = reader
+    return try reader.row(key)
+  }
+
+  func destinationReader(of entity: String) throws -> RowReader {
+    let table = try destinationTable(entity)
+    return try RowReader(
+      destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
   }
 
   func integer(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> Int64? {

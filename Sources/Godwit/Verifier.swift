@@ -7,9 +7,10 @@ import GodwitStore
 /// The executor lowers a mapping to SQL; the verifier evaluates the same expressions in Swift, works the
 /// keys out from what the destination holds, and replays relationship assignments one at a time. It
 /// needs time and temporary disk space in proportion to the store, and memory in proportion to nothing
-/// but the largest object: its values and its largest to-many. External files are read a piece at a time. It writes to
-/// neither store. A job of several steps is proved step by step, also where they ran as one, for which the stores between are
-/// made again in `TMPDIR`.
+/// but the largest object: its largest to-many, and of its values those that an expression reads or that have rules of their
+/// own. What is copied is compared a piece at a time, in rows as in external files. It writes to neither store. A job of
+/// several steps is proved step by step, also where they ran as one, for which the stores between are made again in
+/// `TMPDIR`.
 ///
 /// Of a store that several jobs appended to, it proves what the one job made: its record in the metadata says which keys
 /// these are. Objects of before and of later jobs are counted.

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import GodwitModel
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.
 public final class SQLStatement {
@@ -86,6 +87,31 @@ public final class SQLStatement {
     switch sqlite3_step(statement) {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
+    case let code:
+      let error = connection.lastError(code, sql: sql)
+      sqlite3_reset(statement)
+      throw error
+    }
+  }
+
+  enum SparingStep {
+    case row, done
+    /// The row has a value above the limit; the statement is reset.
+    case tooLarge
+  }
+
+  /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the value.
+  func step(sparing limit: ByteCount) throws -> SparingStep {
+    let bytes = Int32(clamping: limit.bytes)
+    let before = sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, bytes)
+    if before < bytes { sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, before) }
+    defer { sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, before) }
+    switch sqlite3_step(statement) {
+    case SQLITE_ROW: return .row
+    case SQLITE_DONE: return .done
+    case SQLITE_TOOBIG:
+      sqlite3_reset(statement)
+      return .tooLarge
     case let code:
       let error = connection.lastError(code, sql: sql)
       sqlite3_reset(statement)

@@ -9,7 +9,8 @@ extension StoreConnection {
   /// |---|---|
   /// | nothing, or an empty `-wal` | `immutable=1` |
   /// | a `-wal` with content | `mode=ro&vfs=unix-none` in exclusive locking mode, which keeps the WAL index in memory |
-  /// | a hot `-journal` | a copy, on which SQLite rolls back |
+  /// | a hot `-journal` | without a work folder as the journal would leave it: see `RolledBackStore` |
+  /// | the same, with a work folder | a copy, on which SQLite rolls back |
   /// | an XML store | what it is converted into: see `attachConverted` |
   ///
   /// None of these takes a lock: compare `StoreFiles.stamp` to notice that another process writes.
@@ -35,7 +36,11 @@ extension StoreConnection {
         let conversion = XMLStoreConversion(files: files, model: model, purpose: purpose)
         try attachConverted(conversion, cache: cache, workFolder: workFolder, checkpoint: checkpoint)
       } else if try files.hasHotJournal() {
-        try attachCopy(of: files, workFolder: workFolder)
+        if workFolder == nil, let uri = try RolledBackStore.uri(of: files) {
+          try attach(uri)
+        } else {
+          try attachCopy(of: files, workFolder: workFolder)
+        }
       } else if try files.hasWAL() {
         // The mode must be the default at the moment of ATTACH: later would be too late for the WAL index.
         try execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -62,7 +62,7 @@ public struct StoreFiles: Sendable, Hashable {
       let found = info.st_mode & S_IFMT == S_IFDIR ? "a folder" : "a special file"
       throw wrong("expected a file, found \(found)")
     }
-    let file = try FileReader(path: path, name: givenPath)
+    let file = try ReadableFile(path: path, name: givenPath)
     guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
     let header = try file.prefix(StoreType.headBytes)
     let content = StoreType.Content(head: header)
@@ -149,7 +149,7 @@ public struct StoreFiles: Sendable, Hashable {
     }
     let header =
       headerBytes > 0 && info.st_mode & S_IFMT == S_IFREG
-      ? try FileReader(path: path, name: path).prefix(headerBytes) : []
+      ? try ReadableFile(path: path, name: path).prefix(headerBytes) : []
     return Stamp.File(
       size: Int64(info.st_size), seconds: Int64(info.st_mtim.tv_sec),
       nanoseconds: Int64(info.st_mtim.tv_nsec), header: header)
@@ -169,7 +169,7 @@ public struct StoreFiles: Sendable, Hashable {
   public func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
     var hash = SHA256()
     for file in try hasWAL() ? [path, walPath] : [path] {
-      try FileReader(path: file, name: file).forEachPiece {
+      try ReadableFile(path: file, name: file).forEachPiece {
         hash.update(bufferPointer: $0)
         guard isWanted() else { throw CancellationError() }
       }
@@ -217,49 +217,5 @@ public struct StoreFiles: Sendable, Hashable {
       chmod(target, 0o600)
     }
     try? FileManager.default.removeItem(atPath: copy + "-shm")
-  }
-}
-
-/// A file read outside SQLite; closes its descriptor when it goes.
-private struct FileReader: ~Copyable {
-  private let descriptor: Int32
-  private let name: String
-  let size: Int64
-
-  init(path: String, name: String) throws {
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    self.name = name
-    guard descriptor >= 0 else {
-      let code = errno
-      size = 0
-      throw Self.failure(code, name)
-    }
-    var info = stat()
-    size = fstat(descriptor, &info) == 0 ? Int64(info.st_size) : 0
-  }
-
-  deinit { if descriptor >= 0 { close(descriptor) } }
-
-  private static func failure(_ code: Int32, _ name: String) -> GodwitError {
-    StoreFiles.failure(code, reading: name)
-  }
-
-  /// The first bytes; fewer when the file is shorter.
-  func prefix(_ count: Int) throws -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: count)
-    let got = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-    guard got >= 0 else { throw Self.failure(errno, name) }
-    return Array(bytes.prefix(got))
-  }
-
-  func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    while true {
-      let got = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-      if got < 0, errno == EINTR { continue }
-      guard got >= 0 else { throw Self.failure(errno, name) }
-      if got == 0 { return }
-      try buffer.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(got))) }
-    }
   }
 }

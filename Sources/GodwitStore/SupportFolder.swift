@@ -73,13 +73,7 @@ public struct SupportFolder: Sendable, Hashable {
   /// Whether two files have the same bytes, read side by side.
   public func holdsSameBytes(_ name: String, as other: String, in folder: SupportFolder) throws -> Bool {
     guard size(of: name) == folder.size(of: other) else { return false }
-    let a = try ExternalFile(path(of: name))
-    let b = try ExternalFile(folder.path(of: other))
-    while true {
-      let (x, y) = (try a.next(), try b.next())
-      guard let x, let y else { return x == nil && y == nil }
-      guard x.count == y.count, memcmp(x, y, x.count) == 0 else { return false }
-    }
+    return try StoredBytes.file(name, self).isSame(as: .file(other, folder))
   }
 
   /// Names and sizes of the files, in no order.
@@ -140,7 +134,7 @@ public struct SupportFolder: Sendable, Hashable {
 }
 
 /// A file read from its beginning; closes when it goes.
-private struct ExternalFile: ~Copyable {
+struct ExternalFile: ~Copyable {
   private let descriptor: Int32
   private let path: String
 
@@ -154,18 +148,22 @@ private struct ExternalFile: ~Copyable {
 
   /// The next bytes, 1 MiB but at the end; nil after the last.
   func next() throws -> [UInt8]? {
-    var failure: Int32 = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, count in
-      count = 0
-      while count < buffer.count {
-        let got = read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
-        if got < 0, errno == EINTR { continue }
-        if got < 0 { failure = errno }
-        if got <= 0 { break }
-        count += got
-      }
+    let bytes = try [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, count in
+      count = try fill(UnsafeMutableRawBufferPointer(buffer))
     }
-    guard failure == 0 else { throw StoreFiles.failure(failure, reading: path) }
     return bytes.isEmpty ? nil : bytes
+  }
+
+  /// Fills a buffer with the next bytes; returns how many there were, fewer at the end alone.
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    var count = 0
+    while count < buffer.count {
+      let got = read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else { throw StoreFiles.failure(errno, reading: path) }
+      if got == 0 { break }
+      count += got
+    }
+    return count
   }
 }

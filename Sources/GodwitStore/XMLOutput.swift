@@ -12,6 +12,8 @@ final class XMLOutput {
   private let path: String
   private var descriptor: Int32
   private var piece: [UInt8] = []
+  /// All that was written so far.
+  private(set) var writtenBytes: Int64 = 0
 
   init(path: String) throws {
     self.path = path
@@ -32,6 +34,7 @@ final class XMLOutput {
 
   func write(_ bytes: [UInt8]) throws {
     piece += bytes
+    writtenBytes += Int64(bytes.count)
     if piece.count >= 1 << 16 { try flush() }
   }
 

@@ -13,6 +13,8 @@ struct XMLStoreKeys {
   var offsets: [String: Int64] = [:]
   /// No number is higher.
   var highest: Int64 = 0
+  /// How many objects there are.
+  var objects: Int64 = 0
 
   static func offsets(in metadata: StoreMetadata) -> [String: Int64] {
     (metadata.values[metadataKey]?.dictionary ?? [:]).compactMapValues(\.integer)
@@ -54,6 +56,7 @@ struct XMLStoreKeys {
       if isTaken { moved.append(table) } else { kept.append(table) }
     }
     highest = kept.map(\.counter).max() ?? 0
+    objects = tables.reduce(0) { $0 + $1.rows }
     for table in moved {
       offsets[table.root] = highest
       let (sum, overflow) = highest.addingReportingOverflow(table.counter)

@@ -36,10 +36,12 @@ public struct XMLStoreWriter {
 
   /// Writes a file; one that is there is replaced.
   ///
-  /// - Parameter checkpoint: Called now and then; what it throws ends the writing.
+  /// - Parameter progress: Called at the beginning and after a thousand objects or a mebibyte, with the number of objects
+  ///   written and that of all; what it throws ends the writing.
   /// - Throws: `.dataWrong` (65) naming the object and attribute when a text has a character that XML lacks, or an
   ///   external file is missing; `.inputOutput` (74) when the disk is full.
-  public func write(to path: String, checkpoint: () throws -> Void = {}) throws {
+  public func write(to path: String, progress: (_ objects: Int64, _ total: Int64) throws -> Void = { _, _ in }) throws {
+    try progress(0, keys.objects)
     let file = try XMLOutput(path: path)
     try file.write(
       """
@@ -60,13 +62,17 @@ public struct XMLStoreWriter {
       keys.offsets.isEmpty ? nil : .dictionary(keys.offsets.mapValues { .integer($0) })
     try write(.dictionary(values), depth: 4, to: file)
     try file.write("            </plist>\n        </metadata>\n    </databaseInfo>\n")
-    var count = 0
+    var count: Int64 = 0
+    var told: (objects: Int64, bytes: Int64) = (0, 0)
     for table in reader.schema.tables {
       let family = model.family(of: table.rootEntityName).map(\.name)
       try reader.forEachObject(of: family) { object in
         try write(object, to: file)
         count += 1
-        if count.isMultiple(of: 1024) { try checkpoint() }
+        if count - told.objects >= 1024 || file.writtenBytes - told.bytes >= 1 << 20 {
+          told = (count, file.writtenBytes)
+          try progress(count, keys.objects)
+        }
         return true
       }
     }

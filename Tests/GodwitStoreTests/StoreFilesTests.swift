@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func `a hot journal is rolled back on a copy`() throws {
+  @Test func `a hot journal is rolled back, on a copy where there is a work folder`() throws {
     let folder = try TemporaryFolder()
     let path = try hotJournalStore(in: folder)
     let before = try contents(of: folder.path)
@@ -110,6 +110,17 @@ import Testing
       #expect(try contents(of: folder.path) == before)
     }
     #expect(FileManager.default.fileExists(atPath: work.file("source-copy.sqlite")))
+  }
+
+  @Test func `a store with a hot journal is read without a copy where there is no work folder`() throws {
+    let folder = try TemporaryFolder()
+    let path = try hotJournalStore(in: folder)
+    let cost = try ThreadCost {
+      let connection = try StoreConnection(path: nil)
+      try connection.attachSource(StoreFiles(path: path))
+      #expect(try connection.integer("SELECT sum(A) FROM source.T WHERE rowid <= 10") == 10)
+    }
+    #expect(cost.writtenBytes == 0)
   }
 
   @Test func `a file that is no store gets its own error`() throws {

@@ -9,18 +9,8 @@ import Testing
 /// Migration in place by definition alone: `MigrationFixture.run` compares it with the ordinary run of the same inferred
 /// mapping, and every row with what it was.
 struct DefinitionWayTests {
-  private static func attribute(
-    _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,
-    was: String? = nil
-  ) -> AttributeDescription {
-    var attribute = AttributeDescription(name: name, type: type, isOptional: isOptional)
-    attribute.defaultValue = value
-    attribute.renamingIdentifier = was
-    return attribute
-  }
-
   private static func photo(isExternal: Bool = true) -> AttributeDescription {
-    var photo = attribute("photo", .binary)
+    var photo = AttributeDescription.make("photo", .binary)
     photo.allowsExternalBinaryDataStorage = isExternal
     return photo
   }
@@ -32,7 +22,7 @@ struct DefinitionWayTests {
     init() {
       let spouse = RelationshipDescription.toOne("spouse", "Author", inverse: "partner")
       let partner = RelationshipDescription.toOne("partner", "Author", inverse: "spouse")
-      var name = attribute("name")
+      var name = AttributeDescription.make("name")
       name.isIndexed = true
       var author = EntityDescription(
         name: "Author", attributes: [name, photo()],
@@ -41,14 +31,17 @@ struct DefinitionWayTests {
       entities = [
         author,
         EntityDescription(
-          name: "Book", attributes: [attribute("title"), attribute("pages", .integer32)],
+          name: "Book",
+          attributes: [AttributeDescription.make("title"), AttributeDescription.make("pages", .integer32)],
           relationships: [.toOne("author", "Author", inverse: "books"), .toMany("tags", "Tag", inverse: "books")]),
         EntityDescription(
-          name: "Tag", attributes: [attribute("word")],
+          name: "Tag", attributes: [AttributeDescription.make("word")],
           relationships: [.toMany("books", "Book", inverse: "tags", ordered: true)]),
-        EntityDescription(name: "Work", isAbstract: true, attributes: [attribute("size", .integer32)]),
-        EntityDescription(name: "Ballet", superentityName: "Work", attributes: [attribute("dancers", .integer16)]),
-        EntityDescription(name: "Opera", superentityName: "Work", attributes: [attribute("acts", .integer16)]),
+        EntityDescription(name: "Work", isAbstract: true, attributes: [AttributeDescription.make("size", .integer32)]),
+        EntityDescription(
+          name: "Ballet", superentityName: "Work", attributes: [AttributeDescription.make("dancers", .integer16)]),
+        EntityDescription(
+          name: "Opera", superentityName: "Work", attributes: [AttributeDescription.make("acts", .integer16)]),
       ]
     }
 
@@ -119,7 +112,11 @@ struct DefinitionWayTests {
 
   @Test func `an attribute before others comes at the end of its table, whatever its place in a new store`() throws {
     let fixture = try fixture(
-      Library().with { $0["Book"].attributes += [Self.attribute("alpha"), Self.attribute("editions", .integer64)] })
+      Library().with {
+        $0["Book"].attributes += [
+          AttributeDescription.make("alpha"), AttributeDescription.make("editions", .integer64),
+        ]
+      })
     try expectByDefinition(fixture)
     let plan = try plan(fixture, keepsOld: true)
     #expect("\(plan)".contains("way          in place by definition alone: no row is read or written, so"))
@@ -137,17 +134,17 @@ struct DefinitionWayTests {
     try expectByDefinition(
       fixture(
         Library().with {
-          $0["Work"].attributes.append(Self.attribute("age", .integer16))
-          $0["Ballet"].attributes.append(Self.attribute("alpha"))
-          $0["Opera"].attributes.append(Self.attribute("alpha"))
+          $0["Work"].attributes.append(AttributeDescription.make("age", .integer16))
+          $0["Ballet"].attributes.append(AttributeDescription.make("alpha"))
+          $0["Opera"].attributes.append(AttributeDescription.make("alpha"))
         }))
   }
 
   @Test func `a name that moves on to another column goes with its values`() throws {
     // The later Ballet.word takes the plain name of the column that was Opera's.
-    let earlier = Library().with { $0["Opera"].attributes.append(Self.attribute("word")) }
+    let earlier = Library().with { $0["Opera"].attributes.append(AttributeDescription.make("word")) }
     let fixture = try fixture(
-      earlier.with { $0["Ballet"].attributes.append(Self.attribute("word")) }, from: earlier)
+      earlier.with { $0["Ballet"].attributes.append(AttributeDescription.make("word")) }, from: earlier)
     try fixture.alter("UPDATE ZWORK SET ZWORD = 'w' || Z_PK WHERE ZACTS NOT NULL")
     try expectByDefinition(fixture)
     #expect(
@@ -170,7 +167,7 @@ struct DefinitionWayTests {
         }
         return entity
       }
-      library["Author"].attributes[0] = Self.attribute("title", was: "name")
+      library["Author"].attributes[0] = AttributeDescription.make("title", was: "name")
       library["Author"].attributes[0].isIndexed = true
       library["Author"].uniquenessConstraints = [["title"]]
       var book = library["Book"]
@@ -182,7 +179,8 @@ struct DefinitionWayTests {
       }
       // Two names change places, where their types allow.
       book.attributes = [
-        Self.attribute("heading", was: "title"), Self.attribute("pages", .integer32), Self.attribute("blurb"),
+        AttributeDescription.make("heading", was: "title"), AttributeDescription.make("pages", .integer32),
+        AttributeDescription.make("blurb"),
       ]
       library.entities[1] = book
     }
@@ -201,10 +199,11 @@ struct DefinitionWayTests {
     func shape(_ isLater: Bool) -> Library {
       Library().with {
         $0["Tag"].attributes = [
-          Self.attribute("word", was: isLater ? "root" : nil), Self.attribute("root", was: isLater ? "word" : nil),
+          AttributeDescription.make("word", was: isLater ? "root" : nil),
+          AttributeDescription.make("root", was: isLater ? "word" : nil),
         ]
         // The names are those of before, so the version hash needs another difference.
-        if isLater { $0["Book"].attributes.append(Self.attribute("alpha")) }
+        if isLater { $0["Book"].attributes.append(AttributeDescription.make("alpha")) }
         for place in 0...1 { $0["Tag"].attributes[place].isIndexed = true }
       }
     }
@@ -222,7 +221,7 @@ struct DefinitionWayTests {
   @Test func `a column that has its table's name keeps its index when the table has another name`() throws {
     func models(_ name: String, was: String?) -> EntityDescription {
       var entity = EntityDescription(
-        name: name, attributes: [Self.attribute("word")],
+        name: name, attributes: [AttributeDescription.make("word")],
         relationships: [
           .toOne("category", name, inverse: "parts"), .toMany("parts", name, inverse: "category"),
         ])
@@ -253,10 +252,11 @@ struct DefinitionWayTests {
     let later = Library().with {
       $0["Author"].uniquenessConstraints = []
       $0["Tag"].attributes[0].maximumLength = 10
-      $0["Tag"].attributes.append(Self.attribute("passing"))
+      $0["Tag"].attributes.append(AttributeDescription.make("passing"))
       $0["Tag"].attributes[1].isTransient = true
       $0["Zoo"] = EntityDescription(
-        name: "Zoo", attributes: [Self.attribute("place")], relationships: [.toMany("tags", "Tag", inverse: "zoos")])
+        name: "Zoo", attributes: [AttributeDescription.make("place")],
+        relationships: [.toMany("tags", "Tag", inverse: "zoos")])
       $0["Tag"].relationships += [
         .toMany("zoos", "Zoo", inverse: "tags"), .toOne("mother", "Tag", inverse: "daughters"),
         .toMany("daughters", "Tag", inverse: "mother"),
@@ -271,7 +271,7 @@ struct DefinitionWayTests {
   }
 
   @Test func `tables, views, triggers and indexes that no model names go`() throws {
-    let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
+    let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     for sql in [
       "CREATE TABLE ACHANGE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZTRANSACTIONID INTEGER )",
       "INSERT INTO ACHANGE VALUES (40, 16001, 1, 7)", "INSERT INTO Z_PRIMARYKEY VALUES (16001, 'CHANGE', 0, 50)",
@@ -294,7 +294,7 @@ struct DefinitionWayTests {
   }
 
   @Test func `external files stay where they are, with both stores`() throws {
-    let fixture = try fixture(Library().with { $0["Author"].attributes.append(Self.attribute("alpha")) })
+    let fixture = try fixture(Library().with { $0["Author"].attributes.append(AttributeDescription.make("alpha")) })
     let support = SupportFolder(ofStoreAt: fixture.sourcePath)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
     let connection = try StoreConnection(path: fixture.sourcePath)
@@ -313,7 +313,7 @@ struct DefinitionWayTests {
 
   static let otherChanges: [(reason: String, earlier: Library, later: Library)] = {
     func derived(_ expression: String) -> AttributeDescription {
-      var count = attribute("count", .integer64)
+      var count = AttributeDescription.make("count", .integer64)
       count.derivationExpression = expression
       return count
     }
@@ -323,11 +323,18 @@ struct DefinitionWayTests {
     ) {
       let earlier = Library().with(earlier)
       // Rules are no part of a version hash, so a new attribute makes another version.
-      cases.append((reason, earlier, earlier.with(change).with { $0["Tag"].attributes.append(attribute("passage")) }))
+      cases.append(
+        (
+          reason, earlier,
+          earlier.with(change).with { $0["Tag"].attributes.append(AttributeDescription.make("passage")) }
+        ))
     }
-    add("Book.zeta is new and has a default") { $0["Book"].attributes.append(attribute("zeta", default: .init("z"))) }
     add("Book.zeta is new and has a default") {
-      $0["Book"].attributes.append(attribute("zeta", .boolean, isOptional: false, default: .boolean(false)))
+      $0["Book"].attributes.append(AttributeDescription.make("zeta", default: .init("z")))
+    }
+    add("Book.zeta is new and has a default") {
+      $0["Book"].attributes.append(
+        AttributeDescription.make("zeta", .boolean, isOptional: false, default: .boolean(false)))
     }
     add("Book.title becomes required") {
       $0["Book"].attributes[0].isOptional = false
@@ -344,7 +351,7 @@ struct DefinitionWayTests {
       from: { $0["Author"].attributes.append(derived("books.@count")) })
     add(
       "Tag.text is renamed, and the derived attribute 'count' may read it",
-      { $0["Tag"].attributes[0] = attribute("text", was: "word") },
+      { $0["Tag"].attributes[0] = AttributeDescription.make("text", was: "word") },
       from: { $0["Author"].attributes.append(derived("books.@count")) })
     add("Author.photo changes its external storage") { $0["Author"].attributes[1] = photo(isExternal: false) }
     add("entity Opera goes") { $0.entities.removeLast() }
@@ -387,7 +394,7 @@ struct DefinitionWayTests {
     ("DROP INDEX Z_Author_UNIQUE_name", "index Z_Author_UNIQUE_name is not there, so two rows may be alike"),
   ])
   func `a table that is not the model's goes the other way`(sql: String, reason: String) throws {
-    let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
+    let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     try fixture.alter(sql)
     let step = try #require(try plan(fixture).steps.first)
     #expect(step.way == "in place by SQL, loading no rows")
@@ -400,7 +407,7 @@ struct DefinitionWayTests {
   @Test func `rows stay as they are, whatever an ordinary run would mend, and verify knows them for the old ones`()
     throws
   {
-    let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
+    let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     for sql in [
       "UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 2", "INSERT INTO Z_2TAGS SELECT 1, 99, 5",
       "UPDATE ZWORK SET Z_OPT = NULL WHERE Z_PK = 4",
@@ -436,7 +443,7 @@ struct DefinitionWayTests {
     ("ALTER TABLE ZBOOK ADD COLUMN ZMORE VARCHAR", "table 'ZBOOK' differs"),
   ])
   func `what was changed in such a store is found all the same`(sql: String, message: String) throws {
-    let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
+    let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     try fixture.alter("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 2")
     try fixture.alter("INSERT INTO Z_2TAGS SELECT 1, 99, 5")
     let path = try migrated(fixture)
@@ -452,7 +459,7 @@ struct DefinitionWayTests {
   }
 
   @Test func `without the old store beside it nothing of that is taken for right`() throws {
-    let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("zeta")) })
+    let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("zeta")) })
     let path = try migrated(fixture)
     var job = try fixture.job
     job.destinationPath = path
@@ -464,14 +471,18 @@ struct DefinitionWayTests {
 
   @Test func `a store made that way is a good source for every way of the next migration`() throws {
     let first = try fixture(
-      Library().with { $0["Book"].attributes += [Self.attribute("alpha"), Self.attribute("blurb")] })
+      Library().with {
+        $0["Book"].attributes += [AttributeDescription.make("alpha"), AttributeDescription.make("blurb")]
+      })
     try first.run()
     for (added, way) in [
-      (Self.attribute("colour"), MigrationPlan.wayOfDefinitions),
-      (Self.attribute("colour", default: .init("red")), "in place by SQL, loading no rows"),
+      (AttributeDescription.make("colour"), MigrationPlan.wayOfDefinitions),
+      (AttributeDescription.make("colour", default: .init("red")), "in place by SQL, loading no rows"),
     ] {
       let later = Library().with {
-        $0["Book"].attributes += [Self.attribute("alpha"), Self.attribute("text", was: "blurb"), added]
+        $0["Book"].attributes += [
+          AttributeDescription.make("alpha"), AttributeDescription.make("text", was: "blurb"), added,
+        ]
       }
       let second = try MigrationFixture(
         first.destination, to: try ManagedObjectModel(name: "3", entities: later.entities))
@@ -499,9 +510,11 @@ struct DefinitionWayTests {
       ]
     }
     let models = try [
-      library(Self.attribute("title")),
-      library(Self.attribute("heading", was: "title"), [Self.attribute("alpha")]),
-      library(Self.attribute("label", was: "title"), [Self.attribute("alpha"), Self.attribute("beta")]),
+      library(AttributeDescription.make("title")),
+      library(AttributeDescription.make("heading", was: "title"), [AttributeDescription.make("alpha")]),
+      library(
+        AttributeDescription.make("label", was: "title"),
+        [AttributeDescription.make("alpha"), AttributeDescription.make("beta")]),
     ].enumerated().map { try ManagedObjectModel(name: "\($0 + 1)", entities: $1) }
     let path = folder.file("people.sqlite")
     let builder = try StoreBuilder(path: path, model: models[0])
@@ -535,7 +548,7 @@ struct DefinitionWayTests {
   // MARK: Interruptions
 
   @Test func `a stop leaves the store as it was and no trace`() throws {
-    let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
+    let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     for keepsOld in [true, false] {
       let path = try fixture.copyOfSource("stopped-\(keepsOld)")
       let before = try InPlaceContent(path)
@@ -583,7 +596,7 @@ struct DefinitionWayTests {
   func `an accident at any operation leaves a whole store, and the next run ends alike`(
     keepsOld: Bool, accident: Accident
   ) throws {
-    let fixture = try fixture(Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) })
+    let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     // One file that a value names, and one that none does: both stay.
     let support = SupportFolder(ofStoreAt: fixture.sourcePath)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
@@ -636,7 +649,8 @@ struct DefinitionWayTests {
   /// The whole run of a store of so many rows that is edited itself.
   private func cost(rows: Int64) throws -> (cost: ThreadCost, pages: Int64) {
     let fixture = try MigrationFixture(
-      Library().entities, to: Library().with { $0["Book"].attributes.append(Self.attribute("alpha")) }.entities)
+      Library().entities,
+      to: Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) }.entities)
     try fixture.build { store in
       for key in Int64(1)...4 { try store.insert("Author", key: key, attributes: ["name": .init("a\(key)")]) }
       for key in 1...rows {

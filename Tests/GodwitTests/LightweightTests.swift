@@ -8,16 +8,6 @@ import Testing
 
 /// Migration in place by SQL: `MigrationFixture.run` compares it with the ordinary run of the same inferred mapping.
 struct LightweightTests {
-  private static func attribute(
-    _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,
-    was: String? = nil
-  ) -> AttributeDescription {
-    var attribute = AttributeDescription(name: name, type: type, isOptional: isOptional)
-    attribute.defaultValue = value
-    attribute.renamingIdentifier = was
-    return attribute
-  }
-
   private static func entity(
     _ name: String, parent: String? = nil, _ attributes: [AttributeDescription] = [],
     _ relationships: [RelationshipDescription] = [], was: String? = nil
@@ -36,16 +26,18 @@ struct LightweightTests {
   private static let tagged = RelationshipDescription.toMany("books", "Book", inverse: "tags", ordered: true)
 
   /// An attribute whose default has to go into every row, which no change of definitions does.
-  private static let zeta = attribute("zeta", default: .init("z"))
+  private static let zeta = AttributeDescription.make("zeta", default: .init("z"))
 
   /// Authors, books in order, tags; a hierarchy of two.
   private static func library(
     book: [AttributeDescription] = [], more: [EntityDescription] = []
   ) -> [EntityDescription] {
     [
-      entity("Author", [attribute("name")], [books]),
-      entity("Book", [attribute("title")] + book, [author, tags]), entity("Tag", [attribute("word")], [tagged]),
-      entity("Work", [attribute("size", .integer32)]), entity("Opera", parent: "Work", [attribute("acts", .integer16)]),
+      entity("Author", [AttributeDescription.make("name")], [books]),
+      entity("Book", [AttributeDescription.make("title")] + book, [author, tags]),
+      entity("Tag", [AttributeDescription.make("word")], [tagged]),
+      entity("Work", [AttributeDescription.make("size", .integer32)]),
+      entity("Opera", parent: "Work", [AttributeDescription.make("acts", .integer16)]),
     ] + more
   }
 
@@ -66,7 +58,8 @@ struct LightweightTests {
 
   @Test func `an attribute at the end leaves every table where it is`() throws {
     let fixture = try MigrationFixture(
-      Self.library(), to: Self.library(book: [Self.attribute("zeta", isOptional: false, default: .init("z"))]))
+      Self.library(),
+      to: Self.library(book: [AttributeDescription.make("zeta", isOptional: false, default: .init("z"))]))
     try fill(fixture)
     try fixture.infer()
     let plan = try MigrationManager(fixture.jobInPlace(fixture.sourcePath)).plan()
@@ -83,7 +76,9 @@ struct LightweightTests {
   @Test func `an attribute before others has its table made anew, and the plan says so`() throws {
     let fixture = try MigrationFixture(
       Self.library(),
-      to: Self.library(book: [Self.attribute("alpha"), Self.attribute("pages", .integer64, default: .integer(1))]))
+      to: Self.library(book: [
+        AttributeDescription.make("alpha"), AttributeDescription.make("pages", .integer64, default: .integer(1)),
+      ]))
     try fill(fixture)
     try fixture.infer()
     let plan = try MigrationManager(fixture.jobInPlace(fixture.sourcePath)).plan()
@@ -94,7 +89,7 @@ struct LightweightTests {
 
   @Test func `entity numbers move with new entities, and those of two renamed ones change places`() throws {
     let fixture = try MigrationFixture(
-      Self.library(), to: Self.library(more: [Self.entity("Aaa", [Self.attribute("x")])]))
+      Self.library(), to: Self.library(more: [Self.entity("Aaa", [AttributeDescription.make("x")])]))
     try fill(fixture)
     try fixture.infer()
     #expect(
@@ -103,12 +98,12 @@ struct LightweightTests {
     try fixture.run()
     let swapped = try MigrationFixture(
       [
-        Self.entity("A", [Self.attribute("v")], [.toOne("b", "B", inverse: "a")]),
-        Self.entity("B", [Self.attribute("v")], [.toMany("a", "A", inverse: "b")]),
+        Self.entity("A", [AttributeDescription.make("v")], [.toOne("b", "B", inverse: "a")]),
+        Self.entity("B", [AttributeDescription.make("v")], [.toMany("a", "A", inverse: "b")]),
       ],
       to: [
-        Self.entity("A", [Self.attribute("v")], [.toMany("a", "B", inverse: "b")], was: "B"),
-        Self.entity("B", [Self.attribute("v")], [.toOne("b", "A", inverse: "a")], was: "A"),
+        Self.entity("A", [AttributeDescription.make("v")], [.toMany("a", "B", inverse: "b")], was: "B"),
+        Self.entity("B", [AttributeDescription.make("v")], [.toOne("b", "A", inverse: "a")], was: "A"),
       ])
     try swapped.build { store in
       for key in Int64(1)...2 { try store.insert("B", key: key, attributes: ["v": .init("b\(key)")]) }
@@ -143,7 +138,7 @@ struct LightweightTests {
   func `one-to-one links are resolved as ever, also where the sides disagree`(edits: [String]) throws {
     func person(_ more: [AttributeDescription]) -> EntityDescription {
       Self.entity(
-        "Person", [Self.attribute("name")] + more,
+        "Person", [AttributeDescription.make("name")] + more,
         [.toOne("spouse", "Person", inverse: "partner"), .toOne("partner", "Person", inverse: "spouse")])
     }
     let fixture = try MigrationFixture([person([])], to: [person([Self.zeta])])
@@ -161,15 +156,15 @@ struct LightweightTests {
 
   @Test func `indexes, constraints and derived attributes are those of the destination`() throws {
     func shapes(_ isLater: Bool) -> [EntityDescription] {
-      var name = Self.attribute("name")
+      var name = AttributeDescription.make("name")
       name.isIndexed = !isLater
-      var count = Self.attribute("count", .integer64)
+      var count = AttributeDescription.make("count", .integer64)
       count.derivationExpression = "books.@count"
       var author = Self.entity("Author", [name] + (isLater ? [count] : []), [Self.books])
       author.uniquenessConstraints = isLater ? [["name"]] : []
-      var tag = Self.entity("Tag", [Self.attribute("word")], [Self.tagged])
+      var tag = Self.entity("Tag", [AttributeDescription.make("word")], [Self.tagged])
       tag.uniquenessConstraints = [["word"]]
-      return [author, Self.entity("Book", [Self.attribute("title")], [Self.author, Self.tags]), tag]
+      return [author, Self.entity("Book", [AttributeDescription.make("title")], [Self.author, Self.tags]), tag]
     }
     let fixture = try MigrationFixture(shapes(false), to: shapes(true))
     try fixture.build { store in
@@ -202,8 +197,15 @@ struct LightweightTests {
 
   @Test func `definitions that SQLite put together are spelt anew`() throws {
     let fixture = try MigrationFixture(
-      [Self.entity("A", [Self.attribute("a"), Self.attribute("b")])],
-      to: [Self.entity("A", [Self.attribute("a"), Self.attribute("b"), Self.attribute("c", default: .init("z"))])])
+      [Self.entity("A", [AttributeDescription.make("a"), AttributeDescription.make("b")])],
+      to: [
+        Self.entity(
+          "A",
+          [
+            AttributeDescription.make("a"), AttributeDescription.make("b"),
+            AttributeDescription.make("c", default: .init("z")),
+          ])
+      ])
     try fixture.build { try $0.insert("A", key: 1, attributes: ["a": .init("x"), "b": .init("y")]) }
     for sql in ["ALTER TABLE ZA DROP COLUMN ZB", "ALTER TABLE ZA ADD COLUMN ZB VARCHAR", "UPDATE ZA SET ZB = 'y'"] {
       try fixture.alter(sql)
@@ -214,9 +216,11 @@ struct LightweightTests {
   }
 
   @Test func `a parent, a child and a sibling come and go with their rows`() throws {
-    let before = Self.library(more: [Self.entity("Ballet", parent: "Work", [Self.attribute("dancers", .integer16)])])
+    let before = Self.library(more: [
+      Self.entity("Ballet", parent: "Work", [AttributeDescription.make("dancers", .integer16)])
+    ])
     let fixture = try MigrationFixture(
-      before, to: Self.library(more: [Self.entity("Mass", parent: "Work", [Self.attribute("zone")])]))
+      before, to: Self.library(more: [Self.entity("Mass", parent: "Work", [AttributeDescription.make("zone")])]))
     try fixture.build { store in
       for (key, entity) in ["Work", "Opera", "Ballet", "Opera", "Ballet"].enumerated() {
         try store.insert(entity, key: Int64(key + 1), attributes: ["size": .integer(Int64(key))])
@@ -252,24 +256,25 @@ struct LightweightTests {
   }
 
   @Test func `rows that break a rule, a constraint or a type stop it and leave the store as it was`() throws {
-    var word = Self.attribute("word")
+    var word = AttributeDescription.make("word")
     word.maximumLength = 1
     let limited = try MigrationFixture(
-      [Self.entity("Tag", [Self.attribute("word")])], to: [Self.entity("Tag", [word, Self.attribute("zeta")])])
+      [Self.entity("Tag", [AttributeDescription.make("word")])],
+      to: [Self.entity("Tag", [word, AttributeDescription.make("zeta")])])
     try limited.build { try $0.insert("Tag", key: 3, attributes: ["word": .init("long")]) }
     try limited.infer()
     try expectFailure(limited, .dataWrong, "validation failed for Tag p3")
 
-    var unique = Self.entity("Tag", [Self.attribute("word", isOptional: false, default: .init("none"))])
+    var unique = Self.entity("Tag", [AttributeDescription.make("word", isOptional: false, default: .init("none"))])
     unique.uniquenessConstraints = [["word"]]
-    let twice = try MigrationFixture([Self.entity("Tag", [Self.attribute("word")])], to: [unique])
+    let twice = try MigrationFixture([Self.entity("Tag", [AttributeDescription.make("word")])], to: [unique])
     try twice.build { store in for key in Int64(1)...2 { try store.insert("Tag", key: key) } }
     try twice.infer()
     try expectFailure(twice, .dataWrong, "share a value of uniqueness constraint")
 
     let odd = try MigrationFixture(
-      [Self.entity("Tag", [Self.attribute("rank", .integer16)])],
-      to: [Self.entity("Tag", [Self.attribute("rank", .integer16), Self.zeta])])
+      [Self.entity("Tag", [AttributeDescription.make("rank", .integer16)])],
+      to: [Self.entity("Tag", [AttributeDescription.make("rank", .integer16), Self.zeta])])
     try odd.build { try $0.insert("Tag", key: 5, attributes: ["rank": .integer(1)]) }
     try odd.alter("UPDATE ZTAG SET ZRANK = 'first'")
     try odd.infer()
@@ -310,7 +315,7 @@ struct LightweightTests {
 
   @Test func `a stop or the time box leaves the store as it was and no trace`() throws {
     let fixture = try MigrationFixture(
-      Self.library(), to: Self.library(book: [Self.attribute("alpha", default: .init("a"))]))
+      Self.library(), to: Self.library(book: [AttributeDescription.make("alpha", default: .init("a"))]))
     try fill(fixture)
     try fixture.infer()
     for keepsOld in [true, false] {

@@ -129,6 +129,46 @@ private func migrate(_ job: MigrationJob) throws {
 }
 
 @Suite struct XMLMigrationTests {
+  /// A store whose XML file takes several pieces, to be written as one.
+  private func longJob(_ folder: TemporaryFolder) throws -> MigrationJob {
+    let builder = try StoreBuilder(path: folder.file("long.sqlite"), model: everything("1"))
+    for key: Int64 in 1...4000 { try builder.insert("Box", key: key, attributes: ["mark": .init("box \(key)")]) }
+    try builder.finish()
+    return try job(folder.file("long.sqlite"), to: folder.file("long.xml"), .xml, rows: 500)
+  }
+
+  @Test func `the writing of an XML store has its share of the progress`() throws {
+    let folder = try TemporaryFolder()
+    var shown: [MigrationProgress] = []
+    let job = try longJob(folder)
+    try MigrationManager(job).run { shown.append($0) }
+    #expect(shown.map(\.percent) == shown.map(\.percent).sorted())
+    let writing = shown.filter { $0.stage == "write" && $0.percent < 100 }
+    #expect(writing.map(\.rows) == [0, 1024, 2048, 3072] && writing.allSatisfy { $0.totalRows == 4000 })
+    #expect(writing.allSatisfy { $0.percent >= 60 && $0.name == "store" })
+    #expect(shown.filter { $0.stage != "write" }.allSatisfy { $0.percent <= 60 })
+    #expect(shown.last?.percent == 100 && shown.filter { $0.percent == 100 }.count == 1)
+  }
+
+  @Test func `a run that is stopped while it writes an XML store goes on where its percent was`() throws {
+    let folder = try TemporaryFolder()
+    let job = try longJob(folder)
+    let control = MigrationControl()
+    var highest = 0.0
+    let stopped = try MigrationManager(job).run(control: control) { progress in
+      highest = progress.percent
+      if progress.stage == "write", progress.rows >= 2048 { control.stop(reason: "SIGTERM") }
+    }
+    #expect(stopped.outcome == .stopped && stopped.reason == "SIGTERM" && highest > 75)
+    let status = try MigrationManager(job).status()
+    #expect(status.state == .unfinished && abs(status.percent - highest) < 1, "\(status)")
+    var shown: [Double] = []
+    let finished = try MigrationManager(job).run { shown.append($0.percent) }
+    #expect(finished.outcome == .finished && shown.last == 100)
+    #expect(shown == shown.sorted() && (shown.first ?? 0) > highest - 1, "\(shown)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("long.xml.godwit")))
+  }
+
   private func sample() throws -> (TemporaryFolder, String) {
     let folder = try TemporaryFolder()
     let path = folder.file("a.sqlite")

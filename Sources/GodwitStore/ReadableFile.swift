@@ -1,0 +1,61 @@
+import Foundation
+import GodwitModel
+
+/// A file read outside SQLite; closes its descriptor when it goes.
+struct ReadableFile: ~Copyable {
+  private let descriptor: Int32
+  private let name: String
+  let size: Int64
+
+  init(path: String, name: String) throws {
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    self.name = name
+    guard descriptor >= 0 else {
+      let code = errno
+      size = 0
+      throw Self.failure(code, name)
+    }
+    var info = stat()
+    size = fstat(descriptor, &info) == 0 ? Int64(info.st_size) : 0
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  private static func failure(_ code: Int32, _ name: String) -> GodwitError {
+    StoreFiles.failure(code, reading: name)
+  }
+
+  /// The first bytes; fewer when the file is shorter.
+  func prefix(_ count: Int) throws -> [UInt8] { try bytes(count, at: 0) }
+
+  /// The bytes from an offset; fewer when the file is shorter.
+  func bytes(_ count: Int, at offset: Int64) throws -> [UInt8] {
+    try [UInt8](unsafeUninitializedCapacity: count) { buffer, got in
+      got = try fill(UnsafeMutableRawBufferPointer(buffer), at: offset)
+    }
+  }
+
+  /// Fills a buffer with the bytes from an offset; returns how many there are, fewer at the end alone.
+  func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    var count = 0
+    while count < buffer.count {
+      let got = pread(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count, off_t(offset) + count)
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else { throw Self.failure(errno, name) }
+      if got == 0 { break }
+      count += got
+    }
+    return count
+  }
+
+  func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let got = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else { throw Self.failure(errno, name) }
+      if got == 0 { return }
+      try buffer.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(got))) }
+    }
+  }
+}

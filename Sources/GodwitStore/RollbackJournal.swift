@@ -1,0 +1,123 @@
+import Foundation
+import GodwitModel
+
+/// What a rollback journal would put back into its database: the pages as they were before a transaction that never ended.
+///
+/// The format is that of SQLite's page "Database File Format", section 3; what is taken for valid is what SQLite takes.
+///
+///     segment   header, padded to a sector, then records; the next segment begins at a multiple of the sector size
+///     header    magic (8 bytes), number of records, nonce, pages of the database before, sector size, page size
+///     record    page number, the page, checksum: the nonce and every 200th byte from the end of the page
+///
+/// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power failed,
+/// so its page was not written to the database either.
+struct RollbackJournal {
+  /// Larger ones are left to SQLite: all of a journal is read before the first page of its database.
+  static let limit = ByteCount.mebibytes(1024)
+
+  private static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+  /// The number of records where the journal was never synced: as many as there are.
+  private static let allRecords: UInt32 = .max
+
+  private(set) var pageSize = 0
+  /// The size of the database before; nil when the journal says nothing valid at all.
+  private(set) var databaseBytes: Int64?
+  /// Where in the journal a page lies, by its number.
+  private(set) var pages: [UInt32: Int64] = [:]
+
+  /// Reads a journal.
+  ///
+  /// - Returns: nil for one that only SQLite can judge: it is too large, belongs to a transaction over several databases, or
+  ///   names no page size.
+  /// - Throws: `.inputOutput` when it cannot be read.
+  init?(_ file: borrowing ReadableFile) throws {
+    guard file.size <= Self.limit.bytes, try !Self.namesSuperJournal(file) else { return nil }
+    var sectorSize: Int64 = 0
+    var offset: Int64 = 0
+    while offset + max(28, sectorSize) <= file.size {
+      let header = try file.bytes(28, at: offset)
+      guard header.count == 28, header.starts(with: Self.magic) else { return }
+      func number(_ place: Int) -> UInt32 { Self.bigEndian(header[place..<place + 4]) }
+      if offset == 0 {
+        let (sector, page) = (Int64(number(20)), Int(number(24)))
+        // An old version left it to the database to say.
+        if page == 0 { return nil }
+        guard Self.isSize(sector, from: 32), Self.isSize(Int64(page), from: 512), sector <= file.size else { return }
+        (sectorSize, pageSize) = (sector, page)
+        databaseBytes = Int64(number(16)) * Int64(page)
+      }
+      let nonce = number(12)
+      offset += sectorSize
+      let recordBytes = Int64(pageSize + 8)
+      let count =
+        number(8) == Self.allRecords ? (file.size - sectorSize) / recordBytes : Int64(number(8))
+      for _ in 0..<count {
+        let record = try file.bytes(pageSize + 8, at: offset)
+        guard record.count == pageSize + 8 else { return }
+        let page = Self.bigEndian(record[0..<4])
+        // No database has a page where SQLite keeps its locks.
+        guard page != 0, page != UInt32(0x4000_0000 / pageSize + 1),
+          Self.bigEndian(record[(pageSize + 4)...]) == Self.checksum(of: record[4..<pageSize + 4], nonce)
+        else { return }
+        pages[page] = offset + 4
+        offset += recordBytes
+      }
+      offset = (offset + sectorSize - 1) / sectorSize * sectorSize
+    }
+  }
+
+  private static func isSize(_ number: Int64, from least: Int64) -> Bool {
+    number >= least && number <= 65536 && number & (number - 1) == 0
+  }
+
+  private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+    bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+  }
+
+  private static func checksum(of page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {
+    stride(from: page.count - 200, to: 0, by: -200).reduce(nonce) { $0 &+ UInt32(page[page.startIndex + $1]) }
+  }
+
+  /// Whether a name stands at the end: the transaction was over several databases, and another file says how it ended.
+  private static func namesSuperJournal(_ file: borrowing ReadableFile) throws -> Bool {
+    guard file.size >= 16 else { return false }
+    return try file.bytes(8, at: file.size - 8) == magic
+  }
+}
+
+/// A database as it was before the transaction that a hot journal tells of, with neither file changed.
+final class RolledBackFile {
+  private let database: ReadableFile
+  private let journal: ReadableFile
+  private let rollback: RollbackJournal
+  let size: Int64
+
+  /// - Returns: nil where only SQLite can judge the journal.
+  /// - Throws: as `StoreFiles.init` names the failures.
+  init?(path: String, journalPath: String) throws {
+    database = try ReadableFile(path: path, name: path)
+    journal = try ReadableFile(path: journalPath, name: journalPath)
+    guard let rollback = try RollbackJournal(journal) else { return nil }
+    self.rollback = rollback
+    size = rollback.databaseBytes ?? database.size
+  }
+
+  /// Fills a buffer; returns how many bytes there are, fewer at the end alone.
+  func read(_ buffer: UnsafeMutableRawBufferPointer, at start: Int64) throws -> Int {
+    let count = Int(max(0, min(Int64(buffer.count), size - start)))
+    var done = 0
+    while done < count {
+      let offset = start + Int64(done)
+      let pageSize = Int64(max(rollback.pageSize, 1))
+      let page = rollback.pages.isEmpty ? nil : rollback.pages[UInt32(offset / pageSize + 1)]
+      // Up to the end of the page, where the next bytes may lie elsewhere.
+      let length = rollback.pages.isEmpty ? count - done : min(count - done, Int(pageSize - offset % pageSize))
+      let part = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + length])
+      let got = try page.map { try journal.fill(part, at: $0 + offset % pageSize) } ?? database.fill(part, at: offset)
+      // A rollback makes the database as long as it was.
+      if got < length { part[got...].initializeMemory(as: UInt8.self, repeating: 0) }
+      done += length
+    }
+    return count
+  }
+}

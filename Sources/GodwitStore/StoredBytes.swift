@@ -1,0 +1,118 @@
+import Foundation
+import GRDBSQLite
+
+/// The bytes of a value, wherever they lie, to be compared without holding them.
+public enum StoredBytes {
+  case memory([UInt8])
+  /// A file of a support folder.
+  case file(String, SupportFolder)
+  /// A value in its row, from a byte on.
+  case row(LargeValue, from: Int = 0, StoreConnection)
+
+  private static let pieceBytes = 1 << 18
+
+  /// Whether both are the same bytes, read side by side a piece at a time.
+  ///
+  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when a file cannot be read; SQLite's errors as they map.
+  public func isSame(as other: StoredBytes) throws -> Bool {
+    let (a, b) = (try reader(), try other.reader())
+    guard a.size == b.size else { return false }
+    var (x, y) = ([UInt8](repeating: 0, count: Self.pieceBytes), [UInt8](repeating: 0, count: Self.pieceBytes))
+    while true {
+      let count = try x.withUnsafeMutableBytes { try a.fill($0) }
+      guard try y.withUnsafeMutableBytes({ try b.fill($0) }) == count, memcmp(x, y, count) == 0 else { return false }
+      if count < Self.pieceBytes { return true }
+    }
+  }
+
+  /// The first bytes; fewer when there are no more.
+  public func prefix(_ count: Int) throws -> [UInt8] {
+    let reader = try reader()
+    return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      filled = try reader.fill(UnsafeMutableRawBufferPointer(buffer))
+    }
+  }
+
+  private func reader() throws -> any PieceReader {
+    switch self {
+    case .memory(let bytes): MemoryPieces(bytes)
+    case .file(let name, let folder): try FilePieces(name, in: folder)
+    case .row(let large, let start, let connection): try RowPieces(large, from: start, connection)
+    }
+  }
+}
+
+/// Reads bytes from the first to the last.
+private protocol PieceReader: AnyObject {
+  /// nil of a file that is no regular one.
+  var size: Int64? { get }
+
+  /// Fills a buffer with the next bytes; returns how many there were, fewer at the end alone.
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int
+}
+
+private final class MemoryPieces: PieceReader {
+  private let bytes: [UInt8]
+  private var offset = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  var size: Int64? { Int64(bytes.count) }
+
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let part = bytes[offset...].prefix(buffer.count)
+    buffer.copyBytes(from: part)
+    offset += part.count
+    return part.count
+  }
+}
+
+private final class FilePieces: PieceReader {
+  private let file: ExternalFile
+  let size: Int64?
+
+  init(_ name: String, in folder: SupportFolder) throws {
+    size = folder.size(of: name)
+    file = try ExternalFile(folder.path(of: name))
+  }
+
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int { try file.fill(buffer) }
+}
+
+/// A text or blob read in its row, from a byte on.
+private final class RowPieces: PieceReader {
+  private let blob: OpaquePointer
+  private let connection: StoreConnection
+  private let count: Int
+  private let start: Int
+  private var offset: Int
+
+  init(_ large: LargeValue, from start: Int, _ connection: StoreConnection) throws {
+    var blob: OpaquePointer?
+    let code = connection.withHandle {
+      sqlite3_blob_open($0, large.database, large.table, large.column, large.key, 0, &blob)
+    }
+    guard code == SQLITE_OK, let blob else {
+      let error = connection.lastError(code, sql: nil)
+      sqlite3_blob_close(blob)
+      throw error
+    }
+    self.blob = blob
+    self.connection = connection
+    count = Int(sqlite3_blob_bytes(blob))
+    self.start = start
+    offset = start
+  }
+
+  deinit { sqlite3_blob_close(blob) }
+
+  var size: Int64? { Int64(count - start) }
+
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let length = min(buffer.count, count - offset)
+    let code = sqlite3_blob_read(blob, buffer.baseAddress, Int32(length), Int32(offset))
+    guard code == SQLITE_OK else { throw connection.lastError(code, sql: nil) }
+    offset += length
+    return length
+  }
+}

@@ -1,0 +1,16 @@
+public import GodwitModel
+
+extension AttributeDescription {
+  /// An attribute of a model that a test makes.
+  ///
+  /// - Parameter was: Its renaming identifier.
+  public static func make(
+    _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,
+    was: String? = nil
+  ) -> AttributeDescription {
+    var attribute = AttributeDescription(name: name, type: type, isOptional: isOptional)
+    attribute.defaultValue = value
+    attribute.renamingIdentifier = was
+    return attribute
+  }
+}
