@@ -85,7 +85,7 @@ public struct ManagedObject {
       throw failure("'\(entityName)' has no attribute '\(name)'\(hint)")
     }
     guard let place = attribute.place else { return .null }
-    return try context.value(try row()[place], of: attribute.description, entityName: entityName, key: key)
+    return try context.value(try row()[place], of: attribute, entityName: entityName, key: key)
   }
 
   private mutating func set(_ name: String, _ value: AttributeValue) throws {

@@ -167,20 +167,26 @@ struct StoredObject: EvaluatedObject {
 
   func value(of attribute: ObjectLayout.Attribute) throws -> AttributeValue {
     guard let place = attribute.place else { return .null }
-    return try context.value(value(at: place), of: attribute.description, entityName: entityName, key: key)
+    return try context.value(value(at: place), of: attribute, entityName: entityName, key: key)
   }
 }
 
 extension ObjectContext {
   /// What a column holds, as the attribute's type says.
   func value(
+    _ stored: SQLValue, of attribute: ObjectLayout.Attribute, entityName: @autoclosure () -> String,
+    key: @autoclosure () -> Int64
+  ) throws -> AttributeValue {
+    if !attribute.isExternal, let known = AttributeValue(stored: stored, as: attribute.type) { return known }
+    return try externalValue(stored, of: attribute.description, entityName: entityName(), key: key())
+  }
+
+  /// A value that may lie in a file of its own, or that does not fit.
+  private func externalValue(
     _ stored: SQLValue, of attribute: AttributeDescription, entityName: String, key: Int64
   ) throws -> AttributeValue {
     var problem: GodwitError?
     do {
-      guard attribute.allowsExternalBinaryDataStorage else {
-        return try AttributeValue(decoding: stored, as: attribute)
-      }
       return try AttributeValue(
         decoding: stored, as: attribute,
         external: { [support] name in

@@ -59,8 +59,14 @@ final class ObjectLayout {
     let description: AttributeDescription
     /// nil for one that is not stored.
     let place: Int?
+    let type: AttributeType
+    /// Whether a value may lie in a file of its own.
+    let isExternal: Bool
 
-    init(_ description: AttributeDescription, place: Int?) { (self.description, self.place) = (description, place) }
+    init(_ description: AttributeDescription, place: Int?) {
+      (self.description, self.place) = (description, place)
+      (type, isExternal) = (description.type, description.allowsExternalBinaryDataStorage)
+    }
   }
 
   final class Relationship {

@@ -253,13 +253,7 @@ extension PolicyRun {
   private func evaluated(
     _ call: ParsedExpression, for source: ManagedObject, mapping: EntityMapping, property: String
   ) throws -> [ManagedObject] {
-    let host = SourceHost(
-      context: sourceContext, now: now, fetches: FetchedObjects(),
-      policyCall: { [unowned self] in try answer($0, mapping: mapping) })
-    let evaluator = ExpressionEvaluator(
-      bindings: ["source": .object(source)], now: now, role: .value, mapping: .init(mapping, property: property),
-      host: host)
-    let result = try evaluator.evaluate(call.expression, with: source)
+    let result = try compiled(call.expression, mapping: mapping, property: property).evaluate(with: source)
     switch result {
     case .object(let object): return (object as? ManagedObject).map { [$0] } ?? []
     case .objects(let objects, _): return objects.compactMap { $0 as? ManagedObject }
@@ -267,6 +261,20 @@ extension PolicyRun {
     case .value, .values:
       throw failure("cannot set '\(property)' for \(source): expected objects of '\(call.source.text)', found values")
     }
+  }
+
+  private func compiled(_ expression: GodwitModel.Expression, mapping: EntityMapping, property: String)
+    -> CompiledExpression
+  {
+    if let known = compiledExpressions[mapping.name]?[property] { return known }
+    let host = SourceHost(
+      context: sourceContext, now: now, fetches: FetchedObjects(),
+      policyCall: { [unowned self] in try answer($0, mapping: mapping) })
+    let evaluator = ExpressionEvaluator(
+      now: now, role: .value, mapping: .init(mapping, property: property), host: host, bindsSource: true)
+    let compiled = evaluator.compile(expression)
+    compiledExpressions[mapping.name, default: [:]][property] = compiled
+    return compiled
   }
 
   /// The objects that a relationship source finds from one source object, in the order of look-ups and then keys.

@@ -74,6 +74,8 @@ final class PolicyRun {
   /// While `begin` runs again: what it writes is there already.
   private(set) var isReplaying = false
 
+  /// Expressions that name objects, by mapping and relationship.
+  var compiledExpressions: [String: [String: CompiledExpression]] = [:]
   /// The policy at work.
   private(set) var current = 0
   private(set) var hook = Hook.begin

@@ -16,9 +16,11 @@ final class SQLFunctions {
 
   let connection: StoreConnection
   let evaluation: SourceEvaluation
-  private(set) var current = LoweredFunctions() { didSet { evaluations = [:] } }
-  /// The expressions of the statement that its rows have called, by number.
-  private var evaluations: [Int: SourceEvaluation.Prepared] = [:]
+  private(set) var current = LoweredFunctions()
+  private var expressions: PreparedExpressions?
+  /// Those of statements that have run: a statement runs for a chunk, or for one object of a policy.
+  private var knownExpressions: [ObjectIdentifier: PreparedExpressions] = [:]
+  private static let limitExpressions = 64
   private var failure: Failure?
   private var depth = 0
   private var thrown: (any Error)?
@@ -67,12 +69,31 @@ final class SQLFunctions {
     }
   }
 
+  /// The expressions of a statement that its rows have called.
+  private final class PreparedExpressions {
+    let builder: StatementBuilder
+    var byNumber: [SourceEvaluation.Prepared?] = []
+
+    init(_ builder: StatementBuilder) { self.builder = builder }
+  }
+
   private func prepared(_ number: Int) -> SourceEvaluation.Prepared? {
-    if let known = evaluations[number] { return known }
-    guard current.evaluations.indices.contains(number) else { return nil }
+    guard let expressions, number >= 0 else { return nil }
+    if number < expressions.byNumber.count, let known = expressions.byNumber[number] { return known }
+    guard number < current.evaluations.count else { return nil }
+    let missing = current.evaluations.count - expressions.byNumber.count
+    expressions.byNumber += Array(repeating: nil, count: max(0, missing))
     let prepared = evaluation.prepare(current.evaluations[number])
-    evaluations[number] = prepared
+    expressions.byNumber[number] = prepared
     return prepared
+  }
+
+  private func expressions(of builder: StatementBuilder) -> PreparedExpressions {
+    if let known = knownExpressions[ObjectIdentifier(builder)] { return known }
+    if knownExpressions.count >= Self.limitExpressions { knownExpressions.removeAll() }
+    let expressions = PreparedExpressions(builder)
+    knownExpressions[ObjectIdentifier(builder)] = expressions
+    return expressions
   }
 
   /// Notes an error that a callback is about to fail with, so that `running` can throw it as it is.
@@ -81,7 +102,10 @@ final class SQLFunctions {
   /// Where expressions find the source's external binary data.
   func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
 
-  func setNow(_ now: Double) { evaluation.now = now }
+  func setNow(_ now: Double) {
+    evaluation.now = now
+    knownExpressions.removeAll()
+  }
 
   var now: Double { evaluation.now }
 
@@ -95,16 +119,16 @@ final class SQLFunctions {
       rows.keySets[mapping] = try readKeySet?(mapping)
     }
     // A policy's answer to an expression may run statements of its own.
-    let outer = current
-    current = statement.builder.functions
+    let outer = (current, expressions)
+    (current, expressions) = (statement.builder.functions, expressions(of: statement.builder))
     rows.checks = current.rowChecks
     rows.misfit = nil
     failure = nil
     thrown = nil
     depth += 1
     defer {
-      current = outer
-      rows.checks = outer.rowChecks
+      (current, expressions) = outer
+      rows.checks = current.rowChecks
       depth -= 1
       if depth == 0 { evaluation.forget() }
     }

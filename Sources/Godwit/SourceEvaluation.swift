@@ -7,6 +7,8 @@ final class SourceEvaluation {
   private let context: ObjectContext
   private let fetches = FetchedObjects()
   var now: Double
+  /// How often an expression was made ready, which costs more than evaluating it.
+  private(set) var preparations = 0
   /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated.
   var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
 
@@ -22,59 +24,65 @@ final class SourceEvaluation {
 
   /// An expression of a statement, ready for its rows.
   final class Prepared {
-    let work: LoweredFunctions.Evaluation.Work
-    let entityName, text: String
-    let evaluator: ExpressionEvaluator
-    let layout: ObjectLayout?
-    /// The attributes that each call hands over, by name.
-    let attributes: [(name: String, attribute: ObjectLayout.Attribute)]
+    enum Work {
+      case expression(CompiledExpression)
+      case predicate(CompiledPredicate)
+    }
+    /// An attribute that each call hands over.
+    struct Handed {
+      let name: String
+      let attribute: ObjectLayout.Attribute
+      /// Which argument of the call it is.
+      let position: Int
+    }
 
-    init(_ evaluation: LoweredFunctions.Evaluation, layout: ObjectLayout?, now: Double, host: SourceHost) {
-      (work, entityName, text) = (evaluation.work, evaluation.entityName, evaluation.text)
-      self.layout = layout
-      attributes = evaluation.attributes.compactMap { name in layout?.attributes[name].map { (name, $0) } }
-      evaluator =
-        switch work {
-        case .predicate: ExpressionEvaluator(now: now, role: .filter, host: host)
-        case .expression:
-          ExpressionEvaluator(now: now, role: .value, mapping: evaluation.bindings, host: host, bindsSource: true)
+    let work: Work
+    let entityName, text: String
+    let context: ObjectContext
+    let handed: [Handed]
+
+    init(_ evaluation: LoweredFunctions.Evaluation, context: ObjectContext, now: Double, host: SourceHost) {
+      (entityName, text, self.context) = (evaluation.entityName, evaluation.text, context)
+      let layout = context.layout(of: evaluation.entityName)
+      handed = evaluation.attributes.enumerated().compactMap { offset, name in
+        layout?.attributes[name].map { Handed(name: name, attribute: $0, position: offset + 2) }
+      }
+      work =
+        switch evaluation.work {
+        case .predicate(let predicate):
+          .predicate(ExpressionEvaluator(now: now, role: .filter, host: host).compile(predicate))
+        case .expression(let expression):
+          .expression(
+            ExpressionEvaluator(now: now, role: .value, mapping: evaluation.bindings, host: host, bindsSource: true)
+              .compile(expression))
         }
     }
   }
 
   func prepare(_ evaluation: LoweredFunctions.Evaluation) -> Prepared {
-    Prepared(
-      evaluation, layout: context.layout(of: evaluation.entityName), now: now,
-      host: SourceHost(context: context, now: now, fetches: fetches, policyCall: policyCall))
+    preparations += 1
+    // Whose policy answers is known when it is asked.
+    let host = SourceHost(context: context, now: now, fetches: fetches) { [unowned self] call in
+      try policyCall.map { try $0(call) }
+    }
+    return Prepared(evaluation, context: context, now: now, host: host)
   }
 
   /// - Parameter arguments: The call's: from the third on what the row has in the expression's attributes.
   func value(of prepared: Prepared, key: Int64, attributes arguments: SQLFunctionArguments? = nil) throws -> SQLValue {
     if let arguments, arguments.kind(1) != .integer { return .null }
     let object: any EvaluatedObject
-    if let arguments, let layout = prepared.layout, !prepared.attributes.isEmpty {
-      var values: [SQLValue?] = []
-      values.reserveCapacity(prepared.attributes.count)
-      for position in 2..<prepared.attributes.count + 2 {
-        // A large value is not copied until the expression asks for it.
-        let isLarge =
-          switch arguments.kind(position) {
-          case .text, .blob: arguments.byteCount(position) > HandedObject.limitBytes
-          default: false
-          }
-        values.append(isLarge ? nil : arguments.value(position))
-      }
-      object = HandedObject(context: context, layout: layout, key: key, attributes: prepared.attributes, values: values)
+    if let arguments, !prepared.handed.isEmpty {
+      object = HandedObject(evaluation: prepared, arguments: arguments)
     } else {
       guard let stored = try context.object(entityName: prepared.entityName, key: key) else { return .null }
       object = stored
     }
     do {
       switch prepared.work {
-      case .predicate(let predicate):
-        return try prepared.evaluator.matches(predicate, with: object).map { .integer($0 ? 1 : 0) } ?? .null
+      case .predicate(let predicate): return try predicate.matches(object).map { .integer($0 ? 1 : 0) } ?? .null
       case .expression(let expression):
-        guard case .value(let value) = try prepared.evaluator.evaluate(expression, with: object) else {
+        guard case .value(let value) = try expression.evaluate(with: object) else {
           throw GodwitError(
             .dataWrong,
             "cannot evaluate '\(prepared.text)' for \(prepared.entityName) p\(key): expected one value, found objects"
@@ -89,32 +97,30 @@ final class SourceEvaluation {
   }
 }
 
-/// An object of the source of which a statement has handed some attributes over; the rest is read when it is asked for.
+/// An object of the source of which a statement hands some attributes over; the rest is read when it is asked for.
+///
+/// It reads the arguments of the call when the expression does, and is not to be kept beyond the call. Small enough to
+/// lie in an existential without a box.
 struct HandedObject: EvaluatedObject {
-  static let limitBytes = 4096
+  let evaluation: SourceEvaluation.Prepared
+  let arguments: SQLFunctionArguments
 
-  let context: ObjectContext
-  let layout: ObjectLayout
-  let key: Int64
-  let attributes: [(name: String, attribute: ObjectLayout.Attribute)]
-  /// nil for a value that is too large to hand over.
-  let values: [SQLValue?]
-
-  var entityName: String { layout.entityName }
+  var entityName: String { evaluation.entityName }
+  var key: Int64 { arguments.int64(1) }
 
   func value(_ property: String) throws -> EvaluatedValue {
-    for (position, (name, attribute)) in attributes.enumerated() where name == property {
-      guard let value = values[position] else { break }
+    for handed in evaluation.handed where handed.name == property {
       return .value(
-        try context.value(value, of: attribute.description, entityName: layout.entityName, key: key))
+        try evaluation.context.value(
+          arguments.value(handed.position), of: handed.attribute, entityName: entityName, key: key))
     }
     return try stored().value(property)
   }
 
   /// The whole object.
   func stored() throws -> StoredObject {
-    if let stored = try context.object(entityName: layout.entityName, key: key) { return stored }
-    throw GodwitError(.dataWrong, "cannot evaluate an expression: \(layout.entityName) p\(key) is not in the store")
+    if let stored = try evaluation.context.object(entityName: entityName, key: key) { return stored }
+    throw GodwitError(.dataWrong, "cannot evaluate an expression: \(entityName) p\(key) is not in the store")
   }
 }
 

@@ -6,11 +6,11 @@ struct SourceHost: ExpressionHost {
   let context: ObjectContext
   let now: Double
   let fetches: FetchedObjects
-  /// Answers what the expression asks of its policy; nil where none runs.
-  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
+  /// Answers what the expression asks of its policy; gives nil where none runs.
+  var policyCall: ((ExpressionCall) throws -> EvaluatedValue?)?
 
   func call(_ call: ExpressionCall) throws -> EvaluatedValue {
-    if call.receiver == .policy, let policyCall { return try policyCall(call) }
+    if call.receiver == .policy, let answer = try policyCall?(call) { return answer }
     throw ExpressionError("FUNCTION '\(call.selector)' yields no value here", range: call.range)
   }
 
@@ -33,16 +33,16 @@ struct SourceHost: ExpressionHost {
     let schema = context.schema
     guard let table = schema.table(of: request.entityName) else { return result }
     let family = request.includesSubentities ? schema.model.family(of: request.entityName).map(\.name) : []
-    let condition = schema.isObject(of: [request.entityName] + family).further
-    let evaluator = ExpressionEvaluator(bindings: [:], now: now, role: .filter, host: self)
+    let further = schema.isObject(of: [request.entityName] + family).further
+    let condition = ExpressionEvaluator(now: now, role: .filter, host: self).compile(predicate)
     let sql =
-      "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table.name)) WHERE Z_PK >= ?1\(condition) ORDER BY Z_PK LIMIT 500"
+      "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table.name)) WHERE Z_PK >= ?1\(further) ORDER BY Z_PK LIMIT 500"
     var next: Int64? = .min
     while let start = next {
       let keys = try context.keys(sql, start)
       for key in keys {
         guard let object = try context.object(entityName: request.entityName, key: key),
-          try evaluator.matches(predicate, with: object) == true
+          try condition.matches(object) == true
         else { continue }
         result.count += 1
         if result.keys.count <= FetchedObjects.limitObjects { result.keys.append(key) }

@@ -93,6 +93,7 @@ struct LoweredFunctions {
     "leftshift:by:", "rightshift:by:", "onesComplement:", "castObject:toType:", "sum:", "min:", "max:", "average:",
     "median:", "mode:", "stddev:",
   ]
+  static let functions = names.map { ExpressionFunction(named: $0) }
 
   private(set) var sites: [ReadingSite] = []
   private(set) var evaluations: [Evaluation] = []

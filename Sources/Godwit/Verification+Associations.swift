@@ -38,16 +38,17 @@ extension Verification {
       isUnique ? "SELECT source FROM temp.unique_\(mapping.index) WHERE identity = ?1" : "SELECT 1")
     defer { for statement in [insert, first, known] { statement.finalize() } }
     let evaluator = ExpressionEvaluator(
-      bindings: [:], now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
+      now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
+    let filter = mapping.filter.map { evaluator.compile($0) }
     try source.query(
       "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(isObject(mapping.sourceEntity, "Z_ENT", in: sourceSchema)) ORDER BY Z_PK"
     ) { row in
       let key = row.int64(0)
       var winner = key
-      if mapping.filter != nil || isUnique {
+      if filter != nil || isUnique {
         guard let object = try objects.object(entityName: mapping.sourceEntity, key: key) else { return true }
-        if let filter = mapping.filter {
-          do { guard try evaluator.matches(filter, with: object) == true else { return true } } catch {
+        if let filter {
+          do { guard try filter.matches(object) == true else { return true } } catch {
             find(.source, mapping.sourceEntity, key: key, "the filter of mapping '\(mapping.name)' cannot be evaluated")
             return true
           }

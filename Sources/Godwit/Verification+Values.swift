@@ -112,12 +112,8 @@ extension Verification {
       guard let column = sourceSchema.column(of: from.name, in: object.entityName) else { return .null }
       return Self.fitted(try object.stored(column), attribute.type)
     case .expression(let expression):
-      var bindings = mapping.bindings
-      bindings.propertyName = attribute.name
-      let host = SourceHost(context: objects, now: now, fetches: fetches)
-      let evaluator = ExpressionEvaluator(
-        bindings: ["source": .object(object)], now: now, role: .value, mapping: bindings, host: host)
-      guard case .value(let value) = try evaluator.evaluate(expression, with: object) else {
+      let compiled = compiled(expression, for: attribute.name, in: mapping)
+      guard case .value(let value) = try compiled.evaluate(with: object) else {
         throw GodwitError(
           .dataWrong,
           "cannot verify '\(attribute.name)' for \(object.entityName) p\(object.key): expected one value, found objects"
@@ -125,6 +121,19 @@ extension Verification {
       }
       return Self.fitted(Self.stored(value), attribute.type)
     }
+  }
+
+  private func compiled(
+    _ expression: GodwitModel.Expression, for property: String, in mapping: VerifiedMapping
+  ) -> CompiledExpression {
+    if let known = compiledExpressions[mapping.index]?[property] { return known }
+    var bindings = mapping.bindings
+    bindings.propertyName = property
+    let host = SourceHost(context: objects, now: now, fetches: fetches)
+    let compiled = ExpressionEvaluator(now: now, role: .value, mapping: bindings, host: host, bindsSource: true)
+      .compile(expression)
+    compiledExpressions[mapping.index, default: [:]][property] = compiled
+    return compiled
   }
 
   /// A value as SQLite holds it.

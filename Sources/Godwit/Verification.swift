@@ -24,6 +24,8 @@ final class Verification {
   let mappings: [VerifiedMapping]
   let objects: ObjectContext
   let fetches = FetchedObjects()
+  /// By mapping and attribute.
+  var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
   private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
   /// By destination root entity, in order; the first group keeps its keys.
   var keyGroups: [String: [KeyGroup]] = [:]

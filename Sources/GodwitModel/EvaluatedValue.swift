@@ -20,7 +20,8 @@ extension EvaluatedObject {
 /// What an expression yields for one object.
 public enum EvaluatedValue {
   case value(AttributeValue)
-  case object((any EvaluatedObject)?)
+  // Boxed, so that the values, which are many, are copied in registers.
+  indirect case object((any EvaluatedObject)?)
   case objects([any EvaluatedObject], ordered: Bool)
   case values([AttributeValue])
 
@@ -28,11 +29,27 @@ public enum EvaluatedValue {
 
   var isNull: Bool {
     switch self {
-    case .value(.null), .object(nil): true
-    case .value(.double(let number)), .value(.date(let number)): number.isNaN
-    // Core Data keeps a decimal that is not a number as text; it has no value in a calculation.
-    case .value(.decimal(let number)): number.isNaN
+    case .value(let value): !value.isKnown
+    case .object(nil): true
     default: false
+    }
+  }
+
+  /// The number of members of a collection; nil for a single value or object.
+  var memberCount: Int? {
+    switch self {
+    case .value, .object: nil
+    case .objects(let objects, _): objects.count
+    case .values(let values): values.count
+    }
+  }
+
+  /// A member of a collection by its place from 0; nil where there is none.
+  func member(_ place: Int) -> EvaluatedValue {
+    switch self {
+    case .objects(let objects, _) where objects.indices.contains(place): .object(objects[place])
+    case .values(let values) where values.indices.contains(place): .value(values[place])
+    default: .null
     }
   }
 
@@ -44,4 +61,20 @@ public enum EvaluatedValue {
     case .values(let values): values.map { .value($0) }
     }
   }
+}
+
+extension AttributeValue {
+  /// Whether it is a value in a calculation.
+  var isKnown: Bool {
+    switch self {
+    case .null: false
+    case .double(let number), .date(let number): !number.isNaN
+    // Core Data keeps a decimal that is not a number as text.
+    case .decimal(let number): !number.isNaN
+    default: true
+    }
+  }
+
+  /// Nil in place of what is no value in a calculation.
+  var known: AttributeValue { isKnown ? self : .null }
 }

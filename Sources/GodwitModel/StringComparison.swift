@@ -8,6 +8,9 @@ import Foundation
 public enum StringComparison {
   public typealias Options = Predicate.Comparison.Options
 
+  /// No character before it is a combining mark.
+  static let firstMark: UInt32 = 0x300
+
   /// How often ICU may report on one match; it does so after every 10,000 steps.
   private static let maximumReports = 2000
 
@@ -40,13 +43,12 @@ public enum StringComparison {
     guard text.count >= part.count else { return false }
     guard part.count > 1 else { return text.contains(first) }
     // Knuth, Morris, Pratt: the length of the longest proper border of each prefix.
-    var borders = [0]
-    borders.reserveCapacity(part.count)
+    var borders = [Int](repeating: 0, count: part.count)
     var length = 0
-    for byte in part.dropFirst() {
-      while length > 0, part[length] != byte { length = borders[length - 1] }
-      if part[length] == byte { length += 1 }
-      borders.append(length)
+    for place in 1..<part.count {
+      while length > 0, part[length] != part[place] { length = borders[length - 1] }
+      if part[length] == part[place] { length += 1 }
+      borders[place] = length
     }
     var matched = 0
     for byte in text {
@@ -61,46 +63,7 @@ public enum StringComparison {
   ///
   /// Characters are Unicode scalars. Time is at most the product of the lengths.
   public static func like(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool {
-    enum Part: Equatable {
-      case any, one
-      case scalar(Unicode.Scalar)
-    }
-    let text = Array(string(text, options).unicodeScalars)
-    var parts: [Part] = []
-    var isEscaped = false
-    for scalar in string(pattern, options).unicodeScalars {
-      switch scalar {
-      case _ where isEscaped:
-        parts.append(.scalar(scalar))
-        isEscaped = false
-      case "\\": isEscaped = true
-      case "*": if parts.last != .any { parts.append(.any) }
-      case "?": parts.append(.one)
-      default: parts.append(.scalar(scalar))
-      }
-    }
-    if isEscaped { parts.append(.scalar("\\")) }
-    var (position, part) = (0, 0)
-    var retry: (position: Int, part: Int)?
-    while position < text.count {
-      if part < parts.count {
-        let current = parts[part]
-        if current == .any {
-          retry = (position, part)
-          part += 1
-          continue
-        }
-        if current == .one || current == .scalar(text[position]) {
-          position += 1
-          part += 1
-          continue
-        }
-      }
-      guard let last = retry else { return false }
-      retry = (last.position + 1, last.part)
-      (position, part) = (last.position + 1, last.part + 1)
-    }
-    return parts[part...].allSatisfy { $0 == .any }
+    LikePattern(pattern, options).fits(text)
   }
 
   /// What comes of a regular expression on a text.
@@ -166,16 +129,18 @@ public enum StringComparison {
   /// What is compared in place of a text under the options; the text itself without `[c]` and `[d]`.
   public static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
     guard !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return bytes }
+    // ASCII has no marks.
+    if bytes.isASCII { return options.contains(.caseInsensitive) ? bytes.map(\.lowercasedASCII) : bytes }
     return Array(string(bytes, options).utf8)
   }
 
-  private static func string(_ bytes: [UInt8], _ options: Options) -> String {
+  static func string(_ bytes: [UInt8], _ options: Options) -> String {
     var text = String(decoding: bytes, as: UTF8.self)
     if options.contains(.caseInsensitive) { text = text.lowercased() }
     if options.contains(.diacriticInsensitive) {
       var kept = String.UnicodeScalarView()
       for scalar in text.decomposedStringWithCanonicalMapping.unicodeScalars
-      where scalar.properties.generalCategory != .nonspacingMark {
+      where scalar.value < firstMark || scalar.properties.generalCategory != .nonspacingMark {
         kept.append(scalar)
       }
       text = String(kept)

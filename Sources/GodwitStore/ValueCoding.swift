@@ -44,7 +44,26 @@ extension AttributeValue {
         .dataWrong,
         "cannot read attribute '\(attribute.name)': expected \(attribute.type.xcodeName), found \(value.kind)")
     }
-    switch (attribute.type, value) {
+    guard attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value, attribute.type == .binary else {
+      guard let known = AttributeValue(stored: value, as: attribute.type) else { throw mismatch() }
+      self = known
+      return
+    }
+    switch StoredBinary(bytes) {
+    case .inline(let data): self = .data(data)
+    case .external(let name):
+      guard let external else {
+        throw GodwitError(
+          .dataWrong, "cannot read attribute '\(attribute.name)': its data lies in an external file")
+      }
+      self = .data(try external(name))
+    case nil: throw mismatch()
+    }
+  }
+
+  /// Reads what a store holds for a type; binary data as it stands. nil when the storage does not fit the type.
+  public init?(stored value: SQLValue, as type: AttributeType) {
+    switch (type, value) {
     case (_, .null): self = .null
     case (.boolean, .integer(let number)): self = .boolean(number != 0)
     case (.boolean, .real(let number)): self = .boolean(number != 0)
@@ -52,12 +71,12 @@ extension AttributeValue {
       (.integer64, .integer(let number)):
       self = .integer(number)
     case (.integer16, .real(let number)), (.integer32, .real(let number)), (.integer64, .real(let number)):
-      guard let whole = Int64(exactly: number) else { throw mismatch() }
+      guard let whole = Int64(exactly: number) else { return nil }
       self = .integer(whole)
     case (.decimal, .integer(let number)): self = .decimal(Decimal(number))
     case (.decimal, .real(let number)):
       // The shortest text that gives this double, not its binary expansion: 10.11 stays 10.11.
-      guard number.isFinite, let decimal = Decimal(string: number.description) else { throw mismatch() }
+      guard number.isFinite, let decimal = Decimal(string: number.description) else { return nil }
       self = .decimal(decimal)
     // The column's numeric affinity leaves this one text as it is.
     case (.decimal, .text(let bytes)) where bytes.elementsEqual("NaN".utf8): self = .decimal(.nan)
@@ -68,26 +87,11 @@ extension AttributeValue {
     case (.string, .text(let bytes)): self = .string(Text(utf8: bytes))
     case (.uri, .text(let bytes)): self = .uri(Text(utf8: bytes))
     case (.uuid, .blob(let bytes)):
-      guard bytes.count == 16 else { throw mismatch() }
+      guard bytes.count == 16 else { return nil }
       let uuid = bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }
       self = .uuid(UUID(uuid: uuid))
-    case (.transformable, .blob(let bytes)): self = .data(bytes)
-    case (.binary, .blob(let bytes)):
-      guard attribute.allowsExternalBinaryDataStorage else {
-        self = .data(bytes)
-        return
-      }
-      switch StoredBinary(bytes) {
-      case .inline(let data): self = .data(data)
-      case .external(let name):
-        guard let external else {
-          throw GodwitError(
-            .dataWrong, "cannot read attribute '\(attribute.name)': its data lies in an external file")
-        }
-        self = .data(try external(name))
-      case nil: throw mismatch()
-      }
-    default: throw mismatch()
+    case (.transformable, .blob(let bytes)), (.binary, .blob(let bytes)): self = .data(bytes)
+    default: return nil
     }
   }
 }

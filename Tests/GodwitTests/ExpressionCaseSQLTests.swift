@@ -171,6 +171,25 @@ import Testing
     #expect(error?.message == message)
   }
 
+  @Test func `an expression in Swift is made ready once for a statement, however often that runs`() throws {
+    let bench = try Bench()
+    let builder = StatementBuilder()
+    let lowered = ExpressionLowering.value(
+      try ParsedExpression("{now(), $source.age}[FIRST]"), schema: bench.schema,
+      row: .init(alias: "s", entityName: "Person"), builder: builder)
+    #expect(lowered.reason != nil)
+    let statement = ChunkStatement(sql: "SELECT \(lowered.sql) FROM source.ZPERSON AS s", builder: builder)
+    func rows() throws -> [[SQLValue]] {
+      try bench.functions.running(statement, site: "test") {
+        try bench.connection.rows(statement.sql, builder.arguments())
+      }
+    }
+    for _ in 0..<3 { #expect(try rows() == Array(repeating: [.real(ExpressionWorld.now)], count: 3)) }
+    #expect(bench.functions.evaluation.preparations == 1)
+    bench.functions.setNow(8)
+    #expect(try rows().first == [.real(8)])
+  }
+
   @Test func `an expression too deep for SQLite runs in Swift`() throws {
     let bench = try Bench()
     let deep = String(repeating: "(1 + ", count: 80) + "age" + String(repeating: ")", count: 80)

@@ -1,0 +1,250 @@
+/// What one evaluation has at hand.
+struct EvaluationFrame {
+  let object: any EvaluatedObject
+  /// The members that the SUBQUERYs around are at, the outermost first.
+  var members: [EvaluatedValue] = []
+
+  init(object: any EvaluatedObject) { self.object = object }
+}
+
+/// Yields an expression's value. Routines are structs, for an array of bare closures wraps each one it gives out.
+struct ValueRoutine {
+  let run: (inout EvaluationFrame) throws -> EvaluatedValue
+}
+
+/// Yields an expression's one value; what has none is nil.
+struct SingleRoutine {
+  let run: (inout EvaluationFrame) throws -> AttributeValue
+}
+
+/// Tests a predicate. Three-valued; in the value role never nil.
+struct TestRoutine {
+  let run: (inout EvaluationFrame) throws -> Bool?
+}
+
+/// Makes a routine of an expression: what names, functions and operators mean is found out once, not for every object.
+///
+/// What can never work is an error when it is evaluated, not before: a branch that is not taken does not matter.
+struct ExpressionCompiler {
+  let evaluator: ExpressionEvaluator
+  /// Which of a frame's members a variable of a SUBQUERY around stands for.
+  private var variables: [String: Int] = [:]
+  private var memberCount = 0
+  private var depth = 0
+
+  init(_ evaluator: ExpressionEvaluator) { self.evaluator = evaluator }
+
+  /// What stands one level deeper; nil where that is too deep.
+  private var inner: ExpressionCompiler? {
+    guard depth < ExpressionEvaluator.maximumDepth else { return nil }
+    var inner = self
+    inner.depth += 1
+    return inner
+  }
+
+  /// Whether a part of this may have a value.
+  var canNest: Bool { inner != nil }
+
+  private static func tooDeep(_ range: Range<Int>) -> ExpressionError {
+    ExpressionError("the expression is nested too deeply", range: range)
+  }
+
+  // MARK: Values
+
+  func value(of expression: Expression) -> ValueRoutine {
+    let range = expression.range
+    guard let inner else { return ValueRoutine { _ in throw Self.tooDeep(range) } }
+    return inner.routine(of: expression)
+  }
+
+  private func routine(of expression: Expression) -> ValueRoutine {
+    let range = expression.range
+    switch expression.node {
+    case .constant(let value): return ValueRoutine { _ in .value(value) }
+    case .evaluatedObject: return ValueRoutine { .object($0.object) }
+    case .variable(let name):
+      return variable(name)
+        ?? ValueRoutine { _ in throw ExpressionError("variable '$\(name)' has no value here", range: range) }
+    case .keyPath(let base, let segments): return keyPath(base, segments, range)
+    case .aggregate(let elements): return list(elements, range)
+    case .call(let receiver, let selector, let arguments): return call(receiver, selector, arguments, range)
+    case .ternary(let condition, let then, let otherwise):
+      let (condition, then, otherwise) = (test(condition), value(of: then), value(of: otherwise))
+      return ValueRoutine { try condition.run(&$0) == true ? try then.run(&$0) : try otherwise.run(&$0) }
+    case .subquery(let collection, let variable, let predicate): return subquery(collection, variable, predicate)
+    case .element(let collection, let position): return element(of: collection, at: position, range)
+    case .set(let op, let left, let right):
+      let (left, right) = (value(of: left), value(of: right))
+      return ValueRoutine { try Self.combine(op, try left.run(&$0), try right.run(&$0), range) }
+    case .fetch(let request, _, let countOnly): return fetch(request, countOnly: countOnly, range)
+    case .arithmetic, .negation, .function, .cast:
+      let single = one(expression, range)
+      return ValueRoutine { .value(try single.run(&$0)) }
+    }
+  }
+
+  /// The expression's one value.
+  func single(_ expression: Expression) -> SingleRoutine { single(expression, expression.range) }
+
+  /// - Parameter wanted: The part of the text that wants one value.
+  private func single(_ expression: Expression, _ wanted: Range<Int>) -> SingleRoutine {
+    let range = expression.range
+    guard let inner else { return SingleRoutine { _ in throw Self.tooDeep(range) } }
+    return inner.one(expression, wanted)
+  }
+
+  private func one(_ expression: Expression, _ wanted: Range<Int>) -> SingleRoutine {
+    let range = expression.range
+    switch expression.node {
+    case .constant(let value):
+      let value = value.known
+      return SingleRoutine { _ in value }
+    case .arithmetic(let op, let left, let right):
+      let (left, right) = (single(left), single(right))
+      return SingleRoutine { try Calculation.result(op, try left.run(&$0), try right.run(&$0), range) }
+    case .negation(let operand):
+      let operand = single(operand)
+      return SingleRoutine { try Calculation.negative(try operand.run(&$0), range) }
+    case .function(let name, let arguments): return function(name, arguments, range)
+    case .cast(let operand, let type):
+      let operand = single(operand)
+      return SingleRoutine { try Calculation.cast(try operand.run(&$0), to: type, range) }
+    case .ternary(let condition, let then, let otherwise):
+      let (condition, then, otherwise) = (test(condition), single(then, wanted), single(otherwise, wanted))
+      return SingleRoutine { try condition.run(&$0) == true ? try then.run(&$0) : try otherwise.run(&$0) }
+    case .evaluatedObject, .variable, .keyPath, .aggregate, .call, .subquery, .element, .set, .fetch:
+      let value = routine(of: expression)
+      return SingleRoutine { try value.run(&$0).single(wanted) }
+    }
+  }
+
+  private func list(_ elements: [Expression], _ range: Range<Int>) -> ValueRoutine {
+    let elements = elements.map { value(of: $0) }
+    return ValueRoutine { frame in
+      var objects: [any EvaluatedObject] = []
+      var values: [AttributeValue] = []
+      values.reserveCapacity(elements.count)
+      // Every element is evaluated before the first that does not fit is told.
+      var misfit: EvaluatedValue?
+      for element in elements {
+        switch try element.run(&frame) {
+        case .value(let value): values.append(value.known)
+        case .object(nil): values.append(.null)
+        case .object(let object?): objects.append(object)
+        case let other: misfit = misfit ?? other
+        }
+      }
+      if let misfit { _ = try misfit.single(range) }
+      if objects.isEmpty { return .values(values) }
+      guard values.allSatisfy(\.isNull) else {
+        throw ExpressionError("a list holds either objects or values", range: range)
+      }
+      return .objects(objects, ordered: true)
+    }
+  }
+
+  private func subquery(_ collection: Expression, _ variable: String, _ predicate: Predicate) -> ValueRoutine {
+    let range = collection.range
+    let place = memberCount
+    var inner = self
+    inner.variables[variable] = place
+    inner.memberCount += 1
+    let (collection, test) = (value(of: collection), inner.test(predicate))
+    return ValueRoutine { frame in
+      let collection = try collection.run(&frame)
+      if collection.isNull || collection.memberCount == 0 { return .objects([], ordered: false) }
+      guard case .objects(let objects, let ordered) = collection else {
+        throw ExpressionError("expected a collection of objects, found \(collection.phrase)", range: range)
+      }
+      frame.members.append(.null)
+      let kept = try objects.filter { object in
+        frame.members[place] = .object(object)
+        return try test.run(&frame) == true
+      }
+      frame.members.removeLast()
+      return .objects(kept, ordered: ordered)
+    }
+  }
+
+  // MARK: Predicates
+
+  func test(_ predicate: Predicate) -> TestRoutine {
+    let range = predicate.range
+    guard let inner else { return TestRoutine { _ in throw Self.tooDeep(range) } }
+    switch predicate.node {
+    case .constant(let flag): return TestRoutine { _ in flag }
+    case .not(let part):
+      let test = inner.test(part)
+      return TestRoutine { try test.run(&$0).map { !$0 } }
+    case .and(let parts): return inner.all(parts)
+    case .or(let parts): return inner.any(parts)
+    case .comparison(let comparison): return inner.comparison(comparison, range)
+    }
+  }
+
+  // MARK: Variables
+
+  /// What a variable stands for; nil when it has no value here.
+  func variable(_ name: String) -> ValueRoutine? {
+    if let place = variables[name] { return ValueRoutine { $0.members[place] } }
+    if let value = evaluator.bindings[name] { return ValueRoutine { _ in value } }
+    return isSource(name) ? ValueRoutine { .object($0.object) } : nil
+  }
+
+  /// Whether a variable is the object by `bindsSource`.
+  private func isSource(_ name: String) -> Bool {
+    evaluator.bindsSource && name == "source" && variables[name] == nil && evaluator.bindings[name] == nil
+  }
+
+  /// Whether it is the object that the expression is evaluated with, written in any way.
+  private func isObject(_ expression: Expression?) -> Bool {
+    guard let expression else { return true }
+    // At the limit of depth it is an error.
+    guard canNest else { return false }
+    switch expression.node {
+    case .evaluatedObject: return true
+    case .variable(let name): return isSource(name)
+    default: return false
+    }
+  }
+
+  // MARK: Key paths
+
+  private func keyPath(_ base: Expression?, _ segments: [String], _ range: Range<Int>) -> ValueRoutine {
+    if case .variable(let name)? = base?.node, variable(name) == nil,
+      let known = evaluator.mapping.constant(name, segments)
+    {
+      return ValueRoutine { _ in .value(known) }
+    }
+    let steps = KeyPathStep.steps(segments[...])
+    if isObject(base), let first = steps.first, case .property = first.kind {
+      let name = first.name
+      if steps.count == 1 { return ValueRoutine { try $0.object.value(name) } }
+      let rest = Array(steps.dropFirst())
+      return ValueRoutine { try KeyPathStep.follow(rest, from: try $0.object.value(name), range) }
+    }
+    let start = base.map { value(of: $0) } ?? ValueRoutine { .object($0.object) }
+    return ValueRoutine { try KeyPathStep.follow(steps, from: try start.run(&$0), range) }
+  }
+}
+
+extension EvaluatedValue {
+  /// The one value; nil for an object that is not there and for what is no number.
+  func single(_ range: Range<Int>) throws(ExpressionError) -> AttributeValue {
+    switch self {
+    case .value(let value): return value.known
+    case .object(nil): return .null
+    default: throw ExpressionError("expected one value, found \(phrase)", range: range)
+    }
+  }
+
+  var phrase: String {
+    switch self {
+    case .value(.null), .object(nil): "nil"
+    case .value(let value): value.attributeType.map { ExpressionType.value($0).phrase } ?? "a value"
+    case .object(let object?): "an object of '\(object.entityName)'"
+    case .objects: "a collection of objects"
+    case .values: "a collection of values"
+    }
+  }
+}

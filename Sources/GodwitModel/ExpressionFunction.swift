@@ -1,0 +1,144 @@
+import Foundation
+
+/// What a built-in function does with its arguments, found by its name once.
+public struct ExpressionFunction: Sendable {
+  enum Body: Sendable {
+    case now
+    /// The number of members of a collection.
+    case count
+    case statistic(Statistic.Kind)
+    /// Of a value that is not nil; nil when the value does not fit.
+    case one(@Sendable (AttributeValue, Range<Int>) throws -> AttributeValue?)
+    case two(@Sendable (AttributeValue, AttributeValue, Range<Int>) throws -> AttributeValue?)
+    /// Of nothing that it could be given.
+    case nothing
+  }
+
+  let name: String
+  let counts: ClosedRange<Int>
+  let body: Body
+
+  /// - Parameter name: In any case, with or without the last colon; nil for a function that there is not.
+  public init?(named name: String) {
+    guard let function = BuiltInFunction.named(name) else { return nil }
+    (self.name, counts) = (function.name, function.counts)
+    body = Self.body(function.name)
+  }
+
+  /// The function of single values, without a place in a text: what a lowered expression calls from SQL.
+  ///
+  /// - Throws: `ExpressionError` when the values do not fit the function.
+  public func call(_ arguments: [AttributeValue]) throws -> AttributeValue {
+    guard counts.contains(arguments.count) else { throw Self.unknown(name, arguments.count, 0..<0) }
+    switch body {
+    case .one, .two, .nothing: return try apply(arguments.map(\.known), 0..<0)
+    case .now, .count, .statistic: return try call(arguments.map { .value($0) }, now: 0, 0..<0)
+    }
+  }
+
+  static func unknown(_ name: String, _ count: Int, _ range: Range<Int>) -> ExpressionError {
+    ExpressionError("cannot call '\(name)' with \(count) argument(s)", range: range)
+  }
+
+  func call(_ arguments: [EvaluatedValue], now: Double, _ range: Range<Int>) throws -> AttributeValue {
+    switch body {
+    case .now: return .date(now)
+    case .count:
+      guard let argument = arguments.first, !argument.isNull else { return .null }
+      guard let count = argument.memberCount else {
+        throw ExpressionError("'count:' needs a collection, found \(argument.phrase)", range: range)
+      }
+      return .integer(Int64(count))
+    case .statistic(let kind): return try kind.result(of: try arguments.flatMap { try $0.known(range) }, range)
+    case .one, .two, .nothing: return try apply(try arguments.map { try $0.single(range) }, range)
+    }
+  }
+
+  /// A function of single values.
+  private func apply(_ values: [AttributeValue], _ range: Range<Int>) throws -> AttributeValue {
+    if values.contains(where: \.isNull) { return .null }
+    var result: AttributeValue?
+    switch body {
+    case .one(let apply): if values.count == 1 { result = try apply(values[0], range) }
+    case .two(let apply): if values.count == 2 { result = try apply(values[0], values[1], range) }
+    case .now, .count, .statistic, .nothing: break
+    }
+    guard let result else { throw Calculation.misfit(name, values, range) }
+    return result
+  }
+
+  // MARK: Bodies
+
+  private static func body(_ name: String) -> Body {
+    if let kind = Statistic.Kind(named: name) { return .statistic(kind) }
+    switch name {
+    case "now": return .now
+    case "count:": return .count
+    case "uppercase:": return .one { a, _ in a.text.map { .string($0.uppercased) } }
+    case "lowercase:": return .one { a, _ in a.text.map { .string($0.lowercased) } }
+    case "length:": return .one { a, _ in a.text.map { .integer(Int64($0.utf16Count)) } }
+    case "canonical:": return .one { a, _ in a.text.map { .string(StringComparison.canonical($0)) } }
+    case "noindex:": return .one { a, _ in a }
+    case "castObject:toType:":
+      return .two { a, type, range in try type.text.map { try Calculation.cast(a, to: $0.string, range) } }
+    case "sqrt:": return number { .double($0.double.squareRoot()) }
+    case "log:": return number { .double(log10($0.double)) }
+    case "ln:": return number { .double(log($0.double)) }
+    case "exp:": return number { .double(exp($0.double)) }
+    case "ceiling:": return whole(.up)
+    case "floor:": return whole(.down)
+    case "trunc:": return whole(.towardZero)
+    case "abs:": return number { $0.order(to: .integer(0)) == -1 ? -$0 : $0 }
+    case "onesComplement:": return number { $0.whole.map { .integer(~$0) } }
+    case "add:to:": return arithmetic(.add)
+    case "from:subtract:": return arithmetic(.subtract)
+    case "multiply:by:": return arithmetic(.multiply)
+    case "divide:by:": return arithmetic(.divide)
+    case "raise:toPower:": return arithmetic(.power)
+    case "modulus:by:":
+      return .two { a, b, _ in
+        guard let x = a.number, let y = b.number else { return nil }
+        return Number.remainder(x, y)?.value ?? .null
+      }
+    case "bitwiseAnd:with:": return bits(&)
+    case "bitwiseOr:with:": return bits(|)
+    case "bitwiseXor:with:": return bits(^)
+    // Swift's shifts take any amount: beyond the width all bits leave, below 0 the direction turns.
+    case "leftshift:by:": return bits { $0 << $1 }
+    case "rightshift:by:": return bits { $0 >> $1 }
+    default: return .nothing
+    }
+  }
+
+  private static func number(_ apply: @escaping @Sendable (Number) -> Number?) -> Body {
+    .one { a, _ in a.number.flatMap(apply)?.value }
+  }
+
+  /// An integer stays as it is.
+  private static func whole(_ rule: FloatingPointRoundingRule) -> Body {
+    number { if case .double(let value) = $0 { .double(value.rounded(rule)) } else { $0 } }
+  }
+
+  private static func arithmetic(_ op: Expression.ArithmeticOperator) -> Body {
+    .two { a, b, range in try Calculation.result(op, a, b, range) }
+  }
+
+  private static func bits(_ apply: @escaping @Sendable (Int64, Int64) -> Int64) -> Body {
+    .two { a, b, _ in
+      guard let x = a.number?.whole, let y = b.number?.whole else { return nil }
+      return .integer(apply(x, y))
+    }
+  }
+}
+
+extension ExpressionEvaluator {
+  /// A function of single values, by its name.
+  ///
+  /// - Throws: `ExpressionError` when the values do not fit the function.
+  public static func call(_ name: String, _ arguments: [AttributeValue]) throws -> AttributeValue {
+    guard let function = ExpressionFunction(named: name) else {
+      throw ExpressionFunction.unknown(name, arguments.count, 0..<0)
+    }
+    return try function.call(arguments)
+  }
+}

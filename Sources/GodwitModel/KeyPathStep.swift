@@ -1,0 +1,139 @@
+/// A segment of a key path: a property, or a collection operator with the path that it is applied to.
+struct KeyPathStep {
+  enum Kind {
+    case property
+    case count
+    case members
+    case distinctMembers
+    case statistic(Statistic.Kind)
+    /// An operator that there is not.
+    case unknown
+  }
+
+  let name: String
+  let kind: Kind
+  /// What follows an operator, up to the next one.
+  let argument: [KeyPathStep]
+
+  static func steps(_ segments: ArraySlice<String>) -> [KeyPathStep] {
+    var steps: [KeyPathStep] = []
+    var rest = segments
+    while let name = rest.popFirst() {
+      guard name.hasPrefix("@") else {
+        steps.append(KeyPathStep(name: name, kind: .property, argument: []))
+        continue
+      }
+      let argument = rest.prefix { !$0.hasPrefix("@") }
+      rest = rest.dropFirst(argument.count)
+      steps.append(KeyPathStep(name: name, kind: kind(name), argument: self.steps(argument)))
+    }
+    return steps
+  }
+
+  private static func kind(_ name: String) -> Kind {
+    switch name {
+    case "@count": .count
+    case "@unionOfObjects", "@unionOfArrays", "@unionOfSets": .members
+    case "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets": .distinctMembers
+    default: Statistic.Kind(named: name).map { .statistic($0) } ?? .unknown
+    }
+  }
+
+  /// What the steps lead to, one after the other.
+  static func follow(
+    _ steps: [KeyPathStep], from start: EvaluatedValue, _ range: Range<Int>
+  ) throws -> EvaluatedValue {
+    var current = start
+    for step in steps {
+      if current.isNull { return .null }
+      guard case .property = step.kind else {
+        current = try step.collect(current, range)
+        continue
+      }
+      switch current {
+      case .object(let object?): current = try object.value(step.name)
+      case .objects(let objects, let ordered): current = try step.gather(objects, ordered: ordered)
+      // What no object was asked for has no kind; nothing is read from it either.
+      case .values(let values) where values.isEmpty: continue
+      default: throw ExpressionError("'\(step.name)' is read from \(current.phrase)", range: range)
+      }
+    }
+    return current
+  }
+
+  /// A property of each object: values with their nils, or objects without.
+  private func gather(_ objects: [any EvaluatedObject], ordered: Bool) throws -> EvaluatedValue {
+    var values: [AttributeValue] = []
+    var found: [any EvaluatedObject] = []
+    var isObjects = false
+    for object in objects {
+      switch try object.value(name) {
+      case .value(let value): values.append(value)
+      case .values(let more): values += more
+      case .object(let other):
+        isObjects = true
+        if let other { found.append(other) }
+      case .objects(let others, _):
+        isObjects = true
+        found += others
+      }
+    }
+    return isObjects ? .objects(found, ordered: ordered) : .values(values)
+  }
+
+  private func collect(_ collection: EvaluatedValue, _ range: Range<Int>) throws -> EvaluatedValue {
+    guard collection.memberCount != nil else {
+      throw ExpressionError("'\(name)' needs a collection, found \(collection.phrase)", range: range)
+    }
+    let selected = try Self.follow(argument, from: collection, range)
+    switch kind {
+    case .count: return .value(.integer(Int64(selected.memberCount ?? 0)))
+    case .members: return selected
+    case .distinctMembers: return selected.distinct
+    case .statistic(let statistic): return .value(try statistic.result(of: try selected.known(range), range))
+    case .property, .unknown: throw ExpressionError("unknown collection operator '\(name)'", range: range)
+    }
+  }
+}
+
+extension EvaluatedValue {
+  /// The values that are not nil, of a collection or of one value.
+  func known(_ range: Range<Int>) throws(ExpressionError) -> [AttributeValue] {
+    var found: [AttributeValue] = []
+    for member in elements ?? [self] {
+      let value = try member.single(range)
+      if !value.isNull { found.append(value) }
+    }
+    return found
+  }
+
+  /// The collection with each member once, at its first place, without nils.
+  var distinct: EvaluatedValue {
+    switch self {
+    case .value, .object: return self
+    case .values(let values):
+      var seen: Set<AttributeValue> = []
+      return .values(values.filter { !$0.isNull && seen.insert($0).inserted })
+    case .objects(let objects, let ordered):
+      var seen: [Int64: [any EvaluatedObject]] = [:]
+      let kept = objects.filter { object in
+        if seen[object.key, default: []].contains(where: { $0.isSame(as: object) }) { return false }
+        seen[object.key, default: []].append(object)
+        return true
+      }
+      return .objects(kept, ordered: ordered)
+    }
+  }
+}
+
+extension Statistic.Kind {
+  func result(
+    of values: [AttributeValue], _ range: Range<Int>
+  ) throws(ExpressionError) -> AttributeValue {
+    var statistic = Statistic(self)
+    do throws(ExpressionError) {
+      for value in values { try statistic.add(value) }
+    } catch { throw ExpressionError(error.message, range: range) }
+    return statistic.result
+  }
+}
