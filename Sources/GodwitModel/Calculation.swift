@@ -33,16 +33,14 @@ enum Calculation {
   static func cast(
     _ value: AttributeValue, to type: String, _ range: Range<Int>
   ) throws(ExpressionError) -> AttributeValue {
-    guard let target = BuiltInFunction.castType(type) else {
-      throw ExpressionError("cannot cast to '\(type)'", range: range)
-    }
-    return try cast(value, to: target, named: type, range)
+    try cast(value, to: BuiltInFunction.castType(type), named: type, range)
   }
 
   /// - Parameter target: What `BuiltInFunction.castType` makes of the name.
   static func cast(
-    _ value: AttributeValue, to target: AttributeType, named type: String, _ range: Range<Int>
+    _ value: AttributeValue, to target: AttributeType?, named type: String, _ range: Range<Int>
   ) throws(ExpressionError) -> AttributeValue {
+    guard let target else { throw ExpressionError("cannot cast to '\(type)'", range: range) }
     if value.isNull { return .null }
     switch (value, target) {
     case (.date, .date), (.string, .string): return value

@@ -107,8 +107,8 @@ struct ExpressionCompiler {
       return SingleRoutine { try Calculation.negative(try operand.run(&$0), range) }
     case .function(let name, let arguments): return function(name, arguments, range)
     case .cast(let operand, let type):
-      let operand = single(operand)
-      return SingleRoutine { try Calculation.cast(try operand.run(&$0), to: type, range) }
+      let (operand, target) = (single(operand), BuiltInFunction.castType(type))
+      return SingleRoutine { try Calculation.cast(try operand.run(&$0), to: target, named: type, range) }
     case .ternary(let condition, let then, let otherwise):
       let (condition, then, otherwise) = (test(condition), single(then, wanted), single(otherwise, wanted))
       return SingleRoutine { try condition.run(&$0) == true ? try then.run(&$0) : try otherwise.run(&$0) }
