@@ -210,7 +210,8 @@ final class Executor {
     let statement = try program.create(chunk.subject, predicate: predicate)
     functions.mover?.beginChunk()
     let outcome = Ledger.Outcome(
-      rows: try execute(statement, chunk), several: try countSeveral(chunk, predicate: predicate))
+      rows: try executeCreation(statement, chunk, members: [chunk.subject]),
+      several: try countSeveral(chunk, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
     try raiseCounter(of: mapping.destination.name)

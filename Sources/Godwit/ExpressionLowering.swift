@@ -150,15 +150,21 @@ struct ExpressionLowering {
         return false
       }
     }
-    var columns = ""
     for name in names.sorted() where evaluation.attributes.count < Self.limitHanded {
       guard let attribute = schema.model.attribute(name, of: row.entityName), !attribute.isTransient,
-        let column = schema.column(of: name, in: row.entityName)
+        schema.column(of: name, in: row.entityName) != nil
       else { continue }
       evaluation.attributes.append(name)
-      columns += ", \(row.alias).\(quoted(column))"
     }
-    return "godwit_eval(\(builder.evaluation(evaluation)), \(row.alias).Z_PK\(columns))"
+    return Self.call(evaluation, number: builder.evaluation(evaluation), row: row.alias, schema: schema)
+  }
+
+  /// The call of an expression for a row, which hands its attributes over.
+  static func call(
+    _ evaluation: LoweredFunctions.Evaluation, number: Int, row: String, schema: StoreSchema
+  ) -> String {
+    let columns = evaluation.attributes.compactMap { schema.column(of: $0, in: evaluation.entityName) }
+    return "godwit_eval(\(number), \((["Z_PK"] + columns.map(quoted)).map { "\(row).\($0)" }.joined(separator: ", ")))"
   }
 
   /// SQLite passes 127 arguments at most.

@@ -30,6 +30,10 @@ final class SQLFunctions {
   var damagedSpill: (mapping: Int, error: SpillError)?
   /// Carries external binary data; nil where nothing is written.
   var mover: ExternalDataMover?
+  /// Knows values of the expressions of the statement that runs.
+  var ahead: EvaluationAhead?
+  /// Hears of every value that an expression gave: its number, the key, the value.
+  var recorder: ((Int, Int64, SQLValue) throws -> Void)?
   /// Checks, source keys and counts of what is called for every row.
   let rows = RowFunctions()
   /// Reads the source keys of a mapping.
@@ -63,9 +67,14 @@ final class SQLFunctions {
     }
     // godwit_eval(expression, key, attributes that it reads…)
     try register("godwit_eval", arguments: -1) { functions, arguments in
-      guard let prepared = functions.prepared(Int(arguments.int64(0))) else { return .failure("no such expression") }
-      return .value(
-        try functions.evaluation.value(of: prepared, key: arguments.int64(1), attributes: arguments))
+      let (number, key) = (Int(arguments.int64(0)), arguments.int64(1))
+      if let ahead = functions.ahead, arguments.kind(1) == .integer, let known = ahead.value(number, key) {
+        return .value(known)
+      }
+      guard let prepared = functions.prepared(number) else { return .failure("no such expression") }
+      let value = try functions.evaluation.value(of: prepared, key: key, attributes: arguments)
+      try functions.recorder?(number, key, value)
+      return .value(value)
     }
   }
 

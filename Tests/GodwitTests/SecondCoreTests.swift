@@ -202,6 +202,110 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     try writer.execute("COMMIT")
   }
 
+  // MARK: Expressions
+
+  /// People whose names and ages are computed in Swift.
+  private func computing(
+    name: String = "{uppercase:($source.name), 'nobody'}[FIRST]", age: String = "{$source.age + 1, 0}[FIRST]",
+    filters: [String] = ["age < 100", "age >= 100"], names: (Int64) -> AttributeValue = { .init("person \($0)") }
+  ) throws -> MigrationFixture {
+    let person = EntityDescription.make("Person", ["age": .integer16, "name": .string])
+    let fixture = try MigrationFixture([person], to: [person])
+    try fixture.build { store in
+      for key in Int64(-100)...300 where key % 3 != 0 {
+        try store.insert("Person", key: key * 7, attributes: ["age": .integer(key + 110), "name": names(key)])
+      }
+    }
+    fixture.mappings = try filters.enumerated().map { number, filter in
+      try .make(
+        "Person", "Person", name: "Part \(number)", filter: filter, attributes: ["age": age, "name": name])
+    }
+    fixture.chunkRows = 120
+    return fixture
+  }
+
+  private func ahead<T>(rowsPerSpan: Int64 = 10, _ body: () throws -> T) throws -> T {
+    try EvaluationAhead.$leastRows.withValue(0) {
+      try EvaluationAhead.$rowsPerSpan.withValue(rowsPerSpan) { try body() }
+    }
+  }
+
+  @Test(arguments: [1, 7, 50, 1000] as [Int64])
+  func `values evaluated ahead are those of the statement`(rowsPerSpan: Int64) throws {
+    for filters in [["age < 100", "age >= 100"], ["age < 300"], ["{age, 1}[FIRST] > 80", "age < 20"]] {
+      let (two, one) = (try computing(filters: filters), try computing(filters: filters))
+      try ahead(rowsPerSpan: rowsPerSpan) { _ = try two.run() }
+      try one.run()
+      let rows = "SELECT * FROM source.ZPERSON ORDER BY Z_PK"
+      #expect(try two.rows(rows) == one.rows(rows))
+      #expect(try two.rows(rows).count > 100)
+    }
+  }
+
+  @Test func `an expression that fails is reported by the statement`() throws {
+    let errors = try [true, false].map { isAhead in
+      let fixture = try computing(age: "{$source.age * 200, 0}[FIRST]")
+      let error = #expect(throws: GodwitError.self) {
+        if isAhead { try ahead { _ = try fixture.run() } } else { try fixture.run() }
+      }
+      return try #require(error)
+    }
+    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+    #expect(errors[0].message.contains("Person p"))
+  }
+
+  @Test func `large values are left to the statement`() throws {
+    let long = String(repeating: "long ", count: 20_000)
+    let fixture = try computing { .init("\(long)\($0)") }
+    fixture.chunkRows = 60
+    try ahead { _ = try fixture.run() }
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 100000") == ["267"])
+  }
+
+  /// What is evaluated ahead of the second mapping's statement over all keys.
+  private func started(_ fixture: MigrationFixture, keys: ClosedRange<Int64>) throws -> EvaluationAhead {
+    let connection = try StoreConnection(path: nil)
+    let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))
+    try connection.attachSource(files)
+    let attached = try AttachedSource(connection, job: job, files: files)
+    let (_, program) = try attached.planner(job).plan(now: 0)
+    let statement = try program.create(1, predicate: nil)
+    let (query, numbers) = try #require(try program.evaluations(of: [1], in: statement))
+    #expect(numbers == [0, 1])
+    let reader = try #require(try connection.anotherReader(cache: .mebibytes(1)))
+    let functions = try SQLFunctions(connection: reader, sourceSchema: attached.sourceSchema, now: 0)
+    return try ahead {
+      EvaluationAhead(query: query, numbers: numbers, keys: keys, rows: 267, reader: reader, functions: functions)
+    }
+  }
+
+  @Test func `values are found by expression and key, whatever is asked for`() throws {
+    let ahead = try started(computing(), keys: -700...2100)
+    defer { ahead.stop() }
+    ahead.fill()
+    var found: [SQLValue] = []
+    for key in Int64(-700)...2100 {
+      for number in [1, 0] {
+        if let value = ahead.value(number, key) { found.append(value) }
+      }
+    }
+    // Keys that are no multiple of 7 or 21 have no row, and those under 0 go through the other mapping.
+    #expect(ahead.hits == found.count)
+    #expect(found.contains(.integer(113)) && found.contains(.text(Array("PERSON 2".utf8))))
+    #expect(!found.contains(.text(Array("PERSON -20".utf8))) && !found.contains(.integer(91)))
+    // Back again, beside it, and outside of it.
+    for (number, key) in [(0, Int64(14)), (2, 14), (-1, 14), (0, .min), (0, .max)] {
+      #expect(ahead.value(number, key) == nil)
+    }
+  }
+
+  @Test func `the ends of all keys are spans too`() throws {
+    let ahead = try started(computing(), keys: .min ... .max)
+    ahead.fill()
+    #expect(ahead.value(0, .min) == nil && ahead.value(0, .max) == nil)
+    ahead.stop()
+  }
+
   // MARK: Work beside
 
   @Test func `a result is waited for, kept, and thrown if it is an error`() throws {
