@@ -37,6 +37,18 @@ final class BesideWork<Value: Sendable>: Sendable {
     }
   }
 
+  /// Waits while the result is wanted; nil when that ends before the result is there.
+  func value(while isWanted: () -> Bool) throws -> Value? {
+    while true {
+      let result = state.condition.withLock {
+        if state.result == nil { _ = state.condition.wait(until: Date(timeIntervalSinceNow: 0.1)) }
+        return state.result
+      }
+      if let result { return try result.get() }
+      guard isWanted() else { return nil }
+    }
+  }
+
   /// The result if it is there.
   func valueIfReady() throws -> Value? { try state.condition.withLock { state.result }?.get() }
 

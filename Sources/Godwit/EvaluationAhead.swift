@@ -130,7 +130,9 @@ final class EvaluationAhead: @unchecked Sendable {
   // MARK: The second thread
 
   private func work(_ query: ChunkStatement, _ functions: SQLFunctions) {
+    let statement = try? reader.prepare(query.sql)
     defer {
+      statement?.finalize()
       try? reader.close()
       condition.withLock {
         isAtEnd = true
@@ -138,6 +140,7 @@ final class EvaluationAhead: @unchecked Sendable {
         condition.broadcast()
       }
     }
+    guard let statement else { return }
     var next = 0
     while let span = take(from: next) {
       next = span + 1
@@ -156,7 +159,7 @@ final class EvaluationAhead: @unchecked Sendable {
       // What fails here is evaluated again by the statement, whose error has its place.
       let isDone =
         (try? functions.running(query, site: "") {
-          try reader.execute(query.sql, query.builder.arguments(from: first, through: last))
+          try statement.run(query.builder.arguments(from: first, through: last))
         }) != nil
       condition.withLock {
         running = nil

@@ -441,13 +441,18 @@ public struct MigrationManager: Sendable {
     summary.dropped = plan.steps.flatMap(\.dropped)
     summary.notes = plan.notes + executor.notes
     summary.wasResumed = !made
-    if stopped == nil || meter.isComplete {
-      if let digest = try executor.sourceDigest?.value() {
+    var isComplete = stopped == nil || meter.isComplete
+    if isComplete, let pending = executor.sourceDigest {
+      if let digest = try pending.value(while: { control.reason == nil }) {
         try connection.transaction {
           try ledger.setSource(digest)
           try executor.checkSource()
         }
+      } else {
+        (isComplete, summary.reason) = (false, control.reason)
       }
+    }
+    if isComplete {
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
       try connection.close()
       summary.outcome = .finished

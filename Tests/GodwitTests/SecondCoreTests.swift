@@ -322,7 +322,8 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
       while isWanted() { usleep(1000) }
       throw CancellationError()
     }
+    #expect(try work.value(while: { false }) == nil)
     work.abandon()
-    #expect(throws: CancellationError.self) { try work.value() }
+    #expect(throws: CancellationError.self) { try work.value(while: { true }) }
   }
 }
