@@ -21,6 +21,8 @@ final class EvaluationAhead: @unchecked Sendable {
   /// Fewer rows are not worth a thread.
   @TaskLocal static var leastRows: Int64 = 20_000
   @TaskLocal static var rowsPerSpan: Int64 = 256
+  /// Whether the statement waits until the second thread has done what it may, which shows what only luck shows else.
+  @TaskLocal static var fills = false
   /// Spans that are kept, and bytes that one may take: larger values are evaluated where they are stored.
   private static let limitSpans = 16
   private static let limitBytes = 256 << 10
@@ -28,6 +30,8 @@ final class EvaluationAhead: @unchecked Sendable {
   private let low, high: Int64
   private let width: UInt64
   private let count: Int
+  /// Of the statement whose expressions these are.
+  let builder: StatementBuilder
   /// By number, whether the second thread evaluates the expression.
   private let covers: [Bool]
 
@@ -35,6 +39,8 @@ final class EvaluationAhead: @unchecked Sendable {
   private var ready: [Int: [Entry]] = [:]
   private var running: Int?
   private var isStopped = false
+  /// The connection is closed, or about to be.
+  private var isClosed = false
   private var isAtEnd = false
   /// The span that the statement is in; before the first one it may all be taken.
   private var here = -2
@@ -61,6 +67,7 @@ final class EvaluationAhead: @unchecked Sendable {
     count = Int(span / width) + 1
     covers = (0...(numbers.max() ?? 0)).map(numbers.contains)
     self.reader = reader
+    builder = query.builder
     let functions = Handed(value: (query, functions))
     let thread = Thread { [self] in
       let (query, functions) = functions.value
@@ -116,9 +123,12 @@ final class EvaluationAhead: @unchecked Sendable {
   func stop() {
     condition.withLock {
       isStopped = true
-      reader.interrupt()
       condition.broadcast()
-      while !isAtEnd { condition.wait() }
+      // An interrupt between two statements is lost.
+      while !isAtEnd {
+        if !isClosed { reader.interrupt() }
+        _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
+      }
     }
   }
 
@@ -132,6 +142,7 @@ final class EvaluationAhead: @unchecked Sendable {
   private func work(_ query: ChunkStatement, _ functions: SQLFunctions) {
     let statement = try? reader.prepare(query.sql)
     defer {
+      condition.withLock { isClosed = true }
       statement?.finalize()
       try? reader.close()
       condition.withLock {
@@ -190,6 +201,7 @@ extension Executor {
     guard let ahead = try evaluateAhead(statement, chunk, members: members) else {
       return try execute(statement, chunk)
     }
+    if EvaluationAhead.fills { ahead.fill() }
     functions.ahead = ahead
     defer {
       functions.ahead = nil

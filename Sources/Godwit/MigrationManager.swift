@@ -155,7 +155,8 @@ public struct MigrationManager: Sendable {
     // Looking never writes. A run may be at work; one that was killed may have left a journal, through which the store
     // is read as it was before.
     var connection = try StoreConnection(path: nil)
-    do { try connection.attachShared(path: path) } catch {
+    do { try connection.attachShared(path: path) } catch let error as GodwitError where error.code != .stopped {
+      // Not while a run holds the store: its journal is not a dead one's.
       connection = try StoreConnection(path: nil)
       try connection.attachSource(try StoreFiles(path: path))
     }
@@ -511,9 +512,13 @@ public struct MigrationManager: Sendable {
       ("the mapping", known.mappings, quick.mappings), ("the manifest", known.manifest, quick.manifest),
     ]
     guard let changed = parts.first(where: { $1 != $2 }) else { return }
+    // Before the digest of a large source is known, any change of the file's time counts, and cannot be undone.
+    let isUndoable = !changed.1.isEmpty
     throw GodwitError(
       .cannotCreate, "cannot resume '\(job.name)': \(changed.0) changed since the run began",
-      remedy: "undo the change to resume, or `godwit discard` the job and run again",
+      remedy: isUndoable
+        ? "undo the change to resume, or `godwit discard` the job and run again"
+        : "`godwit discard` the job and run again",
       safe: "what is durable stays in '\(WorkFolder.path(forDestination: job.destinationPath))'")
   }
 

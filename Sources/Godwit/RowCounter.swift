@@ -67,21 +67,18 @@ struct RowCounter: @unchecked Sendable {
     }
     let work = Work(Self.ranges(from: low, through: high), flags: flags)
     let now = planner.functions.now
+    defer { try? reader.close() }
     let beside = BesideWork { [self] _ in
-      defer { try? reader.close() }
       let functions = try SQLFunctions(connection: reader, sourceSchema: planner.sourceSchema, now: now)
       functions.setSupportFolder(SupportFolder(ofStoreAt: planner.job.sourcePath))
       work.run { try tally($0, reader, functions) }
     }
-    work.run { range in
-      do { return try tally(range, connection, planner.functions) } catch {
-        // Who stops the run waits for neither of the two.
-        if (error as? GodwitError)?.code == .stopped { reader.interrupt() }
-        throw error
-      }
+    // Who stops the run stops both.
+    return try connection.accompanied(by: reader) {
+      work.run { try tally($0, connection, planner.functions) }
+      try beside.value()
+      return try work.result()
     }
-    try beside.value()
-    return try work.result()
   }
 
   /// Equal parts of a span of keys, which may be all there are.

@@ -68,7 +68,10 @@ final class SQLFunctions {
     // godwit_eval(expression, key, attributes that it reads…)
     try register("godwit_eval", arguments: -1) { functions, arguments in
       let (number, key) = (Int(arguments.int64(0)), arguments.int64(1))
-      if let ahead = functions.ahead, arguments.kind(1) == .integer, let known = ahead.value(number, key) {
+      // Numbers are those of one statement: another may run while it is prepared.
+      if let ahead = functions.ahead, functions.expressions?.builder === ahead.builder,
+        arguments.kind(1) == .integer, let known = ahead.value(number, key)
+      {
         return .value(known)
       }
       guard let prepared = functions.prepared(number) else { return .failure("no such expression") }

@@ -6,8 +6,8 @@ struct ValidationRule {
   var condition: String
   /// What is wrong, for the message: `'name' is required and is nil`.
   var message: String
-  /// Whether it counts rows of other tables.
-  var needsIndex = false
+  /// Whether it asks only whether a value of the row is there.
+  var readsHeaderOnly = false
 }
 
 /// An ordered relationship whose places are numbered.
@@ -65,7 +65,9 @@ extension StepProgram {
       }
       if !attribute.isOptional {
         rules.append(
-          .init(condition: "\(column) IS NULL", message: "attribute '\(attribute.name)' is required and is nil"))
+          .init(
+            condition: "\(column) IS NULL", message: "attribute '\(attribute.name)' is required and is nil",
+            readsHeaderOnly: true))
       }
       let builder = StatementBuilder()
       func literal(_ value: AttributeValue) -> String? {
@@ -116,7 +118,9 @@ extension StepProgram {
     switch destinationSchema.storage(of: name, in: entity) {
     case .foreignKey(_, let column, _, _):
       guard !relationship.isOptional else { return nil }
-      return .init(condition: "t.\(quoted(column)) IS NULL", message: "relationship '\(name)' is required and is nil")
+      return .init(
+        condition: "t.\(quoted(column)) IS NULL", message: "relationship '\(name)' is required and is nil",
+        readsHeaderOnly: true)
     case .inverse(let table, let column, _, _):
       count = "(SELECT COUNT(*) FROM main.\(quoted(table)) AS c WHERE c.\(quoted(column)) = t.Z_PK)"
     case .join(let join, let subject, _, _):
@@ -130,7 +134,7 @@ extension StepProgram {
     let outside = high.map { "NOT BETWEEN \(low) AND \($0)" } ?? "< \(low)"
     let condition = relationship.isOptional ? "\(count) > 0 AND \(count) \(outside)" : "\(count) \(outside)"
     return .init(
-      condition: "(\(condition))", message: "relationship '\(name)' must lead to \(limits) objects", needsIndex: true)
+      condition: "(\(condition))", message: "relationship '\(name)' must lead to \(limits) objects")
   }
 
   /// The first rows of a destination entity that break a rule: key, number of the rule.

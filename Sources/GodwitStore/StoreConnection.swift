@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 public import GodwitModel
+import Synchronization
 
 /// One SQLite connection: the main database (a store under construction, or memory) and, when
 /// attached as `source`, a store that is only read.
@@ -11,6 +12,7 @@ public import GodwitModel
 public final class StoreConnection: @unchecked Sendable {
   private let queue: DatabaseQueue
   let handle: OpaquePointer
+  private let beside = Mutex<StoreConnection?>(nil)
   /// What messages call the main database.
   public let path: String
   /// Whether the main database is one that this process makes.
@@ -72,7 +74,19 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// Makes the statement that is running, on whatever thread, end with an error soon. Safe from any thread.
-  public func interrupt() { sqlite3_interrupt(handle) }
+  ///
+  /// So does the one of the connection beside it.
+  public func interrupt() {
+    sqlite3_interrupt(handle)
+    beside.withLock { $0?.interrupt() }
+  }
+
+  /// Runs `body` while interrupts reach another connection too.
+  public func accompanied<T>(by other: StoreConnection, _ body: () throws -> T) rethrows -> T {
+    beside.withLock { $0 = other }
+    defer { beside.withLock { $0 = nil } }
+    return try body()
+  }
 
   /// For calls that this type lacks, `sqlite3_create_function_v2` above all.
   public func withHandle<T>(_ body: (OpaquePointer) throws -> T) rethrows -> T { try body(handle) }

@@ -6,11 +6,10 @@ import Testing
 
 @testable import Godwit
 
-/// People with a required name that must match a pattern.
+/// People with a required name.
 private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") }) throws -> MigrationFixture {
   var name = AttributeDescription(name: "name", type: .string)
   name.isOptional = false
-  name.regularExpression = "person -?[0-9]+"
   var person = EntityDescription.make("Person", ["age": .integer16], [.toOne("friend", "Person", inverse: "friendOf")])
   person.relationships.append(.toMany("friendOf", "Person", inverse: "friend"))
   var strict = person
@@ -142,10 +141,9 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(try ahead.rows(rows).count == 134)
   }
 
-  @Test(arguments: [AttributeValue.null, .init("nobody")])
-  func `a broken rule is reported as it is without`(name: AttributeValue) throws {
+  @Test func `a broken rule is reported as it is without`() throws {
     let errors = try [0, Int64.max].map { leastRows in
-      let fixture = try fixture { key in key == 101 || key == 5 ? name : .init("person \(key)") }
+      let fixture = try fixture { key in key == 101 || key == 5 ? .null : .init("person \(key)") }
       return try ValidationAhead.$leastRows.withValue(leastRows) {
         let error = #expect(throws: GodwitError.self) { try fixture.run() }
         return try #require(error)
@@ -157,17 +155,16 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 
   /// One chunk of validation for the people from key 0 on, of a store.
   private func ahead(_ fixture: MigrationFixture, of path: String) throws -> ValidationAhead {
-    let schema = StoreSchema(model: fixture.destination)
-    let sql = "SELECT Z_PK, 0 FROM source.ZPERSON WHERE Z_PK BETWEEN ?1 AND ?2 AND NOT godwit_matches(0, ZNAME)"
+    let sql = "SELECT Z_PK, 0 FROM source.ZPERSON WHERE Z_PK BETWEEN ?1 AND ?2 AND ZNAME IS NULL"
     let works = [(1, Int64(0)), (2, 500)].map { id, lower in
       ValidationAhead.Work(
-        id: id, sql: sql, patterns: ["person -?[0-9]+"], range: .init(lower: lower, upper: lower + 500))
+        id: id, sql: sql, range: .init(lower: lower, upper: lower + 500))
     }
-    return try ValidationAhead(works, path: path, sourceSchema: schema, cache: .mebibytes(1))
+    return try ValidationAhead(works, path: path, cache: .mebibytes(1))
   }
 
   @Test func `only what was found in order has passed`() throws {
-    let fixture = try fixture { .init($0 == 101 ? "nobody" : "person \($0)") }
+    let fixture = try fixture { $0 == 101 ? .null : .init("person \($0)") }
     let ahead = try ahead(fixture, of: fixture.sourcePath)
     ahead.finish()
     #expect(ahead.passed(1))
@@ -252,6 +249,40 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
     #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
     #expect(errors[0].message.contains("Person p"))
+  }
+
+  @Test func `what another statement evaluates meanwhile is its own`() throws {
+    func fixture() throws -> MigrationFixture {
+      let entities: [EntityDescription] = [
+        .make("Owner", ["age": .integer16], [.toMany("pets", "Pet", inverse: "owner")]),
+        .make("Pet", ["weight": .integer16], [.toOne("owner", "Owner", inverse: "pets")]),
+      ]
+      let fixture = try MigrationFixture(entities, to: entities)
+      try fixture.build { store in
+        for key in Int64(1)...200 where key % 3 != 0 {
+          try store.insert("Owner", key: key, attributes: ["age": .integer(key % 90)])
+        }
+        for key in Int64(1)...200 {
+          let owner = key % 3 == 0 ? key - 1 : key
+          try store.insert("Pet", key: key, attributes: ["weight": .integer(key)], relationships: ["owner": [owner]])
+        }
+      }
+      fixture.mappings = [
+        try .make(
+          "Owner", "Owner", filter: "{age, 0}[FIRST] > 40", attributes: ["age": "$source.age"]),
+        try .make(
+          "Pet", "Pet", attributes: ["weight": "{$source.weight + 1, 0}[FIRST]"],
+          relationships: ["owner": .mapping("OwnerToOwner", keyPath: ["owner"])]),
+      ]
+      fixture.chunkRows = 1000
+      return fixture
+    }
+    let (two, one) = (try fixture(), try fixture())
+    // The keys of owners are read, with their filter in Swift, once the pets' statement is about to run.
+    try EvaluationAhead.$fills.withValue(true) { try ahead { _ = try two.run() } }
+    try one.run()
+    let rows = "SELECT * FROM source.ZPET ORDER BY Z_PK"
+    #expect(try two.rows(rows) == one.rows(rows))
   }
 
   @Test func `large values are left to the statement`() throws {
