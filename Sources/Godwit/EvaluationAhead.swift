@@ -196,11 +196,10 @@ final class EvaluationAhead: @unchecked Sendable {
 extension Executor {
   /// Runs the statement that makes a chunk's objects, with its expressions evaluated ahead where that is worth a thread.
   ///
-  /// - Parameter members: The mappings whose objects it makes.
-  func executeCreation(_ statement: ChunkStatement, _ chunk: Chunk, members: [Int]) throws -> Int64 {
-    guard let ahead = try evaluateAhead(statement, chunk, members: members) else {
-      return try execute(statement, chunk)
-    }
+  /// - Parameter chunks: One, or several of one key range that the statement carries out together.
+  func executeCreation(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> Int64 {
+    guard let chunk = chunks.first else { return 0 }
+    guard let ahead = try evaluateAhead(statement, chunks) else { return try execute(statement, chunk) }
     if EvaluationAhead.fills { ahead.fill() }
     functions.ahead = ahead
     defer {
@@ -210,10 +209,10 @@ extension Executor {
     return try execute(statement, chunk)
   }
 
-  private func evaluateAhead(_ statement: ChunkStatement, _ chunk: Chunk, members: [Int]) throws -> EvaluationAhead? {
-    let rows = plan.chunks.filter { $0.range == chunk.range && members.contains($0.subject) && $0.stage == .create }
-      .reduce(0) { $0 + $1.rows }
-    guard chunk.predicate == nil, rows >= EvaluationAhead.leastRows,
+  private func evaluateAhead(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> EvaluationAhead? {
+    let rows = chunks.reduce(0) { $0 + $1.rows }
+    let members = chunks.map(\.subject)
+    guard let chunk = chunks.first, chunk.predicate == nil, rows >= EvaluationAhead.leastRows,
       let (query, numbers) = try program.evaluations(of: members, in: statement)
     else { return nil }
     let table = try program.sourceTable(program.mappings[members[0]].source.name)

@@ -26,7 +26,7 @@ extension Executor {
         try openReaders()
         functions.mover?.beginChunk()
         functions.rows.memberRows = Array(repeating: 0, count: chunks.count)
-        let made = try executeCreation(statement, first, members: chunks.map(\.subject))
+        let made = try executeCreation(statement, chunks)
         guard functions.rows.memberRows.reduce(0, +) == made else {
           throw GodwitError(.internalBug, "cannot tell the rows of mappings that share a walk apart")
         }

@@ -210,7 +210,7 @@ final class Executor {
     let statement = try program.create(chunk.subject, predicate: predicate)
     functions.mover?.beginChunk()
     let outcome = Ledger.Outcome(
-      rows: try executeCreation(statement, chunk, members: [chunk.subject]),
+      rows: try executeCreation(statement, [chunk]),
       several: try countSeveral(chunk, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)

@@ -443,7 +443,8 @@ public struct MigrationManager: Sendable {
     summary.notes = plan.notes + executor.notes
     summary.wasResumed = !made
     var isComplete = stopped == nil || meter.isComplete
-    if isComplete, let pending = executor.sourceDigest {
+    // The ledger is asked, since what a chunk wrote may have been rolled back with it.
+    if isComplete, let pending = digest, try ledger.identity().source.isEmpty {
       if let digest = try pending.value(while: { control.reason == nil }) {
         try connection.transaction {
           try ledger.setSource(digest)

@@ -15,16 +15,6 @@ extension EntityDescription {
   }
 }
 
-private func attribute(
-  _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,
-  was: String? = nil
-) -> AttributeDescription {
-  var attribute = AttributeDescription(name: name, type: type, isOptional: isOptional)
-  attribute.defaultValue = value
-  attribute.renamingIdentifier = was
-  return attribute
-}
-
 /// What each change that can be inferred does to values and links, in a store that is migrated by it.
 struct `Inferred migrations` {
   @Test func `properties and entities come and go`() throws {
@@ -38,8 +28,8 @@ struct `Inferred migrations` {
         EntityDescription(
           name: "Person",
           attributes: [
-            attribute("name"), attribute("rank", .integer16, isOptional: false, default: .integer(7)),
-            attribute("motto"),
+            .make("name"), .make("rank", .integer16, isOptional: false, default: .integer(7)),
+            .make("motto"),
           ], relationships: [.toMany("pets", "Pet", inverse: "owner")]),
         .make("Car", ["plate": .string]), .make("Pet", [:], [.toOne("owner", "Person", inverse: "pets")]),
       ])
@@ -87,8 +77,8 @@ struct `Inferred migrations` {
     type: AttributeType, standard: AttributeValue, value: AttributeValue, expected: [String]
   ) throws {
     let fixture = try MigrationFixture(
-      [EntityDescription(name: "A", attributes: [attribute("v", type)])],
-      to: [EntityDescription(name: "A", attributes: [attribute("v", type, isOptional: false, default: standard)])])
+      [EntityDescription(name: "A", attributes: [.make("v", type)])],
+      to: [EntityDescription(name: "A", attributes: [.make("v", type, isOptional: false, default: standard)])])
     try fixture.build { store in
       try store.insert("A", key: 1, attributes: ["v": value])
       try store.insert("A", key: 2)
@@ -102,8 +92,8 @@ struct `Inferred migrations` {
 
   @Test func `required to optional keeps the values`() throws {
     let fixture = try MigrationFixture(
-      [EntityDescription(name: "A", attributes: [attribute("v", isOptional: false, default: .init("d"))])],
-      to: [EntityDescription(name: "A", attributes: [attribute("v")])])
+      [EntityDescription(name: "A", attributes: [.make("v", isOptional: false, default: .init("d"))])],
+      to: [EntityDescription(name: "A", attributes: [.make("v")])])
     try fixture.build { store in
       try store.insert("A", key: 1, attributes: ["v": .init("x")])
     }
@@ -123,9 +113,9 @@ struct `Inferred migrations` {
         .make("Car", ["color": .string], [.toOne("owner", "Person", inverse: "cars")]),
       ],
       to: [
-        EntityDescription(name: "Human", attributes: [attribute("title", was: "name")], relationships: [cars])
+        EntityDescription(name: "Human", attributes: [.make("title", was: "name")], relationships: [cars])
           .with { $0.renamingIdentifier = "Person" },
-        EntityDescription(name: "Auto", attributes: [attribute("paint", was: "color")], relationships: [owner])
+        EntityDescription(name: "Auto", attributes: [.make("paint", was: "color")], relationships: [owner])
           .with { $0.renamingIdentifier = "Car" },
       ])
     try fixture.build { store in
@@ -147,9 +137,9 @@ struct `Inferred migrations` {
   }
 
   @Test func `names that change places carry their own values`() throws {
-    let before = EntityDescription(name: "A", attributes: [attribute("x"), attribute("y")])
+    let before = EntityDescription(name: "A", attributes: [.make("x"), .make("y")])
     let swapped = EntityDescription(
-      name: "A", attributes: [attribute("x", was: "y"), attribute("y", was: "x"), attribute("z")])
+      name: "A", attributes: [.make("x", was: "y"), .make("y", was: "x"), .make("z")])
     let fixture = try MigrationFixture([before], to: [swapped])
     try fixture.build { store in
       try store.insert("A", key: 1, attributes: ["x": .init("X"), "y": .init("Y")])
@@ -160,9 +150,9 @@ struct `Inferred migrations` {
   }
 
   @Test func `a name that a rename set free may be given anew, and a rename is followed once`() throws {
-    let first = EntityDescription(name: "A", attributes: [attribute("x")])
-    let second = EntityDescription(name: "A", attributes: [attribute("x"), attribute("y", was: "x")])
-    let third = EntityDescription(name: "A", attributes: [attribute("x"), attribute("y", was: "x"), attribute("z")])
+    let first = EntityDescription(name: "A", attributes: [.make("x")])
+    let second = EntityDescription(name: "A", attributes: [.make("x"), .make("y", was: "x")])
+    let third = EntityDescription(name: "A", attributes: [.make("x"), .make("y", was: "x"), .make("z")])
     for (before, after, values, expected) in [
       (first, second, ["x": "X"], "nil|X"), (second, third, ["x": "X", "y": "Y"], "X|Y"),
     ] {
