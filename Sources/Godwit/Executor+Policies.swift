@@ -78,9 +78,11 @@ extension Executor {
         let object = ManagedObject(
           layout, key: pair.destination, values: nil, context: run.destinationContext, run: run)
         run.related = (index, pair)
+        run.isLeftToMapping = false
         try run.call(.createRelationships, of: chunk.subject, on: object) { instance, mapping, pass in
           try instance.createRelationships(forDestination: object, in: mapping, manager: &pass)
         }
+        try run.finishRelating()
       }
       run.related = nil
       guard pairs.count == Self.pageRows, let end = pairs.last else { return }

@@ -18,7 +18,7 @@ extension Executor {
   /// - Returns: false when each must run by itself: a value needs a join, or a row failed, whose place only its own
   ///   chunk can tell. Nothing was kept then.
   func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
-    guard let first = chunks.first, let statement = try program.create(sharing: chunks.map(\.subject)) else {
+    guard let first = chunks.first, let statement = try carried.create(sharing: chunks.map(\.subject)) else {
       return false
     }
     do {

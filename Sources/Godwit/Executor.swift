@@ -22,6 +22,8 @@ final class Executor {
   var sourceDigest: BesideWork<String>?
   /// nil in a step without policies.
   var policies: PolicyRun?
+  /// The program as it stands: policies change how links are carried out.
+  var carried: StepProgram { policies?.program ?? program }
   private let stamp: StoreFiles.Stamp
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
@@ -101,6 +103,7 @@ final class Executor {
     try connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
     functions.readKeySet = { [unowned self] in try keySet($0) }
+    policies?.relateAgain = { [unowned self] in try relateAgain($0) }
   }
 
   /// Carries out one chunk in a transaction of the caller's, without the ledger.
@@ -207,7 +210,7 @@ final class Executor {
   private func create(_ chunk: Chunk) throws -> Ledger.Outcome {
     let mapping = program.mappings[chunk.subject]
     let predicate = chunk.predicate.flatMap { job.chunkPredicates[mapping.name]?[$0] }
-    let statement = try program.create(chunk.subject, predicate: predicate)
+    let statement = try carried.create(chunk.subject, predicate: predicate)
     functions.mover?.beginChunk()
     let outcome = Ledger.Outcome(
       rows: try executeCreation(statement, [chunk]),
@@ -241,6 +244,7 @@ final class Executor {
   // MARK: Relationships
 
   private func relate(_ chunk: Chunk) throws -> Ledger.Outcome {
+    guard !carried.direct.contains(chunk.subject) else { return .init() }
     let jobs = try program.relateJobs(chunk.subject)
     guard jobs.indices.contains(chunk.part) else {
       throw GodwitError(.internalBug, "cannot find part \(chunk.part) of relationship \(chunk.name)")
@@ -255,7 +259,19 @@ final class Executor {
     return outcome
   }
 
+  /// Carries out the finished chunks of a link in the relationship stage, which were left out while it was written with
+  /// its objects.
+  private func relateAgain(_ link: Int) throws {
+    let done = try ledger.done()
+    let jobs = try program.relateJobs(link)
+    for chunk in plan.chunks
+    where chunk.stage == .relate && chunk.subject == link && done.contains(chunk.id) && jobs.indices.contains(chunk.part) {
+      _ = try execute(try program.relate(jobs[chunk.part]), chunk)
+    }
+  }
+
   private func resolve(_ chunk: Chunk) throws -> Ledger.Outcome {
+    guard !carried.direct.contains(chunk.subject) else { return .init() }
     guard chunk.part > 0 else {
       for sql in program.prepareResolve(chunk.subject) { try connection.execute(sql) }
       return .init()

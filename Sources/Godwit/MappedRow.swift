@@ -33,4 +33,6 @@ struct PreparedObject {
   var object: ManagedObject
   /// nil where they are computed once the policy asks.
   var mapped: [SQLValue]?
+  /// The keys of links that are written with the object.
+  var keys: [SQLValue]
 }

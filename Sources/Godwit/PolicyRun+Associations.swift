@@ -27,10 +27,14 @@ extension PolicyRun {
         return
       }
     } else {
-      if state.foreign?.contains(index) != true { state.foreign = (state.foreign ?? []).union([index]) }
+      if state.foreign?.contains(index) != true {
+        try gather(program.directLinks(of: index))
+        state.foreign = (state.foreign ?? []).union([index])
+      }
       guard try !isWritten(pair, index) else { return }
     }
     if !isOwn || destination.call != calls, state.several?.contains(index) != true {
+      try gather(program.directLinks(of: index))
       state.several = (state.several ?? []).union([index])
     }
     state.turn += 1

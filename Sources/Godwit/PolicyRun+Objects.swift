@@ -84,8 +84,9 @@ extension PolicyRun {
     guard let table = sourceContext.table(of: program.mappings[index].source.name),
       let keyPlace = table.table.columns.firstIndex(where: { $0.role == .primaryKey })
     else { throw GodwitError(.internalBug, "cannot find the table of '\(program.mappings[index].source.name)'") }
-    let statement = try program.policyPage(
+    let (statement, columns) = try program.policyPage(
       index, columns: table.columns.aliased, isPrepared: isPrepared, limit: Self.pageRows)
+    (keyColumns, keyLayout) = (columns, columns.isEmpty ? nil : try mappedRow(index).layout)
     let limitBytes = Int(clamping: max(64 << 10, memory.bytes / 32))
     let width = table.table.columns.count
     return try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
@@ -100,9 +101,12 @@ extension PolicyRun {
         guard case .integer(let key) = values[keyPlace] else { continue }
         if let layout = table.layout(of: values) {
           let object = ManagedObject(layout, key: key, values: values, context: sourceContext, run: self)
-          let mapped = isPrepared ? row.values(width..<row.count) : nil
+          let end = row.count - columns.count
+          let mapped = isPrepared ? row.values(width..<end) : nil
           bytes += values.byteCount + (mapped?.byteCount ?? 0)
-          objects.append(PreparedObject(mapping: index, key: key, object: object, mapped: mapped))
+          objects.append(
+            PreparedObject(
+              mapping: index, key: key, object: object, mapped: mapped, keys: row.values(end..<row.count)))
         }
         count += 1
         if count == Self.pageRows || bytes >= limitBytes { return (objects, key < .max ? key + 1 : nil) }
@@ -226,25 +230,29 @@ extension PolicyRun {
 
   /// Whether this chunk has made the object; a no may be wrong.
   func isNew(_ object: ManagedObject) -> Bool {
-    guard let writing = writings[object.entityName] else { return false }
-    return made[writing.root]?.contains(object.key) == true
+    made[object.layout.rootNumber]?.contains(object.key) == true
   }
 
   func write(_ object: ManagedObject) throws {
     guard !object.isSource else { throw failure("cannot insert \(object): it belongs to the source") }
     if let problem = object.problem { throw problem.error }
     guard !isReplaying else { return }
-    let writing = try writings[object.entityName] ?? writing(of: object)
+    let isDraft = object.context === draftContext
+    // Whether its own hook associates it shows when that is over.
+    let isKeyed = isDraft && object.call == calls && keyLayout === object.layout && !keyColumns.isEmpty
+    let writing = try writings[.init(number: object.layout.number, isKeyed: isKeyed)] ?? writing(of: object, isKeyed)
     let row = try object.row()
     var values: [SQLValue] = [.integer(object.key), .int(writing.number), .integer(1)]
     values.reserveCapacity(3 + writing.attributes.count)
     for (attribute, place) in writing.attributes {
       values.append(writing.isExternal ? try carried(row[place], attribute, of: object) : row[place])
     }
-    let isDraft = object.context === draftContext
     if isDraft, made[writing.root]?.contains(object.key) != true {
-      try writing.insert.run(values)
+      try writing.insert.run(isKeyed ? values + (prepared?.keys ?? []) : values)
       if connection.changes > 0 {
+        if isKeyed, let index = policyIndexes[current] {
+          keyed.append(OwnPair(mapping: index, entity: Int64(writing.number), destination: object.key))
+        }
         made[writing.root, default: []].insert(object.key)
         if made[writing.root]?.count == Self.limitWaiting { made[writing.root] = [] }
         inserted[object.entityName, default: 0] += 1
@@ -259,7 +267,7 @@ extension PolicyRun {
     destinationContext.forget(entityName: object.entityName, key: object.key)
   }
 
-  private func writing(of object: ManagedObject) throws -> Writing {
+  private func writing(of object: ManagedObject, _ isKeyed: Bool) throws -> Writing {
     let entity = object.entityName
     let schema = program.destinationSchema
     guard let table = schema.table(of: entity), let number = schema.number(of: entity),
@@ -272,15 +280,19 @@ extension PolicyRun {
       attributes.append((attribute, place))
       columns.append(table.columns[place].name)
     }
+    let keys = isKeyed ? keyColumns : []
     let updates = columns.dropFirst(3).map { "\(quoted($0)) = excluded.\(quoted($0))" }
     let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
-    let places = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
-    let insert =
-      "INSERT INTO main.\(quoted(table.name)) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK)"
+    func insertion(_ columns: [String]) -> String {
+      let places = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
+      return
+        "INSERT INTO main.\(quoted(table.name)) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK)"
+    }
     let writing = Writing(
-      root: root, number: number, attributes: attributes, insert: try connection.prepare("\(insert) DO NOTHING"),
-      update: try connection.prepare("\(insert) \(conflict)"))
-    writings[entity] = writing
+      root: root, number: number, attributes: attributes,
+      insert: try connection.prepare("\(insertion(columns + keys)) DO NOTHING"),
+      update: try connection.prepare("\(insertion(columns)) \(conflict)"))
+    writings[.init(number: number, isKeyed: isKeyed)] = writing
     return writing
   }
 

@@ -42,6 +42,7 @@ extension PolicyRun {
 
   /// Makes ready what reads the assignments of a link while they are being gathered.
   private func settle(_ link: Int) throws {
+    try gather([link])
     try writeAsked()
     for index in program.linkIndexes(link) { try makeIndex(index.name, on: index.columns) }
   }
@@ -78,6 +79,7 @@ extension PolicyRun {
         try: "give the object's mapping a policy too, or say the relationship in its mapping; insert new objects first")
     }
     guard !isReplaying else { return }
+    try gather([link])
     let (mapping, turn) = place()
     try assign(
       link, end, object.key,
@@ -175,6 +177,11 @@ extension PolicyRun {
   func setMappedRelationships(of object: ManagedObject, in mapping: EntityMapping) throws {
     let index = try index(of: mapping)
     let resolved = program.mappings[index]
+    if isRelated(object, index) {
+      isLeftToMapping = true
+    } else {
+      try gather(program.directLinks(of: index))
+    }
     // A policy may have made objects of other entities, of which the mapping says nothing.
     guard !object.isSource, !resolved.relationships.isEmpty,
       program.resolved.destinationModel.isKind(object.entityName, of: resolved.destination.name)
@@ -184,6 +191,7 @@ extension PolicyRun {
     guard let first = sources.first else { return }
     for source in resolved.relationships {
       let (link, end, relationship) = try end(of: source.relationship.name, in: object.entityName)
+      if program.direct.contains(link) { continue }
       if let call = source.policyCall {
         let answered = try evaluated(call, for: first, mapping: resolved.mapping, property: relationship.name)
         let targets = relationship.isToMany ? answered : Array(answered.prefix(1))
@@ -203,17 +211,27 @@ extension PolicyRun {
 
   /// Leaves the relationships of an object to one statement for many, where that gives the same.
   private func isAskedTogether(_ object: ManagedObject, _ index: Int) throws -> Bool {
-    guard let (mapping, pair) = related, mapping == index, pair.destination == object.key,
-      pair.entity == Int64(object.layout.number), state.foreign?.contains(index) != true
-    else { return false }
+    guard isRelated(object, index), let pair = related?.pair, state.foreign?.contains(index) != true else {
+      return false
+    }
     let requests = try requests(index)
     guard requests.isPossible else { return false }
     guard !isReplaying else { return true }
+    if requests.statements.isEmpty {
+      state.turn += Int64(requests.relationships)
+      return true
+    }
     asked[index, default: []].append(
       Asked(turn: state.turn, source: pair.source, entity: pair.entity, destination: pair.destination))
     state.turn += Int64(requests.relationships)
     if asked[index]?.count == Self.limitWaiting { try writeAsked() }
     return true
+  }
+
+  /// Whether the running `createRelationships` is for that object and mapping.
+  private func isRelated(_ object: ManagedObject, _ index: Int) -> Bool {
+    guard let (mapping, pair) = related else { return false }
+    return mapping == index && pair.destination == object.key && pair.entity == Int64(object.layout.number)
   }
 
   private func requests(_ index: Int) throws -> PolicyRequests {

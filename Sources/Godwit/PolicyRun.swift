@@ -17,8 +17,17 @@ struct PolicyState: Codable, Equatable {
   var dense: [Int: Int64] = [:]
   /// Policy to what `nextKeys` was before its `begin`: when that runs again, its objects take the same keys.
   var keysAtBegin: [Int: [String: Int64]] = [:]
+  /// Links that are written with their objects; nil before a policy's first chunk.
+  var direct: Set<Int>?
+  /// The last object whose relationships were left to its mapping, by mapping with such links.
+  var left: [Int: Place] = [:]
   /// A binary property list.
   var userInfo: [UInt8]
+
+  /// An association's place among those of its mapping.
+  struct Place: Codable, Equatable {
+    var source, turn: Int64
+  }
 }
 
 /// The policies of a step at work: the instances, the hook that runs, and all that a hook can do.
@@ -45,7 +54,7 @@ final class PolicyRun {
     }
   }
 
-  let program: StepProgram
+  var program: StepProgram
   let connection: StoreConnection
   let functions: SQLFunctions
   let ledger: Ledger
@@ -95,8 +104,15 @@ final class PolicyRun {
   var rows: [Int: MappedRow] = [:]
   /// The source object of the running `createDestinationInstances` with what its mapping gives it, where known.
   var prepared: PreparedObject?
-  /// What writes an object, by its entity.
-  var writings: [String: Writing] = [:]
+  /// What writes an object.
+  var writings: [WritingKey: Writing] = [:]
+
+  struct WritingKey: Hashable {
+    /// The entity's number.
+    var number: Int
+    /// Whether with `keyColumns`.
+    var isKeyed: Bool
+  }
   /// Objects made in this chunk, the last ones: root entity number to keys.
   var made: [Int: Set<Int64>] = [:]
   /// Associations of this chunk that are not written yet, by mapping, in the order of turns.
@@ -117,6 +133,18 @@ final class PolicyRun {
 
   /// The association that a running `createRelationships` is for.
   var related: (mapping: Int, pair: Pair)?
+  /// Whether that hook has left its object's relationships to the mapping.
+  var isLeftToMapping = false
+  /// Carries out what the relationship stage has left out for a link that was written with its objects.
+  var relateAgain: (Int) throws -> Void = { _ in }
+  /// The columns of the links that are written with the objects of the running `createDestinationInstances`, and the
+  /// layout of its mapping's entity.
+  var keyColumns: [String] = []
+  var keyLayout: ObjectLayout?
+  /// What the running hook has written with such links.
+  var keyed: [OwnPair] = []
+  /// For tests: with false, all links are resolved.
+  @TaskLocal static var writesDirectly = true
 
   struct Identity: Hashable {
     var entity: String
@@ -197,6 +225,8 @@ final class PolicyRun {
       nextKeys: program.facts.freeKeys ?? [:],
       userInfo: PropertyListValue.dictionary(job.userInfo).binaryPropertyList)
     state = try ledger.policyState() ?? initial
+    self.program.direct = Self.writesDirectly ? state.direct ?? program.directLinks : []
+    state.direct = self.program.direct
     guard let known = try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary else {
       throw GodwitError(
         .dataWrong, "cannot read the ledger: the user info of the policies is unreadable",
@@ -240,12 +270,14 @@ final class PolicyRun {
     problem = nil
     if !unproved.isEmpty { unproved = [] }
     if !own.isEmpty { own.removeAll(keepingCapacity: own.count < 100) }
+    if !keyed.isEmpty { keyed.removeAll(keepingCapacity: keyed.count < 100) }
     keyedSource = hook == .createDestinationInstances ? object : nil
     if hook == .begin, !isReplaying { state.keysAtBegin[policy] = state.nextKeys }
     var pass = MigrationPass(self)
     do {
       try body(instances[policy], mappings[policy], &pass)
       if let problem { throw problem }
+      if !keyColumns.isEmpty { try settleKeys() }
       for object in unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) where try !isInserted(object) {
         throw GodwitError(
           .dataWrong, "\(object.entity) p\(object.key) was associated and never inserted",
@@ -297,7 +329,7 @@ final class PolicyRun {
     try writePairs()
     made = [:]
     try ledger.setPolicyState(state)
-    prepared = nil
+    (prepared, keyColumns, keyLayout) = (nil, [], nil)
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
     statements = [:]
     writings = [:]
@@ -308,9 +340,12 @@ final class PolicyRun {
   func takeBack() throws {
     (made, pairs, asked, inserted) = ([:], [:], [:], [:])
     (prepared, related, unproved, indexes, statements, writings) = (nil, nil, [], [], [:], [:])
+    (keyColumns, keyLayout, requests) = ([], nil, [:])
     isUserInfoChanged = false
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
     state = try ledger.policyState() ?? initial
+    program.direct = Self.writesDirectly ? state.direct ?? program.directLinks : []
+    state.direct = program.direct
     userInfo = (try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary) ?? userInfo
   }
 

@@ -52,6 +52,9 @@ struct RelationshipLink {
   var strategy: Strategy
   /// The end whose assignments are carried out; the other end's follow from them. nil: both.
   var carriedEnd: End?
+  /// In a step with policies, the end whose objects are written with the other's key until a policy sets the
+  /// relationship; nil where only the order of assignments tells what stays.
+  var directEnd: End?
 
   func side(_ end: End) -> Side? { end == .first ? first : second }
   func isToMany(_ end: End) -> Bool { side(end)?.relationship.isToMany ?? true }
@@ -102,8 +105,12 @@ extension RelationshipLink {
       }
     }
     for index in links.indices { try links[index].checkEarlier(resolved) }
-    for index in links.indices where !resolved.hasPolicies {
-      links[index].choose(resolved: resolved, facts: facts)
+    for index in links.indices {
+      if resolved.hasPolicies {
+        links[index].directEnd = links[index].endWrittenDirectly(resolved: resolved, facts: facts)
+      } else {
+        links[index].choose(resolved: resolved, facts: facts)
+      }
     }
     return resolved.hasPolicies ? links + unassigned(of: resolved, known: indexByKey, schema: schema) : links
   }
@@ -217,6 +224,26 @@ extension RelationshipLink {
         (strategy, carriedEnd) = (.pairs, .first)
       }
     }
+  }
+
+  /// The end that would be set at creation without policies, where none of them can change what the mappings find: what
+  /// is looked up is made without a policy, and there is no order that a policy could have a part in.
+  private func endWrittenDirectly(resolved: ResolvedMapping, facts: PlanFacts) -> End? {
+    var chosen = self
+    chosen.choose(resolved: resolved, facts: facts)
+    guard !assignments.isEmpty, chosen.strategy == .atCreation, let end = chosen.carriedEnd,
+      second?.relationship.isOrdered != true, !first.relationship.isOrdered
+    else { return nil }
+    let policies = Set(resolved.policies.compactMap(\.index))
+    for assignment in assignments {
+      let source = resolved.entityMappings[assignment.mapping].relationships[assignment.part]
+      guard source.policyCall == nil else { return nil }
+      guard assignment.end == end else { continue }
+      guard policies.isDisjoint(with: source.lookups), facts.areExclusive(Set(source.lookups)),
+        !source.path.contains(where: { $0.relationship.isToMany })
+      else { return nil }
+    }
+    return end
   }
 
   /// Whether each object that is assigned another is assigned by it too, for a relationship that is its own inverse: the

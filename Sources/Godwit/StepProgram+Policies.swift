@@ -7,7 +7,8 @@ import GodwitStore
 /// |---|---|
 /// | `godwit_pair_<mapping>` | this source object and this destination object are associated; indexed once a look-up comes from the destination |
 ///
-/// All links are resolved in assignment order, since a policy may set any of them.
+/// All links are resolved in assignment order, since a policy may set any of them. Those that none has set so far are
+/// written with their objects where `RelationshipLink.directEnd` says so: see `PolicyRun.gather`.
 extension StepProgram {
   func isPolicy(_ index: Int) -> Bool { policyIndexes.contains(index) }
 
@@ -49,15 +50,22 @@ extension StepProgram {
       mapping, columns: single.columns, statement: statement, isPlain: isPlain(mapping, single.builder), layout: layout)
   }
 
-  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping gives.
-  func policyPage(_ index: Int, columns: String, isPrepared: Bool, limit: Int) throws -> ChunkStatement {
+  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping gives,
+  /// then the keys of links that are written with the objects.
+  func policyPage(
+    _ index: Int, columns: String, isPrepared: Bool, limit: Int
+  ) throws -> (statement: ChunkStatement, keyColumns: [String]) {
     let mapped = isPrepared ? try mappedValues(mappings[index]) : (columns: [], values: [], builder: StatementBuilder())
     let association = associations(mapped.builder)
-    let list = ([columns] + mapped.values).joined(separator: ", ")
-    return ChunkStatement(
+    var joins: [String] = []
+    let keys = try foreignKeys(of: mappings[index], association: association, joins: &joins)
+    let list = ([columns] + mapped.values + keys.map(\.sql)).joined(separator: ", ")
+    let from = (["\(try association.table(index)) AS s"] + joins).joined(separator: " ")
+    let statement = ChunkStatement(
       sql:
-        "SELECT \(list) FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
+        "SELECT \(list) FROM \(from) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
       builder: mapped.builder)
+    return (statement, keys.map(\.name))
   }
 
   private func mappedValues(

@@ -18,6 +18,8 @@ extension StepProgram {
   /// Object by object remain relationships that ask the policy, and ordered ones that follow an order of the source,
   /// where each object's own counting is the order.
   ///
+  /// Nothing is left to do for those that are written with their objects.
+  ///
   /// - Parameter isSeveral: Whether an object may have several source objects.
   func policyRequests(_ index: Int, isSeveral: Bool) throws -> PolicyRequests {
     let mapping = mappings[index]
@@ -27,12 +29,36 @@ extension StepProgram {
       guard source.policyCall == nil, !isCounted, let (link, end) = assigned(part, of: index) else {
         return PolicyRequests(relationships: 0, statements: [], isPossible: false)
       }
+      guard !direct.contains(link) else { continue }
       requests.statements +=
         try source.relationship.isToMany
         ? requestedTargets(link, end, part, of: mapping, isSeveral: isSeveral)
         : [requestedTarget(link, end, part, of: mapping)]
     }
     return requests
+  }
+
+  /// Links that are written with the objects of a mapping.
+  func directLinks(of index: Int) -> Set<Int> {
+    direct.filter { link in
+      links[link].assignments.contains { $0.mapping == index && $0.end == links[link].directEnd }
+    }
+  }
+
+  /// What assigns one relationship of a mapping, a to-one, to the objects of `temp.godwit_asked`.
+  func request(_ assignment: RelationshipLink.Assignment, of link: Int) throws -> ChunkStatement {
+    try requestedTarget(link, assignment.end, assignment.part, of: mappings[assignment.mapping])
+  }
+
+  /// What takes a link from the objects it was written with; nil where it is no key in their rows.
+  func clearing(_ link: Int) -> String? {
+    guard let end = links[link].directEnd, let side = links[link].side(end),
+      case .foreignKey(let table, let column, let entityColumn, _) = destinationSchema.storage(
+        of: side.relationship.name, in: side.entityName)
+    else { return nil }
+    let columns = [column, entityColumn].compactMap { $0.map { "\(quoted($0)) = NULL" } }
+    return
+      "UPDATE main.\(quoted(table)) SET \(columns.joined(separator: ", ")) WHERE \(quoted(column)) IS NOT NULL"
   }
 
   private func assigned(_ part: Int, of index: Int) -> (link: Int, end: RelationshipLink.End)? {

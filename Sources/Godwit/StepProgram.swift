@@ -24,6 +24,8 @@ struct StepProgram {
   let policyIndexes: Set<Int>
   /// Mappings whose source keys are kept in memory for look-ups.
   let keySets: Set<Int>
+  /// Links that are written with their objects since no policy has set them.
+  var direct: Set<Int> = []
 
   /// - Parameter keySetBytes: Memory for the source keys of mappings whose associations are computed.
   init(
@@ -58,6 +60,17 @@ struct StepProgram {
   }
 
   var mappings: [ResolvedEntityMapping] { resolved.entityMappings }
+
+  /// Links that are written with their objects until a policy sets them.
+  var directLinks: Set<Int> { Set(links.indices.filter { links[$0].directEnd != nil }) }
+
+  /// A link as it is carried out now.
+  private func carried(_ index: Int) -> RelationshipLink {
+    var link = links[index]
+    guard direct.contains(index), let end = link.directEnd else { return link }
+    (link.strategy, link.carriedEnd) = (.atCreation, end)
+    return link
+  }
 
   func associations(_ builder: StatementBuilder) -> AssociationLowering {
     var association = AssociationLowering(mappings: mappings, facts: facts, schema: sourceSchema, builder: builder)
@@ -276,16 +289,17 @@ struct StepProgram {
 
   // MARK: Foreign keys that are written with the object
 
-  private struct ForeignKeyColumn {
+  struct ForeignKeyColumn {
     var name: String
     var sql: String
   }
 
-  private func foreignKeys(
+  func foreignKeys(
     of mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
   ) throws -> [ForeignKeyColumn] {
     var columns: [ForeignKeyColumn] = []
-    for link in links {
+    for index in links.indices {
+      let link = carried(index)
       guard case .foreignKey(let holder) = link.storage, let side = link.side(holder),
         link.strategy == .atCreation || link.strategy == .fromInverse,
         resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName),

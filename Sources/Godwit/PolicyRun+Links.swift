@@ -1,0 +1,107 @@
+import GodwitModel
+import GodwitStore
+
+/// Links that are written with their objects as long as no policy sets them.
+///
+/// What the mappings say of such a link lies in the objects' rows from the beginning, and no assignment is written down.
+/// When a policy does something that only the order of assignments can settle, `gather` writes down what mappings have
+/// assigned up to then, and from there on the link is one like the others.
+extension PolicyRun {
+  /// Has links resolved in the order of assignments.
+  ///
+  /// Call it before what it is for: a policy sets or reads a link, associates otherwise than the default does, or does not
+  /// leave an object's relationships to its mapping.
+  func gather(_ links: Set<Int>) throws {
+    var wanted = links.intersection(program.direct)
+    guard !wanted.isEmpty, !isReplaying else { return }
+    if hook == .createDestinationInstances, let index = policyIndexes[current] {
+      let own = program.directLinks(of: index)
+      if !own.isDisjoint(with: wanted) {
+        // The rows at hand were read with the keys of all of them.
+        wanted.formUnion(own)
+        (keyColumns, keyLayout) = ([], nil)
+      }
+    }
+    try writeAsked()
+    program.direct.subtract(wanted)
+    state.direct = program.direct
+    (requests, writings) = ([:], [:])
+    for link in wanted.sorted() {
+      if let clearing = program.clearing(link) { try connection.execute(clearing) }
+      try relateAgain(link)
+      for assignment in program.links[link].assignments where program.isPolicy(assignment.mapping) {
+        try assignLeft(assignment, of: link)
+      }
+    }
+  }
+
+  /// The rows of `temp.godwit_asked` at a time.
+  private static let limitLeft = 50_000
+
+  /// Writes down what a mapping has assigned to the objects that were left to it.
+  private func assignLeft(_ assignment: RelationshipLink.Assignment, of link: Int) throws {
+    let index = assignment.mapping
+    var last = state.left[index]
+    if isLeftToMapping, let related, related.mapping == index {
+      last = PolicyState.Place(source: related.pair.source, turn: related.pair.turn)
+    }
+    guard let last else { return }
+    let statement = try program.request(assignment, of: link)
+    let model = program.resolved.destinationModel
+    let numbers = model.family(of: program.mappings[index].destination.name).compactMap {
+      program.destinationSchema.number(of: $0.name).map(String.init)
+    }
+    let gathering = """
+      INSERT INTO temp.godwit_asked (turn, source, entity, destination) \
+      SELECT turn, source, entity, destination FROM main.\(StepProgram.pairTable(index)) \
+      WHERE (source, turn) > (?1, ?2) AND (source, turn) <= (?3, ?4) AND entity IN (\(numbers.joined(separator: ", "))) \
+      ORDER BY source, turn LIMIT \(Self.limitLeft)
+      """
+    try writePairs()
+    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(StepProgram.requestTable)")
+    var next: [SQLValue] = [.integer(.min), .integer(.min)]
+    while true {
+      try connection.execute(gathering, next + [.integer(last.source), .integer(last.turn)])
+      let end = try rows(
+        "SELECT source, turn FROM temp.godwit_asked ORDER BY source DESC, turn DESC LIMIT 1", []
+      ).first
+      guard let end else { return }
+      _ = try rows(statement, from: Int64(index), through: 0)
+      try connection.execute("DELETE FROM temp.godwit_asked")
+      next = end
+    }
+  }
+
+  /// At the end of a `createRelationships`: an object that was not left to its mapping ends the writing with objects.
+  func finishRelating() throws {
+    guard let (mapping, pair) = related, !program.direct.isEmpty else { return }
+    let links = program.directLinks(of: mapping)
+    guard !links.isEmpty else { return }
+    if isLeftToMapping {
+      state.left[mapping] = PolicyState.Place(source: pair.source, turn: pair.turn)
+    } else {
+      try gather(links)
+    }
+  }
+
+  /// At the end of a `createDestinationInstances`: objects have the keys if their own hook has associated them.
+  func settleKeys() throws {
+    if own.count == keyed.count, keyed.allSatisfy(own.contains) { return }
+    guard let layout = keyLayout, let prepared,
+      let table = program.destinationSchema.table(of: layout.entityName)?.name
+    else { return }
+    let written = Set(keyed)
+    let places = keyColumns.indices.map { "\(quoted(keyColumns[$0])) = ?\($0 + 2)" }.joined(separator: ", ")
+    let update = try cached("UPDATE main.\(quoted(table)) SET \(places) WHERE Z_PK = ?1")
+    func set(_ pairs: Set<OwnPair>, _ keys: [SQLValue]) throws {
+      for pair in pairs.sorted(by: { $0.destination < $1.destination }) {
+        guard let entity = program.destinationSchema.entityName(Int(truncatingIfNeeded: pair.entity)),
+          program.resolved.destinationModel.isKind(entity, of: layout.entityName)
+        else { continue }
+        try update.run([.integer(pair.destination)] + keys)
+      }
+    }
+    try set(written.subtracting(own), keyColumns.map { _ in .null })
+    try set(own.subtracting(written), prepared.keys)
+  }
+}
