@@ -88,7 +88,7 @@ extension Planner {
         continue
       }
       relationships[source.relationship.name] =
-        "\(link?.strategy.rawValue ?? "") (\(names.isEmpty ? "no mapping carries its objects" : names.joined(separator: ", ")))"
+        "\(link.map(Self.phrase) ?? "") (\(names.isEmpty ? "no mapping carries its objects" : names.joined(separator: ", ")))"
     }
     var seen: Set<String> = []
     let unique = reasons.filter { seen.insert($0).inserted }
@@ -99,6 +99,11 @@ extension Planner {
       keys: policy == nil ? keys : keys + ", then new ones",
       association: policy != nil ? "by hand" : program.isStored(index) ? "spill file" : "computed",
       relationships: relationships)
+  }
+
+  private static func phrase(_ link: RelationshipLink) -> String {
+    link.directEnd == nil
+      ? link.strategy.rawValue : "\(RelationshipLink.Strategy.atCreation.rawValue), until a policy sets it"
   }
 
   private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan

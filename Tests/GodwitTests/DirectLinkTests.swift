@@ -1,0 +1,261 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Links that are written with their objects until a policy sets them give what resolving all of them gives.
+@Suite struct DirectLinkTests {
+  /// People who live in homes become contacts at places, and know no order.
+  private func people(isMirrored: Bool = true) throws -> MigrationFixture {
+    let fixture = try MigrationFixture(
+      [
+        .make("Person", ["name": .string], [.toOne("home", "Home", inverse: "people")]),
+        .make("Home", ["street": .string], [.toMany("people", "Person", inverse: "home")]),
+      ],
+      to: [
+        .make("Contact", ["name": .string], [.toOne("place", "Place", inverse: "contacts")]),
+        .make("Place", ["street": .string], [.toMany("contacts", "Contact", inverse: "place")]),
+      ])
+    try fixture.build { store in
+      for key in Int64(1)...5 {
+        try store.insert("Home", key: key, attributes: ["street": .init("street \(key)")], relationships: [:])
+      }
+      for key in Int64(1)...12 {
+        try store.insert(
+          "Person", key: key, attributes: ["name": .init("name \(key)")],
+          relationships: key % 7 == 0 ? [:] : ["home": [key % 5 + 1]])
+      }
+    }
+    fixture.chunkRows = 3
+    fixture.mappings = [
+      try .make(
+        "Home", "Place", attributes: ["street": "$source.street"],
+        relationships: isMirrored ? ["contacts": .mapping("PersonToContact", keyPath: ["people"])] : [:]),
+      try .make(
+        "Person", "Contact", attributes: ["name": "$source.name"],
+        relationships: ["place": .mapping("HomeToPlace", keyPath: ["home"])]),
+    ]
+    fixture.setPolicy("P", of: "PersonToContact")
+    return fixture
+  }
+
+  /// Runs with links written directly and with all resolved, and compares; the row of each contact and its place.
+  @discardableResult
+  private func compare(_ policy: ClosurePolicy, isMirrored: Bool = true) throws -> [String] {
+    var contents: [[String]] = []
+    var places: [String] = []
+    for direct in [true, false] {
+      let fixture = try people(isMirrored: isMirrored)
+      try PolicyRun.$writesDirectly.withValue(direct) {
+        let (summary, report) = try fixture.run(["P": { policy }])
+        #expect(summary.outcome == .finished)
+        #expect(report.isClean, "\(report)")
+      }
+      contents.append(try fixture.content())
+      let store = try StoreConnection.openStore(readingAt: fixture.destinationPath)
+      places = try store.rows("SELECT Z_PK, COALESCE(ZPLACE, 'none') FROM source.ZCONTACT ORDER BY Z_PK").map {
+        $0.map(\.plain).joined(separator: ":")
+      }
+    }
+    let difference = zip(contents[0], contents[1]).first { $0 != $1 }
+    #expect(contents[0] == contents[1], "direct \(difference?.0 ?? ""), resolved \(difference?.1 ?? "")")
+    return places
+  }
+
+  @Test(arguments: [true, false]) func `no assignment is written down while policies leave links to their mappings`(
+    sets: Bool
+  ) throws {
+    let fixture = try people()
+    var policy = ClosurePolicy()
+    if sets {
+      policy.endRelate = { _, manager in
+        let contacts = try manager.destinationInstances(ofEntityNamed: "Contact", limit: 1)
+        guard let first = contacts.first else { return }
+        try manager.setRelationship("place", of: first, to: nil)
+      }
+    }
+    let registered = policy
+    let job = try fixture.job(["P": { registered }])
+    let control = MigrationControl()
+    let summary = try MigrationManager(job).run(control: control) { progress in
+      if progress.stage.hasPrefix("resolv") { control.stop(reason: "the test looks") }
+    }
+    #expect(summary.outcome == .stopped)
+    let folder = fixture.destinationPath + ".godwit"
+    let names = try #require(FileManager.default.enumerator(atPath: folder)).compactMap { $0 as? String }
+    let store = try #require(names.first { $0.hasSuffix("store.sqlite") })
+    let connection = try StoreConnection.openStore(readingAt: "\(folder)/\(store)")
+    let assigned = try connection.integer("SELECT COUNT(*) FROM source.godwit_link_0") ?? -1
+    let keys = try connection.integer("SELECT COUNT(*) FROM source.ZCONTACT WHERE ZPLACE NOT NULL") ?? -1
+    // Eleven live somewhere; each is told by either end, and twelve and five assignments happened.
+    #expect(sets ? assigned > 22 : assigned == 0)
+    #expect(keys == (sets ? 0 : 11))
+  }
+
+  @Test func `a policy of which the store knows nothing more than its mapping says`() throws {
+    #expect(
+      try compare(ClosurePolicy())
+        == ["1:2", "2:3", "3:4", "4:5", "5:1", "6:2", "7:none", "8:4", "9:5", "10:1", "11:2", "12:3"])
+  }
+
+  @Test func `an object that is inserted and never associated leads nowhere`() throws {
+    var policy = ClosurePolicy()
+    policy.create = { source, mapping, manager in
+      guard source.key == 4 else { return try manager.createDestinationInstances(forSource: source, in: mapping) }
+      try manager.insert(manager.createDestinationInstance(forSource: source, in: mapping))
+    }
+    #expect(try compare(policy)[3] == "4:none")
+  }
+
+  @Test func `one associated before it is inserted, and one made by name, are written with their keys`() throws {
+    var policy = ClosurePolicy()
+    policy.create = { source, mapping, manager in
+      let object =
+        source.key % 2 == 0
+        ? try manager.createDestinationInstance(forSource: source, in: mapping)
+        : try manager.createInstance(ofEntityNamed: "Contact")
+      manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
+      try manager.insert(object)
+    }
+    // The keys of those made by name are new ones.
+    #expect(try compare(policy).suffix(6) == ["13:2", "14:4", "15:1", "16:none", "17:5", "18:2"])
+  }
+
+  @Test func `an object that its policy does not leave to the mapping leads nowhere`() throws {
+    var policy = ClosurePolicy()
+    policy.relate = { object, mapping, manager in
+      guard object.key != 5 else { return }
+      try manager.createRelationships(forDestination: object, in: mapping)
+    }
+    #expect(try compare(policy, isMirrored: false)[4...5] == ["5:none", "6:2"])
+    // The place's mapping has said it before.
+    #expect(try compare(policy)[4...5] == ["5:1", "6:2"])
+  }
+
+  @Test func `what a policy sets before or after its mapping is set one after the other`() throws {
+    var policy = ClosurePolicy()
+    policy.relate = { object, mapping, manager in
+      func set() throws {
+        let places = try manager.destinationInstances(ofEntityNamed: "Place", limit: 1)
+        try manager.setRelationship("place", of: object, to: places.first)
+      }
+      if object.key == 6 { try set() }
+      try manager.createRelationships(forDestination: object, in: mapping)
+      if object.key == 8 { try set() }
+    }
+    let places = try compare(policy)
+    #expect(places[5] == "6:2")
+    #expect(places[7] == "8:1")
+    #expect(places[8] == "9:5")
+  }
+
+  @Test func `one that reads its relationships finds what has been set up to then`() throws {
+    let log = HookLog()
+    var policy = ClosurePolicy()
+    policy.create = { source, mapping, manager in
+      let object = try manager.createDestinationInstance(forSource: source, in: mapping)
+      try manager.insert(object)
+      manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
+      if source.key == 3 { log.note("created \(try object.objects("place").count)") }
+    }
+    policy.relate = { object, mapping, manager in
+      try manager.createRelationships(forDestination: object, in: mapping)
+      if object.key == 9 { log.note("related \(try object.objects("place"))") }
+    }
+    try compare(policy)
+    #expect(log.all == ["created 0", "related [Place p5]", "created 0", "related [Place p5]"])
+  }
+
+  /// What a random policy does with an object, by its key: mostly the default.
+  private static func random(_ seed: UInt64) -> ClosurePolicy {
+    @Sendable func choice(_ key: Int64, _ hook: UInt64, _ limit: Int) -> Int {
+      var random = SeededGenerator(seed: seed &* 1000 &+ hook &+ UInt64(bitPattern: key) &* 31)
+      return random.below(limit)
+    }
+    @Sendable func setSomething(
+      _ object: ManagedObject, _ manager: inout MigrationPass, _ salt: UInt64
+    ) throws {
+      let relationships = manager.destinationModel.relationships(of: object.entityName)
+      guard !relationships.isEmpty else { return }
+      let relationship = relationships[choice(object.key, 70 + salt, relationships.count)]
+      let targets = try manager.destinationInstances(ofEntityNamed: relationship.destinationEntityName, limit: 3)
+      guard !targets.isEmpty else { return }
+      let target = targets[choice(object.key, 80 + salt, targets.count)]
+      switch choice(object.key, 90 + salt, 4) {
+      case 0: _ = try object.objects(relationship.name)
+      case 1 where relationship.isToMany: try manager.add(target, toRelationship: relationship.name, of: object)
+      case 2: try manager.setRelationship(relationship.name, of: object, to: nil)
+      default: try manager.setRelationship(relationship.name, of: object, to: [target])
+      }
+    }
+    var policy = ClosurePolicy()
+    // Some policies change nothing at all in a hook, so that links stay written with their objects for long.
+    let (create, relate, end) = (choice(1, 1, 3), choice(2, 2, 3), choice(3, 3, 4))
+    policy.create = { source, mapping, manager in
+      let what = create == 0 ? choice(source.key, 4, 30) : 99
+      if what == 0 { return }
+      let object = try manager.createDestinationInstance(forSource: source, in: mapping)
+      if what == 1 { manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping) }
+      try manager.insert(object)
+      if what == 2 { return }
+      if what == 3, let other = try manager.destinationInstances(ofEntityNamed: object.entityName, limit: 1).first {
+        manager.associate(sourceInstance: source, withDestinationInstance: other, for: mapping)
+      }
+      manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
+      if what == 4 {
+        let second = try manager.createInstance(ofEntityNamed: object.entityName)
+        try manager.insert(second)
+        manager.associate(sourceInstance: source, withDestinationInstance: second, for: mapping)
+      }
+      if what == 5 { try setSomething(object, &manager, 1) }
+    }
+    policy.relate = { object, mapping, manager in
+      let what = relate == 0 ? choice(object.key, 5, 30) : 99
+      if what == 0 { return }
+      if what == 1 { try setSomething(object, &manager, 2) }
+      try manager.createRelationships(forDestination: object, in: mapping)
+      if what == 2 { try setSomething(object, &manager, 3) }
+      if what == 3 { try manager.createRelationships(forDestination: object, in: mapping) }
+    }
+    policy.endRelate = { mapping, manager in
+      guard end == 0, let entity = mapping.destinationEntityName,
+        let object = try manager.destinationInstances(ofEntityNamed: entity, limit: 1).first,
+        try !manager.sourceInstances(forEntityMappingNamed: mapping.name, destinationInstances: [object]).isEmpty
+      else { return }
+      try setSomething(object, &manager, 4)
+    }
+    return policy
+  }
+
+  @Test(arguments: testSeeds(40)) func `random policies on random models`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: 81_000 + seed)
+    let world = try RandomWorld(&random)
+    let chosen = world.mappings.indices.filter { world.mappings[$0].uniqueBy.isEmpty && random.chance(40) }
+    let rows = [1, 3, 1000][random.below(3)]
+    let source = try MigrationFixture(world.source, to: world.destination)
+    try world.write(to: source)
+    var contents: [[String]] = []
+    for direct in [true, false] {
+      let fixture = try MigrationFixture(world.source, to: world.destination)
+      try FileManager.default.copyItem(atPath: source.sourcePath, toPath: fixture.sourcePath)
+      fixture.mappings = world.mappings
+      fixture.chunkRows = rows
+      for index in chosen { fixture.mappings[index].policyName = "Random" }
+      do {
+        try PolicyRun.$writesDirectly.withValue(direct) {
+          let job = try fixture.job(["Random": { Self.random(seed) }])
+          // Stopped now and then, so that what is kept of links is read back.
+          while try MigrationManager(job).run(maximumSeconds: direct && seed % 3 == 0 ? 0 : nil).outcome != .finished {}
+        }
+        contents.append(try fixture.content())
+      } catch { contents.append(["\((error as? GodwitError)?.message ?? "\(error)")"]) }
+    }
+    let difference = zip(contents[0], contents[1]).first { $0 != $1 }
+    #expect(
+      contents[0] == contents[1],
+      "seed \(seed): direct \(difference?.0 ?? ""), resolved \(difference?.1 ?? "")\n\(world.description)")
+  }
+}
