@@ -65,6 +65,12 @@ struct AssociationLowering {
   /// - Parameter entity: The destination entity wanted; of several objects that a policy made of one, the lowest key.
   func lookup(_ index: Int, key: String, entity: String? = nil) throws -> String {
     guard !isPolicy(index) else { return policyLookup(index, key: key, entity: entity) }
+    // Objects of a mapping with a policy may be of any entity, so those look it up to whom it has nothing to give.
+    if let policies, let entity, policies.plain.contains(index),
+      !policies.isKind(mappings[index].destination.name, entity)
+    {
+      return "NULL"
+    }
     guard !isStored(index) else { return "godwit_lookup(\(index), \(key))" }
     if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")

@@ -58,8 +58,11 @@ extension Executor {
   private func relateByPolicy(_ chunk: Chunk, _ run: PolicyRun) throws {
     guard let index = program.resolved.policies[chunk.subject].index else { return }
     let table = StepProgram.pairTable(index)
-    var (source, turn) = (chunk.range.first, Int64(-1))
-    while true {
+    var place = PolicyState.Place(source: chunk.range.first, turn: -1)
+    func page() throws -> [PolicyRun.Pair] {
+      if run.program.plain.contains(index) {
+        return try run.computedPairs(index, after: place, through: chunk.range.last, limit: Self.pageRows)
+      }
       var isFirst = ""
       if run.state.several?.contains(index) == true {
         // An object of several source objects has its turn with the first of them.
@@ -71,8 +74,10 @@ extension Executor {
         SELECT p.turn, p.root, p.source, p.entity, p.destination FROM main.\(table) AS p \
         WHERE (p.source, p.turn) > (?1, ?2) AND p.source <= ?3\(isFirst) ORDER BY p.source, p.turn LIMIT \(Self.pageRows)
         """
-      let pairs = try run.pairs(
-        sql, [source, turn, chunk.range.last].map { .integer($0) })
+      return try run.pairs(sql, [place.source, place.turn, chunk.range.last].map { .integer($0) })
+    }
+    while true {
+      let pairs = try page()
       for pair in pairs {
         guard let layout = run.destinationContext.layout(ofNumber: pair.entity) else { continue }
         let object = ManagedObject(
@@ -86,7 +91,7 @@ extension Executor {
       }
       run.related = nil
       guard pairs.count == Self.pageRows, let end = pairs.last else { return }
-      (source, turn) = (end.source, end.turn)
+      place = .init(source: end.source, turn: end.turn)
     }
   }
 

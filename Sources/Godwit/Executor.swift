@@ -249,8 +249,8 @@ final class Executor {
     guard jobs.indices.contains(chunk.part) else {
       throw GodwitError(.internalBug, "cannot find part \(chunk.part) of relationship \(chunk.name)")
     }
-    var outcome = Ledger.Outcome(rows: try execute(try program.relate(jobs[chunk.part]), chunk))
-    if let several = try program.severalStatement(jobs[chunk.part]) {
+    var outcome = Ledger.Outcome(rows: try execute(try carried.relate(jobs[chunk.part]), chunk))
+    if let several = try carried.severalStatement(jobs[chunk.part]) {
       outcome.several = try functions.running(several, site: site(chunk)) {
         try connection.integer(
           several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
@@ -266,7 +266,7 @@ final class Executor {
     let jobs = try program.relateJobs(link)
     for chunk in plan.chunks
     where chunk.stage == .relate && chunk.subject == link && done.contains(chunk.id) && jobs.indices.contains(chunk.part) {
-      _ = try execute(try program.relate(jobs[chunk.part]), chunk)
+      _ = try execute(try carried.relate(jobs[chunk.part]), chunk)
     }
   }
 

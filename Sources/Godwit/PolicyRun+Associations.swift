@@ -14,7 +14,7 @@ extension PolicyRun {
     }
     guard !isReplaying else { return }
     // Relationships that wait are set by the associations that were there when they were asked for.
-    try writeAsked()
+    if !asked.isEmpty { try writeAsked() }
     let pair = Pair(
       turn: state.turn + 1, root: Int64(source.layout.rootNumber), source: source.key,
       entity: Int64(destination.layout.number), destination: destination.key)
@@ -35,17 +35,20 @@ extension PolicyRun {
     }
     if !isOwn || destination.call != calls, state.several?.contains(index) != true {
       try gather(program.directLinks(of: index))
+      try writeByHand(index)
       state.several = (state.several ?? []).union([index])
     }
     state.turn += 1
+    mustBeInserted(destination)
+    if isOwn, program.plain.contains(index) { return ownPairs.append(pair) }
     pairs[index, default: []].append(pair)
     if pairs[index]?.count == Self.limitWaiting { try writePairs() }
-    mustBeInserted(destination)
   }
 
   private static let limitOwn = 50_000
 
   private func isWritten(_ pair: Pair, _ index: Int) throws -> Bool {
+    try writeByHand(index)
     try writePairs()
     try makePairIndex(index)
     // Without figures SQLite would walk all that a source object has become.
@@ -146,6 +149,7 @@ extension PolicyRun {
       else { return [] }
       return try destinationObject(mapping.destination.name, key: key).map { [$0] } ?? []
     }
+    try writeByHand(index)
     try writePairs()
     return try rows(
       "SELECT entity, destination FROM main.\(StepProgram.pairTable(index)) WHERE source = ?1 AND root = ?2 ORDER BY turn",
@@ -161,6 +165,7 @@ extension PolicyRun {
   func sources(of destination: ManagedObject, _ index: Int) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
     if program.isPolicy(index) {
+      try writeByHand(index)
       try writePairs()
       try makePairIndex(index)
       return try rows(

@@ -1,7 +1,8 @@
 import GodwitModel
 import GodwitStore
 
-/// Links that are written with their objects as long as no policy sets them.
+/// Links that are written with their objects as long as no policy sets them, and associations that are computed as long
+/// as policies make them as their mappings would.
 ///
 /// What the mappings say of such a link lies in the objects' rows from the beginning, and no assignment is written down.
 /// When a policy does something that only the order of assignments can settle, `gather` writes down what mappings have
@@ -46,6 +47,7 @@ extension PolicyRun {
       last = PolicyState.Place(source: related.pair.source, turn: related.pair.turn)
     }
     guard let last else { return }
+    try writeByHand(index)
     let statement = try program.request(assignment, of: link)
     let model = program.resolved.destinationModel
     let numbers = model.family(of: program.mappings[index].destination.name).compactMap {
@@ -103,5 +105,60 @@ extension PolicyRun {
     }
     try set(written.subtracting(own), keyColumns.map { _ in .null })
     try set(own.subtracting(written), prepared.keys)
+  }
+
+  // MARK: Associations that are computed
+
+  /// Has the associations of a mapping lie in its table: those so far are written down.
+  ///
+  /// Call it before a policy makes one that its mapping would not make, and before a hook looks for any.
+  func writeByHand(_ index: Int) throws {
+    guard program.plain.contains(index), !isReplaying else { return }
+    try writeAsked()
+    program.plain.remove(index)
+    state.plain = program.plain
+    requests = [:]
+    if let last = state.plainThrough[index] {
+      _ = try rows(try program.pairsWritten(index), from: .min, through: last)
+    }
+    if policyIndexes[current] == index {
+      pairs[index, default: []] += ownPairs
+      ownPairs = []
+    }
+  }
+
+  /// The associations of a mapping that are computed, after one of them.
+  func computedPairs(_ index: Int, after place: PolicyState.Place, through last: Int64, limit: Int) throws -> [Pair] {
+    let mapping = program.mappings[index]
+    guard case .offset(let offset) = program.facts.mappings[index].keys,
+      let root = sourceContext.layout(of: mapping.source.name)?.rootNumber, place.turn < 0 || place.source < .max
+    else { return [] }
+    let entity = Int64(try mappedRow(index).layout.number)
+    let statement = try program.takenKeys(index, limit: limit)
+    return try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
+      let prepared = try cached(statement.sql)
+      defer { prepared.reset() }
+      try prepared.bind(
+        statement.builder.arguments(from: place.turn < 0 ? place.source : place.source + 1, through: last))
+      var pairs: [Pair] = []
+      while try prepared.step() {
+        let key = prepared.row.int64(0)
+        pairs.append(Pair(turn: 0, root: Int64(root), source: key, entity: entity, destination: key &+ offset))
+      }
+      return pairs
+    }
+  }
+
+  /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping would.
+  func settlePair() throws {
+    guard let index = policyIndexes[current], program.plain.contains(index), let prepared else { return }
+    if ownPairs.count == 1, case .offset(let offset) = program.facts.mappings[index].keys,
+      ownPairs[0].destination == prepared.key &+ offset, try mappedRow(index).layout.number == Int(ownPairs[0].entity)
+    {
+      state.plainThrough[index] = prepared.key
+      ownPairs.removeAll(keepingCapacity: true)
+    } else {
+      try writeByHand(index)
+    }
   }
 }

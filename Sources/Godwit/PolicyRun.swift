@@ -19,6 +19,10 @@ struct PolicyState: Codable, Equatable {
   var keysAtBegin: [Int: [String: Int64]] = [:]
   /// Links that are written with their objects; nil before a policy's first chunk.
   var direct: Set<Int>?
+  /// Mappings whose associations are computed; nil before a policy's first chunk.
+  var plain: Set<Int>?
+  /// The last source object that such a mapping has made its object of.
+  var plainThrough: [Int: Int64] = [:]
   /// The last object whose relationships were left to its mapping, by mapping with such links.
   var left: [Int: Place] = [:]
   /// A binary property list.
@@ -119,6 +123,8 @@ final class PolicyRun {
   var pairs: [Int: [Pair]] = [:]
   /// What the running hook has associated with its own source object.
   var own: Set<OwnPair> = []
+  /// The same where associations are computed, until the hook shows that they are others.
+  var ownPairs: [Pair] = []
   /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
   var asked: [Int: [Asked]] = [:]
   /// How many of them wait at most, and as many associations; as many objects are remembered.
@@ -143,7 +149,7 @@ final class PolicyRun {
   var keyLayout: ObjectLayout?
   /// What the running hook has written with such links.
   var keyed: [OwnPair] = []
-  /// For tests: with false, all links are resolved.
+  /// For tests: with false, all links are resolved, and all associations are written down.
   @TaskLocal static var writesDirectly = true
 
   struct Identity: Hashable {
@@ -225,14 +231,20 @@ final class PolicyRun {
       nextKeys: program.facts.freeKeys ?? [:],
       userInfo: PropertyListValue.dictionary(job.userInfo).binaryPropertyList)
     state = try ledger.policyState() ?? initial
-    self.program.direct = Self.writesDirectly ? state.direct ?? program.directLinks : []
-    state.direct = self.program.direct
     guard let known = try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary else {
       throw GodwitError(
         .dataWrong, "cannot read the ledger: the user info of the policies is unreadable",
         remedy: "`godwit discard` the job and run again")
     }
     userInfo = known
+    adoptShortCuts()
+  }
+
+  /// Takes over from the state which links are written with their objects and which associations are computed.
+  private func adoptShortCuts() {
+    program.direct = Self.writesDirectly ? state.direct ?? program.directLinks : []
+    program.plain = Self.writesDirectly ? state.plain ?? program.plainMappings : []
+    (state.direct, state.plain) = (program.direct, program.plain)
   }
 
   var isResuming: Bool { resumed.contains(current) }
@@ -241,6 +253,7 @@ final class PolicyRun {
 
   /// Makes the policy ready for one of its chunks: in a resumed run its `begin` comes first.
   func prepare(_ policy: Int, for hook: Hook) throws {
+    current = policy
     guard !begun.contains(policy) else { return }
     guard hook != .begin, let keys = state.keysAtBegin[policy] else {
       begun.insert(policy)
@@ -271,6 +284,7 @@ final class PolicyRun {
     if !unproved.isEmpty { unproved = [] }
     if !own.isEmpty { own.removeAll(keepingCapacity: own.count < 100) }
     if !keyed.isEmpty { keyed.removeAll(keepingCapacity: keyed.count < 100) }
+    if !ownPairs.isEmpty { ownPairs.removeAll(keepingCapacity: true) }
     keyedSource = hook == .createDestinationInstances ? object : nil
     if hook == .begin, !isReplaying { state.keysAtBegin[policy] = state.nextKeys }
     var pass = MigrationPass(self)
@@ -278,6 +292,7 @@ final class PolicyRun {
       try body(instances[policy], mappings[policy], &pass)
       if let problem { throw problem }
       if !keyColumns.isEmpty { try settleKeys() }
+      if hook == .createDestinationInstances, !program.plain.isEmpty { try settlePair() }
       for object in unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) where try !isInserted(object) {
         throw GodwitError(
           .dataWrong, "\(object.entity) p\(object.key) was associated and never inserted",
@@ -340,12 +355,11 @@ final class PolicyRun {
   func takeBack() throws {
     (made, pairs, asked, inserted) = ([:], [:], [:], [:])
     (prepared, related, unproved, indexes, statements, writings) = (nil, nil, [], [], [:], [:])
-    (keyColumns, keyLayout, requests) = ([], nil, [:])
+    (keyColumns, keyLayout, requests, ownPairs) = ([], nil, [:], [])
     isUserInfoChanged = false
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
     state = try ledger.policyState() ?? initial
-    program.direct = Self.writesDirectly ? state.direct ?? program.directLinks : []
-    state.direct = program.direct
+    adoptShortCuts()
     userInfo = (try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary) ?? userInfo
   }
 

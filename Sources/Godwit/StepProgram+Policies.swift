@@ -12,6 +12,27 @@ import GodwitStore
 extension StepProgram {
   func isPolicy(_ index: Int) -> Bool { policyIndexes.contains(index) }
 
+  /// Whether the associations of a mapping lie in a table: a policy made them by hand.
+  func isByHand(_ index: Int) -> Bool { isPolicy(index) && !plain.contains(index) }
+
+  /// Mappings with a policy whose associations are computed until it makes others.
+  var plainMappings: Set<Int> { policyIndexes.filter { !isStored($0) } }
+
+  /// Writes down the associations that a mapping would compute for source keys from `?1` through `?2`.
+  func pairsWritten(_ index: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let mapping = mappings[index]
+    let root = sourceSchema.model.root(of: mapping.source.name)?.name ?? mapping.source.name
+    return ChunkStatement(
+      sql: """
+        INSERT INTO main.\(Self.pairTable(index)) (turn, root, source, entity, destination) \
+        SELECT 0, \(sourceSchema.number(of: root) ?? -1), s.Z_PK, \(destinationSchema.number(of: mapping.destination.name) ?? -1), \
+        \(association.image(index, ofRow: "s")) FROM \(try association.table(index)) AS s \
+        WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK
+        """, builder: builder)
+  }
+
   static func pairTable(_ mapping: Int) -> String { "godwit_pair_\(mapping)" }
   static func pairIndex(_ mapping: Int) -> (name: String, columns: String) {
     let table = pairTable(mapping)
@@ -129,9 +150,12 @@ extension StepProgram {
 
 /// How a look-up finds what policies made: filled in where SQL of a step with policies is built.
 struct PolicyLookUps {
-  var mappings: Set<Int>
+  /// Mappings whose associations were made by hand, and those whose associations are computed all the same.
+  var mappings, plain: Set<Int>
   /// `Z_ENT` of an entity and its subentities in the destination.
   var destinationNumbers: (String) -> [Int]
+  /// Whether an entity of the destination is another or descends from it.
+  var isKind: (String, String) -> Bool
 }
 
 extension AssociationLowering {

@@ -13,7 +13,7 @@ struct PolicyRequests {
 
 extension StepProgram {
   static let requestTable =
-    "godwit_asked (turn INTEGER PRIMARY KEY, source INTEGER, entity INTEGER, destination INTEGER)"
+    "godwit_asked (turn INTEGER, source INTEGER, entity INTEGER, destination INTEGER)"
 
   /// Object by object remain relationships that ask the policy, and ordered ones that follow an order of the source,
   /// where each object's own counting is the order.
@@ -116,13 +116,13 @@ extension StepProgram {
         : ""
       // Of a mapping with a policy the source key here, from which it may have made several objects.
       let found = """
-        SELECT \(turn) AS turn, a.destination AS subject, \(isPolicy(lookup) ? key : image) AS target, \(inverse) AS inverse_position \
+        SELECT \(turn) AS turn, a.destination AS subject, \(isByHand(lookup) ? key : image) AS target, \(inverse) AS inverse_position \
         FROM temp.godwit_asked AS a \(sources)\
         CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = \(isSeveral ? "o" : "a").source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
         \(conditions.isEmpty ? "" : "WHERE \(conditions)")
         """
       var (from, target) = ("(\(found)) AS p", "p.target")
-      if isPolicy(lookup) {
+      if isByHand(lookup) {
         from +=
           " CROSS JOIN main.\(Self.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
         target = "q.destination"

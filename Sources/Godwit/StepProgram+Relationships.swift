@@ -201,7 +201,7 @@ extension StepProgram {
       let assignment = link.assignments[number]
       let pairs = try self.pairs([assignment], lookups: [lookup], association: association)
       var (from, target) = ("(\(pairs.sql)) AS p", "target")
-      if isPolicy(lookup) {
+      if isByHand(lookup) {
         // The target is a source key here, from which a policy may have made several objects.
         let wanted = mapping.relationships[assignment.part].relationship.destinationEntityName
         from +=
@@ -300,8 +300,11 @@ extension StepProgram {
     let table = try association.table(mapping.index)
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
-    /// What is looked up; for a mapping with a policy the source key, which the caller looks up.
-    func found(_ key: String) throws -> String { isPolicy(lookup) ? key : try association.first(of: lookups, key: key) }
+    /// What is looked up; where associations were made by hand the source key, which the caller looks up.
+    func found(_ key: String) throws -> String {
+      let wanted = source.relationship.destinationEntityName
+      return isByHand(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
+    }
     switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
     case .join(let join, let subjectColumn, let objectColumn, let order):
       target = try found("d.\(quoted(objectColumn))")
@@ -339,7 +342,7 @@ extension StepProgram {
       position = chain.isToMany ? chain.order : nil
       let image = try association.lookup(lookup, key: key, entity: source.relationship.destinationEntityName)
       inversePosition = try inverseOrder(
-        of: source, in: mapping, target: isPolicy(lookup) ? image : target, association)
+        of: source, in: mapping, target: isByHand(lookup) ? image : target, association)
     }
     let order = walk.map { " ORDER BY d.\(quoted($0.first)), d.\(quoted($0.second))" } ?? ""
     // The limit keeps SQLite from computing a look-up once for its value and once more for the question whether it is NULL.

@@ -26,6 +26,9 @@ struct StepProgram {
   let keySets: Set<Int>
   /// Links that are written with their objects since no policy has set them.
   var direct: Set<Int> = []
+  /// Mappings with a policy that has made of each source object what the mapping alone would have made: their
+  /// associations are computed.
+  var plain: Set<Int> = []
 
   /// - Parameter keySetBytes: Memory for the source keys of mappings whose associations are computed.
   init(
@@ -77,8 +80,10 @@ struct StepProgram {
     association.checks = .done
     association.keySets = keySets
     if resolved.hasPolicies {
-      association.policies = PolicyLookUps(mappings: policyIndexes) { entity in
+      association.policies = PolicyLookUps(mappings: policyIndexes.subtracting(plain), plain: plain) { entity in
         resolved.destinationModel.family(of: entity).compactMap { destinationSchema.number(of: $0.name) }
+      } isKind: { entity, ancestor in
+        resolved.destinationModel.isKind(entity, of: ancestor)
       }
     }
     return association
