@@ -60,7 +60,7 @@ extension Executor {
     let table = StepProgram.pairTable(index)
     var place = PolicyState.Place(source: chunk.range.first, turn: -1)
     func page() throws -> [PolicyRun.Pair] {
-      if run.program.plain.contains(index) {
+      if run.plain.contains(index) {
         return try run.computedPairs(index, after: place, through: chunk.range.last, limit: Self.pageRows)
       }
       var isFirst = ""

@@ -23,7 +23,7 @@ final class Executor {
   /// nil in a step without policies.
   var policies: PolicyRun?
   /// The program as it stands: policies change how links are carried out.
-  var carried: StepProgram { policies?.program ?? program }
+  var carried: StepProgram { policies?.programNow ?? program }
   private let stamp: StoreFiles.Stamp
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]

@@ -24,6 +24,13 @@ final class MappedRow {
     self.statement = statement
     self.isPlain = isPlain
   }
+
+  /// A row with the values that the mapping gives, in the order of `places`.
+  func row(_ value: (Int) -> SQLValue) -> [SQLValue] {
+    var row = [SQLValue](repeating: .null, count: layout.places.count)
+    for (column, place) in places.enumerated() { row[place] = value(column) }
+    return row
+  }
 }
 
 /// A source object, and the values that its mapping gives it.
@@ -31,7 +38,8 @@ struct PreparedObject {
   var mapping: Int
   var key: Int64
   var object: ManagedObject
-  /// nil where they are computed once the policy asks.
+  /// The row that the object begins with, in the order of the destination table's columns; nil where its values are
+  /// computed once the policy asks.
   var mapped: [SQLValue]?
   /// The keys of links that are written with the object.
   var keys: [SQLValue]

@@ -28,19 +28,19 @@ extension PolicyRun {
       }
     } else {
       if state.foreign?.contains(index) != true {
-        try gather(program.directLinks(of: index))
+        try gather(directOf[index])
         state.foreign = (state.foreign ?? []).union([index])
       }
       guard try !isWritten(pair, index) else { return }
     }
     if !isOwn || destination.call != calls, state.several?.contains(index) != true {
-      try gather(program.directLinks(of: index))
+      try gather(directOf[index])
       try writeByHand(index)
       state.several = (state.several ?? []).union([index])
     }
     state.turn += 1
     mustBeInserted(destination)
-    if isOwn, program.plain.contains(index) { return ownPairs.append(pair) }
+    if isOwn, plain.contains(index) { return ownPairs.append(pair) }
     pairs[index, default: []].append(pair)
     if pairs[index]?.count == Self.limitWaiting { try writePairs() }
   }

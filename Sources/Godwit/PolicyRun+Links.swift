@@ -13,10 +13,10 @@ extension PolicyRun {
   /// Call it before what it is for: a policy sets or reads a link, associates otherwise than the default does, or does not
   /// leave an object's relationships to its mapping.
   func gather(_ links: Set<Int>) throws {
-    var wanted = links.intersection(program.direct)
+    var wanted = links.intersection(direct)
     guard !wanted.isEmpty, !isReplaying else { return }
     if hook == .createDestinationInstances, let index = policyIndexes[current] {
-      let own = program.directLinks(of: index)
+      let own = directOf[index]
       if !own.isDisjoint(with: wanted) {
         // The rows at hand were read with the keys of all of them.
         wanted.formUnion(own)
@@ -24,9 +24,8 @@ extension PolicyRun {
       }
     }
     try writeAsked()
-    program.direct.subtract(wanted)
-    state.direct = program.direct
-    (requests, writings) = ([:], [:])
+    setShortCuts(direct: direct.subtracting(wanted), plain: plain)
+    writings = [:]
     for link in wanted.sorted() {
       if let clearing = program.clearing(link) { try connection.execute(clearing) }
       try relateAgain(link)
@@ -48,7 +47,7 @@ extension PolicyRun {
     }
     guard let last else { return }
     try writeByHand(index)
-    let statement = try program.request(assignment, of: link)
+    let statement = try programNow.request(assignment, of: link)
     let model = program.resolved.destinationModel
     let numbers = model.family(of: program.mappings[index].destination.name).compactMap {
       program.destinationSchema.number(of: $0.name).map(String.init)
@@ -76,13 +75,11 @@ extension PolicyRun {
 
   /// At the end of a `createRelationships`: an object that was not left to its mapping ends the writing with objects.
   func finishRelating() throws {
-    guard let (mapping, pair) = related, !program.direct.isEmpty else { return }
-    let links = program.directLinks(of: mapping)
-    guard !links.isEmpty else { return }
+    guard let (mapping, pair) = related, !directOf[mapping].isEmpty else { return }
     if isLeftToMapping {
       state.left[mapping] = PolicyState.Place(source: pair.source, turn: pair.turn)
     } else {
-      try gather(links)
+      try gather(directOf[mapping])
     }
   }
 
@@ -113,11 +110,9 @@ extension PolicyRun {
   ///
   /// Call it before a policy makes one that its mapping would not make, and before a hook looks for any.
   func writeByHand(_ index: Int) throws {
-    guard program.plain.contains(index), !isReplaying else { return }
+    guard plain.contains(index), !isReplaying else { return }
     try writeAsked()
-    program.plain.remove(index)
-    state.plain = program.plain
-    requests = [:]
+    setShortCuts(direct: direct, plain: plain.subtracting([index]))
     if let last = state.plainThrough[index] {
       _ = try rows(try program.pairsWritten(index), from: .min, through: last)
     }
@@ -151,7 +146,7 @@ extension PolicyRun {
 
   /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping would.
   func settlePair() throws {
-    guard let index = policyIndexes[current], program.plain.contains(index), let prepared else { return }
+    guard let index = policyIndexes[current], plain.contains(index), let prepared else { return }
     if ownPairs.count == 1, case .offset(let offset) = program.facts.mappings[index].keys,
       ownPairs[0].destination == prepared.key &+ offset, try mappedRow(index).layout.number == Int(ownPairs[0].entity)
     {

@@ -84,9 +84,10 @@ extension PolicyRun {
     guard let table = sourceContext.table(of: program.mappings[index].source.name),
       let keyPlace = table.table.columns.firstIndex(where: { $0.role == .primaryKey })
     else { throw GodwitError(.internalBug, "cannot find the table of '\(program.mappings[index].source.name)'") }
-    let (statement, columns) = try program.policyPage(
+    let (statement, columns) = try programNow.policyPage(
       index, columns: table.columns.aliased, isPrepared: isPrepared, limit: Self.pageRows)
-    (keyColumns, keyLayout) = (columns, columns.isEmpty ? nil : try mappedRow(index).layout)
+    let mappedRow = try mappedRow(index)
+    (keyColumns, keyLayout) = (columns, columns.isEmpty ? nil : mappedRow.layout)
     let limitBytes = Int(clamping: max(64 << 10, memory.bytes / 32))
     let width = table.table.columns.count
     return try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
@@ -102,7 +103,7 @@ extension PolicyRun {
         if let layout = table.layout(of: values) {
           let object = ManagedObject(layout, key: key, values: values, context: sourceContext, run: self)
           let end = row.count - columns.count
-          let mapped = isPrepared ? row.values(width..<end) : nil
+          let mapped = isPrepared ? mappedRow.row { row.value(width + $0) } : nil
           bytes += values.byteCount + (mapped?.byteCount ?? 0)
           objects.append(
             PreparedObject(
@@ -147,14 +148,13 @@ extension PolicyRun {
     guard source.isSource, source.entityName == mapped.sourceEntityName else {
       throw failure("mapping '\(mapping.name)' takes objects of '\(mapped.sourceEntityName)', found \(source)")
     }
-    let values: [SQLValue]
-    if let prepared, prepared.mapping == index, prepared.key == source.key, let known = prepared.mapped {
-      values = known
+    let row: [SQLValue]
+    if prepared?.mapping == index, prepared?.key == source.key, let known = prepared?.mapped {
+      row = known
     } else {
-      values = try mappedValues(mapped, of: source)
+      let values = try mappedValues(mapped, of: source)
+      row = mapped.row { values[$0] }
     }
-    var row = [SQLValue](repeating: .null, count: mapped.layout.places.count)
-    for (place, value) in zip(mapped.places, values) { row[place] = value }
     let key = try mappedKey(source, index) ?? freshKey(mapped.layout.entityName)
     return ManagedObject(mapped.layout, key: key, values: row, context: draftContext, run: self, call: calls)
   }
@@ -241,14 +241,9 @@ extension PolicyRun {
     // Whether its own hook associates it shows when that is over.
     let isKeyed = isDraft && object.call == calls && keyLayout === object.layout && !keyColumns.isEmpty
     let writing = try writings[.init(number: object.layout.number, isKeyed: isKeyed)] ?? writing(of: object, isKeyed)
-    let row = try object.row()
-    var values: [SQLValue] = [.integer(object.key), .int(writing.number), .integer(1)]
-    values.reserveCapacity(3 + writing.attributes.count)
-    for (attribute, place) in writing.attributes {
-      values.append(writing.isExternal ? try carried(row[place], attribute, of: object) : row[place])
-    }
     if isDraft, made[writing.root]?.contains(object.key) != true {
-      try writing.insert.run(isKeyed ? values + (prepared?.keys ?? []) : values)
+      try bind(object, to: writing.insert, of: writing, keys: isKeyed ? prepared?.keys : nil)
+      try writing.insert.runBound()
       if connection.changes > 0 {
         if isKeyed, let index = policyIndexes[current] {
           keyed.append(OwnPair(mapping: index, entity: Int64(writing.number), destination: object.key))
@@ -263,8 +258,34 @@ extension PolicyRun {
         "cannot save \(object): a mapping without a policy made it",
         try: "give that mapping a policy too, or say the change in its expressions")
     }
-    try writing.update.run(values)
+    try bind(object, to: writing.update, of: writing, keys: nil)
+    try writing.update.runBound()
     destinationContext.forget(entityName: object.entityName, key: object.key)
+  }
+
+  private func bind(
+    _ object: ManagedObject, to statement: SQLStatement, of writing: Writing, keys: [SQLValue]?
+  ) throws {
+    let row = try object.row()
+    statement.bind(object.key, at: 1)
+    statement.bind(Int64(writing.number), at: 2)
+    statement.bind(1, at: 3)
+    var position = 4
+    if writing.isExternal {
+      for (attribute, place) in zip(writing.attributes, writing.places) {
+        try statement.bind(carried(row[place], attribute, of: object), at: position)
+        position += 1
+      }
+    } else {
+      for place in writing.places {
+        try statement.bind(row[place], at: position)
+        position += 1
+      }
+    }
+    for key in keys ?? [] {
+      try statement.bind(key, at: position)
+      position += 1
+    }
   }
 
   private func writing(of object: ManagedObject, _ isKeyed: Bool) throws -> Writing {
@@ -273,11 +294,13 @@ extension PolicyRun {
     guard let table = schema.table(of: entity), let number = schema.number(of: entity),
       let root = schema.number(of: try root(of: entity))
     else { throw GodwitError(.internalBug, "cannot find the table of '\(entity)'") }
-    var attributes: [(attribute: AttributeDescription, place: Int)] = []
+    var attributes: [AttributeDescription] = []
+    var attributePlaces: [Int] = []
     var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
     for attribute in program.resolved.destinationModel.attributes(of: entity) where !attribute.isDerived {
       guard let place = object.layout.attributes[attribute.name]?.place else { continue }
-      attributes.append((attribute, place))
+      attributes.append(attribute)
+      attributePlaces.append(place)
       columns.append(table.columns[place].name)
     }
     let keys = isKeyed ? keyColumns : []
@@ -289,7 +312,7 @@ extension PolicyRun {
         "INSERT INTO main.\(quoted(table.name)) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK)"
     }
     let writing = Writing(
-      root: root, number: number, attributes: attributes,
+      root: root, number: number, attributes: attributes, places: attributePlaces,
       insert: try connection.prepare("\(insertion(columns + keys)) DO NOTHING"),
       update: try connection.prepare("\(insertion(columns)) \(conflict)"))
     writings[.init(number: number, isKeyed: isKeyed)] = writing

@@ -180,7 +180,7 @@ extension PolicyRun {
     if isRelated(object, index) {
       isLeftToMapping = true
     } else {
-      try gather(program.directLinks(of: index))
+      try gather(directOf[index])
     }
     // A policy may have made objects of other entities, of which the mapping says nothing.
     guard !object.isSource, !resolved.relationships.isEmpty,
@@ -191,7 +191,7 @@ extension PolicyRun {
     guard let first = sources.first else { return }
     for source in resolved.relationships {
       let (link, end, relationship) = try end(of: source.relationship.name, in: object.entityName)
-      if program.direct.contains(link) { continue }
+      if direct.contains(link) { continue }
       if let call = source.policyCall {
         let answered = try evaluated(call, for: first, mapping: resolved.mapping, property: relationship.name)
         let targets = relationship.isToMany ? answered : Array(answered.prefix(1))
@@ -237,7 +237,7 @@ extension PolicyRun {
   private func requests(_ index: Int) throws -> PolicyRequests {
     let key = RequestKey(mapping: index, isSeveral: state.several?.contains(index) == true)
     if let known = requests[key] { return known }
-    let made = try program.policyRequests(index, isSeveral: key.isSeveral)
+    let made = try programNow.policyRequests(index, isSeveral: key.isSeveral)
     requests[key] = made
     return made
   }

@@ -58,7 +58,15 @@ final class PolicyRun {
     }
   }
 
-  var program: StepProgram
+  let program: StepProgram
+  /// The program as it stands: with the links that are written directly and the associations that are computed.
+  private(set) var programNow: StepProgram
+  /// Links that are written with their objects since no policy has set them.
+  private(set) var direct: Set<Int> = []
+  /// Those of each mapping.
+  private(set) var directOf: [Set<Int>] = []
+  /// Mappings whose associations are computed since their policy has made what the mapping alone would have made.
+  private(set) var plain: Set<Int> = []
   let connection: StoreConnection
   let functions: SQLFunctions
   let ledger: Ledger
@@ -177,20 +185,21 @@ final class PolicyRun {
   /// What writes objects of an entity.
   final class Writing {
     let root, number: Int
-    /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart.
-    let attributes: [(attribute: AttributeDescription, place: Int)]
+    /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart, and where a row has them.
+    let attributes: [AttributeDescription]
+    let places: [Int]
     let isExternal: Bool
     /// Leaves a row that is there.
     let insert: SQLStatement
     let update: SQLStatement
 
     init(
-      root: Int, number: Int, attributes: [(attribute: AttributeDescription, place: Int)], insert: SQLStatement,
+      root: Int, number: Int, attributes: [AttributeDescription], places: [Int], insert: SQLStatement,
       update: SQLStatement
     ) {
-      (self.root, self.number, self.attributes) = (root, number, attributes)
+      (self.root, self.number, self.attributes, self.places) = (root, number, attributes, places)
       (self.insert, self.update) = (insert, update)
-      isExternal = attributes.contains { $0.attribute.allowsExternalBinaryDataStorage }
+      isExternal = attributes.contains(where: \.allowsExternalBinaryDataStorage)
     }
   }
 
@@ -201,7 +210,7 @@ final class PolicyRun {
     job: MigrationJob, program: StepProgram, connection: StoreConnection, functions: SQLFunctions, ledger: Ledger,
     folder: StepFolder, isResumed: Bool
   ) throws {
-    self.program = program
+    (self.program, programNow) = (program, program)
     self.connection = connection
     self.functions = functions
     self.ledger = ledger
@@ -242,9 +251,17 @@ final class PolicyRun {
 
   /// Takes over from the state which links are written with their objects and which associations are computed.
   private func adoptShortCuts() {
-    program.direct = Self.writesDirectly ? state.direct ?? program.directLinks : []
-    program.plain = Self.writesDirectly ? state.plain ?? program.plainMappings : []
-    (state.direct, state.plain) = (program.direct, program.plain)
+    let takes = Self.writesDirectly
+    setShortCuts(
+      direct: takes ? state.direct ?? program.directLinks : [], plain: takes ? state.plain ?? program.plainMappings : [])
+  }
+
+  func setShortCuts(direct: Set<Int>, plain: Set<Int>) {
+    (self.direct, self.plain) = (direct, plain)
+    (state.direct, state.plain) = (direct, plain)
+    (programNow.direct, programNow.plain) = (direct, plain)
+    directOf = program.mappings.indices.map { programNow.directLinks(of: $0) }
+    requests = [:]
   }
 
   var isResuming: Bool { resumed.contains(current) }
@@ -292,7 +309,7 @@ final class PolicyRun {
       try body(instances[policy], mappings[policy], &pass)
       if let problem { throw problem }
       if !keyColumns.isEmpty { try settleKeys() }
-      if hook == .createDestinationInstances, !program.plain.isEmpty { try settlePair() }
+      if hook == .createDestinationInstances, !plain.isEmpty { try settlePair() }
       for object in unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) where try !isInserted(object) {
         throw GodwitError(
           .dataWrong, "\(object.entity) p\(object.key) was associated and never inserted",

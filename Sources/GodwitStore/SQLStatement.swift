@@ -61,6 +61,9 @@ public final class SQLStatement {
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
   }
 
+  /// Binds one parameter, the first at 1, of a statement that is reset.
+  public func bind(_ value: SQLValue, at position: Int) throws { try set(value, at: Int32(position)) }
+
   public var parameterCount: Int { Int(sqlite3_bind_parameter_count(statement)) }
 
   /// Binds one parameter, the first at 1, of a statement that is reset.
