@@ -265,7 +265,9 @@ final class Executor {
     let done = try ledger.done()
     let jobs = try program.relateJobs(link)
     for chunk in plan.chunks
-    where chunk.stage == .relate && chunk.subject == link && done.contains(chunk.id) && jobs.indices.contains(chunk.part) {
+    where chunk.stage == .relate && chunk.subject == link && done.contains(chunk.id)
+      && jobs.indices.contains(chunk.part)
+    {
       _ = try execute(try carried.relate(jobs[chunk.part]), chunk)
     }
   }

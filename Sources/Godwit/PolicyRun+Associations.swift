@@ -141,15 +141,14 @@ extension PolicyRun {
 
   private func destinations(of source: ManagedObject, _ index: Int) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
-    guard program.isPolicy(index) else {
-      guard source.entityName == mapping.source.name,
+    guard isByHand(index) else {
+      guard source.entityName == mapping.source.name, !program.isPolicy(index) || isComputed(source.key, index),
         case .integer(let key)? = try rows(
-          try program.computedDestination(index), from: source.key, through: source.key
+          try lookUp(\.destination, index), from: source.key, through: source.key
         ).first?.first
       else { return [] }
       return try destinationObject(mapping.destination.name, key: key).map { [$0] } ?? []
     }
-    try writeByHand(index)
     try writePairs()
     return try rows(
       "SELECT entity, destination FROM main.\(StepProgram.pairTable(index)) WHERE source = ?1 AND root = ?2 ORDER BY turn",
@@ -164,8 +163,7 @@ extension PolicyRun {
 
   func sources(of destination: ManagedObject, _ index: Int) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
-    if program.isPolicy(index) {
-      try writeByHand(index)
+    if isByHand(index) {
       try writePairs()
       try makePairIndex(index)
       return try rows(
@@ -186,10 +184,20 @@ extension PolicyRun {
     }
     guard case .offset(let offset) = program.facts.mappings[index].keys else { return [] }
     let (key, overflow) = destination.key.subtractingReportingOverflow(offset)
-    guard !overflow, try !rows(try program.takenKeys(index, limit: 1), from: key, through: key).isEmpty else {
-      return []
-    }
+    guard !overflow, !program.isPolicy(index) || isComputed(key, index),
+      try !rows(try lookUp(\.taken, index), from: key, through: key).isEmpty
+    else { return [] }
     return try sourceObject(mapping.source.name, key: key).map { [$0] } ?? []
+  }
+
+  private func isByHand(_ index: Int) -> Bool { program.isPolicy(index) && !plain.contains(index) }
+
+  private func lookUp(_ statement: KeyPath<LookUp, ChunkStatement>, _ index: Int) throws -> ChunkStatement {
+    if let known = lookUps[index] { return known[keyPath: statement] }
+    let made = LookUp(
+      destination: try programNow.computedDestination(index), taken: try program.takenKeys(index, limit: 1))
+    lookUps[index] = made
+    return made[keyPath: statement]
   }
 
   private func sourceObject(_ entity: String, key: Int64) throws -> ManagedObject? {

@@ -26,6 +26,7 @@ extension PolicyRun {
     try writeAsked()
     setShortCuts(direct: direct.subtracting(wanted), plain: plain)
     writings = [:]
+    try writePairs()
     for link in wanted.sorted() {
       if let clearing = program.clearing(link) { try connection.execute(clearing) }
       try relateAgain(link)
@@ -108,7 +109,7 @@ extension PolicyRun {
 
   /// Has the associations of a mapping lie in its table: those so far are written down.
   ///
-  /// Call it before a policy makes one that its mapping would not make, and before a hook looks for any.
+  /// Call it before a policy makes one that its mapping would not make.
   func writeByHand(_ index: Int) throws {
     guard plain.contains(index), !isReplaying else { return }
     try writeAsked()
@@ -120,6 +121,13 @@ extension PolicyRun {
       pairs[index, default: []] += ownPairs
       ownPairs = []
     }
+    try gather(programNow.directLinks(lookingUp: index))
+  }
+
+  /// Whether a source object has been associated by a mapping whose associations are computed, if the mapping takes it.
+  func isComputed(_ key: Int64, _ index: Int) -> Bool {
+    if let last = state.plainThrough[index], key <= last { return true }
+    return policyIndexes[current] == index && ownPairs.contains { $0.source == key }
   }
 
   /// The associations of a mapping that are computed, after one of them.

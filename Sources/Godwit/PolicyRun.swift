@@ -140,6 +140,14 @@ final class PolicyRun {
   /// What sets the relationships of `asked`, by mapping.
   var requests: [RequestKey: PolicyRequests] = [:]
 
+  /// How a computed association is looked up, by mapping.
+  var lookUps: [Int: LookUp] = [:]
+
+  struct LookUp {
+    /// The destination key of source key `?1`, and that key if the mapping takes it.
+    var destination, taken: ChunkStatement
+  }
+
   struct RequestKey: Hashable {
     var mapping: Int
     var isSeveral: Bool
@@ -253,7 +261,8 @@ final class PolicyRun {
   private func adoptShortCuts() {
     let takes = Self.writesDirectly
     setShortCuts(
-      direct: takes ? state.direct ?? program.directLinks : [], plain: takes ? state.plain ?? program.plainMappings : [])
+      direct: takes ? state.direct ?? program.directLinks : [], plain: takes ? state.plain ?? program.plainMappings : []
+    )
   }
 
   func setShortCuts(direct: Set<Int>, plain: Set<Int>) {
@@ -261,7 +270,7 @@ final class PolicyRun {
     (state.direct, state.plain) = (direct, plain)
     (programNow.direct, programNow.plain) = (direct, plain)
     directOf = program.mappings.indices.map { programNow.directLinks(of: $0) }
-    requests = [:]
+    (requests, lookUps) = ([:], [:])
   }
 
   var isResuming: Bool { resumed.contains(current) }

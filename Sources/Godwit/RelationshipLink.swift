@@ -226,21 +226,25 @@ extension RelationshipLink {
     }
   }
 
-  /// The end that would be set at creation without policies, where none of them can change what the mappings find: what
-  /// is looked up is made without a policy, and there is no order that a policy could have a part in.
+  /// The end that would be set at creation without policies, where there is no order that a policy could have a part in:
+  /// what mappings find is then known as long as policies associate what their mappings would.
   private func endWrittenDirectly(resolved: ResolvedMapping, facts: PlanFacts) -> End? {
     var chosen = self
     chosen.choose(resolved: resolved, facts: facts)
     guard !assignments.isEmpty, chosen.strategy == .atCreation, let end = chosen.carriedEnd,
       second?.relationship.isOrdered != true, !first.relationship.isOrdered
     else { return nil }
+    let (model, mappings) = (resolved.destinationModel, resolved.entityMappings)
     let policies = Set(resolved.policies.compactMap(\.index))
     for assignment in assignments {
-      let source = resolved.entityMappings[assignment.mapping].relationships[assignment.part]
+      let source = mappings[assignment.mapping].relationships[assignment.part]
       guard source.policyCall == nil else { return nil }
       guard assignment.end == end else { continue }
-      guard policies.isDisjoint(with: source.lookups), facts.areExclusive(Set(source.lookups)),
-        !source.path.contains(where: { $0.relationship.isToMany })
+      guard facts.areExclusive(Set(source.lookups)), !source.path.contains(where: { $0.relationship.isToMany }),
+        policies.intersection(source.lookups).allSatisfy({ index in
+          !AssociationLowering.isStored(mappings[index], facts: facts)
+            && model.isKind(mappings[index].destination.name, of: source.relationship.destinationEntityName)
+        })
       else { return nil }
     }
     return end

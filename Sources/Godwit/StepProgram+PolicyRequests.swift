@@ -45,6 +45,16 @@ extension StepProgram {
     }
   }
 
+  /// Links that are written with objects which look a mapping up.
+  func directLinks(lookingUp index: Int) -> Set<Int> {
+    direct.filter { link in
+      links[link].assignments.contains { assignment in
+        assignment.end == links[link].directEnd
+          && mappings[assignment.mapping].relationships[assignment.part].lookups.contains(index)
+      }
+    }
+  }
+
   /// What assigns one relationship of a mapping, a to-one, to the objects of `temp.godwit_asked`.
   func request(_ assignment: RelationshipLink.Assignment, of link: Int) throws -> ChunkStatement {
     try requestedTarget(link, assignment.end, assignment.part, of: mappings[assignment.mapping])
