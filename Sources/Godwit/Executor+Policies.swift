@@ -96,6 +96,7 @@ extension Executor {
   }
 
   private func finish(_ run: PolicyRun) throws -> Ledger.Outcome {
+    run.dropWritings()
     let made = run.inserted
     for entity in made.keys.sorted() {
       try functions.mover?.finishChunk(table: try program.destinationTable(of: entity).name, on: connection)

@@ -34,13 +34,17 @@ final class MappedRow {
 }
 
 /// A source object, and the values that its mapping gives it.
-struct PreparedObject {
-  var mapping: Int
-  var key: Int64
-  var object: ManagedObject
+final class PreparedObject {
+  let mapping: Int
+  let key: Int64
+  let object: ManagedObject
   /// The row that the object begins with, in the order of the destination table's columns; nil where its values are
   /// computed once the policy asks.
-  var mapped: [SQLValue]?
+  let mapped: [SQLValue]?
   /// The keys of links that are written with the object.
-  var keys: [SQLValue]
+  let keys: [SQLValue]
+
+  init(mapping: Int, key: Int64, object: ManagedObject, mapped: [SQLValue]?, keys: [SQLValue]) {
+    (self.mapping, self.key, self.object, self.mapped, self.keys) = (mapping, key, object, mapped, keys)
+  }
 }

@@ -23,9 +23,7 @@ extension PolicyRun {
       hook == .createDestinationInstances && policyIndexes[current] == index && prepared?.object == source
       && state.foreign?.contains(index) != true && own.count < Self.limitOwn
     if isOwn {
-      guard own.insert(OwnPair(mapping: index, entity: pair.entity, destination: pair.destination)).inserted else {
-        return
-      }
+      guard own.insert(OwnPair(mapping: index, entity: pair.entity, destination: pair.destination)) else { return }
     } else {
       if state.foreign?.contains(index) != true {
         try gather(directOf[index])

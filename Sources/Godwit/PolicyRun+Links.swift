@@ -25,7 +25,7 @@ extension PolicyRun {
     }
     try writeAsked()
     setShortCuts(direct: direct.subtracting(wanted), plain: plain)
-    writings = [:]
+    dropWritings()
     try writePairs()
     for link in wanted.sorted() {
       if let clearing = program.clearing(link) { try connection.execute(clearing) }
@@ -42,11 +42,13 @@ extension PolicyRun {
   /// Writes down what a mapping has assigned to the objects that were left to it.
   private func assignLeft(_ assignment: RelationshipLink.Assignment, of link: Int) throws {
     let index = assignment.mapping
-    var last = state.left[index]
+    var last = left[index]
     if isLeftToMapping, let related, related.mapping == index {
       last = PolicyState.Place(source: related.pair.source, turn: related.pair.turn)
     }
     guard let last else { return }
+    // What comes from now on comes later.
+    state.turn += Int64(program.mappings[index].relationships.count)
     try writeByHand(index)
     let statement = try programNow.request(assignment, of: link)
     let model = program.resolved.destinationModel
@@ -78,7 +80,7 @@ extension PolicyRun {
   func finishRelating() throws {
     guard let (mapping, pair) = related, !directOf[mapping].isEmpty else { return }
     if isLeftToMapping {
-      state.left[mapping] = PolicyState.Place(source: pair.source, turn: pair.turn)
+      left[mapping] = PolicyState.Place(source: pair.source, turn: pair.turn)
     } else {
       try gather(directOf[mapping])
     }
@@ -87,6 +89,7 @@ extension PolicyRun {
   /// At the end of a `createDestinationInstances`: objects have the keys if their own hook has associated them.
   func settleKeys() throws {
     if own.count == keyed.count, keyed.allSatisfy(own.contains) { return }
+    let own = own.elements
     guard let layout = keyLayout, let prepared,
       let table = program.destinationSchema.table(of: layout.entityName)?.name
     else { return }
@@ -114,7 +117,7 @@ extension PolicyRun {
     guard plain.contains(index), !isReplaying else { return }
     try writeAsked()
     setShortCuts(direct: direct, plain: plain.subtracting([index]))
-    if let last = state.plainThrough[index] {
+    if let last = plainThrough[index] {
       _ = try rows(try program.pairsWritten(index), from: .min, through: last)
     }
     if policyIndexes[current] == index {
@@ -126,7 +129,7 @@ extension PolicyRun {
 
   /// Whether a source object has been associated by a mapping whose associations are computed, if the mapping takes it.
   func isComputed(_ key: Int64, _ index: Int) -> Bool {
-    if let last = state.plainThrough[index], key <= last { return true }
+    if let last = plainThrough[index], key <= last { return true }
     return policyIndexes[current] == index && ownPairs.contains { $0.source == key }
   }
 
@@ -158,7 +161,7 @@ extension PolicyRun {
     if ownPairs.count == 1, case .offset(let offset) = program.facts.mappings[index].keys,
       ownPairs[0].destination == prepared.key &+ offset, try mappedRow(index).layout.number == Int(ownPairs[0].entity)
     {
-      state.plainThrough[index] = prepared.key
+      plainThrough[index] = prepared.key
       ownPairs.removeAll(keepingCapacity: true)
     } else {
       try writeByHand(index)

@@ -228,9 +228,9 @@ extension PolicyRun {
     try destinationObject(object.entity, key: object.key) != nil
   }
 
-  /// Whether this chunk has made the object; a no may be wrong.
+  /// Whether the running hook has made the object; a no may be wrong.
   func isNew(_ object: ManagedObject) -> Bool {
-    made[object.layout.rootNumber]?.contains(object.key) == true
+    made.contains(.init(number: object.layout.number, key: object.key))
   }
 
   func write(_ object: ManagedObject) throws {
@@ -240,20 +240,19 @@ extension PolicyRun {
     let isDraft = object.context === draftContext
     // Whether its own hook associates it shows when that is over.
     let isKeyed = isDraft && object.call == calls && keyLayout === object.layout && !keyColumns.isEmpty
-    let writing = try writings[.init(number: object.layout.number, isKeyed: isKeyed)] ?? writing(of: object, isKeyed)
-    if isDraft, made[writing.root]?.contains(object.key) != true {
+    let writing = try writing(of: object, .init(number: object.layout.number, isKeyed: isKeyed))
+    if isDraft {
       try bind(object, to: writing.insert, of: writing, keys: isKeyed ? prepared?.keys : nil)
       try writing.insert.runBound()
       if connection.changes > 0 {
         if isKeyed, let index = policyIndexes[current] {
-          keyed.append(OwnPair(mapping: index, entity: Int64(writing.number), destination: object.key))
+          keyed.append(OwnPair(mapping: index, entity: Int64(object.layout.number), destination: object.key))
         }
-        made[writing.root, default: []].insert(object.key)
-        if made[writing.root]?.count == Self.limitWaiting { made[writing.root] = [] }
-        inserted[object.entityName, default: 0] += 1
+        _ = made.insert(.init(number: object.layout.number, key: object.key))
+        writing.count += 1
         return
       }
-    } else if !isDraft, try !isMade(object) {
+    } else if try !isMade(object) {
       throw failure(
         "cannot save \(object): a mapping without a policy made it",
         try: "give that mapping a policy too, or say the change in its expressions")
@@ -268,7 +267,7 @@ extension PolicyRun {
   ) throws {
     let row = try object.row()
     statement.bind(object.key, at: 1)
-    statement.bind(Int64(writing.number), at: 2)
+    statement.bind(Int64(object.layout.number), at: 2)
     statement.bind(1, at: 3)
     var position = 4
     if writing.isExternal {
@@ -288,12 +287,19 @@ extension PolicyRun {
     }
   }
 
-  private func writing(of object: ManagedObject, _ isKeyed: Bool) throws -> Writing {
+  private func writing(of object: ManagedObject, _ key: WritingKey) throws -> Writing {
+    if let lastWriting, lastWriting.key == key { return lastWriting }
+    let writing = try writings[key] ?? makeWriting(of: object, key)
+    (writings[key], lastWriting) = (writing, writing)
+    return writing
+  }
+
+  private func makeWriting(of object: ManagedObject, _ key: WritingKey) throws -> Writing {
     let entity = object.entityName
     let schema = program.destinationSchema
-    guard let table = schema.table(of: entity), let number = schema.number(of: entity),
-      let root = schema.number(of: try root(of: entity))
-    else { throw GodwitError(.internalBug, "cannot find the table of '\(entity)'") }
+    guard let table = schema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(entity)'")
+    }
     var attributes: [AttributeDescription] = []
     var attributePlaces: [Int] = []
     var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
@@ -303,7 +309,7 @@ extension PolicyRun {
       attributePlaces.append(place)
       columns.append(table.columns[place].name)
     }
-    let keys = isKeyed ? keyColumns : []
+    let keys = key.isKeyed ? keyColumns : []
     let updates = columns.dropFirst(3).map { "\(quoted($0)) = excluded.\(quoted($0))" }
     let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
     func insertion(_ columns: [String]) -> String {
@@ -311,12 +317,10 @@ extension PolicyRun {
       return
         "INSERT INTO main.\(quoted(table.name)) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK)"
     }
-    let writing = Writing(
-      root: root, number: number, attributes: attributes, places: attributePlaces,
+    return Writing(
+      key: key, entityName: entity, attributes: attributes, places: attributePlaces,
       insert: try connection.prepare("\(insertion(columns + keys)) DO NOTHING"),
       update: try connection.prepare("\(insertion(columns)) \(conflict)"))
-    writings[.init(number: number, isKeyed: isKeyed)] = writing
-    return writing
   }
 
   /// A value that refers to a file brings the file along, under a name of its own.

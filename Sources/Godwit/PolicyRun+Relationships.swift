@@ -176,12 +176,13 @@ extension PolicyRun {
 
   func setMappedRelationships(of object: ManagedObject, in mapping: EntityMapping) throws {
     let index = try index(of: mapping)
-    let resolved = program.mappings[index]
     if isRelated(object, index) {
       isLeftToMapping = true
+      if isAllDirect[index] { return }
     } else {
       try gather(directOf[index])
     }
+    let resolved = program.mappings[index]
     // A policy may have made objects of other entities, of which the mapping says nothing.
     guard !object.isSource, !resolved.relationships.isEmpty,
       program.resolved.destinationModel.isKind(object.entityName, of: resolved.destination.name)
@@ -217,10 +218,7 @@ extension PolicyRun {
     let requests = try requests(index)
     guard requests.isPossible else { return false }
     guard !isReplaying else { return true }
-    if requests.statements.isEmpty {
-      state.turn += Int64(requests.relationships)
-      return true
-    }
+    if requests.statements.isEmpty { return true }
     asked[index, default: []].append(
       Asked(turn: state.turn, source: pair.source, entity: pair.entity, destination: pair.destination))
     state.turn += Int64(requests.relationships)

@@ -63,8 +63,12 @@ final class PolicyRun {
   private(set) var programNow: StepProgram
   /// Links that are written with their objects since no policy has set them.
   private(set) var direct: Set<Int> = []
-  /// Those of each mapping.
+  /// Those of each mapping, and whether a mapping sets no other relationships.
   private(set) var directOf: [Set<Int>] = []
+  private(set) var isAllDirect: [Bool] = []
+  /// As the state has them, by mapping, with what the running chunk adds.
+  var plainThrough: [Int64?] = []
+  var left: [PolicyState.Place?] = []
   /// Mappings whose associations are computed since their policy has made what the mapping alone would have made.
   private(set) var plain: Set<Int> = []
   let connection: StoreConnection
@@ -107,13 +111,13 @@ final class PolicyRun {
   private var problem: (any Error)?
   /// Associated or linked in this hook and not seen in the store yet.
   var unproved: Set<Identity> = []
-  /// Objects made in this chunk, by entity.
+  /// Objects made in this chunk, by entity, but for those that `writings` count.
   var inserted: [String: Int64] = [:]
   var statements: [String: SQLStatement] = [:]
   /// Indexes that this process has made sure of.
   var indexes: Set<String> = []
   var inverses: [Int: SpillReader] = [:]
-  var rows: [Int: MappedRow] = [:]
+  var rows: [MappedRow?]
   /// The source object of the running `createDestinationInstances` with what its mapping gives it, where known.
   var prepared: PreparedObject?
   /// What writes an object.
@@ -125,17 +129,25 @@ final class PolicyRun {
     /// Whether with `keyColumns`.
     var isKeyed: Bool
   }
-  /// Objects made in this chunk, the last ones: root entity number to keys.
-  var made: [Int: Set<Int64>] = [:]
+  /// The last of them.
+  var lastWriting: Writing?
+  /// Objects that the running hook has made, by entity number and key.
+  var made = SmallSet<Made>()
+
+  struct Made: Hashable {
+    var number: Int
+    var key: Int64
+  }
+
   /// Associations of this chunk that are not written yet, by mapping, in the order of turns.
   var pairs: [Int: [Pair]] = [:]
   /// What the running hook has associated with its own source object.
-  var own: Set<OwnPair> = []
+  var own = SmallSet<OwnPair>()
   /// The same where associations are computed, until the hook shows that they are others.
   var ownPairs: [Pair] = []
   /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
   var asked: [Int: [Asked]] = [:]
-  /// How many of them wait at most, and as many associations; as many objects are remembered.
+  /// How many of them wait at most, and as many associations.
   static let limitWaiting = 4096
   /// What sets the relationships of `asked`, by mapping.
   var requests: [RequestKey: PolicyRequests] = [:]
@@ -192,7 +204,10 @@ final class PolicyRun {
 
   /// What writes objects of an entity.
   final class Writing {
-    let root, number: Int
+    let key: WritingKey
+    let entityName: String
+    /// New objects.
+    var count: Int64 = 0
     /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart, and where a row has them.
     let attributes: [AttributeDescription]
     let places: [Int]
@@ -202,10 +217,10 @@ final class PolicyRun {
     let update: SQLStatement
 
     init(
-      root: Int, number: Int, attributes: [AttributeDescription], places: [Int], insert: SQLStatement,
+      key: WritingKey, entityName: String, attributes: [AttributeDescription], places: [Int], insert: SQLStatement,
       update: SQLStatement
     ) {
-      (self.root, self.number, self.attributes, self.places) = (root, number, attributes, places)
+      (self.key, self.entityName, self.attributes, self.places) = (key, entityName, attributes, places)
       (self.insert, self.update) = (insert, update)
       isExternal = attributes.contains(where: \.allowsExternalBinaryDataStorage)
     }
@@ -229,6 +244,7 @@ final class PolicyRun {
     instances = program.resolved.policies.map { $0.make() }
     mappings = program.resolved.policies.map(\.mapping)
     policyIndexes = program.resolved.policies.map(\.index)
+    rows = program.mappings.map { _ in nil }
     sourceContext = ObjectContext(
       connection: connection, schema: program.sourceSchema, database: StoreConnection.sourceSchema)
     destinationContext = ObjectContext(connection: connection, schema: program.destinationSchema, database: "main")
@@ -257,8 +273,16 @@ final class PolicyRun {
     adoptShortCuts()
   }
 
+  /// Ends the statements that write objects; what they counted stays.
+  func dropWritings() {
+    for writing in writings.values where writing.count > 0 { inserted[writing.entityName, default: 0] += writing.count }
+    (writings, lastWriting) = ([:], nil)
+  }
+
   /// Takes over from the state which links are written with their objects and which associations are computed.
   private func adoptShortCuts() {
+    plainThrough = program.mappings.indices.map { state.plainThrough[$0] }
+    left = program.mappings.indices.map { state.left[$0] }
     let takes = Self.writesDirectly
     setShortCuts(
       direct: takes ? state.direct ?? program.directLinks : [], plain: takes ? state.plain ?? program.plainMappings : []
@@ -270,6 +294,7 @@ final class PolicyRun {
     (state.direct, state.plain) = (direct, plain)
     (programNow.direct, programNow.plain) = (direct, plain)
     directOf = program.mappings.indices.map { programNow.directLinks(of: $0) }
+    isAllDirect = zip(program.mappings, directOf).map { !$1.isEmpty && $0.relationships.count == $1.count }
     (requests, lookUps) = ([:], [:])
   }
 
@@ -308,7 +333,8 @@ final class PolicyRun {
     calls += 1
     problem = nil
     if !unproved.isEmpty { unproved = [] }
-    if !own.isEmpty { own.removeAll(keepingCapacity: own.count < 100) }
+    if !own.isEmpty { own.removeAll() }
+    if !made.isEmpty { made.removeAll() }
     if !keyed.isEmpty { keyed.removeAll(keepingCapacity: keyed.count < 100) }
     if !ownPairs.isEmpty { ownPairs.removeAll(keepingCapacity: true) }
     keyedSource = hook == .createDestinationInstances ? object : nil
@@ -319,12 +345,17 @@ final class PolicyRun {
       if let problem { throw problem }
       if !keyColumns.isEmpty { try settleKeys() }
       if hook == .createDestinationInstances, !plain.isEmpty { try settlePair() }
-      for object in unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) where try !isInserted(object) {
-        throw GodwitError(
-          .dataWrong, "\(object.entity) p\(object.key) was associated and never inserted",
-          remedy: "call 'insert' in the policy")
-      }
+      if !unproved.isEmpty { try prove() }
     } catch { throw wrapped(error, object) }
+  }
+
+  /// At the end of a hook: what it associated or linked must be in the store.
+  private func prove() throws {
+    for object in unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) where try !isInserted(object) {
+      throw GodwitError(
+        .dataWrong, "\(object.entity) p\(object.key) was associated and never inserted",
+        remedy: "call 'insert' in the policy")
+    }
   }
 
   /// Remembers what a subscript could not throw.
@@ -368,19 +399,22 @@ final class PolicyRun {
     }
     try writeAsked()
     try writePairs()
-    made = [:]
+    for (index, key) in plainThrough.enumerated() { state.plainThrough[index] = key }
+    for (index, place) in left.enumerated() { state.left[index] = place }
     try ledger.setPolicyState(state)
     (prepared, keyColumns, keyLayout) = (nil, [], nil)
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
     statements = [:]
-    writings = [:]
+    dropWritings()
     inserted = [:]
   }
 
   /// Goes back to what the last chunk left, so that one that failed can run again.
   func takeBack() throws {
-    (made, pairs, asked, inserted) = ([:], [:], [:], [:])
-    (prepared, related, unproved, indexes, statements, writings) = (nil, nil, [], [], [:], [:])
+    (pairs, asked, inserted) = ([:], [:], [:])
+    (prepared, related, unproved, indexes, statements) = (nil, nil, [], [], [:])
+    dropWritings()
+    inserted = [:]
     (keyColumns, keyLayout, requests, ownPairs) = ([], nil, [:], [])
     isUserInfoChanged = false
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
