@@ -18,8 +18,13 @@ extension Executor {
     }
     try run.prepare(policy, for: .createDestinationInstances)
     var next: Int64? = chunk.range.first
+    var ahead: SourcePagesAhead?
+    defer { ahead?.stop() }
     while let first = next, first <= chunk.range.last {
-      let page = try run.page(of: chunk.subject, from: first, through: chunk.range.last)
+      let page = try run.page(of: chunk.subject, from: first, through: chunk.range.last, ahead: &ahead)
+      if first == chunk.range.first, chunk.rows >= SourcePagesAhead.leastRows, let rest = page.next {
+        ahead = try run.readAhead(of: chunk.subject, from: rest, through: chunk.range.last)
+      }
       for prepared in page.objects {
         run.prepared = prepared
         try run.call(.createDestinationInstances, of: policy, on: prepared.object) { instance, mapping, pass in

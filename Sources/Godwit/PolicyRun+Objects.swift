@@ -60,60 +60,75 @@ extension PolicyRun {
 
   // MARK: Source objects
 
-  private static let pageRows = 500
-
-  /// The next source objects that a mapping takes, by key, with what it gives them. At most 500, and few of large ones.
+  /// The next source objects that a mapping takes, by key, with what it gives them.
   ///
+  /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
   /// - Returns: The key to go on from; nil when these are the last.
   func page(
-    of index: Int, from first: Int64, through last: Int64
+    of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagesAhead?
   ) throws -> (objects: [PreparedObject], next: Int64?) {
-    let mapped = try mappedRow(index)
-    guard mapped.isPlain else { return try page(of: index, isPrepared: false, from: first, through: last) }
-    do { return try page(of: index, isPrepared: true, from: first, through: last) } catch let error as GodwitError
+    if let known = ahead {
+      if known.generation == generation, let page = known.page(from: first) {
+        return try prepare(page, of: index, known.query)
+      }
+      known.stop()
+      ahead = nil
+    }
+    func read(_ query: SourcePageQuery) throws -> (objects: [PreparedObject], next: Int64?) {
+      let statement = query.statement
+      let page = try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
+        try query.page(cached(statement.sql), from: first, through: last)
+      }
+      return try prepare(page, of: index, query)
+    }
+    guard try mappedRow(index).isPlain else { return try read(pageQuery(index, isPrepared: false)) }
+    do { return try read(pageQuery(index, isPrepared: true)) } catch let error as GodwitError
       where error.code == .dataWrong
     {
       // A value that does not fit is an error once the policy asks for it.
-      return try page(of: index, isPrepared: false, from: first, through: last)
+      return try read(pageQuery(index, isPrepared: false))
     }
   }
 
-  private func page(
-    of index: Int, isPrepared: Bool, from first: Int64, through last: Int64
-  ) throws -> (objects: [PreparedObject], next: Int64?) {
+  /// Has a second core read the pages from a key on; nil where only this connection can.
+  func readAhead(of index: Int, from first: Int64, through last: Int64) throws -> SourcePagesAhead? {
+    let query = try pageQuery(index, isPrepared: try mappedRow(index).isPlain)
+    guard query.statement.builder.functions.evaluations.isEmpty, !query.statement.sql.contains("godwit_lookup"),
+      let reader = try connection.anotherReader(cache: .init(bytes: memory.bytes / 32))
+    else { return nil }
+    let own = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: now)
+    // They are complete, and nobody changes them.
+    own.rows.keySets = functions.rows.keySets
+    return SourcePagesAhead(
+      query, generation: generation, from: first, through: last, reader: reader, functions: own)
+  }
+
+  private func pageQuery(_ index: Int, isPrepared: Bool) throws -> SourcePageQuery {
     guard let table = sourceContext.table(of: program.mappings[index].source.name),
       let keyPlace = table.table.columns.firstIndex(where: { $0.role == .primaryKey })
     else { throw GodwitError(.internalBug, "cannot find the table of '\(program.mappings[index].source.name)'") }
-    let (statement, columns) = try programNow.policyPage(
-      index, columns: table.columns.aliased, isPrepared: isPrepared, limit: Self.pageRows)
-    let mappedRow = try mappedRow(index)
-    (keyColumns, keyLayout) = (columns, columns.isEmpty ? nil : mappedRow.layout)
-    let limitBytes = Int(clamping: max(64 << 10, memory.bytes / 32))
-    let width = table.table.columns.count
-    return try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
-      let prepared = try cached(statement.sql)
-      defer { prepared.reset() }
-      try prepared.bind(statement.builder.arguments(from: first, through: last))
-      var objects: [PreparedObject] = []
-      var (count, bytes) = (0, 0)
-      while try prepared.step() {
-        let row = prepared.row
-        let values = row.values(0..<width)
-        guard case .integer(let key) = values[keyPlace] else { continue }
-        if let layout = table.layout(of: values) {
-          let object = ManagedObject(layout, key: key, values: values, context: sourceContext, run: self)
-          let end = row.count - columns.count
-          let mapped = isPrepared ? mappedRow.row { row.value(width + $0) } : nil
-          bytes += values.byteCount + (mapped?.byteCount ?? 0)
-          objects.append(
-            PreparedObject(
-              mapping: index, key: key, object: object, mapped: mapped, keys: row.values(end..<row.count)))
-        }
-        count += 1
-        if count == Self.pageRows || bytes >= limitBytes { return (objects, key < .max ? key + 1 : nil) }
+    let (statement, keyColumns) = try programNow.policyPage(
+      index, columns: table.columns.aliased, isPrepared: isPrepared, limit: SourcePageQuery.rowsPerPage)
+    return SourcePageQuery(
+      statement: statement, keyColumns: keyColumns, width: table.table.columns.count, keyPlace: keyPlace,
+      mapped: isPrepared ? try mappedRow(index) : nil, limitBytes: Int(clamping: max(64 << 10, memory.bytes / 32)))
+  }
+
+  private func prepare(
+    _ page: SourcePage, of index: Int, _ query: SourcePageQuery
+  ) throws -> (objects: [PreparedObject], next: Int64?) {
+    keyColumns = query.keyColumns
+    keyLayout = keyColumns.isEmpty ? nil : try mappedRow(index).layout
+    let table = sourceContext.table(of: program.mappings[index].source.name)
+    let objects = page.rows.compactMap { row in
+      table?.layout(of: row.values).map { layout in
+        PreparedObject(
+          mapping: index, key: row.key,
+          object: ManagedObject(layout, key: row.key, values: row.values, context: sourceContext, run: self),
+          mapped: row.mapped, keys: row.keys)
       }
-      return (objects, nil)
     }
+    return (objects, page.next)
   }
 
   // MARK: Making

@@ -66,6 +66,8 @@ final class PolicyRun {
   /// Those of each mapping, and whether a mapping sets no other relationships.
   private(set) var directOf: [Set<Int>] = []
   private(set) var isAllDirect: [Bool] = []
+  /// Counts the changes of these.
+  private(set) var generation = 0
   /// As the state has them, by mapping, with what the running chunk adds.
   var plainThrough: [Int64?] = []
   var left: [PolicyState.Place?] = []
@@ -290,6 +292,7 @@ final class PolicyRun {
   }
 
   func setShortCuts(direct: Set<Int>, plain: Set<Int>) {
+    generation += 1
     (self.direct, self.plain) = (direct, plain)
     (state.direct, state.plain) = (direct, plain)
     (programNow.direct, programNow.plain) = (direct, plain)

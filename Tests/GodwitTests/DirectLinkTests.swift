@@ -230,6 +230,28 @@ import Testing
     return policy
   }
 
+  @Test func `pages read on a second core are those read on one, and what fails there fails in its place`() throws {
+    func run(_ leastRows: Int64, spoilt: Bool) throws -> [String] {
+      let fixture = try people()
+      fixture.chunkRows = nil
+      // A value that does not fit: the page with it is read without values.
+      if spoilt { try fixture.alter("UPDATE ZPERSON SET ZNAME = x'07' WHERE Z_PK = 9") }
+      return try SourcePageQuery.$rowsPerPage.withValue(2) {
+        try SourcePagesAhead.$leastRows.withValue(leastRows) {
+          do {
+            try fixture.run(["P": { ClosurePolicy() }])
+            return try fixture.content()
+          } catch let error as GodwitError { return [error.message] }
+        }
+      }
+    }
+    for spoilt in [false, true] {
+      let (ahead, alone) = (try run(1, spoilt: spoilt), try run(.max, spoilt: spoilt))
+      #expect(ahead == alone)
+      #expect((ahead.count == 1) == spoilt)
+    }
+  }
+
   @Test(arguments: testSeeds(40)) func `random policies on random models`(seed: UInt64) throws {
     var random = SeededGenerator(seed: 81_000 + seed)
     let world = try RandomWorld(&random)
@@ -246,9 +268,14 @@ import Testing
       for index in chosen { fixture.mappings[index].policyName = "Random" }
       do {
         try PolicyRun.$writesDirectly.withValue(direct) {
-          let job = try fixture.job(["Random": { Self.random(seed) }])
-          // Stopped now and then, so that what is kept of links is read back.
-          while try MigrationManager(job).run(maximumSeconds: direct && seed % 3 == 0 ? 0 : nil).outcome != .finished {}
+          try SourcePageQuery.$rowsPerPage.withValue(direct ? 2 : 500) {
+            try SourcePagesAhead.$leastRows.withValue(direct ? 1 : .max) {
+              let job = try fixture.job(["Random": { Self.random(seed) }])
+              // Stopped now and then, so that what is kept of links is read back.
+              let seconds: Double? = direct && seed % 3 == 0 ? 0 : nil
+              while try MigrationManager(job).run(maximumSeconds: seconds).outcome != .finished {}
+            }
+          }
         }
         contents.append(try fixture.content())
       } catch { contents.append(["\((error as? GodwitError)?.message ?? "\(error)")"]) }
