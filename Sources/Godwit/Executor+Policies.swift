@@ -81,10 +81,14 @@ extension Executor {
         """
       return try run.pairs(sql, [place.source, place.turn, chunk.range.last].map { .integer($0) })
     }
+    var known: ObjectLayout?
     while true {
       let pairs = try page()
       for pair in pairs {
-        guard let layout = run.destinationContext.layout(ofNumber: pair.entity) else { continue }
+        if known.map({ Int64($0.number) != pair.entity }) ?? true {
+          known = run.destinationContext.layout(ofNumber: pair.entity)
+        }
+        guard let layout = known else { continue }
         let object = ManagedObject(
           layout, key: pair.destination, values: nil, context: run.destinationContext, run: run)
         run.related = (index, pair)
