@@ -1,6 +1,5 @@
 import Foundation
 import GRDBSQLite
-import Synchronization
 
 /// What a piece of work costs in figures that do not depend on the machine, nor on what other threads do.
 ///
@@ -26,31 +25,18 @@ public struct ThreadCost: Sendable, Hashable {
     pthread_getspecific(key).map { Unmanaged<Counter>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  private static let isRegistered = Mutex(false)
-
-  /// Has every new connection tell of its statements; one of a thread that measures nothing is left alone.
-  private static func register() {
-    isRegistered.withLock { isRegistered in
-      guard !isRegistered else { return }
-      isRegistered = true
-      typealias Entry =
-        @convention(c) (
-          OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, OpaquePointer?
-        ) -> Int32
-      let entry: Entry = { database, _, _ in
-        guard ThreadCost.current != nil else { return SQLITE_OK }
-        sqlite3_trace_v2(
-          database, UInt32(SQLITE_TRACE_PROFILE),
-          { _, _, statement, _ in
-            guard let statement else { return 0 }
-            ThreadCost.current?.instructions += Int(
-              sqlite3_stmt_status(OpaquePointer(statement), SQLITE_STMTSTATUS_VM_STEP, 1))
-            return 0
-          }, nil)
-        return SQLITE_OK
-      }
-      sqlite3_auto_extension(unsafeBitCast(entry, to: (@convention(c) () -> Void).self))
-    }
+  /// Has a new connection tell of its statements; one of a thread that measures nothing is left alone.
+  private static let hook = ConnectionHook { database, _, _ in
+    guard ThreadCost.current != nil else { return SQLITE_OK }
+    sqlite3_trace_v2(
+      database, UInt32(SQLITE_TRACE_PROFILE),
+      { _, _, statement, _ in
+        guard let statement else { return 0 }
+        ThreadCost.current?.instructions += Int(
+          sqlite3_stmt_status(OpaquePointer(statement), SQLITE_STMTSTATUS_VM_STEP, 1))
+        return 0
+      }, nil)
+    return SQLITE_OK
   }
 
   private static func bytes() throws -> (read: Int, written: Int) {
@@ -64,7 +50,7 @@ public struct ThreadCost: Sendable, Hashable {
 
   /// Measures work that stays on this thread.
   public init(of work: () throws -> Void) throws {
-    Self.register()
+    Self.hook.register()
     let counter = Counter()
     pthread_setspecific(Self.key, Unmanaged.passUnretained(counter).toOpaque())
     defer { pthread_setspecific(Self.key, nil) }

@@ -1,6 +1,5 @@
 import Foundation
 import GRDBSQLite
-import Synchronization
 
 /// The longest text or blob that SQLite hands over, on every connection that a piece of work opens: what asks for a
 /// longer one as a whole fails, on any machine and whatever other threads do.
@@ -18,30 +17,17 @@ public enum ValueLimit {
     return key
   }()
 
-  private static let isRegistered = Mutex(false)
-
-  private static func register() {
-    isRegistered.withLock { isRegistered in
-      guard !isRegistered else { return }
-      isRegistered = true
-      typealias Entry =
-        @convention(c) (
-          OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, OpaquePointer?
-        ) -> Int32
-      let entry: Entry = { database, _, _ in
-        if let found = pthread_getspecific(ValueLimit.key) {
-          let limit = Unmanaged<Limit>.fromOpaque(found).takeUnretainedValue()
-          _ = sqlite3_limit(database, SQLITE_LIMIT_LENGTH, limit.bytes)
-        }
-        return SQLITE_OK
-      }
-      sqlite3_auto_extension(unsafeBitCast(entry, to: (@convention(c) () -> Void).self))
+  private static let hook = ConnectionHook { database, _, _ in
+    if let found = pthread_getspecific(ValueLimit.key) {
+      let limit = Unmanaged<Limit>.fromOpaque(found).takeUnretainedValue()
+      _ = sqlite3_limit(database, SQLITE_LIMIT_LENGTH, limit.bytes)
     }
+    return SQLITE_OK
   }
 
   /// Runs work that stays on this thread.
   public static func with<T>(bytes: Int32, _ work: () throws -> T) rethrows -> T {
-    register()
+    hook.register()
     let limit = Limit(bytes)
     pthread_setspecific(key, Unmanaged.passUnretained(limit).toOpaque())
     defer { pthread_setspecific(key, nil) }
