@@ -37,7 +37,7 @@ struct Ledger {
   let connection: StoreConnection
 
   /// The format of the ledger's tables.
-  static let version = 3
+  static let version = 4
 
   static func exists(_ connection: StoreConnection) throws -> Bool {
     try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1

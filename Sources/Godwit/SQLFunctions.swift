@@ -25,7 +25,7 @@ final class SQLFunctions {
   private var depth = 0
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
-  var readers: [Int: SpillReader] = [:]
+  @exclusivity(unchecked) var readers = SpillReaders()
   /// The mapping whose spill file a look-up found damaged.
   var damagedSpill: (mapping: Int, error: SpillError)?
   /// Carries external binary data; nil where nothing is written.
@@ -254,6 +254,19 @@ final class SQLFunctions {
       failure = Failure(site: current.sites[site], key: key, found: found)
     }
     return .failure("a value does not fit")
+  }
+}
+
+/// Readers of spill files by mapping: a list, since one is asked for with every row.
+struct SpillReaders {
+  private var list: [SpillReader?] = []
+
+  subscript(mapping: Int) -> SpillReader? {
+    get { mapping >= 0 && mapping < list.count ? list[mapping] : nil }
+    set {
+      while list.count <= mapping { list.append(nil) }
+      list[mapping] = newValue
+    }
   }
 }
 
