@@ -33,12 +33,13 @@ final class IdentityWalk: @unchecked Sendable {
 
   /// The identities of a span.
   private struct Batch {
+    let limitBytes: Int
     var keys: [Int64] = []
     var ends: [Int] = []
     var bytes: [UInt8] = []
 
     mutating func append(_ key: Int64, _ identity: UnsafeRawBufferPointer) throws {
-      guard bytes.count + identity.count + keys.count * 16 <= IdentityWalk.limitBytes else { throw TooLarge() }
+      guard bytes.count + identity.count + keys.count * 16 <= limitBytes else { throw TooLarge() }
       bytes.append(contentsOf: identity)
       keys.append(key)
       ends.append(bytes.count)
@@ -72,12 +73,13 @@ final class IdentityWalk: @unchecked Sendable {
 
   /// Fewer rows are not worth a thread.
   @TaskLocal static var leastRows: Int64 = 20_000
-  @TaskLocal static var rowsPerSpan: Int64 = 2048
+  @TaskLocal static var rowsPerSpan: Int64 = 1024
   /// Whether the caller's thread waits until the other one has read what it may, which shows what only luck shows else.
   @TaskLocal static var fills = false
-  /// Spans that are kept, and bytes that one may take.
-  private static let limitSpans = 12
-  private static let limitBytes = 256 << 10
+  /// Spans that are kept.
+  private static let limitSpans = 16
+  /// Bytes that one may take.
+  private let limitBytes: Int
 
   private let low, high: Int64
   private let width: UInt64
@@ -100,8 +102,11 @@ final class IdentityWalk: @unchecked Sendable {
   /// - Parameters:
   ///   - keys: Those of the lowest and the highest row.
   ///   - rows: About how many there are.
-  ///   - other: What the second thread reads with, which closes the connection.
-  init(keys: ClosedRange<Int64>, rows: Int64, own: Scan, other: Scan) {
+  ///   - own: What the caller's thread reads with.
+  ///   - other: What the second thread reads with. `run` closes its connection.
+  ///   - memory: For what is read ahead.
+  init(keys: ClosedRange<Int64>, rows: Int64, own: Scan, other: Scan, memory: ByteCount) {
+    limitBytes = Int(memory.bytes) / Self.limitSpans
     (low, high) = (keys.lowerBound, keys.upperBound)
     let spans = UInt64(max(1, rows / Self.rowsPerSpan))
     let span = UInt64(bitPattern: high &- low)
@@ -215,7 +220,7 @@ final class IdentityWalk: @unchecked Sendable {
   }
 
   private func gather(_ span: Int, _ scan: Scan, _ statement: SQLStatement) throws -> Batch {
-    var batch = Batch()
+    var batch = Batch(limitBytes: limitBytes)
     try scan.run(statement, keys(of: span)) { try batch.append($0, $1) }
     return batch
   }
@@ -297,7 +302,8 @@ extension Executor {
     other.connection = reader
     other.functions = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
     other.functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
-    return IdentityWalk(keys: low...high, rows: chunk.rows, own: own, other: other)
+    return IdentityWalk(
+      keys: low...high, rows: chunk.rows, own: own, other: other, memory: .init(bytes: job.memory.bytes / 16))
   }
 }
 

@@ -127,8 +127,8 @@ final class SQLFunctions {
   func running<T>(
     _ statement: ChunkStatement, site: @autoclosure () -> String, _ body: () throws -> T
   ) throws -> T {
-    for mapping in statement.builder.functions.keySets where rows.keySets[mapping] == nil {
-      rows.keySets[mapping] = try readKeySet?(mapping)
+    for mapping in statement.builder.functions.keySets where rows.keySet(mapping) == nil {
+      rows.setKeySet(try readKeySet?(mapping), for: mapping)
     }
     // A policy's answer to an expression may run statements of its own.
     let outer = (current, expressions)

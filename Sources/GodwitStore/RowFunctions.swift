@@ -21,8 +21,8 @@ public final class RowFunctions {
   @exclusivity(unchecked) public var checks: [RowCheck] = []
   /// Rows that passed, by member.
   @exclusivity(unchecked) public var memberRows: [Int64] = []
-  /// By number; a call for a set that is not there fails.
-  @exclusivity(unchecked) public var keySets: [Int: KeySet] = [:]
+  /// By number.
+  @exclusivity(unchecked) private var keySets: [KeySet?] = []
   /// The first value that did not pass.
   public var misfit: Misfit?
 
@@ -31,6 +31,14 @@ public final class RowFunctions {
   @exclusivity(unchecked) private var identified: Int64?
 
   public init() {}
+
+  /// The keys of a mapping; a call of `godwit_image` for a set that is not there fails.
+  public func keySet(_ number: Int) -> KeySet? { number >= 0 && number < keySets.count ? keySets[number] : nil }
+
+  public func setKeySet(_ set: KeySet?, for number: Int) {
+    while keySets.count <= number { keySets.append(nil) }
+    keySets[number] = set
+  }
 
   fileprivate func check(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
     let number = Int(truncatingIfNeeded: arguments.int64(0))
@@ -53,7 +61,7 @@ public final class RowFunctions {
   }
 
   fileprivate func image(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
-    guard let set = keySets[Int(truncatingIfNeeded: arguments.int64(0))] else {
+    guard let set = keySet(Int(truncatingIfNeeded: arguments.int64(0))) else {
       return sqlite3_result_error(context, "the keys of a mapping were not read", -1)
     }
     let key = arguments.int64(1)
