@@ -120,11 +120,15 @@ struct StepProgram {
     var reasons = taken.reason.map { [$0] } ?? []
     var columns = "s.Z_PK"
     if !mapping.mapping.uniqueBy.isEmpty {
+      builder.rowChecks = RowChecks()
       let values = try mapping.mapping.uniqueBy.map { name in
         guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
           throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
         }
         return try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+      }
+      if let checks = builder.rowChecks, !checks.fields.isEmpty {
+        columns = checks.guarding(columns, member: "-1", builder: builder)
       }
       columns += ", godwit_identity(s.Z_PK, \(values.joined(separator: ", ")))"
     }
