@@ -95,16 +95,42 @@ struct AssociationLowering {
     guard mappings[index].earlier == nil, !isStored(index), !isPolicy(index), case .offset(let offset) = known.keys
     else { return nil }
     if known.rows == 0 { return "NULL" }
-    // Where no key is missing, the ends tell.
-    let (span, overflow) = known.maximumKey.subtractingReportingOverflow(known.minimumKey)
-    if !overflow, span == known.rows - 1, !key.contains("(") {
-      let (low, high) = (builder.bind(.integer(known.minimumKey)), builder.bind(.integer(known.maximumKey)))
-      let image = offset == 0 ? key : "\(key) + \(builder.bind(.integer(offset)))"
-      return "(CASE WHEN \(key) BETWEEN \(low) AND \(high) AND \(key) = CAST(\(key) AS INTEGER) THEN \(image) END)"
-    }
+    if let run = run(of: [index], key: key) { return "(CASE WHEN \(run.holds) THEN \(run.image) END)" }
     guard keySets.contains(index) else { return nil }
     builder.needsKeySet(index)
     return "godwit_image(\(index), \(key), \(builder.bind(.integer(offset))))"
+  }
+
+  /// The same in several mappings that no object goes through two of.
+  func quickLookup(firstOf indices: [Int], key: String) -> String? {
+    if let run = run(of: indices, key: key) { return "(CASE WHEN \(run.holds) THEN \(run.image) END)" }
+    let found = indices.compactMap { quickLookup($0, key: key) }
+    guard found.count == indices.count else { return nil }
+    return found.count == 1 ? found[0] : "COALESCE(\(found.joined(separator: ", ")))"
+  }
+
+  /// The look-up of a key in several mappings of one table, where the keys that they take have no gap between their ends:
+  /// whether an object is found, and its key; nil where that is not known, or the key is more than a column.
+  func run(of indices: [Int], key: String) -> (holds: String, image: String)? {
+    guard !key.contains("("), facts.areExclusive(indices),
+      indices.allSatisfy({ mappings[$0].earlier == nil && !isStored($0) && !isPolicy($0) })
+    else { return nil }
+    let members = indices.filter { facts.mappings[$0].rows > 0 }
+    let known = members.map { facts.mappings[$0] }
+    guard let first = members.first, case .offset(let offset) = known[0].keys,
+      members.allSatisfy({
+        schema.table(of: mappings[$0].source.name)?.name == schema.table(of: mappings[first].source.name)?.name
+      }),
+      known.allSatisfy({ $0.keys == known[0].keys }), let low = known.map(\.minimumKey).min(),
+      let high = known.map(\.maximumKey).max()
+    else { return nil }
+    let (span, overflow) = high.subtractingReportingOverflow(low)
+    guard !overflow, span == known.reduce(0, { $0 + $1.rows }) - 1 else { return nil }
+    let image = offset == 0 ? key : "\(key) + \(builder.bind(.integer(offset)))"
+    return (
+      "\(key) BETWEEN \(builder.bind(.integer(low))) AND \(builder.bind(.integer(high))) AND \(key) = CAST(\(key) AS INTEGER)",
+      image
+    )
   }
 
   /// SQLite joins at most 64 tables.

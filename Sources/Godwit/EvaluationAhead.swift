@@ -269,7 +269,7 @@ extension StepProgram {
 
 extension GodwitModel.Expression {
   /// Whether it calls a policy, or fetches what one thread should keep for all rows.
-  fileprivate var asksOthers: Bool {
+  var asksOthers: Bool {
     contains { part in
       switch part.node {
       case .call, .fetch: true

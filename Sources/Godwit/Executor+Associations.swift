@@ -15,17 +15,22 @@ extension Executor {
     // Asked after the file was opened: making it anew may change the mark.
     let known = try ledger.spillMark(mapping: index)
     var given = known?.pairs ?? 0
-    if !program.mappings[index].mapping.uniqueBy.isEmpty, case .dense(let first) = program.facts.mappings[index].keys {
+    if program.isUnique(index), case .dense(let first) = program.facts.mappings[index].keys {
       // Keys ascend with sources, so the last one says how many there are; counting would be quadratic.
       let last = try connection.integer(
         "SELECT destination FROM \(StepProgram.uniqueTable(index)) ORDER BY source DESC LIMIT 1")
       given = last.map { $0 - first + 1 } ?? 0
+    }
+    if program.isUnique(index), identities?.mapping != index {
+      identities = (index, IdentityMap(limitBytes: identityBytes, isWhole: known?.pairs ?? 0 == 0))
     }
     let pairs = try writePairs(of: chunk, to: writer, given: &given, isRepeated: false)
     let mark = try writer.flushChunk()
     try ledger.setSpillMark(mark, pairs: (known?.pairs ?? 0) + pairs, mapping: index)
     return .init(rows: pairs)
   }
+
+  private var identityBytes: Int { Int(job.memory.bytes / 16) }
 
   private func openWriter(_ index: Int) throws -> SpillWriter {
     try opening(index) { try SpillWriter(path: spillPath(index), resumingAt: $0) }
@@ -50,9 +55,7 @@ extension Executor {
     of chunk: Chunk, to writer: SpillWriter, given: inout Int64, isRepeated: Bool
   ) throws -> Int64 {
     let index = chunk.subject
-    let isUnique = !program.mappings[index].mapping.uniqueBy.isEmpty
     let keys = program.facts.mappings[index].keys
-    let table = StepProgram.uniqueTable(index)
     func newKey(_ source: Int64) -> Int64 {
       switch keys {
       case .offset(let offset): return source + offset
@@ -61,37 +64,52 @@ extension Executor {
     }
     let statement = try program.associate(index)
     var pairs: Int64 = 0
-    try functions.running(statement, site: site(chunk)) {
-      let insert =
-        isUnique && !isRepeated
-        ? try connection.prepare(
-          "INSERT INTO \(table) (identity, source, destination) VALUES (?1, ?2, ?3)")
-        : nil
-      defer { insert?.finalize() }
-      try connection.query(
-        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
-      ) { row in
-        let source = row.int64(0)
-        var destination = newKey(source)
-        var isNew = true
-        if isUnique {
-          // The search for each row comes after the insertion for the row before it.
-          if !row.isNull(2) {
-            destination = row.int64(2)
-            isNew = false
-          } else if let insert {
-            try insert.run([row.value(1), .integer(source), .integer(destination)])
-          } else {
-            throw Self.cannotMakeAnew(program.mappings[index].name)
-          }
+    guard program.isUnique(index) else {
+      try functions.running(statement, site: site(chunk)) {
+        try connection.query(
+          statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
+        ) { row in
+          let source = row.int64(0)
+          try writer.append(source: source, destination: newKey(source))
+          given += 1
+          pairs += 1
+          return true
         }
-        if isNew { given += 1 }
-        try writer.append(source: source, destination: destination)
-        pairs += 1
-        return true
       }
+      return pairs
     }
+    let store = try UniqueKeys(index, connection: connection)
+    defer { store.finalize() }
+    let known =
+      isRepeated
+      ? IdentityMap(limitBytes: identityBytes, isWhole: false)
+      : identities?.map
+        ?? IdentityMap(limitBytes: identityBytes, isWhole: false)
+    try forEachIdentity(of: chunk, statement) { source, identity in
+      var destination = known.key(of: identity)
+      if destination == nil, !known.isWhole, let found = try store.key(of: identity) {
+        known.add(identity, key: found, isNew: false)
+        destination = found
+      }
+      if destination == nil {
+        guard !isRepeated else { throw Self.cannotMakeAnew(program.mappings[index].name) }
+        let key = newKey(source)
+        given += 1
+        try store.add(source: source, key: key)
+        if !known.add(identity, key: key, isNew: true) { try store.add(Array(identity), key: key) }
+        destination = key
+      }
+      try writer.append(source: source, destination: destination ?? 0)
+      pairs += 1
+    }
+    try known.takeNew { try store.add($0, key: $1) }
     return pairs
+  }
+
+  /// Forgets what belongs to a chunk that was rolled back, or to a stage that is over.
+  func forgetWriters() {
+    writers = [:]
+    identities = nil
   }
 
   // MARK: Reading
@@ -102,7 +120,7 @@ extension Executor {
     }
     guard !stored.isEmpty else { return }
     for writer in writers.values { try writer.close() }
-    writers = [:]
+    forgetWriters()
     let share = max(256 << 10, Int(job.memory.bytes / 8) / stored.count)
     for index in stored where try ledger.spillMark(mapping: index) != nil {
       functions.readers[index] = try opening(index) {
@@ -158,6 +176,36 @@ extension Executor {
       "cannot make the damaged spill file of mapping '\(mapping)' anew: the store under construction is damaged too",
       remedy: "check the disk, `godwit discard` the job and run again")
   }
+}
+
+/// The objects of a `unique-by` mapping in the store under construction.
+private final class UniqueKeys {
+  private let find, addSource, addIdentity: SQLStatement
+
+  init(_ mapping: Int, connection: StoreConnection) throws {
+    let (unique, identity) = (StepProgram.uniqueTable(mapping), StepProgram.identityTable(mapping))
+    find = try connection.prepare("SELECT destination FROM main.\(identity) WHERE identity = ?1")
+    addSource = try connection.prepare("INSERT INTO main.\(unique) (source, destination) VALUES (?1, ?2)")
+    addIdentity = try connection.prepare("INSERT INTO main.\(identity) (identity, destination) VALUES (?1, ?2)")
+  }
+
+  func finalize() {
+    for statement in [find, addSource, addIdentity] { statement.finalize() }
+  }
+
+  func key(of identity: UnsafeRawBufferPointer) throws -> Int64? {
+    try find.bind(.blob(Array(identity)))
+    defer { find.reset() }
+    return try find.step() ? find.row.int64(0) : nil
+  }
+
+  func add(source: Int64, key: Int64) throws {
+    addSource.bind(source, at: 1)
+    addSource.bind(key, at: 2)
+    try addSource.runBound()
+  }
+
+  func add(_ identity: [UInt8], key: Int64) throws { try addIdentity.run([.blob(identity), .integer(key)]) }
 }
 
 extension SpillError {

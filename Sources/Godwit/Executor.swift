@@ -27,6 +27,8 @@ final class Executor {
   private let stamp: StoreFiles.Stamp
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
+  /// Of the `unique-by` mapping whose associations are written.
+  var identities: (mapping: Int, map: IdentityMap)?
   /// While indexes are built.
   private var ahead: ValidationAhead?
   /// What happened that nobody would see in the result.
@@ -81,14 +83,14 @@ final class Executor {
   private func carryOutAlone(_ chunk: Chunk, done: Set<Int>) throws {
     do {
       do { try carryOut(chunk) } catch {
-        writers = [:]
+        forgetWriters()
         // Nothing of the chunk was kept, so it can run again on a sound file.
         guard try replaceDamagedSpill() else { throw error }
         try policies?.takeBack()
         try carryOut(chunk)
       }
     } catch {
-      writers = [:]
+      forgetWriters()
       if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
         known.message.contains("UNIQUE constraint failed")
       {

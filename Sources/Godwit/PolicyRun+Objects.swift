@@ -98,7 +98,9 @@ extension PolicyRun {
     else { return nil }
     let own = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: now)
     // They are complete, and nobody changes them.
-    own.rows.keySets = functions.rows.keySets
+    for index in query.statement.builder.functions.keySets {
+      own.rows.setKeySet(functions.rows.keySet(index), for: index)
+    }
     return SourcePagesAhead(
       query, generation: generation, from: first, through: last, reader: reader, functions: own)
   }

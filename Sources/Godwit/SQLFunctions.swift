@@ -25,7 +25,7 @@ final class SQLFunctions {
   private var depth = 0
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
-  var readers: [Int: SpillReader] = [:]
+  @exclusivity(unchecked) var readers = SpillReaders()
   /// The mapping whose spill file a look-up found damaged.
   var damagedSpill: (mapping: Int, error: SpillError)?
   /// Carries external binary data; nil where nothing is written.
@@ -127,8 +127,8 @@ final class SQLFunctions {
   func running<T>(
     _ statement: ChunkStatement, site: @autoclosure () -> String, _ body: () throws -> T
   ) throws -> T {
-    for mapping in statement.builder.functions.keySets where rows.keySets[mapping] == nil {
-      rows.keySets[mapping] = try readKeySet?(mapping)
+    for mapping in statement.builder.functions.keySets where rows.keySet(mapping) == nil {
+      rows.setKeySet(try readKeySet?(mapping), for: mapping)
     }
     // A policy's answer to an expression may run statements of its own.
     let outer = (current, expressions)
@@ -254,6 +254,19 @@ final class SQLFunctions {
       failure = Failure(site: current.sites[site], key: key, found: found)
     }
     return .failure("a value does not fit")
+  }
+}
+
+/// Readers of spill files by mapping: a list, since one is asked for with every row.
+struct SpillReaders {
+  private var list: [SpillReader?] = []
+
+  subscript(mapping: Int) -> SpillReader? {
+    get { mapping >= 0 && mapping < list.count ? list[mapping] : nil }
+    set {
+      while list.count <= mapping { list.append(nil) }
+      list[mapping] = newValue
+    }
   }
 }
 

@@ -161,8 +161,7 @@ extension StepProgram {
     case .pairs(let numbers, let lookups):
       let source = mapping.relationships[link.assignments[numbers[0]].part]
       let walk = joinWalk(of: source, in: mapping)
-      let pairs = try self.pairs(
-        numbers.map { link.assignments[$0] }, lookups: lookups, association: association, walk: walk)
+      let assignments = numbers.map { link.assignments[$0] }
       guard
         case .join(let join, let subject, let object, let order) = destinationSchema.storage(
           of: source.relationship.name, in: mapping.destination.name)
@@ -180,21 +179,27 @@ extension StepProgram {
         values.append(value)
         updates.append("\(quoted(column)) = MIN(\(quoted(column)), excluded.\(quoted(column)))")
       }
+      let into = "INSERT INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
+      if updates.isEmpty, let walk,
+        let plain = try plainPairs(assignments, lookups: lookups, association: association, walk: walk)
+      {
+        return ChunkStatement(
+          sql: "\(into) \(plain.sql) ON CONFLICT DO NOTHING", builder: builder, reasons: plain.reasons)
+      }
+      let pairs = try self.pairs(assignments, lookups: lookups, association: association, walk: walk)
       if join.isReflexive {
         // Both ways round, whichever way the source has it.
-        let list = columns.map(quoted).joined(separator: ", ")
         return ChunkStatement(
           sql: """
             WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
-            INSERT INTO main.\(quoted(join.name)) (\(list)) SELECT subject, target FROM p WHERE 1 \
+            \(into) SELECT subject, target FROM p WHERE 1 \
             UNION SELECT target, subject FROM p WHERE 1 ON CONFLICT DO NOTHING
             """, builder: builder, reasons: pairs.reasons)
       }
       let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
       return ChunkStatement(
         sql: """
-          INSERT INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", "))) \
-          SELECT \(values.joined(separator: ", ")) FROM (\(pairs.sql)) \
+          \(into) SELECT \(values.joined(separator: ", ")) FROM (\(pairs.sql)) \
           WHERE subject IS NOT NULL AND target IS NOT NULL ON CONFLICT \(conflict)
           """, builder: builder, reasons: pairs.reasons)
     case .targets(let number, let lookup):
@@ -309,10 +314,9 @@ extension StepProgram {
     case .join(let join, let subjectColumn, let objectColumn, let order):
       target = try found("d.\(quoted(objectColumn))")
       let inChunk = "\(walk.map { quoted($0.first) } ?? "rowid") BETWEEN ?1 AND ?2"
-      let own = assignments.compactMap { association.quickLookup($0.mapping, key: "d.\(quoted(subjectColumn))") }
+      let key = "d.\(quoted(subjectColumn))"
       let quick =
-        join.isReflexive || own.count < assignments.count
-        ? nil : own.count == 1 ? own[0] : "COALESCE(\(own.joined(separator: ", ")))"
+        join.isReflexive ? nil : association.quickLookup(firstOf: assignments.map(\.mapping), key: key)
       if let quick { subject = quick }
       from =
         quick != nil
@@ -349,6 +353,28 @@ extension StepProgram {
     let sql =
       "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)\(order) LIMIT -1"
     return (sql, taken.reason.map { [$0] } ?? [])
+  }
+
+  /// The same for a walk where the ends of the keys tell what was migrated: no look-up is computed, and nothing has to be
+  /// kept from being computed twice. nil elsewhere.
+  private func plainPairs(
+    _ assignments: [RelationshipLink.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
+  ) throws -> (sql: String, reasons: [String])? {
+    let mapping = mappings[assignments[0].mapping]
+    let source = mapping.relationships[assignments[0].part]
+    guard
+      case .join(let join, let subject, let object, _) = sourceSchema.storage(
+        of: source.path[0].relationship.name, in: mapping.source.name),
+      // The plus keeps SQLite from walking by the other column.
+      let own = association.run(of: assignments.map(\.mapping), key: "+d.\(quoted(subject))"),
+      let found = association.run(of: lookups, key: "+d.\(quoted(object))")
+    else { return nil }
+    let (first, second) = (quoted(walk.first), quoted(walk.second))
+    let sql = """
+      SELECT \(own.image), \(found.image) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS d \
+      WHERE d.\(first) BETWEEN ?1 AND ?2 AND \(own.holds) AND \(found.holds) ORDER BY d.\(first), d.\(second)
+      """
+    return (sql, association.takes(mapping.index, alias: "s").reason.map { [$0] } ?? [])
   }
 
   static func split(_ from: String) -> (tables: String, conditions: String) {

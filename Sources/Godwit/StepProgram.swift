@@ -91,7 +91,12 @@ struct StepProgram {
 
   func isStored(_ index: Int) -> Bool { AssociationLowering.isStored(mappings[index], facts: facts) }
 
+  func isUnique(_ index: Int) -> Bool { !mappings[index].mapping.uniqueBy.isEmpty }
+
+  /// The source object and the key of each object of a `unique-by` mapping.
   static func uniqueTable(_ mapping: Int) -> String { "godwit_unique_\(mapping)" }
+  /// The same by what is unique.
+  static func identityTable(_ mapping: Int) -> String { "godwit_identity_\(mapping)" }
   static func linkTable(_ link: Int) -> String { "godwit_link_\(link)" }
 
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable {
@@ -107,10 +112,11 @@ struct StepProgram {
   var scratchStatements: [String] {
     var statements: [String] = []
     for mapping in mappings where !mapping.mapping.uniqueBy.isEmpty {
-      let name = Self.uniqueTable(mapping.index)
       statements.append(
-        "CREATE TABLE \(name) (identity BLOB PRIMARY KEY, source INTEGER, destination INTEGER) WITHOUT ROWID")
-      statements.append("CREATE INDEX \(name)_source ON \(name) (source)")
+        "CREATE TABLE \(Self.uniqueTable(mapping.index)) (source INTEGER PRIMARY KEY, destination INTEGER)")
+      statements.append(
+        "CREATE TABLE \(Self.identityTable(mapping.index)) (identity BLOB PRIMARY KEY, destination INTEGER) WITHOUT ROWID"
+      )
     }
     for (index, link) in links.enumerated() where link.strategy == .resolved {
       statements.append(
@@ -122,8 +128,8 @@ struct StepProgram {
 
   // MARK: Associate
 
-  /// The source key of each object that a mapping takes, in key order; for `unique-by` also its identity, and the key that
-  /// was given for that identity before, if any.
+  /// The source key of each object that a mapping takes, in key order; for `unique-by` it calls `godwit_identity` for
+  /// each.
   func associate(_ index: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let mapping = mappings[index]
@@ -132,21 +138,20 @@ struct StepProgram {
     var reasons = taken.reason.map { [$0] } ?? []
     var columns = "s.Z_PK"
     if !mapping.mapping.uniqueBy.isEmpty {
+      builder.rowChecks = RowChecks()
       let values = try mapping.mapping.uniqueBy.map { name in
         guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
           throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
         }
         return try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
       }
-      columns += " AS source, godwit_identity(\(values.joined(separator: ", "))) AS identity"
+      if let checks = builder.rowChecks, !checks.fields.isEmpty {
+        columns = checks.guarding(columns, member: "-1", builder: builder)
+      }
+      columns += ", godwit_identity(s.Z_PK, \(values.joined(separator: ", ")))"
     }
-    var sql =
+    let sql =
       "SELECT \(columns) FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
-    if !mapping.mapping.uniqueBy.isEmpty {
-      // The limit keeps SQLite from computing the identity once more for the search.
-      sql =
-        "SELECT r.source, r.identity, u.destination FROM (\(sql) LIMIT -1) AS r LEFT JOIN main.\(Self.uniqueTable(index)) AS u ON u.identity = r.identity"
-    }
     return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
   }
 

@@ -24,7 +24,7 @@ public final class SpillReader {
   private let file: SpillFile
   private let decompressor = LZ4Decompressor()
   private var cache: FrameCache
-  private var hot = HotGroup()
+  @exclusivity(unchecked) private var hot = HotGroup()
 
   /// Opens a file up to its mark; without a mark, all of it.
   ///

@@ -13,14 +13,14 @@ public final class SpillWriter {
   /// The last mark that `flushChunk` returned, or the one resumed from.
   public private(set) var mark: SpillMark
   /// Pairs appended by this writer since it was opened.
-  public private(set) var pairCount: Int64 = 0
+  @exclusivity(unchecked) public private(set) var pairCount: Int64 = 0
 
   private let file: SpillFile
   private var written: SpillMark
-  private var sources: [Int64] = []
-  private var destinations: [Int64] = []
-  private var lastSource = Int64.min
-  private var failure: SpillError?
+  @exclusivity(unchecked) private var sources: [Int64] = []
+  @exclusivity(unchecked) private var destinations: [Int64] = []
+  @exclusivity(unchecked) private var lastSource = Int64.min
+  @exclusivity(unchecked) private var failure: SpillError?
 
   /// Opens or creates the file, and cuts it back to a mark.
   ///

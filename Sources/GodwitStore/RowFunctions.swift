@@ -7,7 +7,7 @@ import GodwitModel
 /// |---|---|
 /// | `godwit_row(check, member, source key, result, value, …)` | the result, when every value passes |
 /// | `godwit_image(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
-/// | `godwit_identity(value, …)` | the values of `unique-by` as one key: each with its kind and length, so that no two lists meet |
+/// | `godwit_identity(source key, value, …)` | NULL; `withIdentity(of:)` then has the values of `unique-by` as one key: each with its kind and length, so that no two lists meet |
 /// | `godwit_tally(key, flag, …)` | an aggregate: text that `RowTally` reads |
 public final class RowFunctions {
   /// A value that did not pass.
@@ -21,15 +21,24 @@ public final class RowFunctions {
   @exclusivity(unchecked) public var checks: [RowCheck] = []
   /// Rows that passed, by member.
   @exclusivity(unchecked) public var memberRows: [Int64] = []
-  /// By number; a call for a set that is not there fails.
-  @exclusivity(unchecked) public var keySets: [Int: KeySet] = [:]
+  /// By number.
+  @exclusivity(unchecked) private var keySets: [KeySet?] = []
   /// The first value that did not pass.
   public var misfit: Misfit?
 
-  /// The identity being put together.
+  /// The identity that was put together last, and of which row.
   @exclusivity(unchecked) private var identity: [UInt8] = []
+  @exclusivity(unchecked) private var identified: Int64?
 
   public init() {}
+
+  /// The keys of a mapping; a call of `godwit_image` for a set that is not there fails.
+  public func keySet(_ number: Int) -> KeySet? { number >= 0 && number < keySets.count ? keySets[number] : nil }
+
+  public func setKeySet(_ set: KeySet?, for number: Int) {
+    while keySets.count <= number { keySets.append(nil) }
+    keySets[number] = set
+  }
 
   fileprivate func check(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
     let number = Int(truncatingIfNeeded: arguments.int64(0))
@@ -52,7 +61,7 @@ public final class RowFunctions {
   }
 
   fileprivate func image(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
-    guard let set = keySets[Int(truncatingIfNeeded: arguments.int64(0))] else {
+    guard let set = keySet(Int(truncatingIfNeeded: arguments.int64(0))) else {
       return sqlite3_result_error(context, "the keys of a mapping were not read", -1)
     }
     let key = arguments.int64(1)
@@ -60,14 +69,25 @@ public final class RowFunctions {
     sqlite3_result_int64(context, key &+ arguments.int64(2))
   }
 
-  fileprivate func identify(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
+  /// Hands over the identity of the row that a statement is at.
+  ///
+  /// - Throws: `.internalBug` (70) when the statement did not call `godwit_identity` for that row last.
+  public func withIdentity<T>(of key: Int64, _ body: (UnsafeRawBufferPointer) throws -> T) throws -> T {
+    guard identified == key else {
+      throw GodwitError(.internalBug, "cannot tell the values of unique-by of row \(key)")
+    }
+    return try identity.withUnsafeBytes(body)
+  }
+
+  fileprivate func identify(_ arguments: SQLFunctionArguments) {
     identity.removeAll(keepingCapacity: true)
+    identified = arguments.int64(0)
     func append(_ kind: UInt8, _ bytes: UnsafeRawBufferPointer) {
       identity.append(kind)
       withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { identity.append(contentsOf: $0) }
       identity.append(contentsOf: bytes)
     }
-    for index in 0..<arguments.count {
+    for index in 1..<max(1, arguments.count) {
       switch arguments.kind(index) {
       case .null: append(0, UnsafeRawBufferPointer(start: nil, count: 0))
       case .integer: withUnsafeBytes(of: arguments.int64(index).bigEndian) { append(1, $0) }
@@ -83,7 +103,6 @@ public final class RowFunctions {
       case .blob: arguments.withBytes(index) { append(4, $0) }
       }
     }
-    StoreConnection.finish(.blob(identity), context: context)
   }
 }
 
@@ -222,7 +241,7 @@ extension StoreConnection {
     try register(functions, "godwit_identity", -1) { context, count, values in
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
-      functions.identify(context, SQLFunctionArguments(values: values, count: Int(count)))
+      functions.identify(SQLFunctionArguments(values: values, count: Int(count)))
     }
     try register(
       aggregate: "godwit_tally", arguments: -1, start: { nil as RowTally? },

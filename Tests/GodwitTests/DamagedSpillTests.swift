@@ -92,7 +92,7 @@ import Testing
     try FileManager.default.removeItem(atPath: spill(job))
     let store = try StoreConnection(path: WorkFolder.path(forDestination: job.destinationPath) + "/store.sqlite")
     let name = try #require(
-      try store.rows("SELECT name FROM sqlite_master WHERE name LIKE 'godwit_unique_%' AND type = 'table'").first?[0])
+      try store.rows("SELECT name FROM sqlite_master WHERE name LIKE 'godwit_identity_%' AND type = 'table'").first?[0])
     try store.execute("DELETE FROM \(name.plain)")
     try store.close()
     let error = try #require(throws: GodwitError.self) { try job.run() }

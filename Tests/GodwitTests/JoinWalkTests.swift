@@ -105,4 +105,52 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     let summary = try fixture.run()
     #expect(summary.objects > 26)
   }
+
+  /// The statements that make join rows, after rows of the source were deleted.
+  private func statements(without deleted: [String]) throws -> (statements: [String], fixture: MigrationFixture) {
+    let fixture = try fixture()
+    for sql in deleted { try fixture.alter("DELETE FROM \(sql)") }
+    let connection = try StoreConnection(path: nil)
+    let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))
+    try connection.attachSource(files)
+    let (_, program) = try AttachedSource(connection, job: job, files: files).planner(job).plan(now: 0)
+    let statements = try program.links.indices.flatMap { link in
+      try program.relateJobs(link).map { try program.relate($0).sql }
+    }
+    return (statements, fixture)
+  }
+
+  @Test(arguments: [
+    [], ["ZPET WHERE Z_PK = 20", "ZCLUB WHERE Z_PK = 1"], ["ZPET WHERE Z_PK = 7"], ["ZCLUB WHERE Z_PK IN (2, 4)"],
+    ["ZPET WHERE Z_ENT = (SELECT MAX(Z_ENT) FROM ZPET)"], ["ZPET WHERE Z_PK IN (3, 4)", "ZCLUB WHERE Z_PK = 3"],
+  ])
+  func `links to what is not there make no join row, holes or none`(deleted: [String]) throws {
+    let (statements, fixture) = try statements(without: deleted)
+    // Where keys have no gap their ends tell, for cats and dogs together.
+    let hasHoles = deleted.contains { !$0.contains("= 20") && !$0.contains("= 1") }
+    #expect(statements.contains { $0.contains("godwit_image") } == hasHoles, "\(statements)")
+    #expect(!statements.contains { $0.contains("LIMIT") } || hasHoles)
+    try fixture.run()
+    let (made, old) = (try join(fixture), try #require(StoreSchema(model: fixture.source).joinTables.first))
+    let connection = try StoreConnection.openStore(readingAt: fixture.sourcePath)
+    let expected = try connection.rows(
+      "SELECT \(old.ownerColumn), \(old.destinationColumn) FROM source.\(old.name) WHERE \(old.ownerColumn) IN (SELECT Z_PK FROM source.\(old.ownerColumn.contains("CLUBS") ? "ZCLUB" : "ZPET")) AND \(old.destinationColumn) IN (SELECT Z_PK FROM source.\(old.ownerColumn.contains("CLUBS") ? "ZPET" : "ZCLUB")) ORDER BY 1, 2"
+    ).map { $0.map(\.plain).joined(separator: "|") }
+    #expect(expected.count > 10)
+    #expect(
+      try fixture.rows("SELECT \(made.ownerColumn), \(made.destinationColumn) FROM source.\(made.name) ORDER BY 1, 2")
+        == expected)
+  }
+
+  @Test func `a join row takes few instructions where keys have no gap`() throws {
+    let (statements, fixture) = try statements(without: [])
+    let connection = try StoreConnection(path: fixture.folder.file("cost.sqlite"), create: true)
+    try connection.attachSource(try StoreFiles(path: fixture.sourcePath))
+    for sql in StoreSchema(model: fixture.destination).createStatements { try connection.execute(sql) }
+    let count = try connection.instructions(of: try #require(statements.first), [.integer(.min), .integer(.max)])
+    let rows = try #require(try connection.integer("SELECT COUNT(*) FROM main.\(join(fixture).name)"))
+    let perRow = Double(count) / Double(rows)
+    // Measured with SQLite 3.40: about 33.
+    #expect(rows > 40 && perRow > 20 && perRow < 40, "\(perRow) instructions a row")
+  }
 }
