@@ -36,11 +36,22 @@ extension PolicyRun {
       try writeByHand(index)
       state.several = (state.several ?? []).union([index])
     }
+    // The other end of a link is told of any object that is associated; only those of the mapping's entity take a key along.
+    if isOwn, !directOf[index].isEmpty, destination.layout !== keyLayout, !isKind(destination, of: index) {
+      try gather(directOf[index])
+    }
     state.turn += 1
     mustBeInserted(destination)
-    if isOwn, plain.contains(index) { return ownPairs.append(pair) }
+    if plain.contains(index) {
+      if isOwn, ownPairs.isEmpty, try isComputed(pair, index) { return ownPairs.append(pair) }
+      try writeByHand(index)
+    }
     pairs[index, default: []].append(pair)
     if pairs[index]?.count == Self.limitWaiting { try writePairs() }
+  }
+
+  private func isKind(_ object: ManagedObject, of index: Int) -> Bool {
+    program.resolved.destinationModel.isKind(object.entityName, of: program.mappings[index].destination.name)
   }
 
   private static let limitOwn = 50_000

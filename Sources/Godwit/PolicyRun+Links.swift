@@ -12,9 +12,11 @@ extension PolicyRun {
   ///
   /// Call it before what it is for: a policy sets or reads a link, associates otherwise than the default does, or does not
   /// leave an object's relationships to its mapping.
-  func gather(_ links: Set<Int>) throws {
+  ///
+  /// - Parameter isReading: Whether a hook looks; what it would write is set aside while `begin` runs again.
+  func gather(_ links: Set<Int>, isReading: Bool = false) throws {
     var wanted = links.intersection(direct)
-    guard !wanted.isEmpty, !isReplaying else { return }
+    guard !wanted.isEmpty, !isReplaying || isReading else { return }
     if hook == .createDestinationInstances, let index = policyIndexes[current] {
       let own = directOf[index]
       if !own.isDisjoint(with: wanted) {
@@ -49,31 +51,44 @@ extension PolicyRun {
     guard let last else { return }
     // What comes from now on comes later.
     state.turn += Int64(program.mappings[index].relationships.count)
-    try writeByHand(index)
     let statement = try programNow.request(assignment, of: link)
+    try writePairs()
+    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(StepProgram.requestTable)")
+    var place = PolicyState.Place(source: .min, turn: -1)
+    while let end = try note(index, after: place, through: last) {
+      _ = try rows(statement, from: Int64(index), through: 0)
+      try connection.execute("DELETE FROM temp.godwit_asked")
+      place = end
+    }
+  }
+
+  /// Puts associations of a mapping with objects of its entity into `temp.godwit_asked`.
+  ///
+  /// - Returns: The last of them; nil when there are no more.
+  private func note(
+    _ index: Int, after place: PolicyState.Place, through last: PolicyState.Place
+  ) throws -> PolicyState.Place? {
+    guard !plain.contains(index) else {
+      let pairs = try computedPairs(index, after: place, through: last.source, limit: Self.limitLeft)
+      for pair in pairs { try writeAsked(.init(pair)) }
+      return pairs.last.map { .init(source: $0.source, turn: $0.turn) }
+    }
     let model = program.resolved.destinationModel
     let numbers = model.family(of: program.mappings[index].destination.name).compactMap {
       program.destinationSchema.number(of: $0.name).map(String.init)
     }
-    let gathering = """
+    try connection.execute(
+      """
       INSERT INTO temp.godwit_asked (turn, source, entity, destination) \
       SELECT turn, source, entity, destination FROM main.\(StepProgram.pairTable(index)) \
       WHERE (source, turn) > (?1, ?2) AND (source, turn) <= (?3, ?4) AND entity IN (\(numbers.joined(separator: ", "))) \
       ORDER BY source, turn LIMIT \(Self.limitLeft)
-      """
-    try writePairs()
-    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(StepProgram.requestTable)")
-    var next: [SQLValue] = [.integer(.min), .integer(.min)]
-    while true {
-      try connection.execute(gathering, next + [.integer(last.source), .integer(last.turn)])
-      let end = try rows(
-        "SELECT source, turn FROM temp.godwit_asked ORDER BY source DESC, turn DESC LIMIT 1", []
-      ).first
-      guard let end else { return }
-      _ = try rows(statement, from: Int64(index), through: 0)
-      try connection.execute("DELETE FROM temp.godwit_asked")
-      next = end
-    }
+      """, [place.source, place.turn, last.source, last.turn].map { .integer($0) })
+    let end = try rows(
+      "SELECT source, turn FROM temp.godwit_asked ORDER BY source DESC, turn DESC LIMIT 1", []
+    ).first
+    guard let end, case (.integer(let source), .integer(let turn)) = (end[0], end[1]) else { return nil }
+    return .init(source: source, turn: turn)
   }
 
   /// At the end of a `createRelationships`: an object that was not left to its mapping ends the writing with objects.
@@ -127,6 +142,13 @@ extension PolicyRun {
     try gather(programNow.directLinks(lookingUp: index))
   }
 
+  /// Whether an association is the one that its mapping computes.
+  func isComputed(_ pair: Pair, _ index: Int) throws -> Bool {
+    guard case .offset(let offset) = program.facts.mappings[index].keys else { return false }
+    let number = try mappedRow(index).layout.number
+    return pair.destination == pair.source &+ offset && Int(pair.entity) == number
+  }
+
   /// Whether a source object has been associated by a mapping whose associations are computed, if the mapping takes it.
   func isComputed(_ key: Int64, _ index: Int) -> Bool {
     if let last = plainThrough[index], key <= last { return true }
@@ -158,9 +180,7 @@ extension PolicyRun {
   /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping would.
   func settlePair() throws {
     guard let index = policyIndexes[current], plain.contains(index), let prepared else { return }
-    if ownPairs.count == 1, case .offset(let offset) = program.facts.mappings[index].keys,
-      ownPairs[0].destination == prepared.key &+ offset, try mappedRow(index).layout.number == Int(ownPairs[0].entity)
-    {
+    if ownPairs.count == 1 {
       plainThrough[index] = prepared.key
       ownPairs.removeAll(keepingCapacity: true)
     } else {

@@ -42,7 +42,7 @@ extension PolicyRun {
 
   /// Makes ready what reads the assignments of a link while they are being gathered.
   private func settle(_ link: Int) throws {
-    try gather([link])
+    try gather([link], isReading: true)
     try writeAsked()
     for index in program.linkIndexes(link) { try makeIndex(index.name, on: index.columns) }
   }
@@ -188,6 +188,7 @@ extension PolicyRun {
       program.resolved.destinationModel.isKind(object.entityName, of: resolved.destination.name)
     else { return }
     if try isAskedTogether(object, index) { return }
+    guard !isReplaying else { return }
     let sources = try self.sources(of: [object], mappings: [index])
     guard let first = sources.first else { return }
     for source in resolved.relationships {
@@ -219,8 +220,7 @@ extension PolicyRun {
     guard requests.isPossible else { return false }
     guard !isReplaying else { return true }
     if requests.statements.isEmpty { return true }
-    asked[index, default: []].append(
-      Asked(turn: state.turn, source: pair.source, entity: pair.entity, destination: pair.destination))
+    asked[index, default: []].append(Asked(pair, turn: state.turn))
     state.turn += Int64(requests.relationships)
     if asked[index]?.count == Self.limitWaiting { try writeAsked() }
     return true
@@ -248,22 +248,24 @@ extension PolicyRun {
     asked = [:]
     try writePairs()
     try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(StepProgram.requestTable)")
-    let insert = try cached(
-      "INSERT INTO temp.godwit_asked (turn, source, entity, destination) VALUES (?1, ?2, ?3, ?4)")
     for index in waiting.keys.sorted() {
       if state.several?.contains(index) == true { try makePairIndex(index) }
-      for one in waiting[index] ?? [] {
-        insert.bind(one.turn, at: 1)
-        insert.bind(one.source, at: 2)
-        insert.bind(one.entity, at: 3)
-        insert.bind(one.destination, at: 4)
-        try insert.runBound()
-      }
+      for one in waiting[index] ?? [] { try writeAsked(one) }
       for statement in try requests(index).statements {
         _ = try rows(statement, from: Int64(index), through: 0)
       }
       try connection.execute("DELETE FROM temp.godwit_asked")
     }
+  }
+
+  func writeAsked(_ one: Asked) throws {
+    let insert = try cached(
+      "INSERT INTO temp.godwit_asked (turn, source, entity, destination) VALUES (?1, ?2, ?3, ?4)")
+    insert.bind(one.turn, at: 1)
+    insert.bind(one.source, at: 2)
+    insert.bind(one.entity, at: 3)
+    insert.bind(one.destination, at: 4)
+    try insert.runBound()
   }
 
   private func evaluated(

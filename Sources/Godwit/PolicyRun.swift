@@ -202,6 +202,10 @@ final class PolicyRun {
   /// The object that is to have its relationships, its first source object, and the turn before its assignments'.
   struct Asked {
     var turn, source, entity, destination: Int64
+
+    init(_ pair: Pair, turn: Int64? = nil) {
+      (self.turn, source, entity, destination) = (turn ?? pair.turn, pair.source, pair.entity, pair.destination)
+    }
   }
 
   /// What writes objects of an entity.
@@ -319,7 +323,10 @@ final class PolicyRun {
     isReplaying = true
     defer {
       isReplaying = false
+      // What had to be written down for a hook that looks stays so.
+      let (direct, plain, turn) = (state.direct, state.plain, max(state.turn, kept.turn))
       state = kept
+      (state.direct, state.plain, state.turn) = (direct, plain, turn)
       inserted = [:]
       related = nil
     }

@@ -239,7 +239,11 @@ extension RelationshipLink {
     for assignment in assignments {
       let source = mappings[assignment.mapping].relationships[assignment.part]
       guard source.policyCall == nil else { return nil }
-      guard assignment.end == end else { continue }
+      guard assignment.end == end else {
+        // What a policy leaves to its mapping is known for the objects that hold the key.
+        guard !policies.contains(assignment.mapping) else { return nil }
+        continue
+      }
       guard facts.areExclusive(Set(source.lookups)), !source.path.contains(where: { $0.relationship.isToMany }),
         policies.intersection(source.lookups).allSatisfy({ index in
           !AssociationLowering.isStored(mappings[index], facts: facts)

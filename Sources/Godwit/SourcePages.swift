@@ -18,6 +18,7 @@ struct SourcePage {
   /// The key that it was read from.
   var first: Int64
   var rows: [Row] = []
+  var bytes = 0
   /// The key to go on from; nil when these are the last.
   var next: Int64?
 }
@@ -37,7 +38,6 @@ struct SourcePageQuery {
 
   func page(_ prepared: SQLStatement, from first: Int64, through last: Int64) throws -> SourcePage {
     var page = SourcePage(first: first)
-    var bytes = 0
     try prepared.bind(statement.builder.arguments(from: first, through: last))
     defer { prepared.reset() }
     while try prepared.step() {
@@ -45,10 +45,10 @@ struct SourcePageQuery {
       let values = row.values(0..<width)
       guard case .integer(let key) = values[keyPlace] else { continue }
       let mapped = mapped?.row { row.value(width + $0) }
-      bytes += values.byteCount + (mapped?.byteCount ?? 0)
+      page.bytes += values.byteCount + (mapped?.byteCount ?? 0)
       page.rows.append(
         .init(key: key, values: values, mapped: mapped, keys: row.values(row.count - keyColumns.count..<row.count)))
-      if page.rows.count == limitRows || bytes >= limitBytes {
+      if page.rows.count == limitRows || page.bytes >= limitBytes {
         page.next = key < .max ? key + 1 : nil
         return page
       }
@@ -64,9 +64,13 @@ struct SourcePageQuery {
 final class SourcePagesAhead: @unchecked Sendable {
   /// Fewer rows are not worth a thread.
   @TaskLocal static var leastRows: Int64 = 5000
+  /// For tests: hears of every page that was read ahead and is used.
+  @TaskLocal static var onPage: (@Sendable () -> Void)?
+  /// Pages that wait, of usual rows: large rows may make one page of several times the bytes, which waits alone.
   private static let limitPages = 4
 
   let query: SourcePageQuery
+  private var limitBytes: Int { query.limitBytes * Self.limitPages }
   /// Of the short cuts that the query was made for.
   let generation: Int
   private let reader: StoreConnection
@@ -96,6 +100,7 @@ final class SourcePagesAhead: @unchecked Sendable {
       while ready.isEmpty, !isAtEnd { condition.wait() }
       guard ready.first?.first == key else { return nil }
       condition.broadcast()
+      Self.onPage?()
       return ready.removeFirst()
     }
   }
@@ -132,7 +137,7 @@ final class SourcePagesAhead: @unchecked Sendable {
       guard let page else { return }
       next = page.next
       let goesOn = condition.withLock {
-        while !isStopped, ready.count >= Self.limitPages { condition.wait() }
+        while !isStopped, !ready.isEmpty, ready.reduce(page.bytes, { $0 + $1.bytes }) > limitBytes { condition.wait() }
         ready.append(page)
         condition.broadcast()
         return !isStopped
