@@ -31,6 +31,10 @@ final class Executor {
   var notes: [String] = []
   /// Mappings whose spill file was made anew; one that is damaged again stops the run.
   var madeAnew: Set<Int> = []
+  /// Chunks whose statement met a value that is too large for it.
+  var chunksWithLargeRows: Set<Int> = []
+  /// Once it is needed; nil inside where there can be none.
+  var knownLargeRowWriter: LargeRowWriter??
 
   init(
     job: MigrationJob, plan: MigrationPlan, program: StepProgram, connection: StoreConnection,
@@ -195,9 +199,14 @@ final class Executor {
   }
 
   func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
+    try execute(statement, chunk, keys: chunk.range.first...chunk.range.last)
+  }
+
+  /// Runs a statement of the chunk for some of its keys.
+  func execute(_ statement: ChunkStatement, _ chunk: Chunk, keys: ClosedRange<Int64>) throws -> Int64 {
     try functions.running(statement, site: site(chunk)) {
       try connection.execute(
-        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last))
+        statement.sql, statement.builder.arguments(from: keys.lowerBound, through: keys.upperBound))
       return connection.changes
     }
   }
@@ -210,7 +219,7 @@ final class Executor {
     let statement = try program.create(chunk.subject, predicate: predicate)
     functions.mover?.beginChunk()
     let outcome = Ledger.Outcome(
-      rows: try executeCreation(statement, [chunk]),
+      rows: try makeObjects(statement, chunk, predicate: predicate),
       several: try countSeveral(chunk, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)

@@ -73,6 +73,12 @@ public final class SQLStatement {
     if let value { bind(value, at: position) } else { sqlite3_bind_null(statement, Int32(position)) }
   }
 
+  /// Binds one parameter to so many zero bytes, which take no memory.
+  public func bind(zeros count: Int, at position: Int) throws {
+    let code = sqlite3_bind_zeroblob64(statement, Int32(position), UInt64(count))
+    guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
+  }
+
   /// Runs the statement with the parameters as they are bound.
   public func runBound() throws {
     while try step() {}
@@ -158,6 +164,14 @@ public struct SQLRow {
       : UnsafeRawPointer(sqlite3_column_text(statement, Int32(column)))
     guard let pointer else { return [] }
     return Array(UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
+  }
+
+  /// The length of a text or blob; 0 of anything else.
+  func byteCount(_ column: Int) -> Int {
+    switch sqlite3_column_type(statement, Int32(column)) {
+    case SQLITE_TEXT, SQLITE_BLOB: Int(sqlite3_column_bytes(statement, Int32(column)))
+    default: 0
+    }
   }
 
   public func values(_ columns: Range<Int>) -> [SQLValue] {
