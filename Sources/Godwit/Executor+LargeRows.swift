@@ -8,7 +8,8 @@ import GodwitStore
 /// 3. The rows between large ones are made as ever. Each large one is made without the values that it only copies, and
 ///    then completed with them (`LargeRowWriter`).
 ///
-/// A value that is large because an expression made it is not refused a second time.
+/// A value that is large because an expression made it is not refused a second time. A link that is resolved later finds
+/// the row as it is, and changes it while its large values lie aside.
 extension Executor {
   /// Makes the objects of a chunk.
   func makeObjects(_ statement: ChunkStatement, _ chunk: Chunk, predicate: ParsedPredicate?) throws -> Int64 {
@@ -35,8 +36,10 @@ extension Executor {
     {
       switch span {
       case .small(let keys):
-        made +=
-          try sparing { try execute(statement, chunk, keys: keys) } ?? execute(statement, chunk, keys: keys)
+        func run() throws -> Int64 {
+          try execute(statement, chunk, from: keys.lowerBound, through: keys.upperBound)
+        }
+        made += try sparing(run) ?? run()
       case .large(let key):
         let values = try connection.openValues(
           above: .init(bytes: limits.valueBytes), database: StoreConnection.sourceSchema, table: source, key: key,
@@ -47,14 +50,13 @@ extension Executor {
         let names = Set(apart.map(\.attribute))
         let statement = try lean[names] ?? program.create(chunk.subject, predicate: predicate, leavingOut: names)
         lean[names] = statement
-        let count = try execute(statement, chunk, keys: key...key)
+        let count = try execute(statement, chunk, from: key, through: key)
         made += count
         guard count > 0, !apart.isEmpty else { continue }
+        var large: [String: OpenValue] = [:]
+        for copy in apart { large[copy.column] = values[copy.sourceColumn] }
         let way = try writer.complete(
-          connection.lastInsertedKey, in: destination,
-          with: Dictionary(apart.compactMap { copy in values[copy.sourceColumn].map { (copy.column, $0) } }) { a, _ in a
-          },
-          holding: .init(bytes: limits.recordBytes))
+          connection.lastInsertedKey, in: destination, with: large, holding: .init(bytes: limits.recordBytes))
         limits.onRow?(way)
       }
     }
@@ -67,13 +69,24 @@ extension Executor {
   private func sparing(_ body: () throws -> Int64) throws -> Int64? {
     let pending = functions.mover?.pendingCount ?? 0
     try connection.execute("SAVEPOINT godwit_part")
-    let made = try connection.sparing(.init(bytes: limits.rowBytes), body)
+    let made = try connection.sparing(.init(bytes: limits.statementBytes), body)
     if made == nil {
       try connection.execute("ROLLBACK TO godwit_part")
       functions.mover?.forgetPending(after: pending)
     }
     try connection.execute("RELEASE godwit_part")
     return made
+  }
+
+  /// Stores edges in rows that are too large to be changed as they are.
+  func storeInLargeRows(_ edges: [EdgeResolver.Refused]) throws {
+    for edge in edges {
+      let writer = try largeRowWriter()
+      let way = try writer?.change(
+        edge.key, in: edge.table, sparing: .init(bytes: limits.valueBytes), holding: .init(bytes: limits.recordBytes)
+      ) { try connection.execute(edge.sql, edge.arguments) }
+      if let way { limits.onRow?(way) } else { try connection.execute(edge.sql, edge.arguments) }
+    }
   }
 
   private func largeRowWriter() throws -> LargeRowWriter? {

@@ -30,7 +30,7 @@ extension Executor {
         functions.rows.memberRows = Array(repeating: 0, count: chunks.count)
         guard
           let made = try connection.sparing(
-            .init(bytes: limits.rowBytes), { try executeCreation(statement, chunks) })
+            .init(bytes: limits.statementBytes), { try executeCreation(statement, chunks) })
         else { throw LargeRowMet() }
         guard functions.rows.memberRows.reduce(0, +) == made else {
           throw GodwitError(.internalBug, "cannot tell the rows of mappings that share a walk apart")

@@ -199,14 +199,15 @@ final class Executor {
   }
 
   func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
-    try execute(statement, chunk, keys: chunk.range.first...chunk.range.last)
+    try execute(statement, chunk, from: chunk.range.first, through: chunk.range.last)
   }
 
   /// Runs a statement of the chunk for some of its keys.
-  func execute(_ statement: ChunkStatement, _ chunk: Chunk, keys: ClosedRange<Int64>) throws -> Int64 {
+  func execute(
+    _ statement: ChunkStatement, _ chunk: Chunk, from first: Int64, through last: Int64
+  ) throws -> Int64 {
     try functions.running(statement, site: site(chunk)) {
-      try connection.execute(
-        statement.sql, statement.builder.arguments(from: keys.lowerBound, through: keys.upperBound))
+      try connection.execute(statement.sql, statement.builder.arguments(from: first, through: last))
       return connection.changes
     }
   }
@@ -269,9 +270,11 @@ final class Executor {
       for sql in program.prepareResolve(chunk.subject) { try connection.execute(sql) }
       return .init()
     }
-    if let resolver = try EdgeResolver(program, link: chunk.subject, connection: connection) {
+    let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
+    if let resolver = try EdgeResolver(program, link: chunk.subject, connection: connection, sparing: limit) {
       do {
         try resolver.run(from: chunk.range.first, through: chunk.range.last)
+        try storeInLargeRows(resolver.refused)
         return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
       } catch is EdgeResolver.TooMany {
         for sql in program.prepareGathering(chunk.subject) { try connection.execute(sql) }

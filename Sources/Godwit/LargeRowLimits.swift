@@ -5,6 +5,8 @@ import GodwitStore
 struct LargeRowLimits: Sendable {
   /// Larger values and rows are not made by a chunk's statement.
   var rowBytes: Int64
+  /// What SQLite refuses: a little more, so that a row of the limit passes with its key and header.
+  var statementBytes: Int64 { rowBytes + rowBytes / 16 }
   /// Smaller values of such a row are held in memory all the same.
   var valueBytes: Int64
   /// Records up to it are held in memory as a whole, which writes them once.

@@ -78,12 +78,10 @@ public final class LargeRowWriter {
   ) throws -> Way {
     let name = StoreSchema.identifier(table)
     let values = Dictionary(values.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
-    let columns = try connection.rows("SELECT name FROM pragma_table_xinfo(?1, 'main') ORDER BY cid", [.text(table)])
+    let columns = try columns(of: table)
     var fields: [(column: String, field: RowRecord.Field)] = []
     try connection.query("SELECT * FROM main.\(name) WHERE Z_PK = ?1", [.integer(key)]) { row in
       for (place, column) in columns.enumerated() {
-        guard case .text(let bytes) = column[0] else { continue }
-        let column = String(decoding: bytes, as: UTF8.self)
         let large = values[column.lowercased()]
         fields.append((column, large.map(RowRecord.Field.large) ?? .value(row.value(place))))
       }
@@ -100,6 +98,51 @@ public final class LargeRowWriter {
     }
     try copy(key, in: table, fields)
     return .copied
+  }
+
+  /// Changes small values of a row that has large ones. Call inside a transaction, with no other statement of the table
+  /// running.
+  ///
+  /// The large values wait in a temporary table, as blobs, which SQLite fills piece by piece; `body` finds NULL in their
+  /// place.
+  ///
+  /// - Parameters:
+  ///   - limit: What is larger is large.
+  ///   - body: Changes the row by an ordinary statement that reads none of its texts and blobs.
+  /// - Returns: nil when the row cannot be changed so, and `body` was not called.
+  public func change(
+    _ key: Int64, in table: String, sparing limit: ByteCount, holding record: ByteCount, _ body: () throws -> Void
+  ) throws -> Way? {
+    guard try takes(table) else { return nil }
+    let columns = try columns(of: table)
+    var large = try connection.openValues(above: limit, database: "main", table: table, key: key, columns: columns)
+    guard !large.isEmpty else { return nil }
+    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(Self.aside) (Z_PK INTEGER PRIMARY KEY, V BLOB)")
+    var kept: [String: LargeValue] = [:]
+    for (number, (column, value)) in large.sorted(by: { $0.key < $1.key }).enumerated() {
+      try connection.execute(
+        "INSERT INTO temp.\(Self.aside) VALUES (?1, zeroblob(?2))", [.int(number), .int(value.byteCount)])
+      try connection.fillBlob(database: "temp", table: Self.aside, column: "V", key: Int64(number), with: value)
+      kept[column] = LargeValue(
+        database: "temp", table: Self.aside, column: "V", key: Int64(number), isText: value.large.isText)
+    }
+    large = [:]
+    let nothing = kept.keys.sorted().map { "\(StoreSchema.identifier($0)) = NULL" }.joined(separator: ", ")
+    try connection.execute(
+      "UPDATE main.\(StoreSchema.identifier(table)) SET \(nothing) WHERE Z_PK = ?1", [.integer(key)])
+    try body()
+    let way = try complete(
+      key, in: table, with: kept.mapValues { try OpenValue($0, connection) }, holding: record)
+    try connection.execute("DELETE FROM temp.\(Self.aside)")
+    return way
+  }
+
+  private static let aside = "godwit_aside"
+
+  private func columns(of table: String) throws -> [String] {
+    try connection.rows("SELECT name FROM pragma_table_xinfo(?1, 'main') ORDER BY cid", [.text(table)]).compactMap {
+      if case .text(let bytes) = $0[0] { String(decoding: bytes, as: UTF8.self) } else { nil }
+    }
   }
 
   /// Whether nothing that takes bytes comes behind the first large value but large blobs: such a record ends in zeros,

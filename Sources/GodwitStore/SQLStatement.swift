@@ -1,5 +1,5 @@
 import GRDBSQLite
-import GodwitModel
+public import GodwitModel
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.
 public final class SQLStatement {
@@ -83,6 +83,15 @@ public final class SQLStatement {
   public func runBound() throws {
     while try step() {}
     reset()
+  }
+
+  /// Runs a statement that gives no rows unless a value is above a limit.
+  ///
+  /// - Returns: false when one was; then nothing was done, provided the statement changes one row.
+  public func runBound(sparing limit: ByteCount) throws -> Bool {
+    if case .tooLarge = try step(sparing: limit) { return false }
+    reset()
+    return true
   }
 
   /// Ends a run before its last row.

@@ -27,9 +27,11 @@ extension StoreConnection {
     try check(offset == size)
   }
 
-  /// Fills a blob of the main database with the bytes of a value of its size, a piece at a time.
-  func fillBlob(table: String, column: String, key: Int64, with value: OpenValue) throws {
-    let blob = try openBlob(table: table, column: column, key: key)
+  /// Fills a blob with the bytes of a value of its size, a piece at a time.
+  func fillBlob(
+    database: String = "main", table: String, column: String, key: Int64, with value: OpenValue
+  ) throws {
+    let blob = try openBlob(database: database, table: table, column: column, key: key)
     defer { sqlite3_blob_close(blob) }
     try withUnsafeTemporaryAllocation(byteCount: Self.pieceBytes, alignment: 16) { buffer in
       for offset in stride(from: 0, to: value.byteCount, by: buffer.count) {
@@ -43,9 +45,11 @@ extension StoreConnection {
 
   private static let pieceBytes = 1 << 18
 
-  private func openBlob(table: String, column: String, key: Int64) throws -> OpaquePointer {
+  private func openBlob(
+    database: String = "main", table: String, column: String, key: Int64
+  ) throws -> OpaquePointer {
     var blob: OpaquePointer?
-    let code = withHandle { sqlite3_blob_open($0, "main", table, column, key, 1, &blob) }
+    let code = withHandle { sqlite3_blob_open($0, database, table, column, key, 1, &blob) }
     guard code == SQLITE_OK, let blob else {
       let error = lastError(code, sql: nil)
       sqlite3_blob_close(blob)

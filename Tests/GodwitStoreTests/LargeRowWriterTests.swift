@@ -131,6 +131,28 @@ struct LargeRowWriterTests {
     #expect(try ["T", "I", "G", "N", "K", "C", "W", "Nobody", "S"].filter { try writer.takes($0) } == ["T"])
   }
 
+  @Test func `a row is changed while its large values lie aside`() throws {
+    let connection = try connection("Z_PK INTEGER PRIMARY KEY, A INTEGER, B VARCHAR, C BLOB")
+    let writer = try #require(try LargeRowWriter(connection, tables: ["T"]))
+    let (text, blob) = (SQLValue.text(Self.bytes(70_000, 1).map { $0 & 0x7f }), SQLValue.blob(Self.bytes(90_000, 2)))
+    for (key, b, c) in [
+      (Int64(1), text, blob), (2, text, SQLValue.null), (3, .null, blob), (4, .text([65]), .blob([1])),
+    ] {
+      try connection.execute("INSERT INTO T VALUES (?1, NULL, ?2, ?3)", [.integer(key), b, c])
+      var seen: [SQLValue] = []
+      let way = try writer.change(key, in: "T", sparing: .init(bytes: 100), holding: .init(bytes: 0)) {
+        seen = try connection.rows("SELECT B, C FROM T WHERE Z_PK = ?1", [.integer(key)])[0]
+        try connection.execute("UPDATE T SET A = Z_PK * 1000000 WHERE Z_PK = ?1", [.integer(key)])
+      }
+      #expect(way == [.copied, .copied, .filled, nil][Int(key) - 1])
+      #expect(seen == (key == 4 ? [] : [.null, .null]))
+      let made = try connection.rows("SELECT A, B, C FROM T WHERE Z_PK = ?1", [.integer(key)])[0]
+      #expect(made == [key == 4 ? .null : .integer(key * 1_000_000), b, c])
+    }
+    #expect(try connection.integer("SELECT COUNT(*) FROM temp.godwit_aside") == 0)
+    #expect(try connection.rows("PRAGMA main.integrity_check") == [[.text(Array("ok".utf8))]])
+  }
+
   @Test func `a value that cannot be read fails the row, and the next one is right`() throws {
     let connection = try connection()
     let writer = try #require(try LargeRowWriter(connection, tables: ["T"]))

@@ -183,6 +183,51 @@ import Testing
     #expect(count.copied.copied > 8 && count.filled.filled > 1)
   }
 
+  @Test(arguments: [1, 100]) func `links that are resolved later leave large values as they are`(chunkRows: Int) throws
+  {
+    let source: [EntityDescription] = [
+      .make("Photo", ["name": .string], [.toOne("data", "Content", inverse: "photo")]),
+      .make(
+        "Content", ["bytes": .binary, "text": .string, "zone": .string],
+        [.toOne("photo", "Photo", inverse: "data"), .toOne("album", "Album", inverse: "contents")]),
+      .make("Album", ["name": .string], [.toMany("contents", "Content", inverse: "album")]),
+    ]
+    let fixture = try MigrationFixture(source, to: source)
+    try fixture.build { store in
+      for key in Int64(1)...3 { try store.insert("Album", key: key, attributes: ["name": .init("album")]) }
+      for key in Int64(1)...9 {
+        try store.insert(
+          "Content", key: key * 5,
+          attributes: [
+            "bytes": key % 3 == 0 ? .null : .data(Self.bytes(900 * Int(key))),
+            "text": key % 2 == 0 ? Self.text(3000, Int(key)) : .null, "zone": key == 7 ? .init("z") : .null,
+          ], relationships: ["album": [key % 3 + 1]])
+      }
+      for key in Int64(1)...8 { try store.insert("Photo", key: key, relationships: ["data": [key * 5]]) }
+    }
+    fixture.chunkRows = chunkRows
+    fixture.mappings = try [
+      .make(
+        "Photo", "Photo", kind: .copy, relationships: ["data": .mapping("ContentToContent", keyPath: ["data"])]),
+      .make(
+        "Content", "Content", kind: .copy,
+        relationships: [
+          "photo": .mapping("PhotoToPhoto", keyPath: ["photo"]), "album": .mapping("AlbumToAlbum", keyPath: ["album"]),
+        ]),
+      .make(
+        "Album", "Album", kind: .copy,
+        relationships: ["contents": .mapping("ContentToContent", keyPath: ["contents"])]),
+      // Takes the contents of one album away from it.
+      .make(
+        "Album", "Album", name: "Thief", filter: "name == 'album'",
+        relationships: ["contents": .mapping("ContentToContent", keyPath: ["contents"])]),
+    ]
+    let count = try compare(fixture)
+    // Six are made, and get their album later.
+    #expect(count.copied.copied == 12)
+    #expect(count.filled.filled > 3, "\(count.filled.filled)")
+  }
+
   @Test func `a large value of the wrong kind fails as a small one does`() throws {
     let fixture = try albums(Array(1...6)) { place in ["letter": Self.text(3000, place)] }
     try fixture.alter("UPDATE ZALBUM SET ZLETTER = CAST(ZLETTER AS BLOB) WHERE Z_PK = 5")
