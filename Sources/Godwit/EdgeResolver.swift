@@ -33,7 +33,7 @@ final class EdgeResolver {
   private let assigned, reverse: SQLStatement
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
   private let lastOwn, lastLeading: SQLStatement?
-  private let store: [SQLStatement]
+  private let store: [(edge: StepProgram.StoredEdge, statement: SQLStatement)]
   private let storesPlaces: Bool
   private var known: [Int64: Place?] = [:]
 
@@ -41,8 +41,23 @@ final class EdgeResolver {
   private(set) var wanted: Int64 = 0
   private(set) var kept: Int64 = 0
 
+  /// A row with a value above the limit, and the statement that would store an edge in it.
+  struct Refused {
+    var table: String
+    var key: Int64
+    var sql: String
+    var arguments: [SQLValue]
+  }
+
+  /// SQLite changes no row with a larger value; nil without a limit.
+  private let limit: ByteCount?
+  /// What the limit kept from being stored.
+  private(set) var refused: [Refused] = []
+
+  /// - Parameter limit: Rows with larger values are left to the caller.
   /// - Returns: nil for a link that is its own inverse, whose edges are told apart otherwise.
-  init?(_ program: StepProgram, link index: Int, connection: StoreConnection) throws {
+  init?(_ program: StepProgram, link index: Int, connection: StoreConnection, sparing limit: ByteCount? = nil) throws {
+    self.limit = limit
     let (link, table) = (program.links[index], "main.\(StepProgram.linkTable(index))")
     guard !link.isOwnInverse else { return nil }
     firstIsToMany = link.isToMany(.first)
@@ -57,8 +72,8 @@ final class EdgeResolver {
     }
     lastOwn = try last(1, queries.own)
     lastLeading = try last(0, queries.leading)
-    store = try program.storeEdge(index).map { try connection.prepare($0) }
-    storesPlaces = store.contains { $0.parameterCount > 2 }
+    store = try program.storeEdge(index).map { ($0, try connection.prepare($0.sql)) }
+    storesPlaces = store.contains { $0.statement.parameterCount > 2 }
   }
 
   /// Picks one row of each assignment from an end: that of a to-many has one that leads nowhere.
@@ -168,14 +183,23 @@ final class EdgeResolver {
       wanted += 1
       guard stays else { continue }
       kept += 1
-      for statement in store {
+      for (edge, statement) in store {
         statement.bind(key, at: 1)
         statement.bind(other, at: 2)
         if storesPlaces {
           statement.bind(position, at: 3)
           statement.bind(inversePosition, at: 4)
         }
-        try statement.runBound()
+        guard let limit, let row = edge.row else {
+          try statement.runBound()
+          continue
+        }
+        guard try !statement.runBound(sparing: limit) else { continue }
+        let places = [position, inversePosition].map { $0.map { SQLValue.integer($0) } ?? .null }
+        refused.append(
+          Refused(
+            table: row.table, key: row.isSecond ? other : key, sql: edge.sql,
+            arguments: [.integer(key), .integer(other)] + places))
       }
     }
   }

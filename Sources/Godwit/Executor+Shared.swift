@@ -13,10 +13,12 @@ extension Executor {
     return chunks.prefix(1 + rest.count)
   }
 
+  private struct LargeRowMet: Error {}
+
   /// Carries them out in one transaction.
   ///
-  /// - Returns: false when each must run by itself: a value needs a join, or a row failed, whose place only its own
-  ///   chunk can tell. Nothing was kept then.
+  /// - Returns: false when each must run by itself: a value needs a join, a row failed, whose place only its own
+  ///   chunk can tell, or one is too large. Nothing was kept then.
   func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
     guard let first = chunks.first, let statement = try carried.create(sharing: chunks.map(\.subject)) else {
       return false
@@ -26,7 +28,10 @@ extension Executor {
         try openReaders()
         functions.mover?.beginChunk()
         functions.rows.memberRows = Array(repeating: 0, count: chunks.count)
-        let made = try executeCreation(statement, chunks)
+        guard
+          let made = try connection.sparing(
+            .init(bytes: limits.statementBytes), { try executeCreation(statement, chunks) })
+        else { throw LargeRowMet() }
         guard functions.rows.memberRows.reduce(0, +) == made else {
           throw GodwitError(.internalBug, "cannot tell the rows of mappings that share a walk apart")
         }
@@ -42,6 +47,9 @@ extension Executor {
         try checkSource()
       }
       return true
+    } catch is LargeRowMet {
+      chunksWithLargeRows.formUnion(chunks.map(\.id))
+      return false
     } catch let error as GodwitError where error.code == .dataWrong || functions.damagedSpill != nil {
       functions.damagedSpill = nil
       return false

@@ -35,6 +35,10 @@ final class Executor {
   var notes: [String] = []
   /// Mappings whose spill file was made anew; one that is damaged again stops the run.
   var madeAnew: Set<Int> = []
+  /// Chunks whose statement met a value that is too large for it.
+  var chunksWithLargeRows: Set<Int> = []
+  /// Once it is needed; nil inside where there can be none.
+  var knownLargeRowWriter: LargeRowWriter??
 
   init(
     job: MigrationJob, plan: MigrationPlan, program: StepProgram, connection: StoreConnection,
@@ -200,9 +204,15 @@ final class Executor {
   }
 
   func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
+    try execute(statement, chunk, from: chunk.range.first, through: chunk.range.last)
+  }
+
+  /// Runs a statement of the chunk for some of its keys.
+  func execute(
+    _ statement: ChunkStatement, _ chunk: Chunk, from first: Int64, through last: Int64
+  ) throws -> Int64 {
     try functions.running(statement, site: site(chunk)) {
-      try connection.execute(
-        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last))
+      try connection.execute(statement.sql, statement.builder.arguments(from: first, through: last))
       return connection.changes
     }
   }
@@ -215,7 +225,7 @@ final class Executor {
     let statement = try carried.create(chunk.subject, predicate: predicate)
     functions.mover?.beginChunk()
     let outcome = Ledger.Outcome(
-      rows: try executeCreation(statement, [chunk]),
+      rows: try makeObjects(statement, chunk, predicate: predicate),
       several: try countSeveral(chunk, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
@@ -280,9 +290,11 @@ final class Executor {
       for sql in program.prepareResolve(chunk.subject) { try connection.execute(sql) }
       return .init()
     }
-    if let resolver = try EdgeResolver(program, link: chunk.subject, connection: connection) {
+    let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
+    if let resolver = try EdgeResolver(program, link: chunk.subject, connection: connection, sparing: limit) {
       do {
         try resolver.run(from: chunk.range.first, through: chunk.range.last)
+        try storeInLargeRows(resolver.refused)
         return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
       } catch is EdgeResolver.TooMany {
         for sql in program.prepareGathering(chunk.subject) { try connection.execute(sql) }

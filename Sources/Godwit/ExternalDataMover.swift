@@ -42,6 +42,12 @@ final class ExternalDataMover {
 
   func beginChunk() { pending = [] }
 
+  /// Rows that wait for `finishChunk`.
+  var pendingCount: Int { pending.count }
+
+  /// The rows that came to wait after so many were not kept.
+  func forgetPending(after count: Int) { pending.removeSubrange(min(count, pending.count)...) }
+
   /// Carries the file of a value that stays external.
   ///
   /// - Parameter salt: makes a new name of the file's, for a second value that refers to it.

@@ -6,10 +6,11 @@ struct RowChecks {
   /// The SQL of the values that are tested, beside `fields`.
   private(set) var arguments: [String] = []
 
-  mutating func add(_ value: String, _ test: RowCheck.Field) {
+  /// - Parameter isLarge: Whether the value may be a large one, of which nothing is asked but the storage class.
+  mutating func add(_ value: String, _ test: RowCheck.Field, isLarge: Bool = false) {
     var (sql, field) = (value, test)
     // Bytes may be many, and their storage class is all that is asked.
-    if field.kinds == [.null, .blob], field.byteCount == nil {
+    if field.kinds == [.null, .blob] && field.byteCount == nil || isLarge {
       field.isTypeName = true
       sql = "typeof(\(sql))"
     }

@@ -42,7 +42,7 @@ extension SQLFunctions {
     }
     try register("godwit_length", arguments: 1) { _, arguments in
       guard arguments.kind(0) == .text else { return .value(.null) }
-      return .value(.integer(Int64(String(decoding: arguments.bytes(0), as: UTF8.self).utf16.count)))
+      return .value(.integer(Int64(arguments.withBytes(0) { Self.utf16Count($0) })))
     }
     // godwit_derive(function, text): canonical, uppercase, lowercase.
     try register("godwit_derive", arguments: 2) { _, arguments in
@@ -58,6 +58,23 @@ extension SQLFunctions {
       let all = NSRange(text.startIndex..., in: text)
       return .value(.integer(functions.patterns[number].firstMatch(in: text, range: all) == nil ? 0 : 1))
     }
+  }
+
+  private static let pieceBytes = 1 << 16
+
+  /// The length in UTF-16 of the string that the bytes are as UTF-8, counted a piece at a time.
+  static func utf16Count(_ bytes: UnsafeRawBufferPointer, pieceBytes: Int = pieceBytes) -> Int {
+    func isWithin(_ place: Int) -> Bool { bytes[place] & 0xc0 == 0x80 }
+    var count = 0
+    var start = 0
+    while start < bytes.count {
+      var end = min(start + max(4, pieceBytes), bytes.count)
+      // Not inside a character. Behind three bytes from within one, a fourth belongs to none.
+      if end < bytes.count, let begin = (0..<4).first(where: { !isWithin(end - $0) }) { end -= begin }
+      count += String(decoding: bytes[start..<end], as: UTF8.self).utf16.count
+      start = end
+    }
+    return count
   }
 
   private static func options(_ raw: Int64) -> StringComparison.Options {

@@ -422,11 +422,17 @@ extension StepProgram {
       WHERE \(survives(index)) GROUP BY d, x
       """
     let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
-    return (asserted, gather, try storeEdges(links[index], .gathered))
+    return (asserted, gather, try storeEdges(links[index], .gathered).map(\.sql))
   }
 
   /// What stores one edge: `?1` to `?4` are what a row of `temp.godwit_edge` has.
-  func storeEdge(_ index: Int) throws -> [String] { try storeEdges(links[index], .single) }
+  func storeEdge(_ index: Int) throws -> [StoredEdge] { try storeEdges(links[index], .single) }
+
+  struct StoredEdge {
+    var sql: String
+    /// The table whose row is changed, and whether its key is the second end's; nil where a row is added.
+    var row: (table: String, isSecond: Bool)?
+  }
 
   private enum EdgeSource {
     case gathered, single
@@ -493,9 +499,9 @@ extension StepProgram {
     return conditions.joined(separator: " AND ")
   }
 
-  private func storeEdges(_ link: RelationshipLink, _ edge: EdgeSource) throws -> [String] {
+  private func storeEdges(_ link: RelationshipLink, _ edge: EdgeSource) throws -> [StoredEdge] {
     let from = edge == .gathered ? " FROM temp.godwit_edge AS e" : ""
-    func update(_ end: RelationshipLink.End, own: String, other: String) throws -> String {
+    func update(_ end: RelationshipLink.End, own: String, other: String) throws -> StoredEdge {
       guard let side = link.side(end),
         case .foreignKey(let table, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
           of: side.relationship.name, in: side.entityName)
@@ -506,8 +512,9 @@ extension StepProgram {
         sets.append("\(quoted(entityColumn)) = (SELECT Z_ENT FROM main.\(quoted(target)) WHERE Z_PK = \(edge(other)))")
       }
       if let orderColumn { sets.append("\(quoted(orderColumn)) = \(edge(other + own))") }
-      return
-        "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", "))\(from) WHERE t.Z_PK = \(edge(own))"
+      return StoredEdge(
+        sql: "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", "))\(from) WHERE t.Z_PK = \(edge(own))",
+        row: (table, own == "x"))
     }
     switch link.storage {
     case .foreignKey(let holder):
@@ -531,10 +538,15 @@ extension StepProgram {
       }
       let insert = "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
       if join.isReflexive {
-        return ["\(insert) SELECT d, x FROM temp.godwit_edge UNION SELECT x, d FROM temp.godwit_edge ORDER BY 1, 2"]
+        return [
+          .init(
+            sql: "\(insert) SELECT d, x FROM temp.godwit_edge UNION SELECT x, d FROM temp.godwit_edge ORDER BY 1, 2")
+        ]
       }
-      if edge == .single { return ["\(insert) VALUES (\(values.map { edge($0) }.joined(separator: ", ")))"] }
-      return ["\(insert) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x"]
+      if edge == .single {
+        return [.init(sql: "\(insert) VALUES (\(values.map { edge($0) }.joined(separator: ", ")))")]
+      }
+      return [.init(sql: "\(insert) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x")]
     }
   }
 }

@@ -157,9 +157,13 @@ struct StepProgram {
 
   // MARK: Create
 
-  func create(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement {
+  /// - Parameter leftOut: Attributes that get NULL for now: some of `plainCopies`.
+  func create(
+    _ index: Int, predicate: ParsedPredicate?, leavingOut leftOut: Set<String> = []
+  ) throws -> ChunkStatement {
     let builder = StatementBuilder()
     builder.rowChecks = RowChecks()
+    builder.leftOut = leftOut
     var rows = try creation(index, predicate: predicate, builder: builder)
     if let checks = builder.rowChecks, !checks.fields.isEmpty {
       rows.values[0] = checks.guarding(rows.values[0], builder: builder)
@@ -167,6 +171,39 @@ struct StepProgram {
     let sql =
       "\(try insertion(index, columns: rows.columns)) SELECT \(rows.values.joined(separator: ", ")) FROM \(rows.from) WHERE \(rows.condition) ORDER BY \(rows.order)"
     return ChunkStatement(sql: sql, builder: builder, reasons: rows.reasons)
+  }
+
+  /// An attribute whose texts or bytes the destination stores as the source has them.
+  struct PlainCopy {
+    var attribute: String
+    var column: String
+    var sourceColumn: String
+    /// Up to so many bytes a value may be the name of a file, which comes along.
+    var referenceBytes = 0
+  }
+
+  /// The attributes of a mapping whose values may be large, and lack nothing but to be copied.
+  ///
+  /// None where a file may become a value: its row waits for the file.
+  func plainCopies(_ index: Int) -> [PlainCopy] {
+    let mapping = mappings[index]
+    var copies: [PlainCopy] = []
+    for (attribute, source) in mapping.attributes {
+      guard case .copy(let name) = source.withoutDefault,
+        let from = resolved.sourceModel.attribute(name, of: mapping.source.name)
+      else { continue }
+      if from.allowsExternalBinaryDataStorage, !attribute.allowsExternalBinaryDataStorage { return [] }
+      guard [.string, .uri, .binary, .transformable].contains(attribute.type),
+        from.allowsExternalBinaryDataStorage == attribute.allowsExternalBinaryDataStorage,
+        let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name),
+        let sourceColumn = sourceSchema.column(of: name, in: mapping.source.name)
+      else { continue }
+      copies.append(
+        PlainCopy(
+          attribute: attribute.name, column: column, sourceColumn: sourceColumn,
+          referenceBytes: from.allowsExternalBinaryDataStorage ? ExternalDataSQL.referenceBytes : 0))
+    }
+    return copies
   }
 
   func insertion(_ index: Int, columns: [String]) throws -> String {
@@ -247,6 +284,7 @@ struct StepProgram {
       return builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))
     case .defaultForNil(let source):
       let sql = try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+      if builder.leftOut.contains(attribute.name) { return sql }
       return "COALESCE(\(sql), \(builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))))"
     case .copy(let name):
       guard let column = sourceSchema.column(of: name, in: mapping.source.name) else { return "NULL" }
@@ -255,6 +293,10 @@ struct StepProgram {
         ReadingSite(
           entityName: mapping.source.name, propertyName: name, expected: attribute.type.phrase, cause: nil,
           action: "evaluate"))
+      if builder.leftOut.contains(attribute.name) {
+        builder.rowChecks?.add(sql, RowCheck.Field(reading: attribute.type, site: site), isLarge: true)
+        return "NULL"
+      }
       let plain = ExpressionLowering.checked(sql, type: attribute.type, site: site, key: "s.Z_PK")
       if attribute.type == .binary || attribute.type == .transformable,
         let external = externalValue(

@@ -1,3 +1,4 @@
+import GRDBSQLite
 public import GodwitModel
 
 /// A text or blob that is left in its row, to be read a piece at a time.
@@ -12,6 +13,41 @@ public struct LargeValue: Sendable, Hashable {
 
   /// What is larger is left in its row.
   public static let limit = ByteCount.mebibytes(1)
+}
+
+/// A large value that is open to be read from any place.
+///
+/// Valid while nothing writes to the row, which is a read of its database all the while.
+public final class OpenValue {
+  public let large: LargeValue
+  public let byteCount: Int
+  private let blob: OpaquePointer
+  private let connection: StoreConnection
+
+  /// - Throws: SQLite's errors as they map, also for a row that is gone or holds no text or blob.
+  public init(_ large: LargeValue, _ connection: StoreConnection) throws {
+    var blob: OpaquePointer?
+    let code = connection.withHandle {
+      sqlite3_blob_open($0, large.database, large.table, large.column, large.key, 0, &blob)
+    }
+    guard code == SQLITE_OK, let blob else {
+      let error = connection.lastError(code, sql: nil)
+      sqlite3_blob_close(blob)
+      throw error
+    }
+    self.blob = blob
+    self.large = large
+    self.connection = connection
+    byteCount = Int(sqlite3_blob_bytes(blob))
+  }
+
+  deinit { sqlite3_blob_close(blob) }
+
+  /// Fills a buffer with the bytes from an offset; all of them must be there.
+  public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
+    let code = sqlite3_blob_read(blob, buffer.baseAddress, Int32(buffer.count), Int32(offset))
+    guard code == SQLITE_OK else { throw connection.lastError(code, sql: nil) }
+  }
 }
 
 /// What a column of a row holds.

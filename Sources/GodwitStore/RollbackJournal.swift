@@ -86,7 +86,7 @@ struct RollbackJournal {
 }
 
 /// A database as it was before the transaction that a hot journal tells of, with neither file changed.
-final class RolledBackFile {
+final class RolledBackFile: ReadOnlyContent {
   private let database: ReadableFile
   private let journal: ReadableFile
   private let rollback: RollbackJournal

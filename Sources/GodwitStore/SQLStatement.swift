@@ -1,5 +1,5 @@
 import GRDBSQLite
-import GodwitModel
+public import GodwitModel
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.
 public final class SQLStatement {
@@ -76,10 +76,25 @@ public final class SQLStatement {
     if let value { bind(value, at: position) } else { sqlite3_bind_null(statement, Int32(position)) }
   }
 
+  /// Binds one parameter to so many zero bytes, which take no memory.
+  public func bind(zeros count: Int, at position: Int) throws {
+    let code = sqlite3_bind_zeroblob64(statement, Int32(position), UInt64(count))
+    guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
+  }
+
   /// Runs the statement with the parameters as they are bound.
   public func runBound() throws {
     while try step() {}
     reset()
+  }
+
+  /// Runs a statement that gives no rows unless a value is above a limit.
+  ///
+  /// - Returns: false when one was; then nothing was done, provided the statement changes one row.
+  public func runBound(sparing limit: ByteCount) throws -> Bool {
+    if case .tooLarge = try step(sparing: limit) { return false }
+    reset()
+    return true
   }
 
   /// Ends a run before its last row.
@@ -161,6 +176,14 @@ public struct SQLRow {
       : UnsafeRawPointer(sqlite3_column_text(statement, Int32(column)))
     guard let pointer else { return [] }
     return Array(UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
+  }
+
+  /// The length of a text or blob; 0 of anything else.
+  func byteCount(_ column: Int) -> Int {
+    switch sqlite3_column_type(statement, Int32(column)) {
+    case SQLITE_TEXT, SQLITE_BLOB: Int(sqlite3_column_bytes(statement, Int32(column)))
+    default: 0
+    }
   }
 
   public func values(_ columns: Range<Int>) -> [SQLValue] {

@@ -22,7 +22,9 @@ public final class StoreConnection: @unchecked Sendable {
   /// How a source was attached that nobody writes; nil for any other.
   var sourceURI: String?
   /// Whether the main database stands for the source too: see `standForSource`.
-  var isOwnSource = false
+  public internal(set) var isOwnSource = false
+  /// Whether SQLite refused a value or a row since `sparing` began.
+  private var hasRefused = false
   /// What `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
@@ -160,9 +162,36 @@ public final class StoreConnection: @unchecked Sendable {
   /// Rows inserted, updated or deleted by the last statement.
   public var changes: Int64 { sqlite3_changes64(handle) }
 
+  /// The key of the row that was inserted last.
+  public var lastInsertedKey: Int64 { sqlite3_last_insert_rowid(handle) }
+
+  /// Runs `body` while SQLite refuses values and rows above a limit, which it does before it makes room for them.
+  ///
+  /// Take back what `body` did when something was refused, even where it did not fail for it.
+  ///
+  /// - Returns: nil when something was refused.
+  public func sparing<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
+    let bytes = Int32(clamping: limit.bytes)
+    let before = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, min(before, bytes))
+    hasRefused = false
+    defer { sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, before) }
+    do {
+      let result = try body()
+      return hasRefused ? nil : result
+    } catch {
+      if hasRefused { return nil }
+      throw error
+    }
+  }
+
+  /// Forgets all pages that nobody reads or has changed, of each attached database.
+  func forgetPages() { sqlite3_db_release_memory(handle) }
+
   // MARK: Errors
 
   func lastError(_ code: Int32, sql: String?) -> GodwitError {
+    if code == SQLITE_TOOBIG { hasRefused = true }
     let code = sqlite3_extended_errcode(handle)
     var message = String(cString: sqlite3_errmsg(handle))
     // ATTACH would tell the URI, which the user never wrote.

@@ -81,37 +81,21 @@ private final class FilePieces: PieceReader {
 
 /// A text or blob read in its row, from a byte on.
 private final class RowPieces: PieceReader {
-  private let blob: OpaquePointer
-  private let connection: StoreConnection
-  private let count: Int
+  private let value: OpenValue
   private let start: Int
   private var offset: Int
 
   init(_ large: LargeValue, from start: Int, _ connection: StoreConnection) throws {
-    var blob: OpaquePointer?
-    let code = connection.withHandle {
-      sqlite3_blob_open($0, large.database, large.table, large.column, large.key, 0, &blob)
-    }
-    guard code == SQLITE_OK, let blob else {
-      let error = connection.lastError(code, sql: nil)
-      sqlite3_blob_close(blob)
-      throw error
-    }
-    self.blob = blob
-    self.connection = connection
-    count = Int(sqlite3_blob_bytes(blob))
+    value = try OpenValue(large, connection)
     self.start = start
     offset = start
   }
 
-  deinit { sqlite3_blob_close(blob) }
-
-  var size: Int64? { Int64(count - start) }
+  var size: Int64? { Int64(value.byteCount - start) }
 
   func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let length = min(buffer.count, count - offset)
-    let code = sqlite3_blob_read(blob, buffer.baseAddress, Int32(length), Int32(offset))
-    guard code == SQLITE_OK else { throw connection.lastError(code, sql: nil) }
+    let length = min(buffer.count, value.byteCount - offset)
+    try value.read(UnsafeMutableRawBufferPointer(rebasing: buffer[..<max(0, length)]), at: offset)
     offset += length
     return length
   }

@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -8,6 +9,8 @@ import Testing
 
 /// One job with every stage over all that must not decide its content.
 @Suite struct DeterminismTests {
+  private final class Count: Sendable { let rows = Mutex(0) }
+
   private let whole: FaultJob
   private let expected: [String]
 
@@ -53,6 +56,23 @@ import Testing
     ]
     try run(job, inSwift: inSwift, stoppingAfterEveryChunk: true)
     #expect(try job.content() == expected)
+  }
+
+  @Test(arguments: [1, 7, 1000], [true, false])
+  func `nor on which rows are too large for a chunk's statement`(rows: Int, isFilled: Bool) throws {
+    var limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: isFilled ? 0 : .max)
+    let count = Count()
+    limits.onRow = { _ in count.rows.withLock { $0 += 1 } }
+    for isStopped in [false, true] {
+      let job = try FaultJob(again: whole)
+      job.chunkRows = rows
+      try LargeRowLimits.$inForce.withValue(limits) {
+        try run(job, inSwift: false, stoppingAfterEveryChunk: isStopped && rows == 7)
+      }
+      #expect(try job.content() == expected)
+    }
+    // Twice all that have a name or a street.
+    #expect(count.rows.withLock { $0 } >= 2 * 30)
   }
 
   @Test func `a run that changes lanes on the way comes to the same`() throws {

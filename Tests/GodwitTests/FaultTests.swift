@@ -144,4 +144,14 @@ private struct FaultSweep {
     try FaultSweep(kind).run(
       (8, 4), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
   }
+
+  @Test func `chunks with rows that are too large for their statement are as safe`() throws {
+    let limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: 0)
+    try LargeRowLimits.$inForce.withValue(limits) {
+      let sweep = try FaultSweep(.everyStage)
+      try sweep.run((8, 0)) { .fail(EIO, at: $0) }
+      try sweep.run((8, 0)) { .death(at: $0) }
+      try sweep.run((8, 0)) { .powerCut(at: $0) }
+    }
+  }
 }

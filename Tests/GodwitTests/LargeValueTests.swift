@@ -139,3 +139,20 @@ struct LargeValueTests {
     #expect(report.findings.contains { $0.kind == .invalid && $0.message == "it is longer than \(Self.size)" })
   }
 }
+
+/// The length of a text that is counted in pieces.
+struct TextLengthTests {
+  @Test(arguments: testSeeds(200)) func `the length of a text does not depend on where it is cut`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    // Characters of each length, their parts, and bytes that none has.
+    let parts: [[UInt8]] = [
+      [0x41], [0], Array("ä".utf8), Array("€".utf8), Array("𝄞".utf8), [0x80], [0xbf, 0x80, 0x80], [0xe2, 0x82], [0xf0],
+      [0xf0, 0x9d, 0x84], [0xff], [0xed, 0xa0, 0x80], [0xc0, 0xaf], [0x80, 0x80, 0x80, 0x80, 0x80],
+    ]
+    let bytes = (0..<random.below(60)).flatMap { _ in parts[random.below(parts.count)] }
+    let expected = String(decoding: bytes, as: UTF8.self).utf16.count
+    for piece in 4...9 {
+      #expect(bytes.withUnsafeBytes { SQLFunctions.utf16Count($0, pieceBytes: piece) } == expected, "\(bytes)")
+    }
+  }
+}
