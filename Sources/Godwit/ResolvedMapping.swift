@@ -309,17 +309,6 @@ private struct MappingResolver {
           "unique-by names '\(name)', which is no stored attribute of '\(to.name)'"
             + Spelling.suggestion(for: name, among: known.map(\.name)), in: mapping, at: mapping.locations["unique-by"])
       }
-      var copied = explicit[name] == nil && mapping.kind == .copy ? name : nil
-      if case .keyPath(let base?, let segments) = explicit[name]?.value.expression.node,
-        case .variable("source") = base.node, segments.count == 1
-      {
-        copied = segments[0]
-      }
-      guard copied.flatMap({ source.attribute($0, of: from.name) })?.allowsExternalBinaryDataStorage != true else {
-        throw error(
-          "unique-by names '\(name)', whose values may lie in files of their own: they are not compared", in: mapping,
-          at: mapping.locations["unique-by"], try: "leave '\(name)' out of unique-by")
-      }
     }
     return try known.filter { !$0.isTransient && !$0.isDerived }.map { attribute in
       if let entry = explicit[attribute.name] {

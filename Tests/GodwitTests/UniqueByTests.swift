@@ -133,22 +133,4 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     ]
     #expect(try fixture.run().several == 2)
   }
-
-  @Test(arguments: [true, false]) func `values that may lie in files of their own are not compared`(isExternal: Bool)
-    throws
-  {
-    func photo(external: Bool) -> [EntityDescription] {
-      var data = AttributeDescription(name: "data", type: .binary)
-      data.allowsExternalBinaryDataStorage = external
-      var entity = EntityDescription.make("Photo")
-      entity.attributes = [data]
-      return [entity]
-    }
-    let fixture = try MigrationFixture(photo(external: true), to: photo(external: isExternal))
-    try fixture.build { _ in }
-    fixture.mappings = [try .make("Photo", "Photo", uniqueBy: ["data"], attributes: ["data": "$source.data"])]
-    let error = try #require(throws: GodwitError.self) { try fixture.run() }
-    #expect(error.code == .configuration)
-    #expect(error.message.contains("unique-by names 'data', whose values may lie in files of their own"))
-  }
 }
