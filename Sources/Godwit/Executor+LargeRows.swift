@@ -48,7 +48,7 @@ extension Executor {
           values[copy.sourceColumn].map { $0.byteCount > copy.referenceBytes } ?? false
         }
         let names = Set(apart.map(\.attribute))
-        let statement = try lean[names] ?? program.create(chunk.subject, predicate: predicate, leavingOut: names)
+        let statement = try lean[names] ?? carried.create(chunk.subject, predicate: predicate, leavingOut: names)
         lean[names] = statement
         let count = try execute(statement, chunk, from: key, through: key)
         made += count

@@ -17,7 +17,7 @@ struct LargeRowLimits: Sendable {
   /// What holds in place of the budget's limits.
   @TaskLocal static var inForce: LargeRowLimits?
 
-  /// A row of the first limit costs a third more time than one that is made by its chunk's statement, and SQLite holds
+  /// A row of the first limit costs about a sixth more time than one that is made by its chunk's statement, and SQLite holds
   /// the latter two or three times: a fifth of the budget.
   init(memory: ByteCount) {
     rowBytes = max(1 << 20, memory.bytes / 16)

@@ -253,6 +253,22 @@ import Testing
     }
   }
 
+  @Test func `rows with large values take their keys along too`() throws {
+    var contents: [[String]] = []
+    for direct in [true, false] {
+      let fixture = try people(isMirrored: false)
+      fixture.mappings[1].policyName = nil
+      fixture.setPolicy("Plain", of: "HomeToPlace")
+      try fixture.alter("UPDATE ZPERSON SET ZNAME = printf('%.*c', 5000, 'x') WHERE Z_PK % 4 = 0")
+      try LargeRowLimits.$inForce.withValue(.init(rowBytes: 1000, valueBytes: 500, recordBytes: 2000)) {
+        try PolicyRun.$writesDirectly.withValue(direct) { _ = try fixture.run(["Plain": { PlainPolicy() }]) }
+      }
+      contents.append(try fixture.content())
+      #expect(try fixture.rows("SELECT ZPLACE FROM source.ZCONTACT WHERE Z_PK IN (4, 8)") == ["5", "4"])
+    }
+    #expect(contents[0] == contents[1])
+  }
+
   // MARK: Looking
 
   @Test func `a hook finds what it has just associated, whatever it is`() throws {
