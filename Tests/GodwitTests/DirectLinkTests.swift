@@ -397,7 +397,8 @@ import Testing
       }
     }
     let log = HookLog()
-    _ = try SourcePagesAhead.$onPage.withValue({ log.note("page") }) { try run(1, spoilt: false) }
+    let onPage: @Sendable () -> Void = { log.note("page") }
+    _ = try SourcePagesAhead.$onPage.withValue(onPage) { try run(1, spoilt: false) }
     // Twelve people by two, the first page apart; the last but one says that there may be more.
     #expect(log.all.count >= 5)
     for spoilt in [false, true] {
