@@ -130,12 +130,14 @@ extension StepProgram {
 
   /// Later assignments whose join rows can be made in the walk of one: the key of a source object tells which of their
   /// mappings takes it.
+  ///
+  /// Chunks are numbered by what this says, so it must not depend on the budget, which may be another after a resume.
   private func sharingWalk(with number: Int, of link: RelationshipLink) throws -> [Int] {
     let assignment = link.assignments[number]
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
-    let association = associations(StatementBuilder())
-    guard try sharesWalk([], of: assignment), association.quickLookup(mapping.index, key: "k") != nil else { return [] }
+    func isComputed(_ index: Int) -> Bool { mappings[index].earlier == nil && !isStored(index) && !isPolicy(index) }
+    guard try sharesWalk([], of: assignment), isComputed(mapping.index) else { return [] }
     var members = [assignment.mapping]
     var found: [Int] = []
     for (other, later) in link.assignments.enumerated().dropFirst(number + 1)
@@ -143,7 +145,7 @@ extension StepProgram {
       let candidate = mappings[later.mapping]
       let part = candidate.relationships[later.part]
       guard part.lookups == source.lookups, joinWalk(of: part, in: candidate) == joinWalk(of: source, in: mapping),
-        association.quickLookup(candidate.index, key: "k") != nil, facts.areExclusive(members + [candidate.index]),
+        isComputed(candidate.index), facts.areExclusive(members + [candidate.index]),
         try sharesWalk([], of: later)
       else { continue }
       members.append(candidate.index)
@@ -180,7 +182,7 @@ extension StepProgram {
         updates.append("\(quoted(column)) = MIN(\(quoted(column)), excluded.\(quoted(column)))")
       }
       let into = "INSERT INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
-      if updates.isEmpty, let walk,
+      if updates.isEmpty, !join.isReflexive, let walk,
         let plain = try plainPairs(assignments, lookups: lookups, association: association, walk: walk)
       {
         return ChunkStatement(
@@ -315,8 +317,10 @@ extension StepProgram {
       target = try found("d.\(quoted(objectColumn))")
       let inChunk = "\(walk.map { quoted($0.first) } ?? "rowid") BETWEEN ?1 AND ?2"
       let key = "d.\(quoted(subjectColumn))"
-      let quick =
-        join.isReflexive ? nil : association.quickLookup(firstOf: assignments.map(\.mapping), key: key)
+      let members = assignments.map(\.mapping)
+      var quick = join.isReflexive ? nil : association.quickLookup(firstOf: members, key: key)
+      // Several have no row `s` in common.
+      if quick == nil, members.count > 1 { quick = try association.first(of: members, key: key) }
       if let quick { subject = quick }
       from =
         quick != nil

@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 import GodwitStore
 import TestSupport
@@ -152,5 +153,29 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     let perRow = Double(count) / Double(rows)
     // Measured with SQLite 3.40: about 33.
     #expect(rows > 40 && perRow > 20 && perRow < 40, "\(perRow) instructions a row")
+  }
+
+  @Test(arguments: [true, false]) func `a run resumes with another budget`(less: Bool) throws {
+    let whole = try fixture()
+    try whole.run()
+    let pieces = try fixture()
+    try FileManager.default.removeItem(atPath: pieces.sourcePath)
+    try FileManager.default.copyItem(atPath: whole.sourcePath, toPath: pieces.sourcePath)
+    func run(_ memory: ByteCount, stopsAt stage: String?) throws -> MigrationSummary {
+      var job = try pieces.job
+      job.memory = memory
+      let control = MigrationControl()
+      return try MigrationManager(job).run(control: control) { progress in
+        if progress.stage == stage { control.stop(reason: "the test resumes") }
+      }
+    }
+    // The keys of cats and of dogs, which have gaps, fit into the one and not into the other.
+    let budgets: [ByteCount] = less ? [.mebibytes(64), .init(bytes: 600)] : [.init(bytes: 600), .mebibytes(64)]
+    #expect(try run(budgets[0], stopsAt: "create").outcome == .stopped)
+    #expect(try run(budgets[1], stopsAt: nil).outcome == .finished)
+    let table = try join(whole).name
+    let rows = "SELECT * FROM source.\(quoted(table)) ORDER BY 1, 2"
+    #expect(try pieces.rows(rows) == whole.rows(rows))
+    #expect(try whole.rows(rows).count > 20)
   }
 }

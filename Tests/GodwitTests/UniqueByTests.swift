@@ -133,4 +133,13 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     ]
     #expect(try fixture.run().several == 2)
   }
+
+  @Test func `a filter that an index of the source serves changes nothing`() throws {
+    let fixture = try fixture((0..<40).map { ["Apple", "Shell", "Esso", nil][$0 % 4] })
+    fixture.mappings[1].filter = try ParsedPredicate("company IN {'Apple', 'Esso'}")
+    fixture.chunkRows = nil
+    try fixture.alter("CREATE INDEX own ON ZADULT (ZCOMPANY)")
+    try fixture.run()
+    #expect(try fixture.rows("SELECT ZNAME FROM source.ZCOMPANY ORDER BY Z_PK") == ["Apple", "Esso"])
+  }
 }
