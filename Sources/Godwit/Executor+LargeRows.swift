@@ -28,6 +28,7 @@ extension Executor {
       return try executeCreation(statement, [chunk])
     }
     let source = try program.sourceTable(mapping.source.name)
+    let part = try predicate.map { try carried.create(chunk.subject, predicate: $0, isPart: true) } ?? statement
     var lean: [Set<String>: ChunkStatement] = [:]
     var made: Int64 = 0
     for span in try connection.spans(
@@ -37,7 +38,7 @@ extension Executor {
       switch span {
       case .small(let keys):
         func run() throws -> Int64 {
-          try execute(statement, chunk, from: keys.lowerBound, through: keys.upperBound)
+          try execute(part, chunk, from: keys.lowerBound, through: keys.upperBound)
         }
         made += try sparing(run) ?? run()
       case .large(let key):
@@ -48,7 +49,8 @@ extension Executor {
           values[copy.sourceColumn].map { $0.byteCount > copy.referenceBytes } ?? false
         }
         let names = Set(apart.map(\.attribute))
-        let statement = try lean[names] ?? carried.create(chunk.subject, predicate: predicate, leavingOut: names)
+        let statement =
+          try lean[names] ?? carried.create(chunk.subject, predicate: predicate, leavingOut: names, isPart: true)
         lean[names] = statement
         let count = try execute(statement, chunk, from: key, through: key)
         made += count

@@ -158,14 +158,16 @@ struct StepProgram {
 
   // MARK: Create
 
-  /// - Parameter leftOut: Attributes that get NULL for now: some of `plainCopies`.
+  /// - Parameters:
+  ///   - leftOut: Attributes that get NULL for now: some of `plainCopies`.
+  ///   - isPart: Whether the keys narrow the rows, so that no index of a predicate shall choose them.
   func create(
-    _ index: Int, predicate: ParsedPredicate?, leavingOut leftOut: Set<String> = []
+    _ index: Int, predicate: ParsedPredicate?, leavingOut leftOut: Set<String> = [], isPart: Bool = false
   ) throws -> ChunkStatement {
     let builder = StatementBuilder()
     builder.rowChecks = RowChecks()
     builder.leftOut = leftOut
-    var rows = try creation(index, predicate: predicate, builder: builder)
+    var rows = try creation(index, predicate: predicate, isPart: isPart, builder: builder)
     if let checks = builder.rowChecks, !checks.fields.isEmpty {
       rows.values[0] = checks.guarding(rows.values[0], builder: builder)
     }
@@ -225,7 +227,8 @@ struct StepProgram {
 
   /// - Parameter builder: With row checks, the caller has them made.
   func creation(
-    _ index: Int, predicate: ParsedPredicate? = nil, builder: StatementBuilder = StatementBuilder()
+    _ index: Int, predicate: ParsedPredicate? = nil, isPart: Bool = false,
+    builder: StatementBuilder = StatementBuilder()
   ) throws -> Creation {
     let mapping = mappings[index]
     let association = associations(builder)
@@ -265,7 +268,7 @@ struct StepProgram {
       // The plan has tested the predicate on every row, so an index may choose the rows here. The plus keeps SQLite
       // from the key range, which such a chunk does not narrow.
       let terms = SearchTerm.terms(of: predicate.predicate, schema: sourceSchema, row: row, builder: builder)
-      if !terms.isEmpty {
+      if !terms.isEmpty, !isPart {
         if condition.hasPrefix("s.Z_PK BETWEEN") { condition = "+" + condition }
         condition += " AND " + terms.joined(separator: " AND ")
       }
