@@ -35,17 +35,12 @@ final class EvaluationAhead: @unchecked Sendable {
   /// By number, whether the second thread evaluates the expression.
   private let covers: [Bool]
 
-  private let condition = NSCondition()
+  private let thread: ReaderThread
+  private var condition: NSCondition { thread.condition }
   private var ready: [Int: [Entry]] = [:]
   private var running: Int?
-  private var isStopped = false
-  /// The connection is closed, or about to be.
-  private var isClosed = false
-  private var isAtEnd = false
   /// The span that the statement is in; before the first one it may all be taken.
   private var here = -2
-
-  private let reader: StoreConnection
 
   // Of the statement's thread.
   private var entries: [Entry] = []
@@ -66,20 +61,10 @@ final class EvaluationAhead: @unchecked Sendable {
     width = span / spans + 1
     count = Int(span / width) + 1
     covers = (0...(numbers.max() ?? 0)).map(numbers.contains)
-    self.reader = reader
     builder = query.builder
-    let functions = Handed(value: (query, functions))
-    let thread = Thread { [self] in
-      let (query, functions) = functions.value
-      work(query, functions)
-    }
-    // As much as the main thread has: expressions nest.
-    thread.stackSize = 8 << 20
-    thread.start()
+    thread = ReaderThread(reader)
+    thread.start { [self] in work(query, functions) }
   }
-
-  /// What one thread makes for another, and does not touch again.
-  private struct Handed<Value>: @unchecked Sendable { var value: Value }
 
   private func span(of key: Int64) -> Int { Int(UInt64(bitPattern: key &- low) / width) }
 
@@ -120,33 +105,20 @@ final class EvaluationAhead: @unchecked Sendable {
   }
 
   /// Ends the thread and waits for it.
-  func stop() {
-    condition.withLock {
-      isStopped = true
-      condition.broadcast()
-      // An interrupt between two statements is lost.
-      while !isAtEnd {
-        if !isClosed { reader.interrupt() }
-        _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
-      }
-    }
-  }
+  func stop() { thread.stop() }
 
   /// Waits until as much is ready as may be.
   func fill() {
-    condition.withLock { while !isAtEnd, ready.count < Self.limitSpans { condition.wait() } }
+    condition.withLock { while !thread.isAtEnd, ready.count < Self.limitSpans { condition.wait() } }
   }
 
   // MARK: The second thread
 
   private func work(_ query: ChunkStatement, _ functions: SQLFunctions) {
-    let statement = try? reader.prepare(query.sql)
+    let statement = try? thread.connection.prepare(query.sql)
     defer {
-      condition.withLock { isClosed = true }
       statement?.finalize()
-      try? reader.close()
       condition.withLock {
-        isAtEnd = true
         running = nil
         condition.broadcast()
       }
@@ -184,9 +156,9 @@ final class EvaluationAhead: @unchecked Sendable {
   /// The next span to evaluate; nil at the end.
   private func take(from next: Int) -> Int? {
     condition.withLock {
-      while !isStopped, ready.count >= Self.limitSpans { condition.wait() }
+      while !thread.isStopped, ready.count >= Self.limitSpans { condition.wait() }
       let span = max(next, here + 2)
-      guard !isStopped, span < count else { return nil }
+      guard !thread.isStopped, span < count else { return nil }
       running = span
       return span
     }

@@ -15,16 +15,17 @@ extension Executor {
   func makeObjects(_ statement: ChunkStatement, _ chunk: Chunk, predicate: ParsedPredicate?) throws -> Int64 {
     // In place, tables come and go.
     guard !connection.isOwnSource else { return try executeCreation(statement, [chunk]) }
+    let copies = program.plainCopies(chunk.subject)
+    guard !copies.isEmpty else { return try executeCreation(statement, [chunk]) }
     if !chunksWithLargeRows.contains(chunk.id),
       let made = try sparing({ try executeCreation(statement, [chunk]) })
     {
       return made
     }
     let mapping = program.mappings[chunk.subject]
-    let copies = program.plainCopies(chunk.subject)
     let columns = Set(copies.map(\.sourceColumn)).sorted()
     let destination = try program.destinationTable(of: mapping.destination.name).name
-    guard !columns.isEmpty, let writer = try largeRowWriter(), try writer.takes(destination) else {
+    guard let writer = try largeRowWriter(), try writer.takes(destination) else {
       return try executeCreation(statement, [chunk])
     }
     let source = try program.sourceTable(mapping.source.name)

@@ -73,62 +73,35 @@ final class SourcePagesAhead: @unchecked Sendable {
   private var limitBytes: Int { query.limitBytes * Self.limitPages }
   /// Of the short cuts that the query was made for.
   let generation: Int
-  private let reader: StoreConnection
-  private let condition = NSCondition()
+  private let thread: ReaderThread
   private var ready: [SourcePage] = []
-  private var isStopped = false
-  /// The connection is closed, or about to be.
-  private var isClosed = false
-  private var isAtEnd = false
-
-  /// What one thread makes for another, and does not touch again.
-  private struct Handed: @unchecked Sendable { var functions: SQLFunctions }
 
   init(
     _ query: SourcePageQuery, generation: Int, from first: Int64, through last: Int64, reader: StoreConnection,
     functions: SQLFunctions
   ) {
-    (self.query, self.generation, self.reader) = (query, generation, reader)
-    let handed = Handed(functions: functions)
-    let thread = Thread { [self] in work(from: first, through: last, handed.functions) }
-    thread.start()
+    (self.query, self.generation) = (query, generation)
+    thread = ReaderThread(reader)
+    thread.start { [self] in work(from: first, through: last, functions) }
   }
 
   /// The page from a key on; nil when there is none, or it failed. Pages come one after the other.
   func page(from key: Int64) -> SourcePage? {
-    condition.withLock {
-      while ready.isEmpty, !isAtEnd { condition.wait() }
+    thread.condition.withLock {
+      while ready.isEmpty, !thread.isAtEnd { thread.condition.wait() }
       guard ready.first?.first == key else { return nil }
-      condition.broadcast()
+      thread.condition.broadcast()
       Self.onPage?()
       return ready.removeFirst()
     }
   }
 
   /// Ends the thread and waits for it.
-  func stop() {
-    condition.withLock {
-      isStopped = true
-      condition.broadcast()
-      // An interrupt between two statements is lost.
-      while !isAtEnd {
-        if !isClosed { reader.interrupt() }
-        _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
-      }
-    }
-  }
+  func stop() { thread.stop() }
 
   private func work(from first: Int64, through last: Int64, _ functions: SQLFunctions) {
-    let statement = try? reader.prepare(query.statement.sql)
-    defer {
-      condition.withLock { isClosed = true }
-      statement?.finalize()
-      try? reader.close()
-      condition.withLock {
-        isAtEnd = true
-        condition.broadcast()
-      }
-    }
+    let statement = try? thread.connection.prepare(query.statement.sql)
+    defer { statement?.finalize() }
     var next: Int64? = first
     while let statement, let key = next, key <= last {
       let page = try? functions.running(query.statement, site: "") {
@@ -136,11 +109,13 @@ final class SourcePagesAhead: @unchecked Sendable {
       }
       guard let page else { return }
       next = page.next
-      let goesOn = condition.withLock {
-        while !isStopped, !ready.isEmpty, ready.reduce(page.bytes, { $0 + $1.bytes }) > limitBytes { condition.wait() }
+      let goesOn = thread.condition.withLock {
+        while !thread.isStopped, !ready.isEmpty, ready.reduce(page.bytes, { $0 + $1.bytes }) > limitBytes {
+          thread.condition.wait()
+        }
         ready.append(page)
-        condition.broadcast()
-        return !isStopped
+        thread.condition.broadcast()
+        return !thread.isStopped
       }
       guard goesOn else { return }
     }

@@ -27,7 +27,7 @@ final class StatementBuilder {
   /// Tests of the row `s` that the statement makes in one call; nil while each value is tested where it is read.
   var rowChecks: RowChecks?
 
-  /// Attributes of the destination that get NULL for now, though what they copy is tested.
+  /// Attributes of the destination that get NULL until their row is completed, though what they copy is tested.
   var leftOut: Set<String> = []
 
   /// What `restore` goes back to.

@@ -159,7 +159,7 @@ struct StepProgram {
   // MARK: Create
 
   /// - Parameters:
-  ///   - leftOut: Attributes that get NULL for now: some of `plainCopies`.
+  ///   - leftOut: Attributes that get NULL until the row is completed: some of `plainCopies`.
   ///   - isPart: Whether the keys narrow the rows, so that no index of a predicate shall choose them.
   func create(
     _ index: Int, predicate: ParsedPredicate?, leavingOut leftOut: Set<String> = [], isPart: Bool = false

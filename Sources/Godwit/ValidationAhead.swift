@@ -25,25 +25,20 @@ final class ValidationAhead: @unchecked Sendable {
   /// Fewer rows are not worth a thread.
   @TaskLocal static var leastRows: Int64 = 50_000
 
-  private let connection: StoreConnection
-  private let condition = NSCondition()
+  private let thread: ReaderThread
+  private var condition: NSCondition { thread.condition }
   private var states: [Int: State]
-  private var isStopped = false
-  /// The connection is closed, or about to be.
-  private var isClosed = false
-  private var isAtEnd = false
 
   /// - Parameters:
   ///   - path: The store under construction.
   ///   - cache: Memory for pages of it.
   init(_ works: [Work], path: String, cache: ByteCount) throws {
     states = Dictionary(uniqueKeysWithValues: works.map { ($0.id, .open) })
-    connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+    let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
     try connection.attachUnlocked(path: path, cache: cache)
+    thread = ReaderThread(connection)
     // From the end: the run comes from the other side.
-    let thread = Thread { [self] in work(works.reversed()) }
-    thread.stackSize = 8 << 20
-    thread.start()
+    thread.start { [self] in work(works.reversed()) }
   }
 
   /// Whether a chunk was found in order. Otherwise it is the caller's from now on.
@@ -56,32 +51,15 @@ final class ValidationAhead: @unchecked Sendable {
   }
 
   /// Ends the thread and waits for it.
-  func stop() {
-    condition.withLock {
-      isStopped = true
-      // An interrupt between two statements is lost.
-      while !isAtEnd {
-        if !isClosed { connection.interrupt() }
-        _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
-      }
-    }
-  }
+  func stop() { thread.stop() }
 
   /// Waits until nothing is left to do.
-  func finish() { condition.withLock { while !isAtEnd { condition.wait() } } }
+  func finish() { condition.withLock { while !thread.isAtEnd { condition.wait() } } }
 
   private func work(_ works: [Work]) {
-    defer {
-      condition.withLock { isClosed = true }
-      try? connection.close()
-      condition.withLock {
-        isAtEnd = true
-        condition.broadcast()
-      }
-    }
     for work in works {
       let isMine = condition.withLock {
-        guard !isStopped, states[work.id] == .open else { return false }
+        guard !thread.isStopped, states[work.id] == .open else { return false }
         states[work.id] = .running
         return true
       }
@@ -93,7 +71,7 @@ final class ValidationAhead: @unchecked Sendable {
 
   private func check(_ work: Work) throws -> Bool {
     var isInOrder = true
-    try connection.query(work.sql, [.integer(work.range.first), .integer(work.range.last)]) { _ in
+    try thread.connection.query(work.sql, [.integer(work.range.first), .integer(work.range.last)]) { _ in
       isInOrder = false
       return false
     }
