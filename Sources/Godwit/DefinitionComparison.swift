@@ -153,7 +153,7 @@ struct DefinitionComparison {
         throw Obstacle(reason: "\(path) leads to another entity")
       }
       guard try isSameInverse(from, relationship) else { throw Obstacle(reason: "\(path) has another inverse") }
-      if from.isOptional, !relationship.isOptional { throw Obstacle(reason: "\(path) becomes required") }
+      if !from.requiresObject, relationship.requiresObject { throw Obstacle(reason: "\(path) becomes required") }
       let isCounted = relationship.isToMany
       if isCounted,
         relationship.minCount > from.minCount
@@ -170,7 +170,7 @@ struct DefinitionComparison {
 
   /// A new relationship leads nowhere, and may.
   private func checkNew(_ relationship: RelationshipDescription, _ path: String) throws(Obstacle) {
-    if !relationship.isOptional { throw Obstacle(reason: "\(path) is new and required") }
+    if relationship.requiresObject { throw Obstacle(reason: "\(path) is new and required") }
     guard let inverse = new.inverse(of: relationship) else { return }
     for owner in new.family(of: relationship.destinationEntityName) {
       guard let was = pairing.oldName(of: owner.name), new.relationship(inverse.name, of: owner.name) != nil,

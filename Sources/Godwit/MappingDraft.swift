@@ -91,7 +91,8 @@ public struct MappingDraft: Sendable {
       source.isStored(was)
     else {
       return remark(
-        mapping.name, subject, now.isOptional ? "new: leads nowhere" : "new and required", isGap: !now.isOptional)
+        mapping.name, subject, now.requiresObject ? "new and required" : "new: leads nowhere",
+        isGap: now.requiresObject)
     }
     let carried = source.family(of: was.destinationEntityName).compactMap { pairing.newName(of: $0.name) }
     guard carried.contains(where: { destination.isKind($0, of: now.destinationEntityName) }) else {

@@ -84,8 +84,8 @@ extension MappingInference {
         refuse(after.name, now.name, "an attribute becomes a relationship")
         continue
       case .relationship?, nil:
-        if now.isOptional || isSetByInverse(now) {
-          remark(mapping.name, subject, now.isOptional ? "new: leads nowhere" : "new: set by its inverse")
+        if !now.requiresObject || isSetByInverse(now) {
+          remark(mapping.name, subject, now.requiresObject ? "new: set by its inverse" : "new: leads nowhere")
         } else {
           refuse(after.name, now.name, "new and required, so every object would break its rule")
         }
@@ -113,7 +113,9 @@ extension MappingInference {
     if was.isOrdered != now.isOrdered {
       reasons.append(now.isOrdered ? "unordered to ordered" : "ordered to unordered")
     }
-    if was.isOptional, !now.isOptional { reasons.append("optional to required: an object without one stops the run") }
+    if was.isOptional, !now.isOptional {
+      reasons.append("optional to required" + (now.requiresObject ? ": an object without one stops the run" : ""))
+    }
     if !was.isOptional, now.isOptional { reasons.append("required to optional") }
     return reasons.isEmpty ? "as it was" : reasons.joined(separator: ", ")
   }

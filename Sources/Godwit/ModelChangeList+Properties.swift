@@ -50,6 +50,8 @@ extension ModelChangeList {
         add(after.name, relationship.name, lead + ", transient)", earlier, .nothing, isPartOfHash: false)
       } else if relationship.isOptional {
         add(after.name, relationship.name, "\(lead), optional)", earlier)
+      } else if !relationship.requiresObject {
+        add(after.name, relationship.name, "\(lead), required, without a minimum)", earlier)
       } else {
         let text = Self.counted(rows, "would lead nowhere", "would lead nowhere")
         add(
@@ -276,6 +278,8 @@ extension ModelChangeList {
     if was.isOptional != now.isOptional {
       if now.isOptional {
         add(entity, now.name, "required to optional", "says required")
+      } else if !now.requiresObject {
+        add(entity, now.name, "optional to required, without a minimum", "says optional")
       } else {
         let rows = try counts?.rows(of: family(before), leadingOn: was.name, isEmpty: true)
         add(
@@ -336,8 +340,12 @@ extension ModelChangeList {
     guard !parts.isEmpty else { return }
     let rows =
       now.isToMany && was.isToMany
-      ? try counts?.rows(of: family(before), whereCountOf: was.name, isBelow: now.minCount, orAbove: now.maxCount) : nil
-    let isTighter = now.isToMany && (now.minCount > max(1, was.minCount) || (now.maxCount > 0 && isSameKind))
+      ? try counts?.rows(
+        of: family(before), whereCountOf: was.name, isBelow: now.minCount, orAbove: now.maxCount,
+        mayBeEmpty: !now.requiresObject) : nil
+    // A minimum of 1 forbids nothing where there may be none.
+    let isHigher = now.minCount > was.minCount && (now.minCount > 1 || now.requiresObject)
+    let isTighter = now.isToMany && (isHigher || (now.maxCount > 0 && isSameKind))
     add(
       after.name, now.name,
       parts.joined(separator: ", ") + (isTighter ? Self.counted(rows, "is outside", "are outside") : ""),

@@ -125,22 +125,22 @@ extension StepFusion {
 
 /// How many objects a relationship may lead to.
 private struct CountRule {
-  let isOptional: Bool
-  /// At least 1: whether there may be none is `isOptional`.
+  let mayBeEmpty: Bool
+  /// At least 1: whether there may be none is `mayBeEmpty`.
   let low: Int
   /// nil: no bound, or one that the storage itself keeps.
   let high: Int?
 
   /// nil when every number will do.
   init?(_ relationship: RelationshipDescription) {
-    isOptional = relationship.isOptional
+    mayBeEmpty = !relationship.requiresObject
     low = relationship.isToMany ? max(1, relationship.minCount) : 1
     high = relationship.isToMany && relationship.maxCount > 0 ? relationship.maxCount : nil
-    if isOptional, low == 1, high == nil { return nil }
+    if mayBeEmpty, low == 1, high == nil { return nil }
   }
 
   func implies(_ other: CountRule) -> Bool {
-    (!isOptional || other.isOptional) && low >= other.low
+    (!mayBeEmpty || other.mayBeEmpty) && low >= other.low
       && (other.high.map { limit in high.map { $0 <= limit } ?? false } ?? true)
   }
 }

@@ -127,12 +127,13 @@ extension StepProgram {
       count = "(SELECT COUNT(*) FROM main.\(quoted(join.name)) AS c WHERE c.\(quoted(subject)) = t.Z_PK)"
     case .none: return nil
     }
-    let low = relationship.isOptional ? relationship.minCount : max(1, relationship.minCount)
+    let low = relationship.isToMany ? max(0, relationship.minCount) : relationship.isOptional ? 0 : 1
     let high = relationship.maxCount > 0 ? relationship.maxCount : nil
-    guard low > (relationship.isOptional ? 1 : 0) || high != nil else { return nil }
-    let limits = high.map { "\(low) to \($0)" } ?? "at least \(low)"
+    let mayBeEmpty = relationship.isOptional || low == 0
+    guard low > (mayBeEmpty ? 1 : 0) || high != nil else { return nil }
+    let limits = high.map { low > 0 ? "\(low) to \($0)" : "at most \($0)" } ?? "at least \(low)"
     let outside = high.map { "NOT BETWEEN \(low) AND \($0)" } ?? "< \(low)"
-    let condition = relationship.isOptional ? "\(count) > 0 AND \(count) \(outside)" : "\(count) \(outside)"
+    let condition = mayBeEmpty ? "\(count) > 0 AND \(count) \(outside)" : "\(count) \(outside)"
     return .init(
       condition: "(\(condition))", message: "relationship '\(name)' must lead to \(limits) objects")
   }

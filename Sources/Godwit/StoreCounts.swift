@@ -95,19 +95,22 @@ final class StoreCounts {
   /// Rows whose to-many leads to more than `maximum` objects, or to some but fewer than `minimum`.
   ///
   /// A maximum of 0 or less is none. Nil when nothing is stored.
-  func rows(of entities: [String], whereCountOf relationship: String, isBelow minimum: Int, orAbove maximum: Int) throws
-    -> Int64?
-  {
+  func rows(of entities: [String], whereCountOf relationship: String, isBelow minimum: Int, orAbove maximum: Int,
+    mayBeEmpty: Bool = true
+  ) throws -> Int64? {
     guard let first = entities.first else { return 0 }
     guard let links = Self.links(schema.storage(of: relationship, in: first)) else { return nil }
     var bounds: [String] = []
     if maximum > 0 { bounds.append("count(*) > \(maximum)") }
     if minimum > 1 { bounds.append("count(*) < \(minimum)") }
-    guard !bounds.isEmpty else { return 0 }
-    return try count(
-      entities,
-      where: "Z_PK IN (SELECT \(links.key) FROM \(links.table) WHERE \(links.key) IS NOT NULL "
-        + "GROUP BY \(links.key) HAVING \(bounds.joined(separator: " OR ")))")
+    let keys = "SELECT \(links.key) FROM \(links.table) WHERE \(links.key) IS NOT NULL"
+    var outside: [String] = []
+    if !bounds.isEmpty {
+      outside.append("Z_PK IN (\(keys) GROUP BY \(links.key) HAVING \(bounds.joined(separator: " OR ")))")
+    }
+    if !mayBeEmpty { outside.append("Z_PK NOT IN (\(keys))") }
+    guard !outside.isEmpty else { return 0 }
+    return try count(entities, where: "(" + outside.joined(separator: " OR ") + ")")
   }
 
   /// The table whose rows are the links of a to-many, and the column with the owner's key.

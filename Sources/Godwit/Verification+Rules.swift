@@ -25,7 +25,8 @@ extension Verification {
     case .join(let join, let subject, _, _): counts = grouped(join.name, subject)
     case .none: return
     }
-    let low = max(relationship.minCount, relationship.isOptional ? 0 : 1)
+    // Required says nothing of how many objects a to-many leads to; its minimum does.
+    let low = relationship.isToMany ? relationship.minCount : relationship.isOptional ? 0 : 1
     let high = relationship.isToMany && relationship.maxCount > 0 ? relationship.maxCount : Int.max
     guard low > 0 || high < .max else { return }
     var rows: Int64 = 0

@@ -73,6 +73,11 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var renamingIdentifier: String?
   public var userInfo: [String: String]
 
+  /// Whether an object that leads nowhere is invalid.
+  ///
+  /// A required to-many without a minimum may be empty: only `minCount` says how few objects are too few.
+  public var requiresObject: Bool { !isOptional && (!isToMany || minCount > 0) }
+
   public init(
     name: String, destinationEntityName: String, inverseName: String? = nil,
     isToMany: Bool = false, isOptional: Bool = true

@@ -131,9 +131,9 @@ struct SynthesisContent {
       hasOrderColumn: hasOrderColumn)
   }
 
-  /// Whether nobody in a family requires a relationship.
+  /// Whether anybody in a family may lead nowhere on a relationship.
   private func isOptional(_ name: String, on family: SynthesisLayout.Family) -> Bool {
-    family.entities.allSatisfy { model.relationship(name, of: $0)?.isOptional ?? true }
+    family.entities.allSatisfy { model.relationship(name, of: $0)?.requiresObject != true }
   }
 
   /// The least and most objects that a to-many wants to lead to, whoever in the family it is.
@@ -141,9 +141,8 @@ struct SynthesisContent {
     var (least, most) = (0, Int?.none)
     for entity in family.entities {
       guard let described = model.relationship(relationship.name, of: entity) else { continue }
-      if !described.isOptional { least = max(least, 1, described.minCount) }
       // An optional one may be empty, but not hold fewer than its minimum.
-      if described.minCount > 1 { least = max(least, described.minCount) }
+      if described.requiresObject || described.minCount > 1 { least = max(least, described.minCount) }
       if described.maxCount > 0 { most = min(most ?? .max, described.maxCount) }
     }
     return (least, most)

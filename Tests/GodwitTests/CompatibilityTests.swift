@@ -232,9 +232,21 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
     DifferenceCase(
       "to-one required", ["Note.folder: optional to required, 3 rows lead nowhere: needs a mapping"], .mapping
     ) { $0.relationship("Note", "folder") { $0.isOptional = false } },
+    DifferenceCase("to-many required", ["Note.tags: optional to required, without a minimum"]) {
+      $0.relationship("Note", "tags") { $0.isOptional = false }
+    },
     DifferenceCase(
-      "to-many required", ["Note.tags: optional to required, 4 rows lead nowhere: needs a mapping"], .mapping
-    ) { $0.relationship("Note", "tags") { $0.isOptional = false } },
+      "to-many required with a minimum",
+      [
+        "Note.tags: optional to required, 4 rows lead nowhere: needs a mapping",
+        "Note.tags: minimum count 0 to 1, 4 rows are outside: needs a mapping",
+      ], .mapping
+    ) {
+      $0.relationship("Note", "tags") {
+        $0.isOptional = false
+        $0.minCount = 1
+      }
+    },
     DifferenceCase(
       "counts", ["Note.tags: minimum count 0 to 2, maximum count 0 to 5, 4 rows are outside: needs a mapping"], .mapping
     ) {

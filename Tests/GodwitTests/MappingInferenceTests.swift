@@ -125,6 +125,40 @@ struct `What cannot be inferred` {
   }
 }
 
+struct `Required to-many relationships` {
+  private func model(_ many: RelationshipDescription?) throws -> ManagedObjectModel {
+    try ManagedObjectModel(
+      name: many == nil ? "1" : "2",
+      entities: [
+        entity("A", [], many.map { [$0] } ?? []),
+        entity("B", [], many == nil ? [] : [.toOne("a", "A", inverse: "many")]),
+      ])
+  }
+
+  private func many(least: Int) -> RelationshipDescription {
+    var many = RelationshipDescription.toMany("many", "B", inverse: "a")
+    (many.isOptional, many.minCount) = (false, least)
+    return many
+  }
+
+  @Test func `a new one is inferred where no minimum forbids it to be empty`() throws {
+    let inference = MappingInference(from: try model(nil), to: try model(many(least: 0)))
+    #expect(inference.refusals == [])
+    #expect(inference.remarks.contains { $0.text == "new: leads nowhere" && $0.mapping == "IEM_Transform_A" })
+    let refused = MappingInference(from: try model(nil), to: try model(many(least: 1))).refusals
+    #expect(refused.map(\.description) == ["A.many: new and required, so every object would break its rule"])
+  }
+
+  @Test func `of a changed one the minimum alone can stop a run`() throws {
+    for (least, text) in [(0, "optional to required"), (1, "optional to required: an object without one stops the run")]
+    {
+      let inference = MappingInference(
+        from: try model(.toMany("many", "B", inverse: "a")), to: try model(many(least: least)))
+      #expect(inference.remarks.contains { $0.text == text }, "\(inference.remarks)")
+    }
+  }
+}
+
 struct `Reasons of an inference` {
   @Test func `every property that is stored has one`() throws {
     var renamed = optional("title")

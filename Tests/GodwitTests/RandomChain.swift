@@ -19,6 +19,7 @@ struct RandomChain {
     var name: String
     var was: String?
     var isToMany, isOrdered, isOptional: Bool
+    var minCount = 0
   }
 
   private struct Draft {
@@ -43,6 +44,7 @@ struct RandomChain {
         var made = RelationshipDescription(
           name: side.name, destinationEntityName: entities[other.entity].name, inverseName: other.name,
           isToMany: side.isToMany, isOptional: side.isOptional)
+        made.minCount = side.isToMany ? side.minCount : 0
         made.isOrdered = side.isOrdered && side.isToMany
         made.renamingIdentifier = side.was
         return made
@@ -131,7 +133,7 @@ struct RandomChain {
     func side(_ random: inout SeededGenerator) -> Side {
       Side(
         entity: random.below(draft.entities.count), name: draft.name("r"), isToMany: random.chance(50),
-        isOrdered: random.chance(30), isOptional: true)
+        isOrdered: random.chance(30), isOptional: random.chance(80))
     }
     let a = side(&random)
     draft.pairs.append((a, side(&random)))
@@ -205,7 +207,9 @@ struct RandomChain {
     case 3:
       pair.a.was = pair.a.was ?? pair.a.name
       pair.a.name = draft.name("r")
-    case 4: pair.b.isOptional.toggle()
+    case 4:
+      pair.b.isOptional.toggle()
+      pair.b.minCount = random.below(2)
     default:
       // To a parent or a child.
       let names = draft.entities.indices.filter { draft.entities[$0].parent != nil }

@@ -352,6 +352,10 @@ struct `Fusing of inferred steps` {
     #expect(try outcome(counted(1, 0), counted(1, 0, isOptional: false), counted(1, 0)) == stricter)
     #expect(
       try outcome(counted(1, 0), counted(1, 0, isOptional: false), counted(1, 0, isOptional: false)) == "fused")
+    // Required without a minimum asks for nothing.
+    #expect(try outcome(counted(0, 0), counted(0, 0, isOptional: false), counted(0, 0)) == "fused")
+    #expect(
+      try outcome(counted(0, 0), counted(1, 0, isOptional: false), counted(0, 0, isOptional: false)) == stricter)
   }
 
   // MARK: Steps

@@ -192,6 +192,32 @@ struct `Synthetic stores` {
     }
   }
 
+  @Test func `a required to-many without a minimum is empty for some`() throws {
+    func many(_ name: String, _ entity: String, _ inverse: String, least: Int) -> RelationshipDescription {
+      var many = RelationshipDescription.toMany(name, entity, inverse: inverse)
+      (many.isOptional, many.minCount) = (false, least)
+      return many
+    }
+    for least in [0, 1] {
+      let model = try ManagedObjectModel(
+        name: "required",
+        entities: [
+          .make("A", [:], [many("ones", "B", "a", least: least), many("many", "B", "others", least: least)]),
+          .make("B", [:], [.toOne("a", "A", inverse: "ones"), .toMany("others", "A", inverse: "many")]),
+        ])
+      try withStore(StoreSynthesis(model: model, rows: 100, seed: 3)) { path in
+        let store = try StoreConnection(path: path)
+        let join = try #require(StoreSchema(model: model).joinTables.first)
+        let column = join.ownerEntityName == "A" ? join.ownerColumn : join.destinationColumn
+        for links in ["SELECT ZA FROM ZB WHERE ZA NOT NULL", "SELECT \(column) FROM \(join.name)"] {
+          let empty = try store.integer("SELECT count(*) FROM ZA WHERE Z_PK NOT IN (\(links))") ?? -1
+          #expect(least == 0 ? empty > 0 : empty == 0, "\(links): \(empty)")
+        }
+        try store.close()
+      }
+    }
+  }
+
   @Test func `a number that required relationships divide is found for every size`() throws {
     let model = try SampleModel.demanding.model()
     for rows in stride(from: 60, through: 400, by: 17) {

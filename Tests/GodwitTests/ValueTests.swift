@@ -213,10 +213,17 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
       }
       fixture.mappings = [try .make("Box", "Box", kind: .copy), try .make("Card", "Card", kind: .copy)]
       do { try fixture.run() } catch let error as GodwitError { return error.message }
+      let report = try Verifier(job: fixture.job).run()
+      #expect(report.isClean, "\(report)")
       return nil
     }
-    #expect(try run(cards: 0, optional: false, low: 0, high: 0)?.contains("'cards' must lead to at least 1") == true)
-    #expect(try run(cards: 1, optional: false, low: 0, high: 0) == nil)
+    #expect(try run(cards: 0, optional: false, low: 1, high: 0)?.contains("'cards' must lead to at least 1") == true)
+    #expect(try run(cards: 1, optional: false, low: 1, high: 0) == nil)
+    #expect(try run(cards: 0, optional: true, low: 1, high: 0) == nil)
+    // Without a minimum, required says nothing of how many there are.
+    #expect(try run(cards: 0, optional: false, low: 0, high: 0) == nil)
+    #expect(try run(cards: 0, optional: false, low: 0, high: 3) == nil)
+    #expect(try run(cards: 4, optional: false, low: 0, high: 3)?.contains("'cards' must lead to at most 3") == true)
     #expect(try run(cards: 0, optional: true, low: 2, high: 3) == nil)
     #expect(try run(cards: 1, optional: true, low: 2, high: 3)?.contains("2 to 3") == true)
     #expect(try run(cards: 3, optional: true, low: 2, high: 3) == nil)
