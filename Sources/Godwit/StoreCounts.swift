@@ -95,7 +95,8 @@ final class StoreCounts {
   /// Rows whose to-many leads to more than `maximum` objects, or to some but fewer than `minimum`.
   ///
   /// A maximum of 0 or less is none. Nil when nothing is stored.
-  func rows(of entities: [String], whereCountOf relationship: String, isBelow minimum: Int, orAbove maximum: Int,
+  func rows(
+    of entities: [String], whereCountOf relationship: String, isBelow minimum: Int, orAbove maximum: Int,
     mayBeEmpty: Bool = true
   ) throws -> Int64? {
     guard let first = entities.first else { return 0 }

@@ -54,7 +54,8 @@ struct SynthesisCounts {
     }
     numbers = names.indices.map { rows / names.count + ($0 < rows % names.count ? 1 : 0) }
     for entity in names {
-      for relationship in model.relationships(of: entity) where !relationship.isTransient && relationship.requiresObject {
+      for relationship in model.relationships(of: entity) where !relationship.isTransient && relationship.requiresObject
+      {
         gather(relationship, of: entity, model)
       }
     }

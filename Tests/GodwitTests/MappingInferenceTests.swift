@@ -150,8 +150,9 @@ struct `Required to-many relationships` {
   }
 
   @Test func `of a changed one the minimum alone can stop a run`() throws {
-    for (least, text) in [(0, "optional to required"), (1, "optional to required: an object without one stops the run")]
-    {
+    for (least, text) in [
+      (0, "optional to required"), (1, "optional to required: an object without one stops the run"),
+    ] {
       let inference = MappingInference(
         from: try model(.toMany("many", "B", inverse: "a")), to: try model(many(least: least)))
       #expect(inference.remarks.contains { $0.text == text }, "\(inference.remarks)")
