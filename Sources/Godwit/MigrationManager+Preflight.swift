@@ -39,6 +39,7 @@ extension MigrationManager {
     plan.freeBytes = job.freeSpace((job.workPath as NSString).deletingLastPathComponent)?.bytes
     plan.temporaryFolder = FreeSpace.temporaryFolder
     plan.temporaryFreeBytes = job.freeSpace(FreeSpace.temporaryFolder)?.bytes
+    do { try checkSpace(plan.disk) } catch { plan.shortage = (error as? GodwitError)?.message ?? "\(error)" }
     return plan
   }
 }

@@ -93,6 +93,8 @@ public struct MigrationPlan: Sendable {
   public var temporaryFolder: String?
   public var temporaryFreeBytes: Int64?
   public var sourceBytes: Int64
+  /// Why a run would be refused for want of free space; nil where there is enough.
+  public internal(set) var shortage: String?
   /// What the run keeps to.
   public var limits = MigrationLimits()
   /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
@@ -208,6 +210,7 @@ extension MigrationPlan: CustomStringConvertible {
       lines.append(
         "             \(ByteCount(bytes: disk.temporaryBytes)) for sorting in \(folder)\(free(temporaryFreeBytes))")
     }
+    if let shortage { lines.append("warning      `godwit run` will end with 74: \(shortage)") }
     return lines.joined(separator: "\n")
   }
 }

@@ -116,7 +116,7 @@ struct FileInspection: Encodable {
       cachedModel = Self.cachedModel(try StoredModel(inStoreAt: path, metadata: metadata))
       guard !models.isEmpty else { return }
       fittingModel = try ModelVersions(references: models).model(fitting: metadata, path: path).name
-    } else if head.starts(with: [0x04, 0x22, 0x4D, 0x18]) {
+    } else if Self.isSpillFile(head) {
       kind = .spillFile
       spill = try Self.spill(path)
     } else if ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()) {
@@ -132,6 +132,13 @@ struct FileInspection: Encodable {
     } else {
       throw Self.unknown(path, head.isEmpty ? "an empty file" : "a file of another kind")
     }
+  }
+
+  /// An LZ4 frame; ours have a skippable frame with the record's header before each.
+  private static func isSpillFile(_ head: [UInt8]) -> Bool {
+    guard head.count >= 4 else { return false }
+    let isFrame = head.starts(with: [0x04, 0x22, 0x4D, 0x18])
+    return isFrame || (head[0] & 0xF0 == 0x50 && head[1...3].elementsEqual([0x2A, 0x4D, 0x18]))
   }
 
   private static func unknown(

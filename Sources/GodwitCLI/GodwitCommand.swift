@@ -44,11 +44,16 @@ public enum GodwitCommand {
   static func run(arguments: [String], in session: CommandSession) -> Int32 {
     do {
       try refuseUnknownVerb(arguments)
+      try refuseUnknownHelp(arguments)
       var command = try RootCommand.parseAsRoot(arguments)
       guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
       let status = try verb.run(in: session)
       return try session.checked(status)
-    } catch { return report(error, in: session) }
+    } catch {
+      let status = report(error, in: session)
+      if asksForJSON(arguments), let error = error as? GodwitError { reportJSON(error, in: session) }
+      return status
+    }
   }
 
   /// ArgumentParser would call it an unexpected argument, and not say which verb was meant.
@@ -57,6 +62,35 @@ public enum GodwitCommand {
     throw GodwitError(
       .usage, "unknown verb '\(first)'" + Spelling.suggestion(for: first, among: verbs),
       remedy: "see `godwit --help` for the verbs")
+  }
+
+  /// `help nosuch` is wrong usage: ArgumentParser would print the help of the whole command, with status 0.
+  private static func refuseUnknownHelp(_ arguments: [String]) throws {
+    guard arguments.first == "help" else { return }
+    var group: any ParsableCommand.Type = RootCommand.self
+    for word in arguments.dropFirst() where !word.hasPrefix("-") {
+      let verbs = group.configuration.subcommands
+      guard let next = verbs.first(where: { $0.configuration.commandName == word }) else {
+        let names = verbs.compactMap { $0.configuration.commandName }
+        throw GodwitError(
+          .usage, "there is no help for '\(word)'" + Spelling.suggestion(for: word, among: names),
+          remedy: "see `godwit --help` for the verbs")
+      }
+      group = next
+    }
+  }
+
+  /// Whether a reading verb was asked for JSON; a reader of JSON gets its failures as JSON too.
+  private static func asksForJSON(_ arguments: [String]) -> Bool {
+    arguments.contains("--format=json")
+      || zip(arguments, arguments.dropFirst()).contains { $0 == ("--format", "json") }
+  }
+
+  private static func reportJSON(_ error: GodwitError, in session: CommandSession) {
+    guard let text = try? JSONText.document(FailureRecord(error, type: "error")) else {
+      return
+    }
+    session.output.write(text + "\n")
   }
 
   /// A group without a verb is wrong usage; `help` answers with its text as an error.

@@ -16,6 +16,7 @@ enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
 /// | value | JSON | CSV |
 /// |---|---|---|
 /// | nil | `null` | empty |
+/// | an empty String or Data | `""` | `""` |
 /// | Boolean | `true` | `true` |
 /// | Integer, Double, Float | a number; `"inf"` and `"-inf"` as strings | the same |
 /// | Decimal | a string | the same |
@@ -52,19 +53,26 @@ struct ObjectWriter {
       for (name, value) in object.properties { text += ",\(Self.quoted(name)):\(json(value))" }
       return text + "}\n"
     case .csv:
-      var fields = [object.reference.entity, uri]
+      var fields = [object.reference.entity, uri].map(Self.field)
       var rest = object.properties[...]
       // Both lists are sorted by name.
       for column in columns {
         if let next = rest.first, next.name == column {
-          fields.append(plain(next.value))
+          fields.append(field(next.value))
           rest = rest.dropFirst()
         } else {
           fields.append("")
         }
       }
-      return fields.map(Self.field).joined(separator: ",") + "\r\n"
+      return fields.joined(separator: ",") + "\r\n"
     }
+  }
+
+  /// A CSV field; quotes tell an empty value from nil.
+  private func field(_ value: ObjectReader.Value) -> String {
+    let text = plain(value)
+    if text.isEmpty, case .attribute(let value, _) = value, !value.isNull { return "\"\"" }
+    return Self.field(text)
   }
 
   // MARK: JSON

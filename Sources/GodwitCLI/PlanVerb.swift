@@ -41,6 +41,7 @@ private struct PlanRecord: Encodable {
   var notes: [String]?
   var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
   var temporaryFolder: String?
+  var shortage: String?
 
   init(_ migration: MigrationJob, plan: MigrationPlan?) {
     job = migration.name
@@ -60,5 +61,6 @@ private struct PlanRecord: Encodable {
     temporaryFolder = plan.temporaryFolder
     temporaryFreeBytes = plan.temporaryFreeBytes
     sourceBytes = plan.sourceBytes
+    shortage = plan.shortage
   }
 }

@@ -25,6 +25,8 @@ final class ProgressPrinter: Sendable {
   }
 
   private let mode: ProgressMode
+  /// Whether not even the summary is printed.
+  private let isQuiet: Bool
   private let stream: TextStream
   private let clock: @Sendable () -> Date
   private let state = Mutex(State())
@@ -33,8 +35,19 @@ final class ProgressPrinter: Sendable {
   private static let lineSeconds = 10.0
   private static let barSeconds = 0.1
 
-  init(mode: ProgressMode, stream: TextStream, clock: @escaping @Sendable () -> Date = { Date() }) {
-    self.mode = mode == .auto ? (stream.isTerminal ? .bar : .plain) : mode
+  /// - Parameter terminal: What the environment variable `TERM` says: a dumb terminal cannot redraw a bar.
+  init(
+    mode: ProgressMode, isQuiet: Bool = false, stream: TextStream,
+    terminal: String? = ProcessInfo.processInfo.environment["TERM"], clock: @escaping @Sendable () -> Date = { Date() }
+  ) {
+    let canRedraw = terminal != "dumb"
+    self.isQuiet = isQuiet
+    self.mode =
+      switch mode {
+      case .auto: isQuiet ? .none : stream.isTerminal && canRedraw ? .bar : .plain
+      case .bar where !canRedraw: isQuiet ? .none : .plain
+      default: isQuiet ? .none : mode
+      }
     self.stream = stream
     self.clock = clock
   }
@@ -79,12 +92,12 @@ final class ProgressPrinter: Sendable {
   func end(_ summary: MigrationSummary, job: MigrationJob) throws {
     try state.withLock { state in
       closeBar(&state)
+      guard !isQuiet else { return }
       switch mode {
-      case .none: return
       case .json:
         if let last = state.last, last.percent >= 100 { print(last, &state) }
         stream.write(try JSONText.line(SummaryRecord(summary, job: job)) + "\n")
-      case .auto, .bar, .plain:
+      case .auto, .bar, .plain, .none:
         if summary.outcome == .alreadyFinished {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
           return

@@ -62,13 +62,18 @@ struct SummaryRecord: Encodable {
 
 /// The last JSON line of a run that failed.
 struct FailureRecord: Encodable {
-  let type = "summary"
+  let type: String
   let outcome = "failed"
   let status: Int32
   let message: String
+  /// `FILE:LINE:COLUMN`, where the error has a place in a file.
+  let location: String?
   let site, cause, remedy, safe: String?
 
-  init(_ error: GodwitError) {
+  /// - Parameter type: `summary` as the last line of a run, `error` in place of what a reading verb prints.
+  init(_ error: GodwitError, type: String = "summary") {
+    self.type = type
+    location = error.location.map { "\($0.file):\($0.line):\($0.column)" }
     status = error.code.rawValue
     message = error.message
     (site, cause, remedy, safe) = (error.site, error.cause, error.remedy, error.safe)

@@ -28,7 +28,7 @@ struct RunVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()
-    let printer = ProgressPrinter(mode: quiet ? .none : progress, stream: session.output)
+    let printer = ProgressPrinter(mode: progress, isQuiet: quiet, stream: session.output)
     signals.watch(
       stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { printer.printNow() })
     try printer.begin()

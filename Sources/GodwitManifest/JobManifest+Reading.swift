@@ -32,7 +32,7 @@ extension JobManifest {
     let root = reader.file.root
     // A file of the other kind, or without its version, is told so before its keys are judged.
     let found = try reader.entries(root, key: "")
-    try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit")
+    try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
     let top = try reader.entries(root, key: "", known: Self.keys(in: ""))
 
     file = reader.file.path
@@ -139,10 +139,22 @@ extension JobManifest {
     }
   }
 
+  /// What people write for the two words that are known.
+  private static let mappingWords = [
+    "lightweight": "inferred", "infer": "inferred", "inference": "inferred", "automatic": "auto", "default": "auto",
+    "heavyweight": "auto", "custom": "auto",
+  ]
+
   private static func mappings(_ node: Node, _ reader: YAMLReader) throws -> Mappings {
     if case .scalar(let scalar) = node {
       if scalar.string == "auto" { return .auto }
       if scalar.string == "inferred" { return .inferred }
+      if let word = Self.mappingWords[scalar.string.lowercased()] {
+        throw reader.error(
+          "expected auto, inferred or paths for 'mappings', found '\(scalar.string)'",
+          at: reader.file.location(of: node),
+          remedy: "write `mappings: \(word)`; a file of that name is `./\(scalar.string)`")
+      }
     }
     let paths = try reader.paths(node, key: "mappings")
     if let word = paths.first(where: { $0.raw == "auto" || $0.raw == "inferred" }) {
@@ -155,6 +167,11 @@ extension JobManifest {
 
   private static func chunks(_ node: Node, _ reader: YAMLReader) throws -> Chunks {
     var chunks = Chunks()
+    if case .scalar(let scalar) = node, Int(scalar.string) != nil {
+      throw reader.error(
+        "expected keys and values for 'chunks', found '\(scalar.string)'", at: reader.file.location(of: node),
+        remedy: "write `chunks: {rows: \(scalar.string)}`")
+    }
     let entries = try reader.entries(node, key: "chunks", known: keys(in: "chunks"))
     if let entry = entries["rows"] { chunks.rows = try reader.integer(entry.value, key: "rows", in: rowsInChunk) }
     if let by = entries["by"] {
@@ -171,6 +188,11 @@ extension JobManifest {
 
   private static func memory(_ node: Node, _ reader: YAMLReader) throws -> ByteCount {
     let expected = "a size such as 64 MiB"
+    if case .scalar(let scalar) = node, let number = Int(scalar.string), number > 0 {
+      throw reader.error(
+        "expected a size with its unit for 'memory', found '\(scalar.string)'", at: reader.file.location(of: node),
+        remedy: "write `memory: \(max(number, 16)) MiB`")
+    }
     guard let size = ByteCount(try reader.text(node, key: "memory", expected: expected)) else {
       throw reader.wrong("memory", expected: expected, node)
     }
@@ -183,14 +205,14 @@ extension JobManifest {
   private static func onInvalid(_ node: Node, _ reader: YAMLReader) throws -> OnInvalid {
     if case .scalar(let scalar) = node {
       guard scalar.string == "fail" else {
-        throw reader.wrong("on-invalid", expected: "fail, or {quarantine: {max-rows: N}}", node)
+        throw reader.wrong("on-invalid", expected: "fail", node)
       }
       return .fail
     }
     let outer = try reader.entries(
-      node, key: "on-invalid", known: keys(in: "on-invalid"), expected: "fail, or {quarantine: {max-rows: N}}")
+      node, key: "on-invalid", known: keys(in: "on-invalid"), expected: "fail")
     guard let quarantine = outer["quarantine"] else {
-      throw reader.wrong("on-invalid", expected: "fail, or {quarantine: {max-rows: N}}", node)
+      throw reader.wrong("on-invalid", expected: "fail", node)
     }
     let limits = try reader.entries(quarantine.value, key: "quarantine", known: keys(in: "quarantine"))
     let rows = try limits["max-rows"].map { try reader.integer($0.value, key: $0.key, in: 0...Int.max) }

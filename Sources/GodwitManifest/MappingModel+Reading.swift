@@ -36,7 +36,7 @@ struct MappingReader {
   func model() throws -> MappingModel {
     let root = reader.file.root
     let found = try reader.entries(root, key: "")
-    try reader.checkVersion(found.first { $0.key == "godwit-mapping" }, key: "godwit-mapping")
+    try reader.checkVersion(found.first { $0.key == "godwit-mapping" }, key: "godwit-mapping", among: found)
     let top = try reader.entries(root, key: "", known: keys(in: ""))
     guard let list = top["entity-mappings"] else {
       throw reader.error(

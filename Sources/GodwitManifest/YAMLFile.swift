@@ -19,6 +19,7 @@ struct YAMLFile {
 
   init(bytes: [UInt8], path: String, what: String) throws {
     self.path = path
+    try Self.refuseOtherKind(bytes, path: path, what: what)
     var bytes = bytes
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
     guard bytes.count <= Self.bytesMax else {
@@ -59,9 +60,32 @@ struct YAMLFile {
     guard let composed else {
       throw GodwitError(
         .configuration, "cannot read \(what): expected keys and values, found an empty file",
-        location: .init(file: path, line: 1, column: 1), remedy: "write the file as docs and schema describe")
+        location: .init(file: path, line: 1, column: 1), remedy: Self.example(of: what))
     }
     root = composed
+  }
+
+  /// A file that is no YAML by its first bytes is named for what it is.
+  private static func refuseOtherKind(_ bytes: [UInt8], path: String, what: String) throws {
+    let kinds: [(head: String, name: String)] = [
+      ("SQLite format 3\0", "an SQLite database"), ("<?xml", "an XML file"), ("bplist00", "a binary property list"),
+    ]
+    guard let kind = kinds.first(where: { bytes.starts(with: Array($0.head.utf8)) }) else { return }
+    throw GodwitError(
+      .configuration, "cannot read \(what): expected YAML, found \(kind.name)",
+      location: .init(file: path, line: 1, column: 1), remedy: example(of: what))
+  }
+
+  /// The remedy for a file that cannot be read as what it should be: the shortest one that can.
+  private static func example(of what: String) -> String {
+    what == "job manifest"
+      ? """
+      write a manifest, for example job.yaml, and name that:
+      godwit: 1
+      source: App.sqlite
+      destination: out/App.sqlite
+      models: App.xcdatamodeld
+      """ : "write the file as the page Manifest describes"
   }
 
   /// What YAML 1.1 takes as text.
@@ -181,7 +205,7 @@ struct YAMLFile {
       let found = status.st_mode & S_IFMT == S_IFDIR ? "a directory" : "another kind of file"
       throw GodwitError(
         .missingInput, "cannot read \(what) '\(path)': expected a file, found \(found)",
-        remedy: "name the YAML file itself")
+        remedy: found == "a directory" ? example(of: what) : "name the YAML file itself")
     }
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw complaint(errno, path: path, what: what) }

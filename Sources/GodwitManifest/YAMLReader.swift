@@ -172,8 +172,18 @@ struct YAMLReader {
   }
 
   /// Checks that the first key says which format this is: `godwit: 1`, `godwit-mapping: 1`.
-  func checkVersion(_ entry: Entry?, key: String) throws {
+  func checkVersion(_ entry: Entry?, key: String, among found: [Entry] = []) throws {
     guard let entry else {
+      if key == "godwit", let other = found.first(where: { ["godwit-mapping", "entity-mappings"].contains($0.key) }) {
+        throw error(
+          "expected a job manifest, found a mapping file", at: other.location,
+          remedy: "name it in a manifest: `mappings: \(file.path.split(separator: "/").last ?? "")`")
+      }
+      if key == "godwit-mapping", let other = found.first(where: { ["godwit", "source"].contains($0.key) }) {
+        throw error(
+          "expected a mapping file, found a job manifest", at: other.location,
+          remedy: "a mapping file begins with `godwit-mapping: 1`; `godwit mapping new` drafts one")
+      }
       throw error(
         "expected '\(key): 1', found no key '\(key)'", at: file.location(of: file.root),
         remedy: "add `\(key): 1` as the first line")

@@ -3,6 +3,8 @@ import Foundation
 extension BadInput {
   static let usage: [BadInput] = [
     .init("unknown verb", ["rnu", "job.yaml"], 64, ["unknown verb 'rnu'", "'run'"]) { _ in },
+    .init("help of an unknown verb", ["help", "plna"], 64, ["'plna'", "'plan'"]) { _ in },
+    .init("help of an unknown verb of a group", ["help", "model", "hush"], 64, ["'hush'", "'hash'"]) { _ in },
     .init("missing argument", ["run"], 64, ["<JOB.yaml>"]) { _ in },
     .init("two manifests", ["run", "job.yaml", "job.yaml"], 64, ["job.yaml"]) { _ in },
     .init("time box without unit", ["run", "job.yaml", "--max-duration", "10"], 64, ["--max-duration", "10"]) { _ in },
@@ -35,6 +37,9 @@ extension BadInput {
     .init("memory under the minimum", 78, ["job.yaml:9:9: ", "16 MiB"]) {
       try $0.edit("job.yaml", "memory: 32 MiB", "memory: 1 MiB")
     },
+    .init("memory without a unit", 78, ["job.yaml:9:9: ", "write `memory: 512 MiB`"]) {
+      try $0.edit("job.yaml", "memory: 32 MiB", "memory: 512")
+    },
     .init("memory in words", 78, ["job.yaml:9:9: ", "'memory'", "64 MiB"]) {
       try $0.edit("job.yaml", "memory: 32 MiB", "memory: lots")
     },
@@ -53,7 +58,8 @@ extension BadInput {
     .init("empty manifest", 78, ["job.yaml:1:1: ", "empty"]) { try $0.write("job.yaml", "") },
     .init("manifest of comments", 78, ["job.yaml:1:1: "]) { try $0.write("job.yaml", "# later\n") },
     .init(
-      "manifest is a mapping file", ["run", "library.mapping.yaml"], 78, ["library.mapping.yaml:1:1: ", "'godwit: 1'"]
+      "manifest is a mapping file", ["run", "library.mapping.yaml"], 78,
+      ["library.mapping.yaml:1:1: ", "found a mapping file", "mappings: library.mapping.yaml"]
     ) {
       _ in
     },
@@ -62,7 +68,10 @@ extension BadInput {
       try $0.makeFolder("job.yaml")
     },
     .init("manifest of random bytes", 78, ["job.yaml:1:"]) { try $0.writeNoise("job.yaml") },
-    .init("manifest is the store", ["run", "library.sqlite"], 78, ["library.sqlite:1:", "cannot read job manifest"]) {
+    .init(
+      "manifest is the store", ["run", "library.sqlite"], 78,
+      ["library.sqlite:1:", "cannot read job manifest", "an SQLite database", "models: App.xcdatamodeld"]
+    ) {
       _ in
     },
     .init("missing manifest", ["run", "jab.yaml"], 66, ["'jab.yaml'"]) { _ in },

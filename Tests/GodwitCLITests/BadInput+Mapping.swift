@@ -63,7 +63,7 @@ extension BadInput {
   static let mappings: [BadInput] = [
     .init("missing mapping", 66, ["library.mapping.yaml'"]) { try $0.remove(mapping) },
     .init("empty mapping", 78, ["library.mapping.yaml:1:1: ", "empty"]) { try $0.write(mapping, "") },
-    .init("mapping is the manifest", 78, ["job.yaml:1:1: ", "'godwit-mapping: 1'"]) {
+    .init("mapping is the manifest", 78, ["job.yaml:1:1: ", "found a job manifest", "`godwit-mapping: 1`"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: job.yaml")
     },
     .init("unknown key of a mapping", 78, ["library.mapping.yaml:12:5: ", "'fliter'", "did you mean 'filter'?"]) {

@@ -206,4 +206,26 @@ struct `Models on the command line` {
     #expect(try BuiltCommand.run("inspect", folder.file("note.txt")).status == 65)
     #expect(try BuiltCommand.run("inspect", folder.file("none.txt")).status == 66)
   }
+
+  @Test(arguments: [["inspect", "nosuch.sqlite", "--format", "json"], ["plan", "nosuch.yaml", "--format=json"]])
+  func `a verb that was asked for JSON fails in JSON, with the message on standard error too`(arguments: [String])
+    throws
+  {
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    let status = GodwitCommand.run(arguments: arguments, in: session)
+    #expect(status == 66)
+    let json = try JSONSerialization.jsonObject(with: Data(session.output.text.utf8)) as? [String: Any]
+    #expect(json?["type"] as? String == "error" && json?["status"] as? Int == 66, "\(session.output.text)")
+    #expect((json?["message"] as? String)?.contains(arguments[1]) == true)
+    #expect(session.diagnostics.text.hasPrefix("godwit: cannot read"))
+  }
+
+  @Test func `inspect knows a spill file by the header before its first frame`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("person.pairs.lz4")
+    try Data([0x50, 0x2A, 0x4D, 0x18] + [UInt8](repeating: 7, count: 60)).write(to: URL(filePath: path))
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    #expect(GodwitCommand.run(arguments: ["inspect", path], in: session) == 65)
+    #expect(session.diagnostics.text.contains("cannot read spill file"), "\(session.diagnostics.text)")
+  }
 }

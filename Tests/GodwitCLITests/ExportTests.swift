@@ -96,17 +96,17 @@ struct `Exporting objects` {
     #expect(tiny.export("--entity", "Book", "--model", tiny.model).output.split(separator: "\n").count == 1)
   }
 
-  @Test func `CSV is quoted as RFC 4180 says, with a header`() throws {
+  @Test func `CSV is quoted as RFC 4180 says, with a header, and tells an empty value from nil`() throws {
     let tiny = try TinyStore()
     let base = "x-coredata://\(TinyStore.uuid)"
     let result = tiny.export("--entity", "Book", "--model", tiny.model, "--subentities", "--format", "csv")
     #expect(
       result.output
         == "@entity,@uri,author,cover,day,id,ink,isNew,media,pages,price,score,site,tags,tint,title\r\n"
-        + "Book,\(base)/Book/p1,\(base)/Writer/p1,,2001-01-01T00:00:00.500000Z,00112233-4455-6677-8899-AABBCCDDEEFF,,"
+        + "Book,\(base)/Book/p1,\(base)/Writer/p1,\"\",2001-01-01T00:00:00.500000Z,00112233-4455-6677-8899-AABBCCDDEEFF,,"
         + "true,CQ==,-7,10.11,0.25,https://example.org/a?b=c,\(base)/Tag/p1 \(base)/Tag/p2,AQL/,"
         + "\"A \"\"quoted\"\", line\nA\u{301}🦆\"\r\n"
-        + "Comic,\(base)/Comic/p5,\(base)/Writer/p1,,,,,,,,,,,,,base64:/0E=\r\n")
+        + "Comic,\(base)/Comic/p5,\(base)/Writer/p1,,,,\"\",,,,,,,,,base64:/0E=\r\n")
   }
 
   @Test func `a file is written whole or not at all`() throws {

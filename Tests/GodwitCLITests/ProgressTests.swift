@@ -132,14 +132,34 @@ struct `Printing progress` {
     #expect(stream.text.split(separator: "\n").last?.contains(#""status":65,"type":"summary""#) == true)
   }
 
-  @Test func `no mode prints when nothing is to be printed`() throws {
+  @Test(arguments: ProgressMode.allCases) func `a quiet run prints nothing`(mode: ProgressMode) throws {
     let stream = TextStream.memory()
-    let printer = ProgressPrinter(mode: .none, stream: stream)
+    let printer = ProgressPrinter(mode: mode, isQuiet: true, stream: stream)
     try printer.begin()
     printer.update(progress(5))
     printer.update(progress(100))
     try printer.end(MigrationSummary(outcome: .finished), job: try job())
     #expect(stream.text.isEmpty)
+  }
+
+  @Test func `without progress the summary stays`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .none, stream: stream)
+    try printer.begin()
+    printer.update(progress(5))
+    #expect(stream.text.isEmpty)
+    printer.update(progress(100))
+    try printer.end(MigrationSummary(outcome: .finished), job: try job())
+    #expect(stream.text.contains("finished job 'j'"))
+    #expect(stream.text.split(separator: "\n").last?.hasPrefix("100.0%") == true)
+  }
+
+  @Test func `a dumb terminal gets plain lines`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .bar, stream: stream, terminal: "dumb")
+    printer.update(progress(5))
+    try printer.end(MigrationSummary(outcome: .finished), job: try job())
+    #expect(stream.text.contains("5.0% step 1/1") && !stream.text.contains("\u{1B}"))
   }
 
   @Test func `a line asked for comes at once`() {
