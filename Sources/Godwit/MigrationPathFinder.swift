@@ -12,6 +12,9 @@ public struct FoundMapping: Sendable {
   /// What messages and the plan call it: a file's name.
   public var origin: String
   public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
+  /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of versions.
+  package var mayStart: @Sendable (_ source: ManagedObjectModel) -> Bool = { _ in true }
+  package var mayEnd: @Sendable (_ destination: ManagedObjectModel) -> Bool = { _ in true }
   public var load: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) throws -> MappingModel
 
   public init(
@@ -41,6 +44,13 @@ public struct FoundMapping: Sendable {
         }
         return .fits
       }, load: { _, _ in mapping })
+    func serves(_ name: String?) -> @Sendable (ManagedObjectModel) -> Bool {
+      { model in
+        name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
+      }
+    }
+    mayStart = serves(mapping.sourceModelName)
+    mayEnd = serves(mapping.destinationModelName)
   }
 }
 
@@ -72,104 +82,82 @@ public struct MigrationPathFinder: Sendable {
     self.log = log
   }
 
-  /// - Throws: code `.noPath` (69) with the nearest miss; `.configuration` (78) when several mapping models serve one step and
-  ///   do not go together; what reading a mapping model throws.
+  /// - Throws: code `.noPath` (69) with the nearest miss, and with the order of versions that would make a path where there
+  ///   is one; `.configuration` (78) when several mapping models serve one step and do not go together; what reading a
+  ///   mapping model throws.
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
-    let served = servedPairs(versions)
-    for (origin, reasons) in misses(versions) { log("mapping model '\(origin)' not taken: \(reasons)") }
-    var refusals: [Pair: String] = [:]
-    // The cheapest way to each version: steps, inferred steps among them, and the version before.
-    var best: [(steps: Int, inferred: Int, before: Int)?] = [(0, 0, 0)]
-    for end in versions.indices.dropFirst() {
-      best.append(nil)
-      for start in 0..<end {
-        guard let way = best[start] else { continue }
-        let pair = Pair(start: start, end: end)
-        if let stop = versions[(start + 1)..<end].first(where: { stage(of: $0) != nil }) {
-          refusals[pair] = "it would lead past the stage '\(stop.name)'"
-          continue
-        }
-        let isServed = served[pair] != nil
-        if !isServed {
-          if let inner = served.keys.filter({ pair.spans($0) }).min() {
-            refusals[pair] =
-              "a mapping model serves '\(versions[inner.start].name)' to '\(versions[inner.end].name)', which inference would skip"
-            continue
-          }
-          if let reason = inferenceProblem(versions[start], versions[end]) {
-            refusals[pair] = reason
-            continue
-          }
-        }
-        let candidate = (steps: way.steps + 1, inferred: way.inferred + (isServed ? 0 : 1), before: start)
-        if let known = best[end], (known.steps, known.inferred) <= (candidate.steps, candidate.inferred) { continue }
-        best[end] = candidate
-      }
+    var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
+    for (origin, reason) in search.misses { log("mapping model '\(origin)' not taken: \(reason)") }
+    guard let way = search.way() else { throw noPath(search) }
+    return try zip(way, way.dropFirst()).map { start, end in
+      try step(versions[start], versions[end], search.mappings(from: start, to: end))
     }
-    guard best[versions.count - 1] != nil else { throw noPath(versions, reached: best.map { $0 != nil }, refusals) }
-    var steps: [MigrationStep] = []
-    var end = versions.count - 1
-    while end > 0, let way = best[end] {
-      steps.insert(
-        try step(versions[way.before], versions[end], served[Pair(start: way.before, end: end)] ?? []), at: 0)
-      end = way.before
-    }
-    return steps
   }
 
   // MARK: Versions
 
-  private struct Pair: Hashable, Comparable {
-    var start, end: Int
-    func spans(_ other: Pair) -> Bool { start <= other.start && other.end <= end }
-    static func < (a: Pair, b: Pair) -> Bool { (a.start, a.end) < (b.start, b.end) }
+  private func place(_ model: ManagedObjectModel) -> Int? {
+    models.firstIndex { $0.isCompatible(with: model.versionHashes) }
   }
 
   /// The source, what lies between, and the destination.
   private func versions(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws -> [ManagedObjectModel] {
-    func place(_ model: ManagedObjectModel) -> Int? {
-      models.firstIndex { $0.isCompatible(with: model.versionHashes) }
-    }
     // A model that is none of the versions, such as one that the store itself carries, has no place among them.
     guard let from = place(source), let to = place(destination) else { return [source, destination] }
     guard from != to else { return [source, destination] }
     guard from < to else {
+      let order = order(from: source, to: destination)
       throw GodwitError(
         .noPath, "no path leads from '\(source.name)' back to '\(destination.name)'",
-        cause: "the versions are " + models.map { "'\($0.name)'" }.joined(separator: ", ") + ", oldest first",
-        remedy: "give their order with 'version-order', or list a mapping model for this step under 'mappings'")
+        cause: "the versions are " + models.map { "'\($0.name)'" }.joined(separator: ", ") + ", oldest first"
+          + (order == nil ? "; in no order of them a path leads there" : ""),
+        remedy: order.map { Self.remedy($0, source, destination) }
+          ?? "list a mapping model for this step under 'mappings'")
     }
     return [source] + models[(from + 1)..<to] + [destination]
   }
 
-  private func servedPairs(_ versions: [ManagedObjectModel]) -> [Pair: [FoundMapping]] {
-    var served: [Pair: [FoundMapping]] = [:]
-    for start in versions.indices {
-      for end in versions.indices where end > start {
-        let those = mappings.filter { $0.fit(versions[start], versions[end]) == .fits }
-        if !those.isEmpty { served[Pair(start: start, end: end)] = those }
-      }
-    }
-    return served
+  private static func remedy(
+    _ order: [String], _ source: ManagedObjectModel, _ destination: ManagedObjectModel
+  ) -> String {
+    "if '\(source.name)' is older than '\(destination.name)', say so: `version-order: [\(order.joined(separator: ", "))]`"
   }
 
-  /// The mapping models that serve no step at all, and why not the whole way.
-  private func misses(_ versions: [ManagedObjectModel]) -> [(origin: String, reason: String)] {
-    mappings.compactMap { mapping in
-      var first: String?
-      for start in versions.indices {
-        for end in versions.indices where end > start {
-          switch mapping.fit(versions[start], versions[end]) {
-          case .fits: return nil
-          case .differs(let reason): first = first ?? reason
-          }
-        }
-      }
-      return (mapping.origin, first ?? "it serves no step")
+  /// An order of the versions in which a path leads from one to another, spelt for a manifest; nil when none is found.
+  ///
+  /// Every path is tried, whichever version it goes through. It is only proposed: which version is the older one shows in
+  /// no model.
+  private func order(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [String]? {
+    guard let from = place(source), let to = place(destination), from != to else { return nil }
+    let others = models.indices.filter { $0 != from && $0 != to }
+    var search = MigrationPathSearch(
+      versions: [source] + others.map { models[$0] } + [destination], mappings: mappings, stages: stages,
+      isOrdered: false)
+    guard let way = search.way() else { return nil }
+    let places = [from] + others + [to]
+    let passed = way.map { places[$0] }
+    let ordered = models.indices.flatMap { place in
+      place == from ? passed : passed.contains(place) ? [] : [place]
     }
+    // What stands between two versions of the path may bar it: a stage, or a step that a mapping model serves.
+    let between = ordered[(ordered.firstIndex(of: from) ?? 0)...(ordered.firstIndex(of: to) ?? 0)].map { models[$0] }
+    var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages)
+    return check.way() == nil ? nil : ordered.map { Self.yaml(models[$0].name) }
+  }
+
+  /// A name as a member of a YAML list.
+  private static func yaml(_ name: String) -> String {
+    let isPlain =
+      name.unicodeScalars.first.map { ("A"..."Z").contains($0) || ("a"..."z").contains($0) } == true
+      && name.unicodeScalars.allSatisfy {
+        ("A"..."Z").contains($0) || ("a"..."z").contains($0) || ("0"..."9").contains($0)
+          || " ._-".unicodeScalars.contains($0)
+      } && !name.hasSuffix(" ")
+      && !["true", "false", "yes", "no", "on", "off", "null", "y", "n"].contains(name.lowercased())
+    return isPlain ? name : "'" + name.replacing("'", with: "''") + "'"
   }
 
   // MARK: Steps
@@ -225,24 +213,16 @@ public struct MigrationPathFinder: Sendable {
       sourceModel: source, destinationModel: destination, mappingModels: loaded.map(\.mapping), origin: origins)
   }
 
-  private func inferenceProblem(_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> String? {
-    do {
-      _ = try MappingModel(inferredFrom: source, to: destination)
-      return nil
-    } catch let error as GodwitError {
-      return error.cause ?? error.message
-    } catch { return "\(error)" }
-  }
-
   // MARK: No path
 
-  private func noPath(_ versions: [ManagedObjectModel], reached: [Bool], _ refusals: [Pair: String]) -> GodwitError {
-    let furthest = reached.lastIndex(of: true) ?? 0
+  private func noPath(_ search: MigrationPathSearch) -> GodwitError {
+    let versions = search.versions
+    let furthest = search.furthest
     var lines: [String] = []
     if furthest > 0 { lines.append("the furthest version that can be reached is '\(versions[furthest].name)'") }
     var told: [String: Int] = [:]
     for end in versions.indices where end > furthest {
-      guard let reason = refusals[Pair(start: furthest, end: end)] else { continue }
+      guard let reason = search.refusal(from: furthest, to: end) else { continue }
       // Later versions are mostly in the way for the same reasons.
       if let index = told[reason] {
         lines[index] = lines[index].replacing(
@@ -253,11 +233,14 @@ public struct MigrationPathFinder: Sendable {
       let indented = reason.split(separator: "\n").joined(separator: "\n  ")
       lines.append("'\(versions[furthest].name)' to '\(versions[end].name)' cannot be inferred: \(indented)")
     }
-    for (origin, reason) in misses(versions) { lines.append("mapping model '\(origin)' is not for it: \(reason)") }
+    for (origin, reason) in search.misses { lines.append("mapping model '\(origin)' is not for it: \(reason)") }
+    var remedy = "write a mapping model for the step that is missing; `godwit mapping new` drafts one"
+    if let source = versions.first, let destination = versions.last, let order = order(from: source, to: destination) {
+      remedy += "; a path leads there with `version-order: [\(order.joined(separator: ", "))]`, if that is their order"
+    }
     return GodwitError(
       .noPath,
       "no path leads from '\(versions[0].name)' to '\(versions[versions.count - 1].name)'",
-      cause: lines.joined(separator: "\n"),
-      remedy: "write a mapping model for the step that is missing; `godwit mapping new` drafts one")
+      cause: lines.joined(separator: "\n"), remedy: remedy)
   }
 }
