@@ -25,9 +25,11 @@ extension MappingInference {
         addNew(now, to: mapping.name, after, "new")
         continue
       }
-      guard was.type == now.type, was.compositeName == now.compositeName else {
+      let change = NumericChange(from: was.type, to: now.type)
+      guard was.type == now.type || change != nil, was.compositeName == now.compositeName else {
+        let doubt = NumericChange.doubt(from: was.type, to: now.type).map { ": " + $0 } ?? ""
         refuse(
-          after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)")
+          after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(doubt)")
         continue
       }
       if let composite = now.compositeName, source.composites[composite] != destination.composites[composite] {
@@ -36,6 +38,7 @@ extension MappingInference {
       }
       var reasons: [String] = []
       if was.name != now.name { reasons.append("renamed from \(was.name)") }
+      if let change { reasons.append(Self.reason(change)) }
       var usesDefault = false
       if was.isOptional, !now.isOptional {
         guard !now.defaultValue.isNull else {
@@ -51,6 +54,18 @@ extension MappingInference {
       mapping.attributeMappings.append(
         AttributeMapping(name: now.name, value: .sourceProperty(was.name), usesDefaultForNil: usesDefault))
     }
+  }
+
+  private static func reason(_ change: NumericChange) -> String {
+    var reason = "\(change.source.xcodeName) to \(change.destination.xcodeName)"
+    if change.mayNotFit {
+      reason +=
+        change.destination.isInteger
+        ? ": a value that does not fit stops the run, and the plan counts them"
+        : ": the plan counts the values that are too large"
+    }
+    if change.mayRound { reason += ": the plan counts the values that it rounds" }
+    return reason
   }
 
   private mutating func addNew(
@@ -95,12 +110,18 @@ extension MappingInference {
         refuse(after.name, now.name, "to-many to to-one: which of several objects to keep is not said")
         continue
       }
-      if let reason = unreachable(was, now) {
-        refuse(after.name, now.name, reason)
+      let isReplaced = isReplaced(was)
+      if isReplaced, now.requiresObject, !isSetByInverse(now) {
+        refuse(
+          after.name, now.name,
+          "it leads to '\(now.destinationEntityName)' and is required, and '\(was.destinationEntityName)' is gone")
         continue
       }
       let left = leftBehind(was, now)
-      let losses = left.isEmpty ? "" : ", without links to \(Self.list(left)): the plan counts them"
+      var losses = left.isEmpty ? "" : ", without links to \(Self.list(left)): the plan counts them"
+      if isReplaced {
+        losses = ", without links, since '\(was.destinationEntityName)' is gone: the plan counts them"
+      }
       remark(mapping.name, subject, reasons(was, now) + losses)
       mapping.relationshipMappings.append(RelationshipMapping(name: now.name, value: .sourceRelationship(was.name)))
     }
@@ -141,12 +162,11 @@ extension MappingInference {
 
   private static func list(_ names: [String]) -> String { names.map { "'\($0)'" }.joined(separator: " and ") }
 
-  /// Why the relationship is not the same any more: what it led to is gone, and it leads elsewhere.
-  private func unreachable(_ was: RelationshipDescription, _ now: RelationshipDescription) -> String? {
+  /// Whether everything that the relationship led to is gone, so that it leads to entities that have no objects yet.
+  private func isReplaced(_ was: RelationshipDescription) -> Bool {
     let members = source.family(of: was.destinationEntityName).filter { !$0.isAbstract }
     let kept = members.compactMap { pairing.newName(of: $0.name) }
-    guard kept.isEmpty, !members.isEmpty, pairing.newName(of: was.destinationEntityName) == nil else { return nil }
-    return "it leads to '\(now.destinationEntityName)', and '\(was.destinationEntityName)' is gone"
+    return kept.isEmpty && !members.isEmpty && pairing.newName(of: was.destinationEntityName) == nil
   }
 }
 

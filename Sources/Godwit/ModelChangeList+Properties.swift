@@ -144,7 +144,15 @@ extension ModelChangeList {
         was.derivationExpression.map { "says derivation \($0)" } ?? "says no derivation")
     }
     let (oldType, newType) = (PropertyFacts(was).kind, PropertyFacts(now).kind)
-    if oldType != newType {
+    if let change = NumericChange(from: was.type, to: now.type) {
+      let text = "type \(oldType) to \(newType)"
+      let rows =
+        change.mayNotFit ? try counts?.rows(of: family(before), with: was.name, notFitting: change) : nil
+      add(
+        entity, now.name, text + Self.counted(rows, "does not fit", "do not fit"), "says type \(oldType)",
+        change.mayNotFit && !now.isDerived ? Self.effort(against: rows) : .inferable, rows: rows, isPartOfHash: isInHash
+      )
+    } else if oldType != newType {
       let rows = try counts?.rows(of: family(before), with: was.name, isNull: false)
       add(
         entity, now.name, "type \(oldType) to \(newType)" + Self.counted(rows, "has a value", "have a value"),
@@ -316,6 +324,10 @@ extension ModelChangeList {
       add(entity, now.name, text + ", the same renamed", earlier)
     } else if let carried, pairing.new.isKind(carried, of: now.destinationEntityName) {
       add(entity, now.name, text + ", its ancestor", earlier)
+    } else if carried == nil, !now.requiresObject,
+      family(of: was.destinationEntityName).allSatisfy({ pairing.newName(of: $0) == nil })
+    {
+      add(entity, now.name, text + ", which replaces it: its links drop", earlier)
     } else {
       add(entity, now.name, text, earlier, .mapping)
     }

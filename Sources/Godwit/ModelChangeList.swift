@@ -60,7 +60,9 @@ struct ModelChangeList {
   }
 
   /// The names of an entity and its subentities in the earlier model.
-  func family(_ entity: EntityDescription) -> [String] { pairing.old.family(of: entity.name).map(\.name) }
+  func family(_ entity: EntityDescription) -> [String] { family(of: entity.name) }
+
+  func family(of entity: String) -> [String] { pairing.old.family(of: entity).map(\.name) }
 
   // MARK: Entities
 

@@ -45,10 +45,11 @@ extension Planner {
       let history =
         existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
       return try [job] + history + numberNotes(program.facts) + external.map(\.note) + inferredLosses(program)
+        + numericNotes()
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
     return try policyNotes() + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
-      + inferredLosses(program)
+      + inferredLosses(program) + numericNotes()
   }
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.

@@ -32,6 +32,35 @@ extension Planner {
     return notes
   }
 
+  /// Values whose attribute has another numeric type in the destination, where some become another number or none.
+  func numericNotes() throws -> [String] {
+    var notes: [String] = []
+    for mapping in resolved.entityMappings where mapping.filter == nil && mapping.earlier == nil {
+      guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
+      for (attribute, value) in mapping.attributes {
+        guard case .expression(let parsed) = value.withoutDefault,
+          case .keyPath(_, let segments) = parsed.expression.node, segments.count == 1,
+          let from = resolved.sourceModel.attribute(segments[0], of: mapping.source.name),
+          let change = NumericChange(from: from.type, to: attribute.type),
+          let column = sourceSchema.column(of: from.name, in: mapping.source.name)
+        else { continue }
+        let counts = try change.counts(
+          of: quoted(column), in: "source.\(quoted(table.name))",
+          where: sourceSchema.isObject(of: [mapping.source.name]).term, on: connection)
+        let path = "\(mapping.source.name).\(from.name)"
+        let types = "\(from.type.xcodeName) to \(attribute.type.xcodeName)"
+        if counts.rounded > 0 { notes.append("rounded: \(counts.rounded) values of \(path), \(types)") }
+        if counts.misfits > 0 {
+          notes.append(
+            attribute.type.isInteger
+              ? "the run will stop: \(counts.misfits) values of \(path) do not fit, \(types)"
+              : "\(counts.misfits) values of \(path) are too large, \(types): they stay, and are read as no number")
+        }
+      }
+    }
+    return notes
+  }
+
   private func droppedAttributes(of mapping: ResolvedEntityMapping) -> [String] {
     var read: Set<String> = []
     for (_, source) in mapping.attributes {
@@ -56,7 +85,7 @@ extension Planner {
     // Objects whose entity is dropped are counted there.
     let mapped = Set(resolved.entityMappings.map(\.source.name))
     let lost = resolved.sourceModel.family(of: before.destinationEntityName).map(\.name)
-      .filter { mapped.contains($0) && !carried.contains($0) }
+      .filter { (mapped.contains($0) || carried.isEmpty) && !carried.contains($0) }
     guard !lost.isEmpty else { return nil }
     var chain = ObjectChain(
       row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema, database: "source",

@@ -44,6 +44,14 @@ extension StepFusion {
     switch (through, direct) {
     case (.source(let one, let value), .source(let other, let directly)):
       if one != other { return "\(path) was '\(other)' directly, and '\(one)' through '\(between.name)'" }
+      // One of the steps must leave the type as it is: then the other does what the direct one does.
+      let types = (
+        first.attribute(one, of: chain.first)?.type, last.attribute(attribute.name, of: chain.last)?.type,
+        chain.late.sourceAttribute(of: attribute.name).flatMap { between.attribute($0.name, of: chain.between)?.type }
+      )
+      guard types.2 == types.0 || types.2 == types.1 else {
+        return "the type of \(path) is another before, in and after '\(between.name)'"
+      }
       if !Self.isSame(value, directly) { return "nil becomes another value of \(path) in '\(between.name)'" }
     case (.constant(let value), .constant(let directly)):
       if !Self.isSame(value, directly) { return "\(path) has another default in '\(between.name)'" }

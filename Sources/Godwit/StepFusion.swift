@@ -181,6 +181,8 @@ struct StepFusion {
 extension MigrationStep {
   /// Whether the mappings are those that inference gives, whoever says so.
   fileprivate var isAsInferred: Bool {
+    // A fused step was inferred a moment ago.
+    guard passedVersions.isEmpty else { return true }
     guard origin == nil || isInferred,
       let inferred = try? MappingModel(inferredFrom: sourceModel, to: destinationModel)
     else { return false }

@@ -39,6 +39,12 @@ final class StoreCounts {
     return try count(entities, where: "\(Self.quoted(column)) IS \(isNull ? "" : "NOT ")NULL")
   }
 
+  /// Rows whose value the new type of an attribute cannot hold; nil when the store has no column for it.
+  func rows(of entities: [String], with attribute: String, notFitting change: NumericChange) throws -> Int64? {
+    guard let first = entities.first, let column = schema.column(of: attribute, in: first) else { return nil }
+    return try count(entities, where: change.misfit(Self.quoted(column)) ?? "FALSE")
+  }
+
   /// Rows whose value is beyond the limits of `attribute`, stored under `name`; nil where SQL cannot tell.
   func rows(of entities: [String], breaking attribute: AttributeDescription, storedAs name: String) throws -> Int64? {
     guard let place = place(entities), let first = entities.first, let column = schema.column(of: name, in: first)

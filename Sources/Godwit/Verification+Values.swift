@@ -155,6 +155,8 @@ extension Verification {
     switch (type, value) {
     case (.boolean, .integer(let number)): .integer(number == 0 ? 0 : 1)
     case (.boolean, .real(let number)): .integer(number == 0 ? 0 : 1)
+    // A whole number that is too large for one becomes the nearest.
+    case (.double, .integer(let number)), (.float, .integer(let number)): .real(Double(number))
     default: value
     }
   }

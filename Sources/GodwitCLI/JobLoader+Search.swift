@@ -21,10 +21,10 @@ extension JobLoader {
     }
   }
 
-  /// All versions, oldest first: by `version-order`, else by the natural order of their names.
+  /// All versions, oldest first: by `version-order`, else by the natural order of their names with what is current last.
   private func orderedModels(_ versions: ModelVersions) throws -> [ManagedObjectModel] {
     let models = versions.models.map(\.model)
-    guard !manifest.versionOrder.isEmpty else { return models.sorted { ModelBundle.precedes($0.name, $1.name) } }
+    guard !manifest.versionOrder.isEmpty else { return versions.oldestFirst }
     let names = models.map(\.name)
     return try manifest.versionOrder.map { name in
       guard let model = models.first(where: { $0.name == name }) else {
@@ -81,7 +81,7 @@ extension JobLoader {
       return FoundMapping(try MappingModel(contentsOfYAML: path), origin: name, among: models)
     }
     let model = try XcodeMappingModel(contentsOf: path)
-    return FoundMapping(
+    var found = FoundMapping(
       origin: name,
       fit: { source, destination in
         switch model.fit(from: source, to: destination) {
@@ -89,6 +89,9 @@ extension JobLoader {
         case .none(let reason): .differs(reason)
         }
       }, load: { try model.mappingModel(from: $0, to: $1) })
+    found.mayStart = { model.mayStart(from: $0) }
+    found.mayEnd = { model.mayEnd(at: $0) }
+    return found
   }
 
   private static func mappingFiles(inFolder folder: String) -> [String] {

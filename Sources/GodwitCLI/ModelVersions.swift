@@ -13,6 +13,8 @@ struct ModelVersions {
   private(set) var models: [Candidate] = []
   /// The place in `models` of the version that each listed model would be by itself; nil where a bundle names no current one.
   private var currents: [Int?] = []
+  /// The places of the versions that bundles which are listed as a whole name as current.
+  private var newest: [Int] = []
   private var unreadable: [GodwitError] = []
 
   /// Reads all versions of each bundle, and only `Version` of `PATH#Version`.
@@ -44,6 +46,7 @@ struct ModelVersions {
         }
       }
       currents.append(current)
+      newest += current.map { [$0] } ?? []
     }
     for path in references where isHashFile(path) {
       let published = try PublishedVersionHashes(contentsOf: path)
@@ -55,6 +58,24 @@ struct ModelVersions {
   mutating func prefer(_ model: ManagedObjectModel, from bundle: String) {
     models.insert(Candidate(model: model, bundle: bundle), at: 0)
     currents = currents.map { $0.map { $0 + 1 } }
+    newest = newest.map { $0 + 1 }
+  }
+
+  /// All versions, oldest first: by the natural order of their names, the current version of a bundle after its others.
+  ///
+  /// Names alone do not say it: `Store 5` may be older than `App v2`. What is current was made last.
+  var oldestFirst: [ManagedObjectModel] {
+    var places = models.indices.sorted { a, b in
+      ModelBundle.precedes(models[a].model.name, models[b].model.name)
+        || models[a].model.name == models[b].model.name && a < b
+    }
+    for current in newest {
+      guard let from = places.firstIndex(of: current),
+        let last = places.lastIndex(where: { models[$0].bundle == models[current].bundle }), from < last
+      else { continue }
+      places.insert(places.remove(at: from), at: last)
+    }
+    return places.map { models[$0].model }
   }
 
   /// Takes of every version that has this configuration only its entities.

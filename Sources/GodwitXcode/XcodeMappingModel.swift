@@ -170,6 +170,23 @@ public struct XcodeMappingModel: Sendable {
     return .names
   }
 
+  /// Whether the file may be for a step from this model; `fit(from:to:)` asks for both ends.
+  package func mayStart(from source: ManagedObjectModel) -> Bool {
+    sourceModelName == source.name || mayFit(sourceEntityHashes, source)
+  }
+
+  package func mayEnd(at destination: ManagedObjectModel) -> Bool {
+    destinationModelName == destination.name || mayFit(destinationEntityHashes, destination)
+  }
+
+  /// What `difference` says, without a reason.
+  private func mayFit(_ hashes: [String: VersionHash], _ model: ManagedObjectModel) -> Bool {
+    guard !hashes.isEmpty else { return kind == .compiledMappingModel }
+    guard kind == .compiledMappingModel || hashes.count == model.entities.count else { return false }
+    let own = model.versionHashes
+    return hashes.allSatisfy { own[$0.key] == $0.value }
+  }
+
   private func difference(_ hashes: [String: VersionHash], _ model: ManagedObjectModel, _ side: String) -> String? {
     let own = model.versionHashes
     guard !hashes.isEmpty else {

@@ -42,6 +42,21 @@ private func error(_ body: () throws -> Void) -> GodwitError? {
 }
 
 struct `Finding the models of a job` {
+  @Test func `versions go by their names, and what is current in a bundle comes after the others of it`() throws {
+    let folder = try TemporaryFolder()
+    func models(_ names: [String]) throws -> [ManagedObjectModel] { try names.map { try model($0, attributes: [$0]) } }
+    let app = try bundle("App", in: folder, models(["App 2", "App 10", "Store 5"]), current: "App 10")
+    #expect(try ModelVersions(references: [app]).oldestFirst.map(\.name) == ["App 2", "Store 5", "App 10"])
+    let other = try bundle("Other", in: folder, models(["B", "A", "Z"]), current: "A")
+    #expect(
+      try ModelVersions(references: [other, app]).oldestFirst.map(\.name)
+        == ["App 2", "B", "Store 5", "App 10", "Z", "A"])
+    #expect(
+      try ModelVersions(references: [app + "#App 10", app + "#Store 5"]).oldestFirst.map(\.name) == [
+        "App 10", "Store 5",
+      ])
+  }
+
   @Test func `the source model is the one with the store's hashes`() throws {
     let folder = try TemporaryFolder()
     let models = [try model("N 1", attributes: ["a"]), try model("N 2", attributes: ["a", "b"])]

@@ -90,6 +90,83 @@ struct `Inferred migrations` {
     #expect(rows == expected || rows.map { Double($0) } == expected.map { Double($0) } && Double(expected[0]) != nil)
   }
 
+  @Test(arguments: [
+    // What comes out, or the value that stops the run.
+    (
+      AttributeType.integer16, AttributeType.integer64, [AttributeValue.integer(-7), .integer(300)], ["-7", "300"], nil
+    ),
+    (
+      .integer64, .integer16, [.integer(-32_768), .integer(32_767)], ["-32768", "32767"], AttributeValue.integer(32_768)
+    ),
+    (.integer64, .integer32, [.integer(5)], ["5"], .integer(-2_147_483_649)),
+    (.integer64, .double, [.integer(1), .integer((1 << 53) + 1)], ["1.0", "9007199254740992.0"], nil),
+    (.integer64, .decimal, [.integer((1 << 53) + 1)], ["9007199254740993"], nil),
+    (.float, .double, [.double(0.5)], ["0.5"], nil), (.double, .float, [.double(0.1)], ["0.1"], nil),
+    (.decimal, .double, [.decimal(3), .decimal(Decimal(string: "2.5") ?? 0)], ["3.0", "2.5"], nil),
+    (.double, .integer32, [.double(4), .double(-1)], ["4", "-1"], .double(1.5)),
+    (.decimal, .integer64, [.decimal(9)], ["9"], .decimal(Decimal(string: "0.25") ?? 0)),
+    (.double, .decimal, [.double(1.25)], ["1.25"], nil),
+    (.boolean, .integer16, [.boolean(true), .boolean(false)], ["1", "0"], nil),
+  ])
+  func `numbers of one type become those of another, and one that does not fit stops the run`(
+    was: AttributeType, now: AttributeType, values: [AttributeValue], expected: [String], misfit: AttributeValue?
+  ) throws {
+    for wrong in misfit == nil ? [nil] : [nil, misfit] {
+      let fixture = try MigrationFixture(
+        [EntityDescription(name: "A", attributes: [.make("s"), .make("v", was)])],
+        to: [EntityDescription(name: "A", attributes: [.make("s"), .make("v", now)])])
+      let all = values + [.null] + (wrong.map { [$0] } ?? [])
+      try fixture.build { store in
+        for value in all { try store.insert("A", attributes: ["v": value]) }
+      }
+      try fixture.infer()
+      let notes = try MigrationManager(fixture.job).plan().notes
+      guard wrong != nil else {
+        try fixture.run()
+        #expect(try fixture.rows("SELECT ZV FROM source.ZA ORDER BY Z_PK") == expected + ["nil"])
+        let changes = values == [.integer(1), .integer((1 << 53) + 1)] || now == .float
+        #expect(
+          notes == (changes ? ["rounded: 1 values of A.v, \(was.xcodeName) to \(now.xcodeName)"] : []))
+        continue
+      }
+      #expect(notes == ["the run will stop: 1 values of A.v do not fit, \(was.xcodeName) to \(now.xcodeName)"])
+      let error = #expect(throws: GodwitError.self) { try fixture.run() }
+      #expect(error?.code == .dataWrong)
+      #expect(error?.message.contains("A p\(all.count)") == true, "\(error?.message ?? "")")
+    }
+  }
+
+  @Test func `links to an entity that another replaces drop, and are counted`() throws {
+    let fixture = try MigrationFixture(
+      [
+        .make("A", [:], [.toOne("one", "Old", inverse: "back"), .toMany("many", "Old", inverse: "others")]),
+        .make("Old", [:], [.toMany("back", "A", inverse: "one"), .toMany("others", "A", inverse: "many")]),
+      ],
+      to: [
+        .make("A", [:], [.toOne("one", "New", inverse: "back"), .toMany("many", "New", inverse: "others")]),
+        .make("New", [:], [.toMany("back", "A", inverse: "one"), .toMany("others", "A", inverse: "many")]),
+      ])
+    try fixture.build { store in
+      try store.insert("Old", key: 1)
+      try store.insert("Old", key: 2)
+      try store.insert("A", key: 1, relationships: ["one": [1], "many": [1, 2]])
+      try store.insert("A", key: 2)
+    }
+    try fixture.infer()
+    let summary = try fixture.run()
+    #expect(try fixture.rows("SELECT Z_PK, ZONE FROM source.ZA ORDER BY 1") == ["1|nil", "2|nil"])
+    #expect(summary.dropped.map(\.entity) == ["Old"])
+    let join = try #require(StoreSchema(model: fixture.destination).joinTables.first)
+    #expect(try fixture.rows("SELECT count(*) FROM source.\(join.name)") == ["0"])
+    var job = try fixture.job
+    job.steps[0].origin = MigrationStep.inferredOrigin
+    #expect(
+      try MigrationManager(job).plan().notes == [
+        "dropped: 2 links of A.many to 'Old', which the destination's does not take in",
+        "dropped: 1 links of A.one to 'Old', which the destination's does not take in",
+      ])
+  }
+
   @Test func `required to optional keeps the values`() throws {
     let fixture = try MigrationFixture(
       [EntityDescription(name: "A", attributes: [.make("v", isOptional: false, default: .init("d"))])],

@@ -54,6 +54,20 @@ struct `What cannot be inferred` {
       ])
   }
 
+  @Test func `numbers become other numbers, truth values whole numbers, and nothing else`() throws {
+    let types = AttributeType.allCases.filter { ![.objectID, .composite, .undefined].contains($0) }
+    for was in types {
+      for now in types where was != now {
+        let found = try refusals([entity("A", [optional("n", was)])], [entity("A", [optional("n", now)])])
+        let isInferred = was.isNumeric && now.isNumeric || was == .boolean && now.isInteger
+        #expect(found.isEmpty == isInferred, "\(was.xcodeName) to \(now.xcodeName): \(found)")
+      }
+    }
+    #expect(
+      try refusals([entity("A", [optional("n", .double)])], [entity("A", [optional("n", .boolean)])])
+        == ["A.n: type Double to Boolean: whether Core Data infers it is not known"])
+  }
+
   @Test func `the error names every reason`() throws {
     let before = try ManagedObjectModel(name: "1", entities: [entity("A", [optional("n", .integer32), optional("o")])])
     let after = try ManagedObjectModel(name: "2", entities: [entity("A", [optional("n"), required("o")])])
@@ -101,7 +115,12 @@ struct `What cannot be inferred` {
     let remarks = MappingInference(from: models.0, to: models.1).remarks
     #expect(remarks.contains { $0.text.contains("without links to 'C' and 'P': the plan counts them") })
     let elsewhere = [entity("Q"), entity("A", [], [.toOne("ps", "Q", inverse: nil)])]
-    #expect(try refusals(before, elsewhere) == ["A.ps: it leads to 'Q', and 'P' is gone"])
+    #expect(try refusals(before, elsewhere) == [], "its links drop")
+    var required = RelationshipDescription.toOne("ps", "Q", inverse: nil)
+    required.isOptional = false
+    #expect(
+      try refusals(before, [entity("Q"), entity("A", [], [required])])
+        == ["A.ps: it leads to 'Q' and is required, and 'P' is gone"])
     #expect(
       try refusals(before, [entity("P"), entity("C", parent: "P"), entity("A", [], [.toOne("ps", "C", inverse: nil)])])
         == [])

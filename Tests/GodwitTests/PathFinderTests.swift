@@ -69,6 +69,9 @@ struct `Finding the way` {
     #expect(error?.code == .noPath)
     #expect(error?.message == "no path leads from 'V4' back to 'V2'")
     #expect(error?.cause == "the versions are 'V1', 'V2', 'V3', 'V4', 'V5', oldest first")
+    #expect(
+      error?.remedy
+        == "if 'V4' is older than 'V2', say so: `version-order: [V1, V3, V4, V2, V5]`")
     // In another order the same way leads forward.
     #expect(try path(4, 2, [mapping(4, 2)], models: versions.reversed()) == ["V4 V2 4-2.mapping.yaml"])
   }
@@ -119,6 +122,50 @@ struct `Finding the way` {
     #expect(error?.cause?.contains("the furthest version that can be reached is 'V3'") == true)
     #expect(error?.cause?.contains("'V3' to 'V4' and later ones cannot be inferred: Note.a1") == true)
     #expect(error?.cause?.contains("mapping model '1-4.mapping.yaml' is not for it") == true)
+  }
+
+  @Test func `an order is proposed for a way over other versions, and none where there is none`() throws {
+    func version(_ name: String, _ type: AttributeType?) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        name: name,
+        entities: [
+          EntityDescription(name: "Note", attributes: type.map { [AttributeDescription(name: "n", type: $0)] } ?? [])
+        ])
+    }
+    // The attribute goes and comes again: only over the version without it.
+    let models = [try version("1: new", .string), try version("2", nil), try version("3", .date)]
+    let error = failure {
+      _ = try MigrationPathFinder(models: models, mappings: []).path(from: models[2], to: models[0])
+    }
+    #expect(error?.remedy == "if '3' is older than '1: new', say so: `version-order: ['3', '2', '1: new']`")
+    // The version between is thought to be the newest.
+    let apart = [models[0], models[2], models[1]]
+    let refused = failure {
+      _ = try MigrationPathFinder(models: apart, mappings: []).path(from: apart[0], to: apart[1])
+    }
+    #expect(
+      refused?.remedy?.hasSuffix(
+        "; a path leads there with `version-order: ['1: new', '2', '3']`, if that is their order") == true)
+    let none = failure {
+      _ = try MigrationPathFinder(models: [models[0], models[2]], mappings: []).path(from: models[2], to: models[0])
+    }
+    #expect(none?.cause?.hasSuffix("oldest first; in no order of them a path leads there") == true)
+    #expect(none?.remedy == "list a mapping model for this step under 'mappings'")
+  }
+
+  @Test func `a direct step asks about no version between`() throws {
+    let asked = Diary()
+    let mapping = FoundMapping(
+      origin: "m",
+      fit: { source, destination in
+        asked.note("\(source.name) \(destination.name)")
+        return .differs("no")
+      }, load: { _, _ in MappingModel(sourceModelName: nil, destinationModelName: nil, entityMappings: []) })
+    var narrow = mapping
+    narrow.mayStart = { $0.name == "V2" }
+    narrow.mayEnd = { $0.name == "V4" }
+    #expect(try path(1, 5, [narrow]) == ["V1 V5 inferred"])
+    #expect(asked.all == ["V2 V4", "V1 V2"])
   }
 
   @Test func `a model that is none of the versions has its own way`() throws {

@@ -103,7 +103,7 @@ struct RandomChain {
   }
 
   private static func attribute(_ name: String, _ random: inout SeededGenerator) -> AttributeDescription {
-    let types: [AttributeType] = [.string, .integer32, .double, .boolean, .date, .decimal, .binary]
+    let types: [AttributeType] = [.string, .integer32, .integer64, .double, .boolean, .date, .decimal, .binary]
     var made = AttributeDescription(name: name, type: types[random.below(types.count)])
     setDefault(&made, &random)
     if !made.defaultValue.isNull, random.chance(50) { made.isOptional = false }
@@ -120,8 +120,8 @@ struct RandomChain {
     attribute.defaultValue =
       switch attribute.type {
       case .string: .init("d\(number)")
-      case .integer32: .integer(Int64(number))
-      case .double: .double(Double(number) + 0.5)
+      case .integer16, .integer32, .integer64: .integer(Int64(number))
+      case .double, .float: .double(Double(number) + 0.5)
       case .boolean: .boolean(number == 1)
       case .date: .date(Double(number))
       case .decimal: .decimal(.init(number))
@@ -155,7 +155,7 @@ struct RandomChain {
     let index = random.below(draft.entities.count)
     let count = draft.entities[index].attributes.count
     let place = random.below(count)
-    switch random.below(count == 0 ? 5 : 16) {
+    switch random.below(count == 0 ? 5 : 18) {
     case 0: addEntity(&draft, &random)
     case 1: addPair(&draft, &random)
     case 2, 3: draft.entities[index].attributes.append(attribute(draft.name("a"), &random))
@@ -180,6 +180,14 @@ struct RandomChain {
     case 12:
       let name = draft.entities[index].attributes[place].name
       draft.entities[index].constraints = draft.entities[index].constraints.isEmpty ? [[name]] : []
+    case 13, 14:
+      let numbers: [AttributeType] = [.integer16, .integer32, .integer64, .decimal, .double, .float]
+      let type = draft.entities[index].attributes[place].type
+      guard numbers.contains(type) || type == .boolean else { return }
+      draft.entities[index].attributes[place].type = numbers[random.below(type == .boolean ? 3 : numbers.count)]
+      draft.entities[index].attributes[place].isOptional = true
+      draft.entities[index].attributes[place].minimumValue = nil
+      setDefault(&draft.entities[index].attributes[place], &random)
     default: changePair(&draft, &random)
     }
   }

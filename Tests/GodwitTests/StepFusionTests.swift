@@ -332,6 +332,18 @@ struct `Fusing of inferred steps` {
     #expect(try outcome(world("C"), world("P"), world("P")) == "fused")
   }
 
+  @Test func `of two changes of a type both count`() throws {
+    func typed(_ type: AttributeType) -> [AttributeDescription] { [attribute("a", type)] }
+    #expect(try outcome(typed(.integer16), typed(.integer16), typed(.double)) == "fused")
+    #expect(try outcome(typed(.integer16), typed(.double), typed(.double)) == "fused")
+    #expect(
+      try outcome(typed(.integer64), typed(.integer16), typed(.double))
+        == "the type of 'A.a' is another before, in and after 'V2'")
+    #expect(
+      try outcome(typed(.integer64), typed(.integer16), typed(.integer64))
+        == "the type of 'A.a' is another before, in and after 'V2'")
+  }
+
   @Test func `how many objects a relationship leads to is a rule like others`() throws {
     let stricter = "how many objects 'A.r' leads to is a stricter rule in 'V2' than in 'V3'"
     let required = linked(r: .toOne("r", "B", inverse: "i").with { $0.isOptional = false })
