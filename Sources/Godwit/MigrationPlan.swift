@@ -97,6 +97,8 @@ public struct MigrationPlan: Sendable {
   public internal(set) var shortage: String?
   /// What the run keeps to.
   public var limits = MigrationLimits()
+  /// What does not come over, in the order of steps.
+  public var losses = LossReport()
   /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
   public var notes: [String] = []
 
@@ -152,6 +154,7 @@ extension MigrationPlan: Equatable {
   public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
     (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
       && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)
+      && a.losses == b.losses
       && (a.disk, a.sourceBytes, a.limits) == (b.disk, b.sourceBytes, b.limits)
   }
 }
@@ -191,9 +194,7 @@ extension MigrationPlan: CustomStringConvertible {
           }
         }
       }
-      for dropped in step.dropped {
-        lines.append("  dropped      \(dropped.rows) of \(dropped.entity) (\(dropped.reason))")
-      }
+      lines += losses.ofStep(index + 1).map { "  \($0.label.padded(to: 13))\($0)" }
     }
     lines.append("")
     if !stages.isEmpty { lines.append("stages") }

@@ -34,6 +34,7 @@ extension Planner {
       facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
     plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
+    plan.losses = try losses(program, dropped: dropped)
     plan.notes = try notes(program, external: external)
     return plan
   }
@@ -44,11 +45,10 @@ extension Planner {
       let job = "appends to \(existing.rows) objects in '\(existing.path)'"
       let history =
         existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
-      return try [job] + history + numberNotes(program.facts) + external.map(\.note) + inferredLosses(program)
+      return [job] + history + numberNotes(program.facts) + external.map(\.note)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return try policyNotes() + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
-      + inferredLosses(program)
+    return numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
   }
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.

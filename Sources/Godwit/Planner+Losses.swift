@@ -2,11 +2,31 @@ import GodwitModel
 import GodwitStore
 
 extension Planner {
+  /// Everything that counting the source tells.
+  func losses(_ program: StepProgram, dropped: [MigrationPlan.Dropped]) throws -> LossReport {
+    let step = job.position.index + 1
+    var found = dropped.map {
+      LossReport.Loss(step: step, kind: .objects, subject: $0.entity, count: $0.rows, reason: $0.reason)
+    }
+    found += try inferredLosses(step)
+    found += resolved.defaulted.map {
+      LossReport.Loss(
+        step: step, kind: .policy, subject: $0.policy, count: nil,
+        reason: "mapping \($0.mapping): not registered, Core Data's default policy takes its place")
+    }
+    found += (program.facts.linksToNothing ?? []).map {
+      LossReport.Loss(
+        step: step, kind: .linksToNothing, subject: $0.relationship, count: $0.count,
+        reason: "they lead to no object that the relationship can hold")
+    }
+    return LossReport(found)
+  }
+
   /// What an inferred mapping leaves behind, counted: values of attributes that are gone, and links to objects that the
   /// destination's relationship does not take in. Objects of dropped entities are counted with the step.
-  func inferredLosses(_ program: StepProgram) throws -> [String] {
+  private func inferredLosses(_ step: Int) throws -> [LossReport.Loss] {
     guard job.steps[0].isInferred else { return [] }
-    var notes: [String] = []
+    var losses: [LossReport.Loss] = []
     for mapping in resolved.entityMappings {
       guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
       let dropped = droppedAttributes(of: mapping).compactMap { name in
@@ -21,15 +41,21 @@ extension Planner {
           ).first ?? []
         for (attribute, count) in zip(dropped, row) {
           guard case .integer(let count) = count, count > 0 else { continue }
-          notes.append(
-            "dropped: \(count) values of \(mapping.source.name).\(attribute.name), which the destination lacks")
+          losses.append(
+            .init(
+              step: step, kind: .values, subject: "\(mapping.source.name).\(attribute.name)", count: count,
+              reason: "no destination attribute takes them"))
         }
       }
       for source in mapping.relationships {
-        if let note = try lostLinks(source, of: mapping, table: table.name) { notes.append(note) }
+        guard let lost = try lostLinks(source, of: mapping, table: table.name) else { continue }
+        losses.append(
+          .init(
+            step: step, kind: .links, subject: "\(mapping.source.name).\(lost.name)", count: lost.count,
+            reason: lost.reason))
       }
     }
-    return notes
+    return losses
   }
 
   private func droppedAttributes(of mapping: ResolvedEntityMapping) -> [String] {
@@ -49,7 +75,7 @@ extension Planner {
 
   private func lostLinks(
     _ source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping, table: String
-  ) throws -> String? {
+  ) throws -> (name: String, count: Int64, reason: String)? {
     guard let before = source.path.first?.relationship, source.path.count == 1 else { return nil }
     let name = before.name
     let carried = Set(source.lookups.map { resolved.entityMappings[$0].source.name })
@@ -69,7 +95,6 @@ extension Planner {
       """
     guard let count = try connection.integer(sql), count > 0 else { return nil }
     let names = lost.map { "'\($0)'" }.joined(separator: " and ")
-    return
-      "dropped: \(count) links of \(mapping.source.name).\(name) to \(names), which the destination's does not take in"
+    return (name, count, "to \(names), which the destination's relationship does not take in")
   }
 }

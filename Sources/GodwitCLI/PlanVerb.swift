@@ -38,6 +38,7 @@ private struct PlanRecord: Encodable {
   var steps: [MigrationPlan.Step]?
   var stages: [MigrationPlan.StageCount]?
   var chunks: Int?
+  var losses: [LossReport.Loss]?
   var notes: [String]?
   var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
   var temporaryFolder: String?
@@ -53,6 +54,7 @@ private struct PlanRecord: Encodable {
     steps = plan.steps
     stages = plan.stages
     chunks = plan.chunks.count
+    losses = plan.losses.losses
     notes = plan.notes
     totalRows = plan.totalRows
     diskBytes = plan.diskBytes
