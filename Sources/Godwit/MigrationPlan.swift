@@ -97,6 +97,10 @@ public struct MigrationPlan: Sendable {
   public internal(set) var shortage: String?
   /// What the run keeps to.
   public var limits = MigrationLimits()
+  /// The mappings whose policy nobody registered: `run` refuses the job until they are.
+  public var missingPolicies: [PolicyUse] = []
+  /// Where `mappings: auto` looked, and what became of each mapping model that it found.
+  public var mappingSearch: [String] = []
   /// What does not come over, in the order of steps.
   public var losses = LossReport()
   /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
@@ -165,6 +169,7 @@ extension MigrationPlan: CustomStringConvertible {
       "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
     ]
     if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }
+    lines += mappingSearch.map { "  search       \($0)" }
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
@@ -197,6 +202,7 @@ extension MigrationPlan: CustomStringConvertible {
       lines += losses.ofStep(index + 1).map { "  \($0.label.padded(to: 13))\($0)" }
     }
     lines.append("")
+    lines += missingPolicies.map { "not registered: \($0)" }
     if !stages.isEmpty { lines.append("stages") }
     for stage in stages {
       lines.append(

@@ -22,7 +22,9 @@ struct Planner {
 
   func plan(now: Double) throws -> (MigrationPlan, StepProgram) {
     try checkStorage()
+    try refuseEmptyResult()
     let facts = try count(now: now)
+    try refuseEmptyResult(facts)
     return try plan(facts: facts, chunks: nil)
   }
 
