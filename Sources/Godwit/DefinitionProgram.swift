@@ -51,6 +51,8 @@ struct DefinitionProgram: InPlaceProgram {
 
   var objects: Int64? { nil }
   var dropped: [MigrationPlan.Dropped] { [] }
+  /// Nothing is counted.
+  var losses: LossReport { LossReport() }
   var passes: Int { 0 }
   var plannedRows: Int64 { 0 }
   var keepsFiles: Bool { true }

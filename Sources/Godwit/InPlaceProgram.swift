@@ -12,6 +12,7 @@ protocol InPlaceProgram {
   /// Objects of the store when it is migrated; nil when nobody counted them.
   var objects: Int64? { get }
   var dropped: [MigrationPlan.Dropped] { get }
+  var losses: LossReport { get }
   var notes: [String] { get }
   var passes: Int { get }
   /// What progress shows before the work itself begins.

@@ -91,6 +91,7 @@ struct LightweightMeter {
     summary.isCounted = isCounted
     summary.displaced = displaced
     summary.dropped = program.dropped
+    summary.losses = program.losses
     summary.notes = program.notes
     summary.seconds = Date().timeIntervalSince(start)
     summary.peakBytes = ProcessMemory.peakBytes

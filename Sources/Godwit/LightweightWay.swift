@@ -104,6 +104,7 @@ struct LightweightProgram: InPlaceProgram {
   var destination: StoreSchema { step.destinationSchema }
   var objects: Int64? { step.facts.mappings.reduce(0) { $0 + $1.rows } }
   var dropped: [MigrationPlan.Dropped] { plan.steps.flatMap(\.dropped) }
+  var losses: LossReport { plan.losses }
   var notes: [String] { plan.notes }
   var passes: Int { plan.steps.first?.passes.count ?? 0 }
   var plannedRows: Int64 { plan.totalRows }

@@ -69,6 +69,8 @@ public struct MigrationJob: Sendable {
   var fusesSteps = true
   /// Where the source model came from, for the plan; nil when it is one of those given.
   public var sourceModelOrigin: String?
+  /// Where mapping models were looked for and what was found, for the plan.
+  public var mappingSearch: [String] = []
   /// Rows per chunk; nil: chosen from sampled row widths and the memory budget.
   public var chunkRows: Int?
   /// Predicates in place of key ranges, by mapping name.
@@ -82,6 +84,11 @@ public struct MigrationJob: Sendable {
   public var userInfo: [String: PropertyListValue] = [:]
   /// What becomes of a policy class that nobody registered.
   public var unregisteredPolicies = UnregisteredPolicies.fail
+  /// Whether a run that loses something of the source stops before it writes, or before the destination is in place where
+  /// that shows only then.
+  public var failsOnLoss = false
+  /// Whether a job is refused that leaves no object of a source that has some: mostly it has the wrong model.
+  public var refusesEmptyResult = false
   /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
   public var dropsMirroring = false
   /// When the source itself is to be replaced; `destinationPath` is `sourcePath` then.

@@ -33,9 +33,21 @@ extension MigrationManager {
     defer { try? connection.close() }
     try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
     let source = try AttachedSource(connection, job: job, files: files)
-    return try LightweightWay(job: job, source: source, type: files.type) {
+    try source.planner(job).refuseEmptyResult()
+    let way = try LightweightWay(job: job, source: source, type: files.type) {
       try source.planner(job).plan(now: Self.now())
     }
+    if job.failsOnLoss {
+      // A change of definitions counts nothing by itself.
+      let losses: LossReport
+      if case .sql(let program) = way {
+        losses = program.losses
+      } else {
+        losses = try source.planner(job).plan(now: Self.now()).0.losses
+      }
+      if let error = job.error(for: losses) { throw error }
+    }
+    return way
   }
 
   // MARK: Run

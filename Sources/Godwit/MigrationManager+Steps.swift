@@ -78,7 +78,7 @@ extension MigrationManager {
       record.steps.append(
         .init(
           digest: identity.digest, objects: summary.objects, several: summary.several, displaced: summary.displaced,
-          dropped: summary.dropped))
+          dropped: summary.dropped, losses: summary.losses))
       try record.write(in: folder)
       if let before { try? FileManager.default.removeItem(atPath: before.path) }
       last = complete.map { meter.part($0, step: index) }
@@ -131,6 +131,7 @@ extension MigrationManager {
     summary.several = record.steps.reduce(running?.several ?? 0) { $0 + $1.several }
     summary.displaced = record.steps.reduce(running?.displaced ?? 0) { $0 + $1.displaced }
     summary.dropped = record.steps.flatMap(\.dropped) + (running?.dropped ?? [])
+    summary.losses = LossReport(record.steps.flatMap { $0.losses?.losses ?? [] } + (running?.losses.losses ?? []))
     summary.wasResumed = isResumed || running?.wasResumed == true
     return summary
   }
@@ -175,9 +176,12 @@ extension MigrationManager {
     plan.sourceModelOrigin = job.sourceModelOrigin
     // The store of the step before and the one under construction lie side by side.
     plan.disk.destinationBytes *= 2
-    let counted = plan.steps
+    let counted = plan
+    plan.losses = LossReport()
     plan.steps = try job.steps.indices.flatMap { index in
-      var steps = index == current ? counted : try planWithoutRows(step: index).steps
+      let part = index == current ? counted : try planWithoutRows(step: index)
+      var steps = part.steps
+      plan.losses.add(record.flatMap { index < current ? $0.steps[index].losses : nil } ?? part.losses)
       for position in steps.indices {
         steps[position].hooks = [("before", job.steps[index].willMigrate), ("after", job.steps[index].didMigrate)]
           .compactMap { place, hook in hook.map { "\(place): \($0.identity)" } }

@@ -34,8 +34,18 @@ public struct MigrationManager: Sendable {
 
   /// What `run` would do. Counts in the source; writes nothing, and works on a read-only tree.
   ///
-  /// An unfinished run's plan is read from its ledger.
+  /// An unfinished run's plan is read from its ledger. Policies that nobody registered are listed; `run` refuses them.
   public func plan() throws -> MigrationPlan {
+    let missing = job.missingPolicies
+    var complete = self
+    for use in missing { complete.job.policies.register(use.policy, PlannedPolicy()) }
+    var plan = try complete.planWithPolicies()
+    plan.missingPolicies = missing
+    plan.mappingSearch = job.mappingSearch
+    return plan
+  }
+
+  private func planWithPolicies() throws -> MigrationPlan {
     guard !job.isStepped else { return try planSteps() }
     let source = try OpenSource(job, existing: try existingDestination())
     if let resumed = try openLedger() {
@@ -224,6 +234,8 @@ public struct MigrationManager: Sendable {
     var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
     func tell(_ part: MigrationProgress) { progress(meter?.part(part) ?? part) }
     do {
+      // The first of several is refused where its mapping is resolved.
+      if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
       if job.inPlace == nil, source.existing == nil {
         try folder.refuseForeignSupport(of: job.destinationPath)
         if !FileManager.default.fileExists(atPath: made.storePath) {
@@ -377,6 +389,7 @@ public struct MigrationManager: Sendable {
     let program: StepProgram
     if made {
       (plan, program) = try opened.planner(job).plan(now: now ?? job.now ?? Self.now())
+      if let error = job.error(for: plan.losses) { throw error }
       var need = plan.disk
       // The store of the step before and the one under construction lie side by side.
       if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
@@ -440,6 +453,13 @@ public struct MigrationManager: Sendable {
     let totals = try ledger.totals()
     (summary.objects, summary.several, summary.displaced) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
+    summary.losses = plan.losses
+    if summary.several > 0 {
+      summary.losses.losses.append(
+        .init(
+          step: job.position.index + 1, kind: .several, subject: "to-one relationships", count: summary.several,
+          reason: "a to-one holds one object"))
+    }
     summary.notes = plan.notes + executor.notes
     summary.wasResumed = !made
     var isComplete = stopped == nil || meter.isComplete
@@ -455,6 +475,7 @@ public struct MigrationManager: Sendable {
       }
     }
     if isComplete {
+      if let error = job.error(for: summary.losses) { throw error }
       try finish(connection, ledger: ledger, opened: opened, plan: plan)
       try connection.close()
       summary.outcome = .finished

@@ -97,6 +97,12 @@ public struct MigrationPlan: Sendable {
   public internal(set) var shortage: String?
   /// What the run keeps to.
   public var limits = MigrationLimits()
+  /// The mappings whose policy nobody registered: `run` refuses the job until they are.
+  public var missingPolicies: [PolicyUse] = []
+  /// Where `mappings: auto` looked, and what became of each mapping model that it found.
+  public var mappingSearch: [String] = []
+  /// What does not come over, in the order of steps.
+  public var losses = LossReport()
   /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
   public var notes: [String] = []
 
@@ -152,6 +158,7 @@ extension MigrationPlan: Equatable {
   public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
     (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
       && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)
+      && a.losses == b.losses
       && (a.disk, a.sourceBytes, a.limits) == (b.disk, b.sourceBytes, b.limits)
   }
 }
@@ -162,6 +169,7 @@ extension MigrationPlan: CustomStringConvertible {
       "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
     ]
     if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }
+    lines += mappingSearch.map { "  search       \($0)" }
     for (index, step) in steps.enumerated() {
       lines.append("")
       lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
@@ -191,11 +199,10 @@ extension MigrationPlan: CustomStringConvertible {
           }
         }
       }
-      for dropped in step.dropped {
-        lines.append("  dropped      \(dropped.rows) of \(dropped.entity) (\(dropped.reason))")
-      }
+      lines += losses.ofStep(index + 1).map { "  \($0.label.padded(to: 13))\($0)" }
     }
     lines.append("")
+    lines += missingPolicies.map { "not registered: \($0)" }
     if !stages.isEmpty { lines.append("stages") }
     for stage in stages {
       lines.append(

@@ -47,6 +47,8 @@ public struct MigrationSummary: Sendable, Hashable {
   public var displaced: Int64 = 0
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
+  /// What does not come over, in the order of steps.
+  public var losses = LossReport()
   /// The plan's notes: what was left out, and what cannot be kept up.
   public var notes: [String] = []
   public var seconds: Double = 0

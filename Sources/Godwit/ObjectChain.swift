@@ -40,15 +40,19 @@ struct ObjectChain {
       alias = nil
     case .inverse(let table, let column, _, let orderColumn):
       try startToMany()
+      // Two objects may hold the key of one that is gone: only a row has members.
+      _ = try loadedRow()
       let next = builder.alias()
       tables.append("\(database).\(quoted(table)) AS \(next)")
       conditions.append("\(next).\(quoted(column)) = \(key)")
+      requireKind(of: relationship.destinationEntityName, row: next)
       (alias, key) = (next, "\(next).Z_PK")
       order = orderColumn.map { "\(next).\(quoted($0))" }
       sorting += (order.map { [$0] } ?? []) + [key]
       isToMany = true
     case .join(let join, let subject, let object, let orderColumn):
       try startToMany()
+      _ = try loadedRow()
       let next = builder.alias("j")
       tables.append("\(join.rows(in: database)) AS \(next)")
       conditions.append("\(next).\(quoted(subject)) = \(key)")
@@ -73,6 +77,12 @@ struct ObjectChain {
   /// Adds a condition on the objects.
   mutating func require(_ condition: String) { conditions.append(condition) }
 
+  /// Leaves out rows that are no object of an entity or of its subentities.
+  private mutating func requireKind(of entity: String, row: String) {
+    guard let kind = schema.isKind(of: entity, row: row).sql else { return }
+    conditions.append(kind)
+  }
+
   /// The row of the object reached, joined in when it is not there yet.
   mutating func loadedRow() throws -> ExpressionLowering.Row {
     if let alias { return .init(alias: alias, entityName: entityName) }
@@ -82,6 +92,7 @@ struct ObjectChain {
     let next = builder.alias()
     tables.append("\(database).\(quoted(table.name)) AS \(next)")
     conditions.append("\(next).Z_PK = \(key)")
+    requireKind(of: entityName, row: next)
     (alias, key) = (next, "\(next).Z_PK")
     return .init(alias: next, entityName: entityName)
   }

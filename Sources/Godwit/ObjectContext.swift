@@ -81,7 +81,7 @@ final class ObjectContext {
       keptBytes += found.values.byteCount
       row = found
     }
-    guard let layout = table.layout(of: row.values) else { return nil }
+    guard let layout = table.layout(of: row.values), table.holds(layout, asKindOf: entityName) else { return nil }
     return StoredObject(context: self, layout: layout, key: key, values: row.values, large: row.large)
   }
 

@@ -12,6 +12,8 @@ final class ObjectTable {
   let entityPlace: Int
   private(set) var layouts: [Int64: ObjectLayout] = [:]
   private let places: [String: Int]
+  /// The numbers of an entity and its subentities, by name; the root entity, which every row is a kind of, is left out.
+  private var kinds: [String: Set<Int>] = [:]
 
   let reading: String
   /// As `reading`, column by column.
@@ -41,7 +43,15 @@ final class ObjectTable {
       guard let number = schema.number(of: described.name) else { continue }
       layouts[Int64(number)] = ObjectLayout(
         entityName: described.name, number: number, schema: schema, database: database, places: places)
+      guard described.name != table.rootEntityName else { continue }
+      kinds[described.name] = Set(schema.model.family(of: described.name).map(\.name).compactMap(schema.number))
     }
+  }
+
+  /// Whether a row with the layout is an object of an entity or of one of its subentities.
+  func holds(_ layout: ObjectLayout, asKindOf entity: String) -> Bool {
+    guard layout.entityName != entity, let numbers = kinds[entity] else { return true }
+    return numbers.contains(layout.number)
   }
 
   func place(of column: String) -> Int? { places[column] }

@@ -37,6 +37,13 @@ struct PlanFacts: Codable, Sendable, Equatable {
     var missingNumbers: Int64?
   }
 
+  /// Links of a relationship that lead to no object that the relationship can hold.
+  struct LinksToNothing: Codable, Sendable, Equatable {
+    /// `Entity.relationship`, of the entity that declares it.
+    var relationship: String
+    var count: Int64
+  }
+
   /// By index of `ResolvedMapping.entityMappings`.
   var mappings: [Mapping]
   /// Every source entity with rows.
@@ -53,6 +60,8 @@ struct PlanFacts: Codable, Sendable, Equatable {
   var sourceBytes: Int64
   /// For a job that appends: destination root entity name to the highest key in use before it. nil for a new store.
   var highestDestinationKeys: [String: Int64]?
+  /// nil in ledgers of earlier versions.
+  var linksToNothing: [LinksToNothing]?
 
   func overlap(_ a: Int, _ b: Int) -> Bool { a != b && overlaps.contains([min(a, b), max(a, b)]) }
 

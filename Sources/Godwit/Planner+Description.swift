@@ -34,6 +34,7 @@ extension Planner {
       facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
     plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
+    plan.losses = try losses(program, dropped: dropped)
     plan.notes = try notes(program, external: external)
     return plan
   }
@@ -44,12 +45,10 @@ extension Planner {
       let job = "appends to \(existing.rows) objects in '\(existing.path)'"
       let history =
         existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
-      return try [job] + history + numberNotes(program.facts) + external.map(\.note) + inferredLosses(program)
-        + numericNotes()
+      return try [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes()
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return try policyNotes() + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
-      + inferredLosses(program) + numericNotes()
+    return try numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes + misfitNotes()
   }
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.

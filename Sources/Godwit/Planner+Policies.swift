@@ -20,12 +20,6 @@ extension Planner {
       relationships: [:])
   }
 
-  func policyNotes() -> [String] {
-    resolved.defaulted.map {
-      "policy \($0.policy) of mapping \($0.mapping) is not registered: Core Data's default policy takes its place"
-    }
-  }
-
   /// About where the new objects of policies begin and end in a table, for cutting later stages.
   func policyBounds(root: String, program: StepProgram) -> [Int64] {
     guard let first = program.facts.freeKeys?[root] else { return [] }

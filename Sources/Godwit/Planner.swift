@@ -22,7 +22,9 @@ struct Planner {
 
   func plan(now: Double) throws -> (MigrationPlan, StepProgram) {
     try checkStorage()
+    try refuseEmptyResult()
     let facts = try count(now: now)
+    try refuseEmptyResult(facts)
     return try plan(facts: facts, chunks: nil)
   }
 
@@ -77,6 +79,7 @@ struct Planner {
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
       if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
     }
+    facts.linksToNothing = try linksToNothing(facts)
     try assignKeys(&facts)
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
@@ -88,7 +91,7 @@ struct Planner {
   }
 
   /// Names the table in errors that have no place, such as those of a damaged page.
-  private func reading<T>(_ table: String, _ body: () throws -> T) throws -> T {
+  func reading<T>(_ table: String, _ body: () throws -> T) throws -> T {
     do { return try body() } catch var error as GodwitError {
       error.site = error.site ?? "planning, reading table \(table)"
       throw error

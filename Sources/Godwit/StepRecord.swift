@@ -13,6 +13,8 @@ struct StepRecord: Codable {
     var digest: String
     var objects, several, displaced: Int64
     var dropped: [MigrationPlan.Dropped]
+    /// nil in records of earlier versions.
+    var losses: LossReport?
   }
 
   /// Raised when the content changes its meaning.

@@ -135,14 +135,26 @@ extension Verification {
   private func follow(_ path: [String], from key: Int64, in entity: String) throws -> [Target] {
     var reached = [Target(key: key)]
     var current = entity
-    for name in path {
+    for (index, name) in path.enumerated() {
       guard let relationship = sourceSchema.model.relationship(name, of: current) else { return [] }
       var next: [Target] = []
-      for object in reached { try step(name, in: current, from: object.key, to: &next) }
+      for object in reached {
+        // A path goes on from objects, not from keys of objects that are gone.
+        guard try index == 0 || isThere(object.key, current) else { continue }
+        try step(name, in: current, from: object.key, to: &next)
+      }
       reached = next
       current = relationship.destinationEntityName
     }
     return reached
+  }
+
+  /// Whether a key leads to an object of an entity or of one of its subentities.
+  private func isThere(_ key: Int64, _ entity: String) throws -> Bool {
+    guard let table = sourceSchema.table(of: entity) else { return false }
+    let kind = table.rootEntityName == entity ? "" : " AND \(isKind(entity, "Z_ENT", in: sourceSchema))"
+    return try integer("SELECT 1 FROM \(self.table(table.name)) WHERE Z_PK = ?1\(kind)", [.integer(key)], on: source)
+      != nil
   }
 
   private func step(_ name: String, in entity: String, from key: Int64, to reached: inout [Target]) throws {

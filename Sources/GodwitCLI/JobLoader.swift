@@ -42,14 +42,17 @@ struct JobLoader {
       among: versions, metadata: metadata, path: path,
       nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
-    let steps = try steps(listed, from: source, to: target, among: versions)
+    let (steps, search) = try steps(listed, from: source, to: target, among: versions)
     var job = MigrationJob(
       name: manifest.job, sourcePath: path, destinationPath: destination(), first: steps[0],
       later: Array(steps.dropFirst()), chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: origin)
+    job.mappingSearch = search
     job.policies = policies
     job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
+    job.failsOnLoss = manifest.onLoss == .fail
+    job.refusesEmptyResult = !manifest.allowEmpty
     job.dropsMirroring = manifest.cloudkit == .drop
     job.appends = manifest.append
     job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
@@ -157,7 +160,7 @@ struct JobLoader {
   private func steps(
     _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     among versions: ModelVersions
-  ) throws -> [MigrationStep] {
+  ) throws -> (steps: [MigrationStep], search: [String]) {
     var step: MigrationStep
     switch manifest.mappings {
     case .files:
@@ -178,7 +181,7 @@ struct JobLoader {
       }
       (step.willMigrate, step.didMigrate) = (stage.willMigrate, stage.didMigrate)
     }
-    return [step]
+    return ([step], [])
   }
 
   private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {

@@ -13,8 +13,12 @@ struct PlanVerb: Verb {
   @Flag(name: .customLong("detailed-exitcode"), help: "Exit with 2 when a migration is needed, 0 when it is done.")
   var detailedExitCode = false
 
+  @Flag(name: .customLong("fail-on-loss"), help: "Exit with 65 when something of the source does not come over.")
+  var failOnLoss = false
+
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let migration = try job.loader(in: session).job()
+    var migration = try job.loader(in: session).job()
+    if failOnLoss { migration.failsOnLoss = true }
     let manager = MigrationManager(migration)
     let isFinished = try manager.isFinished()
     let plan = isFinished ? nil : try manager.plan()
@@ -26,6 +30,8 @@ struct PlanVerb: Verb {
         plan.map { "\($0)\n" }
           ?? "job \(migration.name): already finished, nothing to do ('\(migration.destinationPath)')\n")
     }
+    if let error = plan.flatMap({ $0.missingPolicies.isEmpty ? nil : migration.missingPolicyError }) { throw error }
+    if let error = plan.flatMap({ migration.error(for: $0.losses) }) { throw error }
     return detailedExitCode && !isFinished ? 2 : 0
   }
 }
@@ -38,6 +44,9 @@ private struct PlanRecord: Encodable {
   var steps: [MigrationPlan.Step]?
   var stages: [MigrationPlan.StageCount]?
   var chunks: Int?
+  var losses: [LossReport.Loss]?
+  var missingPolicies: [PolicyUse]?
+  var mappingSearch: [String]?
   var notes: [String]?
   var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
   var temporaryFolder: String?
@@ -53,6 +62,9 @@ private struct PlanRecord: Encodable {
     steps = plan.steps
     stages = plan.stages
     chunks = plan.chunks.count
+    losses = plan.losses.losses
+    missingPolicies = plan.missingPolicies
+    mappingSearch = plan.mappingSearch
     notes = plan.notes
     totalRows = plan.totalRows
     diskBytes = plan.diskBytes

@@ -1,3 +1,4 @@
+import Foundation
 import Godwit
 import GodwitModel
 
@@ -16,11 +17,9 @@ enum RunSummary {
         "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "asked to"); the same command resumes")
     }
     lines.append("  objects    " + (summary.isCounted ? "\(summary.objects)" : "as they were; no row was read"))
-    for dropped in summary.dropped {
-      lines.append("  dropped    \(dropped.rows) of \(dropped.entity) (\(dropped.reason))")
-    }
-    if summary.several > 0 {
-      lines.append("  several    \(summary.several) to-one relationships found several objects and took the first")
+    for loss in summary.losses.losses {
+      let step = job.steps.count > 1 ? "step \(loss.step): " : ""
+      lines.append("  \(loss.label.padding(toLength: 11, withPad: " ", startingAt: 0))\(step)\(loss)")
     }
     if summary.displaced > 0 {
       lines.append("  displaced  \(summary.displaced) relationship assignments by a later one")

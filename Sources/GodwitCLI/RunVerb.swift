@@ -25,6 +25,11 @@ struct RunVerb: Verb {
       "Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
   var maximumDuration: TimeBox?
 
+  @Flag(
+    name: .customLong("fail-on-loss"),
+    help: "Stop with 65 before the destination is in place when something of the source does not come over.")
+  var failOnLoss = false
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()
@@ -34,7 +39,8 @@ struct RunVerb: Verb {
     try printer.begin()
     let start = Date()
     do {
-      let migration = try job.loader(in: session).job()
+      var migration = try job.loader(in: session).job()
+      if failOnLoss { migration.failsOnLoss = true }
       if !quiet {
         session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
       }

@@ -9,6 +9,7 @@ extension JobManifest {
       "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",
       "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
       "destination-type", "history", "cloudkit", "version-order", "mapping-search", "unregistered-policies", "stages",
+      "on-loss", "allow-empty",
     ],
     "chunks": ["rows", "by"],
     "on-invalid": ["quarantine"],
@@ -121,6 +122,8 @@ extension JobManifest {
     if let entry = top["chunks"] { chunks = try Self.chunks(entry.value, reader) }
     if let entry = top["memory"] { memory = try Self.memory(entry.value, reader) }
     if let entry = top["on-invalid"] { onInvalid = try Self.onInvalid(entry.value, reader) }
+    if let entry = top["on-loss"] { onLoss = try reader.choice(entry.value, key: entry.key) }
+    if let entry = top["allow-empty"] { allowEmpty = try reader.flag(entry.value, key: entry.key) }
     if let entry = top["append"] { append = try reader.flag(entry.value, key: entry.key) }
     if let entry = top["destination-type"] {
       do { destinationType = try reader.choice(entry.value, key: entry.key) } catch var error as GodwitError {

@@ -44,6 +44,11 @@ public struct JobManifest: Sendable {
     case quarantine(maxRows: Int?, maxPercent: Double?)
   }
 
+  /// What happens when something of the source does not come over.
+  public enum OnLoss: String, Sendable, Hashable, CaseIterable {
+    case report, fail
+  }
+
   public enum DestinationType: String, Sendable, Hashable, CaseIterable {
     case sqlite, xml
   }
@@ -85,6 +90,9 @@ public struct JobManifest: Sendable {
   /// The budget the whole process keeps.
   public var memory = ByteCount.mebibytes(64)
   public var onInvalid: OnInvalid = .fail
+  public var onLoss: OnLoss = .report
+  /// Whether a job may leave no object of a source that has some.
+  public var allowEmpty = false
   public var append = false
   /// Models that form one.
   public var mergeModels: [ManifestPath] = []

@@ -38,6 +38,15 @@ extension StoreSchema {
       sql: numbers.count == 1 ? "\(column) = \(numbers[0])" : "\(column) IN (\(numbers.joined(separator: ", ")))")
   }
 
+  /// The condition that a row is an object of an entity or of one of its subentities. Every row of a table is one of its
+  /// root entity.
+  ///
+  /// - Parameter alias: The row's name in the statement.
+  public func isKind(of entity: String, row alias: String? = nil) -> RowCondition {
+    guard model.entity(entity)?.superentityName != nil else { return RowCondition(sql: nil) }
+    return isObject(of: model.family(of: entity).map(\.name), row: alias)
+  }
+
   /// The entity number of a row as SQL: its `Z_ENT`, or the only one that there is.
   ///
   /// - Parameters:

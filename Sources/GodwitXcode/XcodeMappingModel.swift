@@ -159,10 +159,7 @@ public struct XcodeMappingModel: Sendable {
 
   /// Whether the file maps between two models: by the version hashes of both sides, else by the names it gives.
   public func fit(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Fit {
-    let difference =
-      difference(sourceEntityHashes, source, "source")
-      ?? difference(destinationEntityHashes, destination, "destination")
-    guard let difference else { return .hashes }
+    guard let difference = difference(from: source, to: destination) else { return .hashes }
     guard sourceModelName == source.name, destinationModelName == destination.name else {
       guard let sourceModelName, let destinationModelName else { return .none(difference) }
       return .none("it names '\(sourceModelName)' and '\(destinationModelName)'; \(difference)")
@@ -185,6 +182,11 @@ public struct XcodeMappingModel: Sendable {
     guard kind == .compiledMappingModel || hashes.count == model.entities.count else { return false }
     let own = model.versionHashes
     return hashes.allSatisfy { own[$0.key] == $0.value }
+  }
+
+  /// The first thing in which two models differ from those that the file was made for; nil when nothing does.
+  public func difference(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> String? {
+    difference(sourceEntityHashes, source, "source") ?? difference(destinationEntityHashes, destination, "destination")
   }
 
   private func difference(_ hashes: [String: VersionHash], _ model: ManagedObjectModel, _ side: String) -> String? {

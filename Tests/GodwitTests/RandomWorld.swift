@@ -120,7 +120,8 @@ extension RandomPair.End {
 }
 
 extension RandomWorld {
-  init(_ random: inout SeededGenerator) throws {
+  /// - Parameter hops: How many relationships a look-up goes along; drawn from these.
+  init(_ random: inout SeededGenerator, hops: [Int] = [0, 1, 1, 1, 1, 2]) throws {
     let sourceNames = ["E0", "E1", "E2"]
     let destinationNames = ["F0", "F1", "F2"]
     sourcePairs = Self.pairs(sourceNames, prefix: "s", count: 1 + random.below(3), isSource: true, &random)
@@ -149,7 +150,7 @@ extension RandomWorld {
           Self.relationships(dp, name))
       })
     populate(&random)
-    try map(&random)
+    try map(&random, hops: hops)
   }
 
   private mutating func populate(_ random: inout SeededGenerator) {
@@ -190,7 +191,7 @@ extension RandomWorld {
     }
   }
 
-  private mutating func map(_ random: inout SeededGenerator) throws {
+  private mutating func map(_ random: inout SeededGenerator, hops: [Int]) throws {
     let count = isMirrored ? 4 + random.below(2) : 2 + random.below(4)
     var ends: [(from: String, to: String)] = []
     for index in 0..<count {
@@ -228,7 +229,7 @@ extension RandomWorld {
         for _ in 0..<12 {
           var entity = ends[index].from
           var path: [String] = []
-          for _ in 0..<[0, 1, 1, 1, 1, 2][random.below(6)] {
+          for _ in 0..<hops[random.below(hops.count)] {
             guard let hop = source.relationships(of: entity).randomElement(using: &random) else { break }
             path.append(hop.name)
             entity = hop.destinationEntityName

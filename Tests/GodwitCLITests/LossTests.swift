@@ -1,0 +1,108 @@
+import Foundation
+import Godwit
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+private func entity(
+  _ name: String, _ attributes: [String], _ relationships: [RelationshipDescription] = []
+) -> EntityDescription {
+  EntityDescription(
+    name: name, attributes: attributes.map { AttributeDescription(name: $0, type: .string) },
+    relationships: relationships)
+}
+
+private func project(_ keys: String = "", filter: String = "text != nil") throws -> ProjectFixture {
+  let project = ProjectFixture()
+  let old = try ManagedObjectModel(
+    name: "Notes",
+    entities: [
+      entity(
+        "Note", ["text", "mood"], [.init(name: "folder", destinationEntityName: "Folder", inverseName: "notes")]),
+      entity(
+        "Folder", ["name"],
+        [.init(name: "notes", destinationEntityName: "Note", inverseName: "folder", isToMany: true)]),
+    ])
+  try project.bundle(
+    "Notes.xcdatamodeld",
+    [old, ManagedObjectModel(name: "Notes 2", entities: [entity("Note", ["text"]), entity("Folder", ["name"])])])
+  try project.store("notes.sqlite", old) { store in
+    try store.insert("Folder", key: 1, attributes: ["name": .init("f")])
+    for key in Int64(1)...5 {
+      try store.insert(
+        "Note", key: key, attributes: ["text": key == 5 ? .null : .init("t"), "mood": key < 3 ? .init("m") : .null],
+        relationships: key < 4 ? ["folder": [1]] : [:])
+    }
+  }
+  try project.write(
+    "a.mapping.yaml",
+    """
+    godwit-mapping: 1
+    entity-mappings:
+      - name: Notes
+        source: Note
+        destination: Note
+        filter: \(filter)
+        attributes:
+          text: $source.text
+
+    """)
+  try project.write(
+    "job.yaml",
+    "godwit: 1\nsource: notes.sqlite\ndestination: out/out.sqlite\nmodels: Notes.xcdatamodeld\nmappings: a.mapping.yaml\n"
+      + keys)
+  return project
+}
+
+private let lost = [
+  "1 of Folder (no mapping)", "1 of Note (filtered out)", "2 values of Note.mood (no destination attribute takes them)",
+  "3 links of Note.folder (no destination relationship takes them)",
+]
+
+@Suite struct LossTests {
+  @Test func `an explicit mapping's losses are in plan and summary, and in JSON`() throws {
+    let project = try project()
+    let plan = project.godwit("plan", try project.path("job.yaml"))
+    let run = project.godwit("run", try project.path("job.yaml"))
+    #expect(plan.status == 0 && run.status == 0, "\(run.diagnostics)")
+    for line in lost {
+      #expect(plan.output.contains(line), "\(line)\n\(plan.output)")
+      #expect(run.output.contains(line), "\(line)\n\(run.output)")
+    }
+    let json = try self.project("")
+    #expect(
+      json.godwit("plan", "--format", "json", try json.path("job.yaml")).output.contains("\"subject\" : \"Note.mood\""))
+    let lines = json.godwit("run", "--progress", "json", try json.path("job.yaml")).output
+    #expect(lines.contains("\"subject\":\"Note.mood\""))
+  }
+
+  private func project(_ keys: String) throws -> ProjectFixture { try GodwitCLITests.project(keys) }
+
+  @Test(arguments: [true, false])
+  func `a job that may lose nothing is refused with 65 before it writes`(byKey: Bool) throws {
+    let project = try GodwitCLITests.project(byKey ? "on-loss: fail\n" : "")
+    let flags = byKey ? [] : ["--fail-on-loss"]
+    for verb in ["plan", "run"] {
+      let session = CommandSession(output: .memory(), diagnostics: .memory())
+      let status = GodwitCommand.run(arguments: [verb] + flags + [try project.path("job.yaml")], in: session)
+      #expect(status == 65)
+      for line in lost { #expect(session.diagnostics.text.contains(line), "\(line)\n\(session.diagnostics.text)") }
+    }
+    #expect(!FileManager.default.fileExists(atPath: try project.path("out/out.sqlite")))
+    #expect(!FileManager.default.fileExists(atPath: try project.path("out/out.sqlite.godwit")))
+  }
+
+  @Test func `a job that leaves no object is refused, unless the manifest allows it`() throws {
+    let refused = try GodwitCLITests.project("", filter: "text == 'nobody'")
+    for verb in ["plan", "run"] {
+      let result = refused.godwit(verb, try refused.path("job.yaml"))
+      #expect(result.status == 65)
+      #expect(result.diagnostics.contains("would be in the destination"), "\(result.diagnostics)")
+    }
+    let allowed = try GodwitCLITests.project("allow-empty: true\n", filter: "text == 'nobody'")
+    #expect(allowed.godwit("run", try allowed.path("job.yaml")).status == 0)
+  }
+}

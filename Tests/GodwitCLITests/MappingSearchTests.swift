@@ -1,0 +1,149 @@
+import Foundation
+import Godwit
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+private func note(_ version: String, _ type: AttributeType) throws -> ManagedObjectModel {
+  // A change of type that no inference makes.
+  try ManagedObjectModel(
+    name: version,
+    entities: [.made("Note", [AttributeDescription(name: "text", type: .string), .init(name: "when", type: type)])])
+}
+
+private let mapping = """
+  godwit-mapping: 1
+  source-model: Notes
+  destination-model: Notes 2
+  entity-mappings:
+    - name: NoteToNote
+      source: Note
+      destination: Note
+      attributes:
+        text: $source.text
+        when: CAST($source.when, "NSDate")
+
+  """
+
+private func project(_ marker: String?) throws -> ProjectFixture {
+  let project = ProjectFixture()
+  let old = try note("Notes", .double)
+  try project.bundle("repo/App/Models/Notes.xcdatamodeld", [old, note("Notes 2", .string)])
+  try project.store("notes.sqlite", old) { store in
+    try store.insert("Note", attributes: ["text": .init("a"), "when": .double(1)])
+  }
+  try project.write(
+    "job.yaml",
+    "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: repo/App/Models/Notes.xcdatamodeld\n")
+  if let marker { try project.write("repo/\(marker)/x", "") }
+  return project
+}
+
+private let convert = mapping.replacingOccurrences(
+  of: "CAST($source.when, \"NSDate\")", with: "CAST($source.when, \"NSString\")")
+
+@Suite struct MappingSearchTests {
+  @Test(arguments: [".git", "App.xcodeproj", "App.xcworkspace"])
+  func `a mapping model anywhere in the project is found`(marker: String) throws {
+    let project = try project(marker)
+    try project.write("repo/Migration/Deep/notes.mapping.yaml", convert)
+    let plan = project.godwit("plan", try project.path("job.yaml"))
+    #expect(plan.status == 0, "\(plan)")
+    #expect(plan.output.contains("looked for mapping models in '"))
+    #expect(plan.output.contains("the project in '"))
+    #expect(plan.output.contains("Migration/Deep/notes.mapping.yaml"), "\(plan.output)")
+    #expect(project.godwit("run", "-q", try project.path("job.yaml")).status == 0)
+  }
+
+  @Test func `without a project nothing but the models' folder is looked at, and the message says so`() throws {
+    let project = try project(nil)
+    try project.write("repo/Migration/notes.mapping.yaml", convert)
+    let plan = project.godwit("plan", try project.path("job.yaml"))
+    #expect(plan.status == 69)
+    #expect(plan.diagnostics.contains("looked for mapping models in '"), "\(plan.diagnostics)")
+    #expect(plan.diagnostics.contains("App/Models': none found"), "\(plan.diagnostics)")
+    #expect(!plan.diagnostics.contains("the project in"))
+  }
+
+  @Test func `folders of others, and what lies above the project, are left out`() throws {
+    let project = try project(".git")
+    for folder in ["repo/Pods/Other", "repo/.build/x", "repo/node_modules", ".", "repo/A.xcodeproj"] {
+      try project.write("\(folder)/notes.mapping.yaml", convert)
+    }
+    let found = MappingSearch(besideModels: [try project.path("repo/App/Models/Notes.xcdatamodeld")])
+    #expect(found.files == [])
+    #expect(project.godwit("plan", try project.path("job.yaml")).status == 69)
+  }
+
+  @Test func `what lies beside the models goes before what lies elsewhere`() throws {
+    let project = try project(".git")
+    try project.write("repo/App/Models/near.mapping.yaml", convert)
+    try project.write("repo/Old/far.mapping.yaml", convert.replacingOccurrences(of: "$source.text", with: "'far'"))
+    let plan = project.godwit("plan", try project.path("job.yaml"))
+    #expect(plan.status == 0, "\(plan.diagnostics)")
+    #expect(plan.output.contains("mappings     near.mapping.yaml"))
+    #expect(
+      plan.output.contains("far.mapping.yaml' not taken: 'near.mapping.yaml' beside the models serves"),
+      "\(plan.output)")
+  }
+
+  @Test func `a mapping model elsewhere that names what the models lack is called stale`() throws {
+    let project = try project(".git")
+    try project.write(
+      "repo/Old/old.mapping.yaml", convert.replacingOccurrences(of: "source: Note\n", with: "source: Memo\n"))
+    let plan = project.godwit("plan", try project.path("job.yaml"))
+    #expect(plan.status == 69)
+    #expect(
+      plan.diagnostics.contains("it is stale, or for other models of these names: it names the entity 'Memo'"),
+      "\(plan.diagnostics)")
+  }
+
+  /// Bundle, and how many mapping models serve two of its versions once the whole project is searched.
+  static let projects: [(folder: String, bundle: String, served: Int)] = [
+    ("objcio_core-data/Migrations", "Migrations/Moody.xcdatamodeld", 4),
+    ("hwaxxer_BookMigration", "BookMigration/BookMigration.xcdatamodeld", 2),
+    ("wibosco_CoreDataMigration-Example", "", 2), ("alemar11_CoreDataPlus", "", 1),
+    ("carekit-apple_CareKit", "", 1), ("novasamatech_nova-wallet-ios", "", 1),
+  ]
+
+  @Test(.enabled(if: Corpus.isPresent), arguments: projects.map(\.folder))
+  func `mapping models of real projects are found wherever they lie`(folder: String) throws {
+    let expected = try #require(Self.projects.first { $0.folder == folder })
+    // A copy: the corpus holds files without the repository around them.
+    let project = ProjectFixture()
+    let root = try project.path("repo")
+    try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: Corpus.path(folder))
+    for path in paths where path.contains(".xcdatamodel") || path.contains(".xcmappingmodel") || path.hasSuffix(".cdm")
+    {
+      let whole = Corpus.path(folder) + "/" + path
+      guard try FileManager.default.attributesOfItem(atPath: whole)[.type] as? FileAttributeType == .typeRegular else {
+        continue
+      }
+      let copy = URL(filePath: root + "/" + path)
+      try FileManager.default.createDirectory(at: copy.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try FileManager.default.copyItem(at: URL(filePath: whole), to: copy)
+    }
+    try FileManager.default.createDirectory(atPath: root + "/.git", withIntermediateDirectories: true)
+    var served: Set<String> = []
+    for path in paths where path.hasSuffix(".xcdatamodeld") {
+      let files = MappingSearch(besideModels: [root + "/" + path]).files
+      guard let bundle = try? ModelBundle(contentsOf: root + "/" + path) else { continue }
+      let models = bundle.versions.compactMap { try? ManagedObjectModel(contentsOf: root + "/" + path, version: $0) }
+      for file in files where XcodeFileKind.identify(file.path) == .mappingModel {
+        guard let model = try? XcodeMappingModel(contentsOf: file.path) else { continue }
+        for from in models {
+          for to in models where from.name != to.name && model.fit(from: from, to: to) == .hashes {
+            served.insert(file.path)
+          }
+        }
+      }
+    }
+    #expect(served.count >= expected.served, "\(served)")
+  }
+}
