@@ -80,6 +80,10 @@ public struct MigrationJob: Sendable {
   public var policies: PolicyRegistry = [:]
   /// What the policies find in the manager's user info when a step begins.
   public var userInfo: [String: PropertyListValue] = [:]
+  /// A store of the destination version, whose names the new store takes where the model leaves them open.
+  public var layoutStore: LayoutStore?
+  /// For the last of several steps: what the first one reads.
+  var firstSource: LayoutStore?
   /// What becomes of a policy class that nobody registered.
   public var unregisteredPolicies = UnregisteredPolicies.fail
   /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
@@ -222,6 +226,7 @@ public struct MigrationJob: Sendable {
     // The stores between are made anew; the last step appends.
     job.appends = appends && index == steps.count - 1
     job.position = StepPosition(index: index, count: steps.count)
+    job.firstSource = index > 0 && job.position.isLast ? namesOfSource : nil
     return job
   }
 

@@ -48,6 +48,7 @@ struct JobLoader {
       later: Array(steps.dropFirst()), chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: origin)
+    job.layoutStore = try layoutStore(for: target)
     job.policies = policies
     job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
     job.dropsMirroring = manifest.cloudkit == .drop

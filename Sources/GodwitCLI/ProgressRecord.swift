@@ -41,6 +41,7 @@ struct SummaryRecord: Encodable {
   let objects: Int64?
   let several, displaced: Int64
   let dropped: [MigrationPlan.Dropped]
+  let notes: [String]
   let seconds: Double
   let peakBytes, budgetBytes: Int64
   let wasResumed: Bool
@@ -53,6 +54,7 @@ struct SummaryRecord: Encodable {
     objects = summary.isCounted ? summary.objects : nil
     (several, displaced) = (summary.several, summary.displaced)
     dropped = summary.dropped
+    notes = summary.notes
     seconds = summary.seconds
     peakBytes = summary.peakBytes
     budgetBytes = job.memory.bytes
