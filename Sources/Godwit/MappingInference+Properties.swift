@@ -88,10 +88,7 @@ extension MappingInference {
   ) {
     for now in destination.relationships(of: after.name) where !now.isTransient {
       let subject = MappingRemark.Subject.relationship(now.name)
-      guard destination.isStored(now) else {
-        remark(mapping.name, subject, "to-many without an inverse: a store holds no links of it")
-        continue
-      }
+      guard destination.isStored(now) else { continue }
       let was: RelationshipDescription
       switch pairing.origin(of: .relationship(now), in: after.name, from: before.name) {
       case .relationship(let relationship)? where source.isStored(relationship): was = relationship

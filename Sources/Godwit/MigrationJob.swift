@@ -82,6 +82,10 @@ public struct MigrationJob: Sendable {
   public var policies: PolicyRegistry = [:]
   /// What the policies find in the manager's user info when a step begins.
   public var userInfo: [String: PropertyListValue] = [:]
+  /// A store of the destination version, whose names the new store takes where the model leaves them open.
+  public var layoutStore: LayoutStore?
+  /// For the last of several steps: what the first one reads.
+  var firstSource: LayoutStore?
   /// What becomes of a policy class that nobody registered.
   public var unregisteredPolicies = UnregisteredPolicies.fail
   /// Whether a run that loses something of the source stops before it writes, or before the destination is in place where
@@ -229,6 +233,7 @@ public struct MigrationJob: Sendable {
     // The stores between are made anew; the last step appends.
     job.appends = appends && index == steps.count - 1
     job.position = StepPosition(index: index, count: steps.count)
+    job.firstSource = index > 0 && job.position.isLast ? namesOfSource : nil
     return job
   }
 

@@ -42,6 +42,7 @@ public struct MigrationManager: Sendable {
     var plan = try complete.planWithPolicies()
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch
+    plan.notes += try job.layoutNotes()
     return plan
   }
 
@@ -193,6 +194,14 @@ public struct MigrationManager: Sendable {
     progress: (MigrationProgress) -> Void = { _ in }
   ) throws -> MigrationSummary {
     let watch = RunWatch(control: control, start: Date(), maximumSeconds: maximumSeconds)
+    // A store that is replaced tells them only before.
+    let notes = (try? job.layoutNotes()) ?? []
+    var summary = try run(watch: watch, progress: progress)
+    if summary.outcome != .alreadyFinished { summary.notes += notes }
+    return summary
+  }
+
+  private func run(watch: RunWatch, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
     if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
     let source = try OpenSource(job, attach: false, existing: try existingDestination())
@@ -281,7 +290,7 @@ public struct MigrationManager: Sendable {
   private var manifestDigest: String {
     Digest.hex(
       "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
-        + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.policyText)
+        + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.layoutText + job.policyText)
   }
 
   /// Of a source of so many bytes the digest is not waited for.
@@ -711,7 +720,7 @@ struct AttachedSource {
     }
     sourceSchema = try StoreSchema(
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
-    destinationSchema = existing?.schema ?? StoreSchema(model: job.destinationModel)
+    destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
     functions = try SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: MigrationManager.now())
     functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
     let stamp = try files?.stamp()

@@ -79,12 +79,22 @@ struct ModelPairing {
 
   /// A property of an entity of the earlier model that becomes the property of the later one, declared wherever.
   func oldProperty(of property: Property, in oldEntity: String) -> Property? {
-    Self.counterpart(of: property, among: Property.all(of: oldEntity, in: old))
+    if case .relationship(let inverse) = property, inverse.isUnnamedInverse.value {
+      return Self.unnamedCounterpart(of: inverse, in: oldEntity, from: new, to: old) { owner, relationship in
+        oldName(of: owner).flatMap { origin(of: relationship, in: owner, from: $0) }
+      }
+    }
+    return Self.counterpart(of: property, among: Property.all(of: oldEntity, in: old))
   }
 
   /// The property of an entity of the later model that an earlier property becomes, declared wherever.
   func newProperty(of property: Property, in newEntity: String) -> Property? {
-    Self.counterpart(of: property, among: Property.all(of: newEntity, in: new))
+    if case .relationship(let inverse) = property, inverse.isUnnamedInverse.value {
+      return Self.unnamedCounterpart(of: inverse, in: newEntity, from: old, to: new) { owner, relationship in
+        newName(of: owner).flatMap { newProperty(of: relationship, in: $0) }
+      }
+    }
+    return Self.counterpart(of: property, among: Property.all(of: newEntity, in: new))
   }
 
   /// The property of the earlier entity whose data a property of the later one holds; nil for one that is new.
@@ -98,6 +108,20 @@ struct ModelPairing {
         && oldProperty(of: other, in: oldEntity)?.name == found.name
     }
     return isClaimed ? nil : found
+  }
+
+  /// What stores a to-many without an inverse belongs to what stores its counterpart.
+  ///
+  /// - Parameter find: The counterpart of a relationship of an entity.
+  private static func unnamedCounterpart(
+    of inverse: RelationshipDescription, in entity: String, from model: ManagedObjectModel, to other: ManagedObjectModel,
+    find: (String, Property) -> Property?
+  ) -> Property? {
+    guard let relationship = model.inverse(of: inverse),
+      case .relationship(let found)? = find(inverse.destinationEntityName, .relationship(relationship)),
+      let name = found.storedInverseName.value, let stored = other.relationship(name, of: entity)
+    else { return nil }
+    return .relationship(stored)
   }
 
   private static func counterpart(of property: Property, among all: [Property]) -> Property? {

@@ -59,6 +59,13 @@ extension Planner {
         "cannot make a store of model '\(resolved.destinationModel.name)': how Core Data stores a composite attribute such as '\(entity.name).\(attribute.name)' is not known",
         remedy: "use a destination model without composite attributes")
     }
+    if job.position.isLast, let name = destinationSchema.unknownOrders.first {
+      throw GodwitError(
+        .configuration,
+        "cannot make a store of model '\(resolved.destinationModel.name)': how Core Data stores the order of '\(name)', an ordered to-many without an inverse, is not known",
+        remedy:
+          "give the relationship an inverse in the model, or name a store of this version that Core Data wrote with `layout-from`")
+    }
     for mapping in resolved.entityMappings {
       func refuse(_ what: String, try remedy: String) -> GodwitError {
         GodwitError(.configuration, what, location: mapping.mapping.location, remedy: remedy)

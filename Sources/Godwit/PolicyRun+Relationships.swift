@@ -35,7 +35,7 @@ extension PolicyRun {
     let declaring = model.declaringEntity(of: name, in: entity)?.name ?? entity
     guard let found = ends["\(declaring).\(name)"] else {
       throw failure(
-        "relationship '\(declaring).\(name)' is not stored: it is transient, or a to-many without an inverse")
+        "relationship '\(declaring).\(name)' is not stored: it is transient")
     }
     return (found.link, found.end, relationship)
   }

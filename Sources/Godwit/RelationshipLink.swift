@@ -179,7 +179,7 @@ extension RelationshipLink {
         throw cannot("how Core Data stores the order of a many-to-many that is its own inverse is not known")
       }
       return .join
-    case .none: throw cannot("a to-many without an inverse is not stored")
+    case .none: throw cannot("it is not stored")
     }
   }
 

@@ -9,6 +9,7 @@ extension Verification {
     try checkIntegrity()
     try checkMetadata()
     let isReadable = try checkSchema()
+    try compareLayout()
     if isReadable { try checkNumbers() }
     return isReadable
   }

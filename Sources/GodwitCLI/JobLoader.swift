@@ -49,6 +49,7 @@ struct JobLoader {
       chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: origin)
     job.mappingSearch = search
+    job.layoutStore = try layoutStore(for: target)
     job.policies = policies
     job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
     job.failsOnLoss = manifest.onLoss == .fail

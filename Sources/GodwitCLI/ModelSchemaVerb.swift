@@ -17,8 +17,10 @@ struct ModelSchemaVerb: Verb {
       try session.print(
         json: Record(
           model: model.name, tables: schema.createStatements, indexes: schema.indexStatements,
-          triggers: schema.triggerStatements))
-    case .text: session.output.write(schema.schemaSQL)
+          triggers: schema.triggerStatements, remarks: schema.remarks))
+    case .text:
+      session.output.write(schema.schemaSQL)
+      session.output.write(schema.remarks.map { "-- \($0)\n" }.joined())
     }
     return 0
   }
@@ -27,5 +29,7 @@ struct ModelSchemaVerb: Verb {
     let model: String
     /// SQL statements.
     let tables, indexes, triggers: [String]
+    /// Names that are a guess, and what Core Data stores in a way that is not known.
+    let remarks: [String]
   }
 }

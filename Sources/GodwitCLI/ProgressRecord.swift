@@ -42,6 +42,7 @@ struct SummaryRecord: Encodable {
   let several, displaced: Int64
   let dropped: [MigrationPlan.Dropped]
   let losses: [LossReport.Loss]
+  let notes: [String]
   let seconds: Double
   let peakBytes, budgetBytes: Int64
   let wasResumed: Bool
@@ -55,6 +56,7 @@ struct SummaryRecord: Encodable {
     (several, displaced) = (summary.several, summary.displaced)
     dropped = summary.dropped
     losses = summary.losses.losses
+    notes = summary.notes
     seconds = summary.seconds
     peakBytes = summary.peakBytes
     budgetBytes = job.memory.bytes

@@ -8,8 +8,8 @@ extension JobManifest {
     "": [
       "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",
       "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
-      "destination-type", "history", "cloudkit", "version-order", "mapping-search", "unregistered-policies", "stages",
-      "on-loss", "allow-empty",
+      "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout-from",
+      "unregistered-policies", "stages", "on-loss", "allow-empty",
     ],
     "chunks": ["rows", "by"],
     "on-invalid": ["quarantine"],
@@ -115,6 +115,7 @@ extension JobManifest {
         return name
       }
     }
+    if let entry = top["layout-from"] { layoutFrom = try reader.path(entry.value, key: entry.key) }
     if let entry = top["mapping-search"] { mappingSearch = try reader.paths(entry.value, key: entry.key) }
   }
 

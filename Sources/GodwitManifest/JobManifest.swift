@@ -104,6 +104,8 @@ public struct JobManifest: Sendable {
   public var versionOrder: [String] = []
   /// Folders and files where `auto` looks for mapping models; empty: beside the models.
   public var mappingSearch: [ManifestPath] = []
+  /// A store of the destination version, whose table names the new one takes where Core Data's choice is open.
+  public var layoutFrom: ManifestPath?
   public var unregisteredPolicies: UnregisteredPolicies = .fail
   public var stages: [Stage] = []
   /// Where the top-level keys stand.

@@ -19,6 +19,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   private let indexByName: [String: Int]
   private let subentityNames: [String: [String]]
   private let inherited: Derived<[String: Inherited]>
+  private let unnamed: Derived<[String: [RelationshipDescription]]>
 
   /// What an entity has with all that it inherits: asked for with every object that code handles.
   private struct Inherited: Sendable {
@@ -29,6 +30,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
     var relationships: [RelationshipDescription] = []
     var attributeByName: [String: AttributeDescription] = [:]
     var relationshipByName: [String: RelationshipDescription] = [:]
+    /// By name; see `unnamedInverses(declaredIn:)`.
+    var unnamedByName: [String: RelationshipDescription] = [:]
   }
 
   /// - Throws: code `.missingInput` when a name is used twice, a parent, destination or inverse
@@ -40,7 +43,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
     composites: [String: [AttributeDescription]] = [:]
   ) throws {
     self.name = name
-    self.entities = entities.sorted { Self.precedes($0.name, $1.name) }
+    let (sorted, unnamed) = Self.givingStoredInverses(entities.sorted { Self.precedes($0.name, $1.name) })
+    self.entities = sorted
     self.versionIdentifiers = versionIdentifiers
     self.configurations = configurations
     self.fetchRequestTemplates = fetchRequestTemplates
@@ -71,13 +75,57 @@ public struct ManagedObjectModel: Sendable, Hashable {
       for ancestor in own.lineage.reversed() {
         for attribute in ancestor.attributes { own.attributeByName[attribute.name] = attribute }
         for relationship in ancestor.relationships { own.relationshipByName[relationship.name] = relationship }
+        for relationship in unnamed[ancestor.name] ?? [] { own.unnamedByName[relationship.name] = relationship }
       }
       own.attributes = own.attributeByName.values.sorted { Text($0.name) < Text($1.name) }
       own.relationships = own.relationshipByName.values.sorted { Text($0.name) < Text($1.name) }
       inherited[entity.name] = own
     }
     self.inherited = Derived(inherited)
+    self.unnamed = Derived(unnamed)
     try check()
+  }
+
+  /// Gives each to-many without an inverse the to-one that stores its links.
+  ///
+  /// - Returns: The entities, and by destination entity the to-ones.
+  private static func givingStoredInverses(
+    _ entities: [EntityDescription]
+  ) -> ([EntityDescription], [String: [RelationshipDescription]]) {
+    func isStoredElsewhere(_ relationship: RelationshipDescription) -> Bool {
+      relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
+    }
+    var entities = entities
+    var unnamed: [String: [RelationshipDescription]] = [:]
+    let byName = Dictionary(entities.map { ($0.name, $0) }) { first, _ in first }
+    for position in entities.indices {
+      for place in entities[position].relationships.indices {
+        entities[position].relationships[place].storedInverseName = Derived(nil)
+        let relationship = entities[position].relationships[place]
+        guard isStoredElsewhere(relationship) else { continue }
+        // The entity nearest the root that declares it decides the column.
+        var top = entities[position]
+        var next = top.superentityName.flatMap { byName[$0] }
+        var steps = 0
+        while let ancestor = next, steps < entities.count {
+          if ancestor.relationships.contains(where: { $0.name == relationship.name }) { top = ancestor }
+          next = ancestor.superentityName.flatMap { byName[$0] }
+          steps += 1
+        }
+        guard let declared = top.relationships.first(where: { $0.name == relationship.name }),
+          isStoredElsewhere(declared)
+        else { continue }
+        // No property has a space in its name.
+        let name = "inverse of \(top.name).\(declared.name)"
+        entities[position].relationships[place].storedInverseName = Derived(name)
+        guard top.name == entities[position].name else { continue }
+        var inverse = RelationshipDescription(
+          name: name, destinationEntityName: top.name, inverseName: declared.name, isToMany: false)
+        inverse.isUnnamedInverse = Derived(true)
+        unnamed[declared.destinationEntityName, default: []].append(inverse)
+      }
+    }
+    return (entities, unnamed)
   }
 
   /// The order of entity names: case-insensitive first, then by byte.
@@ -138,27 +186,37 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
-    inherited.value[entity]?.relationshipByName[property]
+    let own = inherited.value[entity]
+    return own?.relationshipByName[property] ?? own?.unnamedByName[property]
   }
+
+  /// The to-ones that a SQLite store holds in the rows of an entity for to-many relationships without an inverse that
+  /// lead to it, in the order of the owners.
+  ///
+  /// They are no properties: no list of them has these, and hashes do not know them. `relationship(_:of:)` finds them
+  /// by name, so that code which asks how links are stored treats them like any other.
+  package func unnamedInverses(declaredIn entity: String) -> [RelationshipDescription] { unnamed.value[entity] ?? [] }
 
   /// The entity in the lineage that first declares the property (nearest the root), which decides its column.
   public func declaringEntity(of property: String, in entity: String) -> EntityDescription? {
     lineage(of: entity).last { ancestor in
       ancestor.attributes.contains { $0.name == property }
         || ancestor.relationships.contains { $0.name == property }
+        || unnamed.value[ancestor.name]?.contains { $0.name == property } == true
     }
   }
 
-  /// The inverse of a relationship, seen from the relationship's destination entity.
+  /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the to-one
+  /// that stores it.
   public func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
-    relationship.inverseName.flatMap {
+    (relationship.inverseName ?? relationship.storedInverseName.value).flatMap {
       self.relationship(
         $0, of: relationship.inverseEntityName ?? relationship.destinationEntityName)
         ?? self.relationship($0, of: relationship.destinationEntityName)
     }
   }
 
-  /// Whether a store holds the links of a relationship: not of a transient one, nor of a to-many without an inverse.
+  /// Whether a store holds the links of a relationship: not of a transient one.
   public func isStored(_ relationship: RelationshipDescription) -> Bool {
     !relationship.isTransient && (!relationship.isToMany || inverse(of: relationship) != nil)
   }

@@ -72,6 +72,10 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var versionHashModifier: String?
   public var renamingIdentifier: String?
   public var userInfo: [String: String]
+  /// For a to-many without an inverse, the to-one that a SQLite store holds in its place; its model gives it.
+  package internal(set) var storedInverseName = Derived(String?.none)
+  /// Whether it is such a to-one: no property of the model.
+  package internal(set) var isUnnamedInverse = Derived(false)
 
   /// Whether an object that leads nowhere is invalid.
   ///

@@ -23,7 +23,7 @@ public final class ObjectReader {
 
   public struct Object: Sendable {
     public var reference: Reference
-    /// By name; what is not stored (transient properties, a to-many without an inverse) is left out.
+    /// By name; what is not stored (transient properties) is left out.
     public var properties: [(name: String, value: Value)]
   }
 

@@ -74,13 +74,14 @@ extension StoreSchema {
       list.add(prefix + index.name, on: table.name, columns.compactMap { $0 })
     }
     for (position, properties) in entity.compoundIndexes.enumerated() {
+      // A fetch index of the same properties is the later form of the same index, and has its own name.
+      if entity.fetchIndexes.contains(where: { $0.elements.map(\.propertyName) == properties }) { continue }
       let columns = properties.map { storedColumn(of: $0, in: entity.name).map { ordered($0) } }
       guard !columns.isEmpty, !columns.contains(nil) else {
         list.omitted.append("compound index \(position + 1) of '\(entity.name)': it names no stored property")
         continue
       }
-      let name = "compoundIndex" + (position == 0 ? "" : String(position))
-      list.add(prefix + name, on: table.name, columns.compactMap { $0 })
+      list.add(prefix + properties.joined(separator: "_"), on: table.name, columns.compactMap { $0 })
     }
     for properties in entity.uniquenessConstraints {
       let columns = properties.map { storedColumn(of: $0, in: entity.name).map { ordered($0) } }

@@ -17,7 +17,9 @@ extension StoreSchema {
     let probe = try StoreProbe(connection, schema: schema)
     let numbers = try probe.numbers(of: model)
     self.init(model: model, numbers: numbers)
-    tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers)) }
+    joinGuesses = Derived([])
+    orderDoubts = Derived([])
+    tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers), model) }
     rebuildLookUps()
     joinTables = try probe.actual(joinTables, numbers: numbers)
     joinWalks = Derived(try probe.leadingColumns(of: joinTables.map(\.name), connection, schema: schema))
@@ -96,7 +98,9 @@ struct StoreProbe {
   }
 
   /// The table with the names its columns have in the file, in the file's order.
-  func actual(_ predicted: StoreSchema.EntityTable, names: [String]) throws -> StoreSchema.EntityTable {
+  func actual(
+    _ predicted: StoreSchema.EntityTable, names: [String], _ model: ManagedObjectModel
+  ) throws -> StoreSchema.EntityTable {
     guard let name = ([predicted.name] + names).first(where: { tables[$0] != nil }), let present = tables[name]
     else {
       throw Self.wrong("table '\(predicted.name)' of entity '\(predicted.rootEntityName)' is missing")
@@ -109,13 +113,21 @@ struct StoreProbe {
       found[index] = column.name
       free.remove(column.name)
     }
+    var absent: Set<StoreSchema.ColumnRole> = []
     for (index, column) in predicted.columns.enumerated() where found[index] == nil {
-      let pattern = Self.pattern(of: column)
+      let pattern = Self.pattern(of: column, model)
       let candidates = present.filter {
         free.contains($0.name) && Self.agree($0.declaredType, column.declaredType) && pattern.matches($0.name)
       }
       // A column of the predicted name whose declared type was edited is still the one.
       guard let choice = candidates.first?.name ?? (free.contains(column.name) ? column.name : nil) else {
+        // No file has shown whether there is one.
+        if case .foreignEntity(let owner, let name) = column.role,
+          model.relationship(name, of: owner)?.isUnnamedInverse.value == true
+        {
+          absent.insert(column.role)
+          continue
+        }
         throw Self.wrong("column '\(column.name)' of table '\(name)' is missing")
       }
       found[index] = choice
@@ -123,7 +135,7 @@ struct StoreProbe {
     }
     let places = Dictionary(present.enumerated().map { ($1.name, $0) }) { first, _ in first }
     var columns: [StoreSchema.Column] = []
-    for (index, column) in predicted.columns.enumerated() {
+    for (index, column) in predicted.columns.enumerated() where !absent.contains(column.role) {
       var column = column
       column.name = found[index] ?? column.name
       columns.append(column)
@@ -140,7 +152,7 @@ struct StoreProbe {
     return a == b || families.contains { $0.contains(a) && $0.contains(b) }
   }
 
-  /// `<head>[<number>_]<name><digits>`
+  /// `<head>[<number>]<name><digits>`
   struct Pattern {
     var head: String
     var hasNumber: Bool
@@ -160,18 +172,34 @@ struct StoreProbe {
     }
   }
 
-  private static func pattern(of column: StoreSchema.Column) -> Pattern {
+  private static func pattern(of column: StoreSchema.Column, _ model: ManagedObjectModel) -> Pattern {
+    func unnamed(_ owner: String, _ name: String) -> String? {
+      model.relationship(name, of: owner).flatMap {
+        $0.isUnnamedInverse.value ? $0.inverseName?.uppercased() : nil
+      }
+    }
     switch column.role {
     case .primaryKey, .entity, .optimisticLock:
-      Pattern(head: column.name, hasNumber: false, name: "")
-    case .attribute(_, let name, _): Pattern(head: "Z", hasNumber: false, name: name.uppercased())
-    case .foreignKey(_, let name): Pattern(head: "Z", hasNumber: false, name: name.uppercased())
-    case .foreignEntity(_, let name): Pattern(head: "Z", hasNumber: true, name: "_" + name.uppercased())
-    case .orderKey(_, let name): Pattern(head: "Z_FOK_", hasNumber: false, name: name.uppercased())
+      return Pattern(head: column.name, hasNumber: false, name: "")
+    case .attribute(_, let name, _): return Pattern(head: "Z", hasNumber: false, name: name.uppercased())
+    case .foreignKey(let owner, let name):
+      guard let own = unnamed(owner, name) else {
+        return Pattern(head: "Z", hasNumber: false, name: name.uppercased())
+      }
+      return Pattern(head: "Z", hasNumber: true, name: own)
+    case .foreignEntity(let owner, let name):
+      // That of a to-many without an inverse is found under its predicted name alone.
+      guard unnamed(owner, name) == nil else { return Pattern(head: column.name, hasNumber: false, name: "") }
+      return Pattern(head: "Z", hasNumber: true, name: "_" + name.uppercased())
+    case .orderKey(let owner, let name):
+      guard let own = unnamed(owner, name) else {
+        return Pattern(head: "Z_FOK_", hasNumber: false, name: name.uppercased())
+      }
+      return Pattern(head: "Z_FOK_", hasNumber: true, name: own)
     }
   }
 
-  /// Join tables under the name of either end, with their columns found by pattern.
+  /// Join tables under the name of either end, with their columns found by name, wherever they stand.
   func actual(_ predicted: [StoreSchema.JoinTable], numbers: [String: Int]) throws -> [StoreSchema.JoinTable] {
     try predicted.map { join in
       guard let inverse = join.inverseRelationshipName, let owner = numbers[join.ownerEntityName],
@@ -189,27 +217,44 @@ struct StoreProbe {
       let ownerPattern = Pattern(head: "Z_", hasNumber: true, number: owner, name: inverse.uppercased())
       let destinationPattern = Pattern(
         head: "Z_", hasNumber: true, number: destination, name: join.ownerRelationshipName.uppercased())
-      let ownerColumn = Self.choose(keys, join.ownerColumn, ownerPattern, not: join.destinationColumn)
-      let destinationColumn = Self.choose(
-        keys.filter { $0 != ownerColumn }, join.destinationColumn, destinationPattern, not: nil)
-      guard let ownerColumn else {
-        throw Self.wrong("column '\(join.ownerColumn)' of join table '\(name)' is missing")
-      }
-      guard let destinationColumn else {
-        throw Self.wrong("column '\(join.destinationColumn)' of join table '\(name)' is missing")
-      }
+      let columns = try Self.choose(
+        keys, owner: (join.ownerColumn, ownerPattern), destination: (join.destinationColumn, destinationPattern),
+        in: name)
       var actual = join
       actual.name = name
-      actual.ownerColumn = ownerColumn
-      actual.destinationColumn = destinationColumn
+      actual.ownerColumn = columns.owner
+      actual.destinationColumn = columns.destination
       actual.ownerOrderColumn = try join.ownerOrderColumn.map {
-        try Self.orderColumn(present, $0, of: destinationColumn, in: name)
+        try Self.orderColumn(present, $0, of: columns.destination, in: name)
       }
       actual.destinationOrderColumn = try join.destinationOrderColumn.map {
-        try Self.orderColumn(present, $0, of: ownerColumn, in: name)
+        try Self.orderColumn(present, $0, of: columns.owner, in: name)
       }
-      return actual
+      // The owner is the one whose name the table bears.
+      return name == join.name ? actual : actual.turned
     }
+  }
+
+  /// The columns of the two ends: the pair of which each fits its end, with the fewest digits added to its names.
+  private static func choose(
+    _ columns: [String], owner: (predicted: String, pattern: Pattern),
+    destination: (predicted: String, pattern: Pattern), in table: String
+  ) throws -> (owner: String, destination: String) {
+    func score(_ column: String, _ end: (predicted: String, pattern: Pattern)) -> Int? {
+      guard end.pattern.matches(column) else { return nil }
+      return column == end.predicted ? 0 : column.count
+    }
+    var best: (score: Int, owner: String, destination: String)?
+    for first in columns {
+      guard let one = score(first, owner) else { continue }
+      for second in columns where second != first {
+        guard let two = score(second, destination) else { continue }
+        if one + two < best?.score ?? .max { best = (one + two, first, second) }
+      }
+    }
+    if let best { return (best.owner, best.destination) }
+    let hasOwner = columns.contains { owner.pattern.matches($0) }
+    throw wrong("column '\(hasOwner ? destination.predicted : owner.predicted)' of join table '\(table)' is missing")
   }
 
   /// By table, the columns that come first in an index.
@@ -242,14 +287,6 @@ struct StoreProbe {
     return join
   }
 
-  private static func choose(
-    _ columns: [String], _ predicted: String, _ pattern: Pattern, not other: String?
-  ) -> String? {
-    if columns.contains(predicted) { return predicted }
-    let matching = columns.filter { pattern.matches($0) }
-    return matching.first { $0 != other } ?? matching.first
-  }
-
   private static func orderColumn(
     _ columns: [String], _ predicted: String, of column: String, in table: String
   ) throws -> String {
@@ -258,5 +295,17 @@ struct StoreProbe {
       throw wrong("column '\(predicted)' of join table '\(table)' is missing")
     }
     return found
+  }
+}
+
+extension StoreSchema.JoinTable {
+  /// The same table seen from its other end.
+  fileprivate var turned: Self {
+    guard let inverse = inverseRelationshipName else { return self }
+    return .init(
+      name: name, ownerEntityName: destinationEntityName, ownerRelationshipName: inverse,
+      ownerColumn: destinationColumn, destinationColumn: ownerColumn, destinationEntityName: ownerEntityName,
+      inverseRelationshipName: ownerRelationshipName, ownerOrderColumn: destinationOrderColumn,
+      destinationOrderColumn: ownerOrderColumn)
   }
 }

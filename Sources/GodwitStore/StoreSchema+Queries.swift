@@ -23,8 +23,7 @@ extension StoreSchema {
     }
   }
 
-  /// Where a relationship is stored, seen from the entity; `.none` when it is unknown, transient, or
-  /// a to-many without an inverse.
+  /// Where a relationship is stored, seen from the entity; `.none` when it is unknown or transient.
   public func storage(of relationship: String, in entity: String) -> RelationshipStorage {
     guard let described = model.relationship(relationship, of: entity), !described.isTransient else {
       return .none
@@ -32,7 +31,9 @@ extension StoreSchema {
     if !described.isToMany { return foreignKey(relationship, in: entity) }
     guard let inverse = model.inverse(of: described), !inverse.isTransient else { return .none }
     if !inverse.isToMany {
-      let owner = described.inverseEntityName ?? described.destinationEntityName
+      let owner =
+        inverse.isUnnamedInverse.value
+        ? described.destinationEntityName : described.inverseEntityName ?? described.destinationEntityName
       var storage = foreignKey(inverse.name, in: owner)
       if storage == .none { storage = foreignKey(inverse.name, in: described.destinationEntityName) }
       guard case .foreignKey(let table, let column, let entityColumn, let orderColumn) = storage else {

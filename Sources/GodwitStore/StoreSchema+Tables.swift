@@ -42,6 +42,37 @@ extension StoreSchema {
     }
   }
 
+  /// The columns of a to-many without an inverse, which stand in the table of what it leads to.
+  ///
+  /// The key is known from files. The entity column, for an owner with subentities, and the order column are what a
+  /// to-one of this name would have: no file shows them.
+  private func addUnnamed(
+    _ inverse: RelationshipDescription, in entity: EntityDescription, names: inout Names,
+    into groups: inout [Int: [Column]], orderKeys: inout [(inverse: String, column: Column)]
+  ) {
+    guard let owner = entityNumbers[inverse.destinationEntityName], let relationship = model.inverse(of: inverse)
+    else { return }
+    let key = names.take("Z\(owner)" + relationship.name.uppercased())
+    groups[1, default: []].append(
+      Column(
+        name: key, declaredType: "INTEGER", role: .foreignKey(entity: entity.name, relationship: inverse.name)))
+    if model.hasSubentities(inverse.destinationEntityName) {
+      groups[1, default: []].append(
+        Column(
+          name: names.take("Z\(owner)_\(owner)" + relationship.name.uppercased()), declaredType: "INTEGER",
+          role: .foreignEntity(entity: entity.name, relationship: inverse.name)))
+    }
+    if relationship.isOrdered {
+      orderKeys.append(
+        (
+          relationship.name,
+          Column(
+            name: names.take("Z_FOK_" + key.dropFirst()), declaredType: "INTEGER",
+            role: .orderKey(entity: entity.name, relationship: inverse.name))
+        ))
+    }
+  }
+
   /// Columns in Core Data's order: by group, inside a group by entity number, inside an entity by name.
   func makeTable(root: String) -> EntityTable {
     var names = Names(["Z_PK", "Z_ENT", "Z_OPT"])
@@ -83,6 +114,13 @@ extension StoreSchema {
             ))
         }
       }
+      let unnamed = model.unnamedInverses(declaredIn: entity.name).sorted { a, b in
+        (entityNumbers[a.destinationEntityName] ?? 0, Text(a.inverseName ?? ""))
+          < (entityNumbers[b.destinationEntityName] ?? 0, Text(b.inverseName ?? ""))
+      }
+      for inverse in unnamed {
+        addUnnamed(inverse, in: entity, names: &names, into: &groups, orderKeys: &entityOrderKeys)
+      }
       // Observed only: the order keys of an entity stand in descending order of the inverse's name.
       orderKeys += entityOrderKeys.sorted { Text($1.inverse) < Text($0.inverse) }
     }
@@ -95,75 +133,5 @@ extension StoreSchema {
     return EntityTable(
       name: "Z" + root.uppercased(), rootEntityName: root,
       columns: fixed + (1...9).flatMap { groups[$0] ?? [] })
-  }
-
-  /// A many-to-many relationship with its owner chosen as Core Data chooses it.
-  struct JoinEnds {
-    var owner: EntityDescription
-    var relationship: RelationshipDescription
-    var destination: EntityDescription
-    var inverse: RelationshipDescription
-    var isReflexive: Bool
-  }
-
-  /// The ends of the join table that stores a relationship, or nil when none does.
-  ///
-  /// The owner is the entity whose name sorts first. With both ends in one entity it is the
-  /// relationship whose name sorts last (23 of 28 observed tables; the others the first).
-  func joinEnds(of relationship: RelationshipDescription, in entity: String) -> JoinEnds? {
-    guard relationship.isToMany, !relationship.isTransient,
-      let inverse = model.inverse(of: relationship), inverse.isToMany, !inverse.isTransient,
-      let subject = model.declaringEntity(of: relationship.name, in: entity),
-      let object = model.declaringEntity(
-        of: inverse.name, in: relationship.inverseEntityName ?? relationship.destinationEntityName)
-        ?? model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)
-    else { return nil }
-    let isSame = subject.name == object.name
-    let owns =
-      isSame
-      ? !(Text(relationship.name) < Text(inverse.name)) : Text(subject.name) < Text(object.name)
-    let isReflexive = isSame && relationship.name == inverse.name
-    return owns
-      ? JoinEnds(
-        owner: subject, relationship: relationship, destination: object, inverse: inverse,
-        isReflexive: isReflexive)
-      : JoinEnds(
-        owner: object, relationship: inverse, destination: subject, inverse: relationship,
-        isReflexive: isReflexive)
-  }
-
-  /// Join tables by the root table of their owner, owners in number order, relationships in
-  /// descending name order (observed in the clash suffixes of real stores).
-  func makeJoinTables() -> [JoinTable] {
-    var names = Names()
-    var made: [JoinTable] = []
-    for entity in model.rootEntities.flatMap({ model.family(of: $0.name) }) {
-      for relationship in entity.relationships.sorted(by: { Text($1.name) < Text($0.name) }) {
-        guard !isInherited(relationship.name, in: entity),
-          let ends = joinEnds(of: relationship, in: entity.name),
-          ends.owner.name == entity.name, ends.relationship.name == relationship.name,
-          let owner = entityNumbers[ends.owner.name], let destination = entityNumbers[ends.destination.name]
-        else { continue }
-        let first =
-          ends.isReflexive
-          ? names.take("Z_\(owner)" + relationship.name.uppercased())
-          : names.take("Z_\(owner)" + ends.inverse.name.uppercased())
-        // Known from public reports, not from a file: a relationship that is its own inverse.
-        let second =
-          ends.isReflexive
-          ? Self.reflexiveColumn : names.take("Z_\(destination)" + ends.relationship.name.uppercased())
-        made.append(
-          JoinTable(
-            name: "Z_\(owner)" + relationship.name.uppercased(),
-            ownerEntityName: ends.owner.name, ownerRelationshipName: relationship.name,
-            ownerColumn: first, destinationColumn: second, destinationEntityName: ends.destination.name,
-            inverseRelationshipName: ends.inverse.name,
-            ownerOrderColumn: ends.relationship.isOrdered
-              ? "Z_FOK_" + (ends.isReflexive ? second : String(second.dropFirst(2))) : nil,
-            destinationOrderColumn: ends.inverse.isOrdered && !ends.isReflexive
-              ? "Z_FOK_" + first.dropFirst(2) : nil))
-      }
-    }
-    return made
   }
 }

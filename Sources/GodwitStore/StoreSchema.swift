@@ -114,12 +114,12 @@ public struct StoreSchema: Sendable, Hashable {
     /// A to-one: the key is in the object's own row. `entityColumn` exists when the destination has
     /// subentities; `orderColumn` when the inverse is an ordered to-many.
     case foreignKey(table: String, column: String, entityColumn: String?, orderColumn: String?)
-    /// The to-many side of a to-one: the key is in the other object's row.
+    /// The to-many side of a to-one, or a to-many without an inverse: the key is in the other object's row.
     case inverse(table: String, column: String, entityColumn: String?, orderColumn: String?)
     /// Many-to-many. `subjectColumn` holds this object's key, `objectColumn` the other's,
     /// `orderColumn` the place among this object's objects, when ordered.
     case join(JoinTable, subjectColumn: String, objectColumn: String, orderColumn: String?)
-    /// Nothing is stored: transient, or a to-many without an inverse.
+    /// Nothing is stored: it is transient, or unknown.
     case none
   }
 
@@ -139,6 +139,16 @@ public struct StoreSchema: Sendable, Hashable {
   public internal(set) var indexes: [Index]
   /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.
   public internal(set) var omittedIndexes: [String]
+  /// Names that Core Data may choose otherwise; none in the schema of an existing store.
+  public var guesses: [NameGuess] { joinGuesses.value }
+  var joinGuesses = Derived([NameGuess]())
+  /// Ordered to-many relationships without an inverse, `Entity.relationship`, whose order Core Data stores in a way that
+  /// nothing has shown; none in the schema of an existing store.
+  public var unknownOrders: [String] { orderDoubts.value }
+  var orderDoubts = Derived([String]())
+  /// Ends of many-to-many relationships whose columns would have the same name, in the order of their suffixes.
+  var suffixGroups: [[JoinNames.End]] { joinSuffixGroups.value }
+  var joinSuffixGroups = Derived([[JoinNames.End]]())
   private var lookUps = Derived(LookUps())
 
   /// What queries find by name.
@@ -157,11 +167,13 @@ public struct StoreSchema: Sendable, Hashable {
   /// Derived attributes get their ordinary column; `triggers` has the triggers that keep them.
   /// Attributes without a storage type (undefined, object ID, composite) get no column: how Core
   /// Data stores composite attributes is not known.
-  public init(model: ManagedObjectModel) {
-    self.init(model: model, numbers: Self.standardNumbers(of: model))
+  ///
+  /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.
+  public init(model: ManagedObjectModel, names: JoinNames = JoinNames()) {
+    self.init(model: model, numbers: Self.standardNumbers(of: model), names: names)
   }
 
-  init(model: ManagedObjectModel, numbers: [String: Int]) {
+  init(model: ManagedObjectModel, numbers: [String: Int], names: JoinNames = JoinNames()) {
     self.model = model
     entityNumbers = numbers
     tables = []
@@ -170,7 +182,12 @@ public struct StoreSchema: Sendable, Hashable {
     omittedIndexes = []
     tables = model.rootEntities.map { makeTable(root: $0.name) }
     rebuildLookUps()
-    joinTables = makeJoinTables()
+    let joins = makeJoinTables(names)
+    joinTables = joins.tables
+    joinGuesses = Derived(joins.guesses)
+    joinSuffixGroups = Derived(joins.suffixGroups)
+    orderDoubts = Derived(
+      unnamedOrders.filter { !names.orders.contains($0) }.map(\.description).sorted { Text($0) < Text($1) })
     rebuildIndexes()
   }
 

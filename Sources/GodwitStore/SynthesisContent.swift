@@ -79,7 +79,8 @@ struct SynthesisContent {
           attribute, path: entity + "." + attribute.name, noise: noise.named(path), isUnique: uniques.contains(path),
           isNasty: synthesis.isNasty, total: table.count))
     }
-    for relationship in model.relationships(of: entity) {
+    let unnamed = model.lineage(of: entity).flatMap { model.unnamedInverses(declaredIn: $0.name) }
+    for relationship in model.relationships(of: entity) + unnamed {
       guard
         case .foreignKey(_, let column, let entityColumn, let orderColumn) = schema.storage(
           of: relationship.name, in: entity)
@@ -101,7 +102,7 @@ struct SynthesisContent {
     let subjects = layout.family(of: declaring)
     let destination = layout.family(of: relationship.destinationEntityName)
     let place = layout.places[entity]
-    let declared = model.entity(declaring)?.relationships.first { $0.name == relationship.name }
+    let declared = model.relationship(relationship.name, of: declaring)
     var link = SynthesisToOne(
       form: .free, isOptional: relationship.isOptional, subjects: subjects.count, destination: destination,
       isSameFamily: subjects.entities == destination.entities, isNasty: synthesis.isNasty, noise: noise.named(path))
@@ -151,6 +152,12 @@ struct SynthesisContent {
   // MARK: Writing
 
   func write(to path: String) throws {
+    if let name = schema.unknownOrders.first {
+      throw GodwitError(
+        .usage,
+        "cannot make a store of model '\(model.name)': how Core Data stores the order of '\(name)', an ordered to-many without an inverse, is not known",
+        remedy: "give the relationship an inverse in the model")
+    }
     let bits = noise.named(model.versionHashesDigest + (synthesis.isNasty ? "!" : "."))[synthesis.rows]
     let metadata = StoreMetadata(model: model, uuid: SynthesisValues.uuid(bits, synthesis.rows))
     let connection = try EmptyStore.create(at: path, schema: schema, metadata: metadata)

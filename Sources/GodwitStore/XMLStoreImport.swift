@@ -197,7 +197,7 @@ final class XMLStoreImport {
     }
     guard keys.isEmpty || builder.schema.storage(of: relationship.name, in: entity.name) != .none else {
       throw wrong(
-        "relationship '\(relationship.name)' has objects, but no inverse: a SQLite store could not hold it",
+        "relationship '\(relationship.name)' has objects, but is transient: a store could not hold it",
         at: found.place, object: object)
     }
     named[Self.side(entity.root, relationship.name, relationship.inverseName), default: 0] += Int64(keys.count)

@@ -106,6 +106,16 @@ extension BadInput {
     .init("mappings looked for in a folder that is missing", 66, ["job.yaml:7:", "'nowhere'", "'mapping-search'"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nmapping-search: nowhere")
     },
+    .init("names taken from a store that is missing", 66, ["job.yaml:10:14: ", "nowhere.sqlite"]) {
+      try $0.append("job.yaml", "layout-from: nowhere.sqlite\n")
+    },
+    .init("names taken from a store of another version", 78, ["job.yaml:10:14: ", "not a store of version 'Library 2'"]) {
+      try $0.append("job.yaml", "layout-from: library.sqlite\n")
+    },
+    .init("names taken from what is no store", 65, ["job.yaml:10:14: ", "noise"]) {
+      try $0.writeNoise("noise")
+      try $0.append("job.yaml", "layout-from: noise\n")
+    },
     .init("an order of unknown versions", 78, ["job.yaml:7:", "version-order names the unknown model 'Libary'"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nversion-order: [Libary]")
     },

@@ -78,6 +78,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
       cloudkit: drop
       version-order: [Peoplizer 1, Peoplizer 4]
       mapping-search: maps
+      layout-from: old/people.sqlite
       unregistered-policies: default
       stages:
         - step: Peoplizer 4
@@ -106,6 +107,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.history == .keep && job.cloudkit == .drop)
     #expect(job.versionOrder == ["Peoplizer 1", "Peoplizer 4"])
     #expect(job.mappingSearch.map(\.resolved) == ["jobs/maps"])
+    #expect(job.layoutFrom?.resolved == "jobs/old/people.sqlite")
     #expect(job.unregisteredPolicies == .default)
     #expect(job.stages.map(\.step.value) == ["Peoplizer 4"])
     #expect(job.stages.first?.before?.value == "check" && job.stages.first?.after?.value == "tidy")

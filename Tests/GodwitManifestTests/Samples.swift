@@ -27,6 +27,7 @@ enum Samples {
     cloudkit: drop
     version-order: [Peoplizer 3, Peoplizer 4]
     mapping-search: [maps, more]
+    layout-from: old/people.sqlite
     unregistered-policies: default
     stages:
       - step: Peoplizer 4

@@ -1,0 +1,137 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Names that the model leaves open: taken from a store of the destination version, from the source, from a rule.
+struct LayoutTests {
+  private static func client(_ attributes: [String: AttributeType] = ["name": .string]) -> EntityDescription {
+    .make(
+      "Client", attributes,
+      [
+        .toMany("trustedByClients", "Client", inverse: "trustedClients"),
+        .toMany("trustedClients", "Client", inverse: "trustedByClients"),
+      ])
+  }
+
+  private static let note = EntityDescription.make("Note", ["text": .string])
+  /// The table that the rule does not name.
+  private static func other(_ model: ManagedObjectModel) throws -> (name: String, ruled: String) {
+    let join = try #require(StoreSchema(model: model).joinTables.first)
+    let number = try #require(StoreSchema(model: model).number(of: "Client"))
+    return ("Z_\(number)\(try #require(join.inverseRelationshipName).uppercased())", join.name)
+  }
+
+  private func fixture(to entities: [EntityDescription]) throws -> MigrationFixture {
+    let fixture = try MigrationFixture([Self.client()], to: entities)
+    try fixture.build { store in
+      for key in Int64(1)...3 { try store.insert("Client", key: key, attributes: ["name": .init("c\(key)")]) }
+      try store.insert("Client", key: 4, relationships: ["trustedClients": [1, 2]])
+    }
+    return fixture
+  }
+
+  /// Gives the table of a store the name of its other end, as Core Data may have.
+  private func turn(_ path: String, _ model: ManagedObjectModel) throws {
+    let (name, ruled) = try Self.other(model)
+    let connection = try StoreConnection(path: path)
+    try connection.execute("ALTER TABLE \(ruled) RENAME TO \(name)")
+    try connection.execute("DROP INDEX IF EXISTS \(ruled)_Z_1TRUSTEDCLIENTS_INDEX")
+    try connection.execute("DROP INDEX IF EXISTS \(ruled)_Z_1TRUSTEDBYCLIENTS_INDEX")
+    try connection.close()
+  }
+
+  private func joinTables(_ path: String) throws -> [String] {
+    let connection = try StoreConnection.openStore(readingAt: path)
+    return try connection.rows("SELECT name FROM source.sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'")
+      .map { $0[0].plain }
+  }
+
+  private let links = "SELECT Z_PK FROM source.ZCLIENT ORDER BY 1"
+
+  @Test func `plan and summary say what is a guess, and what may be expected`() throws {
+    let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string])])
+    try fixture.infer()
+    let (other, ruled) = try Self.other(fixture.destination)
+    let notes = try MigrationManager(fixture.job).plan().notes
+    #expect(notes.count == 1 && notes[0].contains(ruled) && notes[0].contains("Core Data may expect \(other)"))
+    #expect(try fixture.run().notes == notes)
+    #expect(try joinTables(fixture.destinationPath) == [ruled])
+  }
+
+  @Test func `a store of the destination version settles them, and verify compares the two`() throws {
+    let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string]), Self.note])
+    fixture.mappings = [try .make("Client", "Client", kind: .copy)]
+    let layout = fixture.folder.file("layout.sqlite")
+    try StoreBuilder(path: layout, model: fixture.destination).finish()
+    try turn(layout, fixture.destination)
+    var job = try fixture.job
+    job.layoutStore = try LayoutStore(path: layout, model: fixture.destination)
+    #expect(try MigrationManager(job).plan().notes == [])
+    #expect(try MigrationManager(job).run().notes == [])
+    #expect(try joinTables(fixture.destinationPath) == [try Self.other(fixture.destination).name])
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    // Without the store the job is another one.
+    #expect {
+      try MigrationManager(fixture.job).run()
+    } throws: { ($0 as? GodwitError)?.code == .cannotCreate }
+
+    let connection = try StoreConnection(path: layout)
+    try connection.execute("ALTER TABLE ZNOTE RENAME COLUMN ZTEXT TO ZTEXT1")
+    try connection.execute("ALTER TABLE ZNOTE RENAME TO ZNOTES")
+    try connection.execute("ALTER TABLE ZCLIENT ADD COLUMN ZMORE INTEGER")
+    try connection.close()
+    let messages = try Verifier(job: job).run().findings.map(\.message)
+    #expect(messages.count == 3, "\(messages)")
+    for part in ["table 'ZCLIENT' lacks column 'ZMORE'", "table 'ZNOTE' is not in", "table 'ZNOTES' is missing"] {
+      #expect(messages.contains { $0.hasPrefix(part) }, "\(messages)")
+    }
+  }
+
+  @Test(arguments: [false, true]) func `the source's names stay while the entity stays`(steps: Bool) throws {
+    let fixture = try fixture(to: [Self.client(), Self.note])
+    let (other, ruled) = try Self.other(fixture.destination)
+    try turn(fixture.sourcePath, fixture.source)
+    try fixture.infer()
+    var job = try fixture.job
+    if steps {
+      let between = try ManagedObjectModel(
+        name: "between", entities: [Self.client(["name": .string, "mark": .string])])
+      job = MigrationJob(
+        name: "test", sourcePath: fixture.sourcePath, destinationPath: fixture.destinationPath,
+        first: MigrationStep(
+          sourceModel: fixture.source, destinationModel: between,
+          mappingModels: [try MappingModel(inferredFrom: fixture.source, to: between)]),
+        later: [
+          MigrationStep(
+            sourceModel: between, destinationModel: fixture.destination,
+            mappingModels: [try MappingModel(inferredFrom: between, to: fixture.destination)])
+        ])
+    }
+    #expect(try MigrationManager(job).plan().notes == [])
+    #expect(try MigrationManager(job).run().notes == [])
+    #expect(try joinTables(fixture.destinationPath) == [other])
+    #expect(other != ruled)
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    // In place too.
+    guard !steps else { return }
+    let path = try fixture.copyOfSource("place")
+    #expect(try MigrationManager(fixture.jobInPlace(path)).run().notes == [])
+    #expect(try joinTables(path) == [other])
+    #expect(try fixture.verifyInPlace(path).isClean)
+  }
+
+  @Test func `where the entity changes the rule names its table, also in place`() throws {
+    let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string])])
+    try turn(fixture.sourcePath, fixture.source)
+    try fixture.infer()
+    let summary = try fixture.run()
+    #expect(summary.notes.count == 1)
+    #expect(try joinTables(fixture.destinationPath) == [try Self.other(fixture.destination).ruled])
+  }
+}
