@@ -47,8 +47,13 @@ extension Planner {
       return try [job] + history + numberNotes(program.facts) + external.map(\.note) + inferredLosses(program)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return try policyNotes() + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
-      + inferredLosses(program)
+    return try policyNotes() + lookUpNotes + numberNotes(program.facts) + triggers.notes + external.map(\.note)
+      + leftOut.notes + inferredLosses(program)
+  }
+
+  /// Look-ups that find nothing in the mapping they name.
+  private var lookUpNotes: [String] {
+    resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }
   }
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.

@@ -11,23 +11,38 @@ extension JobLoader {
   func path(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
   ) throws -> [MigrationStep] {
-    let ordered = try orderedModels(versions)
+    let names = try orderedNames(versions)
+    let wanted = Self.namesBetween(source.name, destination.name, in: names)
+    let ordered = versions.readable(named: wanted)
     let finder = MigrationPathFinder(
-      models: ordered, mappings: try foundMappings(among: ordered), stages: try stages(among: ordered)
+      models: ordered, mappings: try foundMappings(among: ordered), stages: try stages(among: names)
     ) { [logger] line in logger.debug("\(line)") }
     do { return try finder.path(from: source, to: destination) } catch var error as GodwitError {
       if error.location == nil, error.code == .noPath { error.location = manifest.locations["mappings"] }
+      if error.code == .noPath {
+        let passedOver = versions.models.filter { wanted.contains($0.name) }.compactMap(\.problem)
+        let lines = passedOver.map { "not considered: \($0.line)" }
+        error.cause = ([error.cause].compactMap { $0 } + lines).joined(separator: "\n")
+      }
       throw error
     }
   }
 
-  /// All versions, oldest first: by `version-order`, else by the natural order of their names.
-  private func orderedModels(_ versions: ModelVersions) throws -> [ManagedObjectModel] {
-    let models = versions.models.map(\.model)
-    guard !manifest.versionOrder.isEmpty else { return models.sorted { ModelBundle.precedes($0.name, $1.name) } }
-    let names = models.map(\.name)
+  /// The versions on the way, both ends included: no other is read. All of them where the ends do not say.
+  private static func namesBetween(_ source: String, _ destination: String, in names: [String]) -> [String] {
+    guard let first = names.firstIndex(of: source), let last = names.lastIndex(of: destination), first <= last else {
+      return names
+    }
+    return Array(names[first...last])
+  }
+
+  /// All version names, oldest first: by `version-order`, else by their natural order.
+  private func orderedNames(_ versions: ModelVersions) throws -> [String] {
+    var seen: Set<String> = []
+    let names = versions.names.filter { seen.insert($0).inserted }
+    guard !manifest.versionOrder.isEmpty else { return names.sorted(by: ModelBundle.precedes) }
     return try manifest.versionOrder.map { name in
-      guard let model = models.first(where: { $0.name == name }) else {
+      guard names.contains(name) else {
         throw GodwitError(
           .configuration,
           "version-order names the unknown model '\(name)'" + Spelling.suggestion(for: name, among: names),
@@ -35,7 +50,7 @@ extension JobLoader {
           cause: "the models are " + names.map { "'\($0)'" }.joined(separator: ", "),
           remedy: "correct the name, or list its model under 'models'")
       }
-      return model
+      return name
     }
   }
 

@@ -36,6 +36,7 @@ struct RunVerb: Verb {
     do {
       let migration = try job.loader(in: session).job()
       if !quiet {
+        session.warnOfReplacedValues(in: migration)
         session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
       }
       let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
