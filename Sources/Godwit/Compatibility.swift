@@ -78,7 +78,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
         continue
       }
       do { models.append(try bundle.model(named: name)) } catch let error as GodwitError {
-        notes.append("version '\(name)' was not considered: \(error.message)")
+        notes.append("version '\(name)' was not considered: \(error.line)")
       }
     }
     try self.init(ofStoreAt: path, metadata: metadata, with: asked, among: models, notes: notes)

@@ -48,7 +48,13 @@ extension Planner {
       return try [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes()
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return try numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes + misfitNotes()
+    return try lookUpNotes + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
+      + misfitNotes()
+  }
+
+  /// Look-ups that find nothing in the mapping they name.
+  private var lookUpNotes: [String] {
+    resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }
   }
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.

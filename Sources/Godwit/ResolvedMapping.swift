@@ -96,6 +96,8 @@ public struct ResolvedEntityMapping: Sendable {
     public var text: String
     /// What the mapping's policy answers in place of look-ups; nil for all others.
     var policyCall: ParsedExpression?
+    /// Why a look-up in a named mapping finds nothing, whatever the rows: the plan says so.
+    var remark: String?
   }
 
   /// A relationship of the source model, seen from an entity.
@@ -480,10 +482,13 @@ private struct MappingResolver {
     let named = makers.enumerated().filter { $1.name == name }
     let lookups = named.filter { serves($1, reached: reached, exactly: path.isEmpty) }
     if lookups.isEmpty, let (_, one) = named.first {
-      throw error(
-        "relationship '\(relationship.name)' looks objects of '\(reached)' up in mapping '\(name)', which takes "
-          + "'\(one.sourceEntityName ?? "nothing")'", in: mapping, at: location,
-        try: "name a mapping whose source is '\(reached)', or correct the key path")
+      // Core Data looks, finds nothing, and goes on; the inverse may still set the relationship.
+      var source = ResolvedEntityMapping.RelationshipSource(
+        relationship: relationship, lookups: [], path: path, location: location, text: text)
+      source.remark =
+        "relationship '\(relationship.name)' of mapping '\(mapping.name)' looks for objects of '\(reached)' in mapping "
+        + "'\(name)', which takes '\(one.sourceEntityName ?? "nothing")': it finds none"
+      return source
     }
     let fitting = lookups.filter { makes($1, relationship.destinationEntityName) }
     if fitting.isEmpty, let (_, one) = lookups.first {

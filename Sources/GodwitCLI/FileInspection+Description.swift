@@ -8,12 +8,15 @@ extension FileInspection: CustomStringConvertible {
     if let store { lines += Self.lines(store, cachedModel) }
     if let fittingModel { lines.append("  model        '\(fittingModel)' fits") }
     if let model {
+      if let path = model.path { lines.append("  found        \(path)") }
       lines.append(
         "  versions     " + model.versions.map { $0 == model.current ? "\($0) (current)" : $0 }.joined(separator: ", "))
       if let version = model.version {
         lines.append("  entities of '\(version)'")
         lines += model.entities.map { "    \($0)" }
       }
+      lines += model.remarks.map { "  remark       \($0)" }
+      lines += model.unreadable.map { "  unreadable   \($0)" }
     }
     if let mapping {
       if let name = mapping.sourceModel { lines.append("  from         \(name)") }

@@ -31,6 +31,12 @@ struct FileInspection: Encodable {
   var job: JobContent?
   var spill: SpillContent?
   var work: WorkContent?
+  /// Why the version that would be shown cannot be read; the others are listed all the same.
+  private(set) var problem: GodwitError?
+
+  private enum CodingKeys: String, CodingKey {
+    case path, kind, detail, store, fittingModel, cachedModel, model, mapping, job, spill, work
+  }
 
   struct ModelContent: Encodable {
     let versions: [String]
@@ -38,6 +44,12 @@ struct FileInspection: Encodable {
     /// Of the version shown: the one asked for, else the current one.
     let version: String?
     let entities: [String]
+    /// Where the model was found, when the path is a folder that holds it.
+    var path: String?
+    /// The versions that cannot be read, each with the reason.
+    var unreadable: [String] = []
+    /// What of the version shown was replaced or left out.
+    var remarks: [String] = []
   }
 
   struct CachedModelContent: Encodable {
@@ -87,7 +99,7 @@ struct FileInspection: Encodable {
     switch XcodeFileKind.identify(path) {
     case .model?, .modelBundle?, .compiledModel?, .compiledModelBundle?:
       kind = .model
-      model = try Self.model(reference)
+      (model, problem) = try Self.model(reference)
       return
     case .mappingModel?, .compiledMappingModel?:
       kind = .mappingModel
@@ -102,12 +114,18 @@ struct FileInspection: Encodable {
     case nil: break
     }
     if isFolder.boolValue {
-      guard path.hasSuffix(".godwit") || path.hasSuffix(".godwit/") else { throw Self.unknown(path, "a folder") }
+      guard path.hasSuffix(".godwit") || path.hasSuffix(".godwit/") else {
+        // A framework, an application, a folder of sources.
+        kind = .model
+        (model, problem) = try Self.model(reference)
+        return
+      }
       kind = .workFolder
       work = try Self.work(path)
       return
     }
     let head = try Self.head(of: path)
+    if GitLFSPointer.matches(head) { throw GitLFSPointer.problem(path, what: "file", .dataWrong) }
     let content = StoreType.Content(head: head)
     if case .store = content {
       kind = .store
@@ -173,12 +191,30 @@ struct FileInspection: Encodable {
 
   // MARK: Contents
 
-  private static func model(_ reference: ModelReference) throws -> ModelContent {
+  private static func model(_ reference: ModelReference) throws -> (ModelContent, problem: GodwitError?) {
     let bundle = try ModelBundle(contentsOf: reference.path)
     let version = reference.version ?? bundle.currentVersion
-    let model = try version.map { try bundle.model(named: $0) }
-    return ModelContent(
-      versions: bundle.versions, current: bundle.currentVersion, version: version, entities: model?.entityNames ?? [])
+    var problems: [GodwitError] = []
+    var problem: GodwitError?
+    var shown: ManagedObjectModel?
+    for name in bundle.versions {
+      do {
+        let model = try bundle.model(named: name)
+        if name == version { shown = model }
+      } catch let error as GodwitError {
+        problems.append(error)
+        if name == version { problem = error }
+      }
+    }
+    if bundle.isCurrentVersionDamaged {
+      do { _ = try bundle.currentModel() } catch let error as GodwitError { problems.append(error) }
+    }
+    if shown == nil, let version, !bundle.versions.contains(version) { _ = try bundle.model(named: version) }
+    let content = ModelContent(
+      versions: bundle.versions, current: bundle.currentVersion, version: shown == nil ? nil : version,
+      entities: shown?.entityNames ?? [], path: bundle.path == reference.path ? nil : bundle.path,
+      unreadable: problems.map(\.line), remarks: shown?.remarks.map(\.description) ?? [])
+    return (content, problem)
   }
 
   private static func cachedModel(_ model: StoredModel) -> CachedModelContent? {

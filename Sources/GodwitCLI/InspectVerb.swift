@@ -5,7 +5,7 @@ struct InspectVerb: Verb {
     commandName: "inspect",
     abstract: "Tell what a file is (store, model, mapping model, manifest, ledger, spill file) and what is in it.")
 
-  @Argument(help: ArgumentHelp("A file or folder.", valueName: "PATH")) var path: String
+  @Argument(help: ArgumentHelp("A file, or a folder with one model in it.", valueName: "PATH")) var path: String
 
   @Option(
     parsing: .upToNextOption,
@@ -20,6 +20,7 @@ struct InspectVerb: Verb {
     case .json: try session.print(json: inspection)
     case .text: session.output.write("\(inspection)\n")
     }
+    if let problem = inspection.problem { throw problem }
     return 0
   }
 }

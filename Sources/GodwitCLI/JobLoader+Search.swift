@@ -13,11 +13,33 @@ extension JobLoader {
   func path(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
   ) throws -> (steps: [MigrationStep], search: [String]) {
-    let ordered = try orderedModels(versions)
+    let names = try orderedNames(versions)
+    let wanted = Self.namesBetween(source.name, destination.name, in: names)
+    if manifest.stages.isEmpty, try foundMappings(among: [source, destination]).mappings.isEmpty,
+      wanted.count < names.count || wanted.first == source.name,
+      let direct = try? path(
+        from: source, to: destination, among: versions, named: [source.name, destination.name], of: names)
+    {
+      // Nothing but inference can serve a step, so the versions between need not be read.
+      return direct
+    }
+    do { return try path(from: source, to: destination, among: versions, named: wanted, of: names) } catch let error
+      as GodwitError where error.code == .noPath && wanted.count < names.count
+    {
+      // Perhaps the order is not what the names say: the error tells of all versions then.
+      return try path(from: source, to: destination, among: versions, named: names, of: names)
+    }
+  }
+
+  private func path(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions,
+    named wanted: [String], of names: [String]
+  ) throws -> (steps: [MigrationStep], search: [String]) {
+    let ordered = versions.readable(named: wanted)
     let found = try foundMappings(among: ordered)
     let log = SearchLog()
     let finder = MigrationPathFinder(
-      models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: ordered)
+      models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: names)
     ) { [logger] line in
       logger.debug("\(line)")
       log.add(line)
@@ -42,8 +64,10 @@ extension JobLoader {
     } catch var error as GodwitError {
       if error.location == nil, error.code == .noPath {
         error.location = manifest.locations["mappings"]
-        error.cause = [error.cause, looked + (found.mappings.isEmpty ? ": none found" : "")].compactMap(\.self)
-          .joined(separator: "\n")
+        let passedOver = versions.models.filter { wanted.contains($0.name) }.compactMap(\.problem)
+        let lines =
+          [looked + (found.mappings.isEmpty ? ": none found" : "")] + passedOver.map { "not considered: \($0.line)" }
+        error.cause = ([error.cause].compactMap(\.self) + lines).joined(separator: "\n")
       }
       throw error
     }
@@ -62,13 +86,21 @@ extension JobLoader {
     var staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { _, _ in nil }
   }
 
-  /// All versions, oldest first: by `version-order`, else by the natural order of their names with what is current last.
-  private func orderedModels(_ versions: ModelVersions) throws -> [ManagedObjectModel] {
-    let models = versions.models.map(\.model)
-    guard !manifest.versionOrder.isEmpty else { return versions.oldestFirst }
-    let names = models.map(\.name)
+  /// The versions on the way, both ends included: no other is read. All of them where the ends do not say.
+  private static func namesBetween(_ source: String, _ destination: String, in names: [String]) -> [String] {
+    guard let first = names.firstIndex(of: source), let last = names.lastIndex(of: destination), first <= last else {
+      return names
+    }
+    return Array(names[first...last])
+  }
+
+  /// All version names, oldest first: by `version-order`, else by their natural order with what is current last.
+  private func orderedNames(_ versions: ModelVersions) throws -> [String] {
+    var seen: Set<String> = []
+    let names = versions.oldestFirst.map(\.name).filter { seen.insert($0).inserted }
+    guard !manifest.versionOrder.isEmpty else { return names }
     return try manifest.versionOrder.map { name in
-      guard let model = models.first(where: { $0.name == name }) else {
+      guard names.contains(name) else {
         throw GodwitError(
           .configuration,
           "version-order names the unknown model '\(name)'" + Spelling.suggestion(for: name, among: names),
@@ -76,7 +108,7 @@ extension JobLoader {
           cause: "the models are " + names.map { "'\($0)'" }.joined(separator: ", "),
           remedy: "correct the name, or list its model under 'models'")
       }
-      return model
+      return name
     }
   }
 

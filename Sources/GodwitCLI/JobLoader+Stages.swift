@@ -6,9 +6,8 @@ import GodwitModel
 /// `stages`: shell commands before and after the step that leads to a version.
 extension JobLoader {
   /// - Throws: 78 when a stage names a version that no model has.
-  func stages(among models: [ManagedObjectModel]) throws -> [MigrationStage] {
-    let names = models.map(\.name)
-    return try manifest.stages.map { stage in
+  func stages(among names: [String]) throws -> [MigrationStage] {
+    try manifest.stages.map { stage in
       guard names.contains(stage.step.value) else {
         throw GodwitError(
           .configuration,

@@ -30,7 +30,7 @@ struct JobLoader {
   func job(for purpose: Purpose = .migration) throws -> MigrationJob {
     try refuseUnsupported()
     var versions = try ModelVersions(manifest.models)
-    logger.debug("models read", metadata: ["versions": "\(versions.models.map(\.model.name).joined(separator: ", "))"])
+    logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)
     let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
@@ -173,7 +173,7 @@ struct JobLoader {
         mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
     case .auto: return try path(from: source, to: destination, among: versions)
     }
-    for stage in try stages(among: versions.models.map(\.model)) {
+    for stage in try stages(among: versions.names) {
       guard stage.destinationModelName == destination.name else {
         throw GodwitError(
           .configuration,

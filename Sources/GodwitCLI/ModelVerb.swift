@@ -14,8 +14,21 @@ struct ModelVerb: ParsableCommand {
   static func read(_ text: String, hashes: [String] = []) throws -> ManagedObjectModel {
     let reference = ModelReference(parsing: text)
     let bundle = try bundle(at: reference.path, hashes: hashes)
-    guard let version = reference.version else { return try bundle.currentModel() }
-    return try bundle.model(named: version)
+    return try listingReadable(in: bundle) {
+      try reference.version.map { try bundle.model(named: $0) } ?? bundle.currentModel()
+    }
+  }
+
+  /// Adds the versions that can be read to the error that one cannot.
+  static func listingReadable<Result>(in bundle: ModelBundle, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch var error as GodwitError where error.code == .missingInput {
+      let readable = bundle.readableVersions
+      if readable.count < bundle.versions.count, !readable.isEmpty {
+        let list = "these versions can be read: " + readable.map { "'\($0)'" }.joined(separator: ", ")
+        error.cause = (error.cause.map { $0 + "\n" } ?? "") + list
+      }
+      throw error
+    }
   }
 
   /// The bundle at a path, its versions with the hashes published for them.

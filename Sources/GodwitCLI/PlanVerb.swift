@@ -22,6 +22,7 @@ struct PlanVerb: Verb {
     let manager = MigrationManager(migration)
     let isFinished = try manager.isFinished()
     let plan = isFinished ? nil : try manager.plan()
+    session.warnOfReplacedValues(in: migration)
     session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
     switch format.format {
     case .json: try session.print(json: PlanRecord(migration, plan: plan))

@@ -42,6 +42,7 @@ struct RunVerb: Verb {
       var migration = try job.loader(in: session).job()
       if failOnLoss { migration.failsOnLoss = true }
       if !quiet {
+        session.warnOfReplacedValues(in: migration)
         session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
       }
       let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Godwit
 import GodwitModel
 import Logging
 
@@ -43,6 +44,17 @@ extension CommandSession {
   func warnOfUnconfirmedHashRules(_ rules: [String]) {
     for rule in rules {
       diagnostics.write("godwit: warning: the hash relies on a rule that is not confirmed: \(rule)\n")
+    }
+  }
+
+  /// Says, in one line a version, what reading the models of a job replaced or left out.
+  func warnOfReplacedValues(in job: MigrationJob) {
+    var seen: Set<String> = []
+    for model in job.steps.flatMap({ [$0.sourceModel, $0.destinationModel] }) {
+      guard let first = model.remarks.first, seen.insert(model.name).inserted else { continue }
+      let count = model.remarks.count
+      let rest = count > 1 ? "; \(count - 1) more like it (see `godwit inspect`)" : ""
+      diagnostics.write("godwit: warning: model '\(model.name)': \(first)\(rest)\n")
     }
   }
 

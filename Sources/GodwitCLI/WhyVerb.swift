@@ -54,7 +54,9 @@ struct WhyVerb: Verb {
       throw GodwitError(
         .usage, "expected a store, found a model: '\(source)'", remedy: "compare two models with `--against MODEL`")
     }
-    return try Compatibility(
-      ofStoreAt: source, with: try ModelVerb.bundle(at: reference.path, hashes: hashes), version: reference.version)
+    let bundle = try ModelVerb.bundle(at: reference.path, hashes: hashes)
+    return try ModelVerb.listingReadable(in: bundle) {
+      try Compatibility(ofStoreAt: source, with: bundle, version: reference.version)
+    }
   }
 }

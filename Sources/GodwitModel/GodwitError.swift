@@ -70,6 +70,14 @@ public struct GodwitError: Error, Sendable, Equatable {
   }
 }
 
+extension GodwitError {
+  /// The message after the place of the file it is about: what a list of errors has one line for.
+  package var line: String {
+    if let location { return "\(location.file):\(location.line):\(location.column): \(message)" }
+    return message + (site.map { " ('\($0)')" } ?? "")
+  }
+}
+
 extension GodwitError: CustomStringConvertible {
   /// The error as the user sees it, without the leading `godwit: `.
   public var description: String {

@@ -34,6 +34,7 @@ extension ManagedObjectModel {
       name: name, entities: entities.values.map(\.entity), versionIdentifiers: identifiers,
       configurations: configurations, fetchRequestTemplates: templates, composites: composites)
     for model in models { publishedVersionHashes.merge(model.publishedVersionHashes) { first, _ in first } }
+    remarks = models.flatMap(\.remarks)
   }
 
   private static func cannotMerge(_ what: String, _ first: String, _ second: String) -> GodwitError {
@@ -87,6 +88,7 @@ extension ManagedObjectModel {
         members.contains(template.entityName)
       }, composites: composites)
     model.publishedVersionHashes = publishedVersionHashes.filter { members.contains($0.key) }
+    model.remarks = remarks
     return model
   }
 }

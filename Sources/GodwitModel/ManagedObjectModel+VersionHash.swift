@@ -1,29 +1,42 @@
 import Crypto
 import Foundation
+import Synchronization
+
+/// The computed hashes of a model: a search among many versions asks for them again and again.
+final class VersionHashCache: Sendable {
+  private let computed = Mutex<[String: VersionHash]?>(nil)
+
+  func value(_ compute: () -> [String: VersionHash]) -> [String: VersionHash] {
+    if let known = computed.withLock({ $0 }) { return known }
+    let made = compute()
+    computed.withLock { $0 = made }
+    return made
+  }
+}
 
 extension ManagedObjectModel {
   /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).
   ///
-  /// Computed anew at each call, in time proportional to the properties, inherited ones counted.
+  /// Computed once, in time proportional to the properties, inherited ones counted.
   /// No store with hashes computed here has been opened by Core Data yet: where published ones are
   /// known (`PublishedVersionHashes`), they win.
   public var versionHashes: [String: VersionHash] {
-    computedVersionHashes.merging(publishedVersionHashes) { _, published in published }
+    publishedVersionHashes.isEmpty
+      ? computedVersionHashes : computedVersionHashes.merging(publishedVersionHashes) { _, published in published }
   }
 
   /// The hashes by the rules, whatever is published.
   public var computedVersionHashes: [String: VersionHash] {
-    var computed = HashedEntities()
-    for entity in entities { hash(entity.name, into: &computed) }
-    return computed.hashes
+    hashCache.value.value {
+      var computed = HashedEntities()
+      for entity in entities { hash(entity.name, into: &computed) }
+      return computed.hashes
+    }
   }
 
   /// The version hash of one entity; nil when the model lacks it.
   public func versionHash(of entityName: String) -> VersionHash? {
-    if let published = publishedVersionHashes[entityName] { return published }
-    var computed = HashedEntities()
-    hash(entityName, into: &computed)
-    return computed.hashes[entityName]
+    publishedVersionHashes[entityName] ?? computedVersionHashes[entityName]
   }
 
   /// What the version hash of an entity is made of; nil when the model lacks it.

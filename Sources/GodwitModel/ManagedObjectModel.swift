@@ -15,6 +15,15 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public let composites: [String: [AttributeDescription]]
   /// Hashes that Apple's software computed for this very model; they win over computed ones. By entity name.
   public internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
+  /// What the reader of the model's file replaced or left out. Takes no part in comparing models.
+  public package(set) var remarks: [ModelRemark] {
+    get { noted.value }
+    set { noted.value = newValue }
+  }
+
+  private var noted = Derived<[ModelRemark]>([])
+  /// Shared by all copies: what it is computed of never changes.
+  let hashCache = Derived(VersionHashCache())
 
   private let indexByName: [String: Int]
   private let subentityNames: [String: [String]]

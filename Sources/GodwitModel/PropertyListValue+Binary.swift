@@ -38,7 +38,7 @@ extension PropertyListValue {
 
     init(_ bytes: [UInt8], maximumValues: Int) throws {
       guard bytes.count >= 40, bytes.starts(with: Array("bplist0".utf8)) else {
-        throw Malformed(problem: "it is no binary property list")
+        throw Malformed(problem: "it is not a binary property list, or is cut off")
       }
       self.bytes = bytes
       self.maximumValues = maximumValues
@@ -50,7 +50,7 @@ extension PropertyListValue {
       func number(_ offset: Int) throws -> Int {
         let value = bytes[(trailer + offset)..<(trailer + offset + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         guard let number = Int(exactly: value), number <= bytes.count else {
-          throw Malformed(problem: "its trailer is damaged")
+          throw Malformed(problem: "its trailer is damaged; the file may be cut off")
         }
         return number
       }
@@ -59,7 +59,7 @@ extension PropertyListValue {
       table = try number(24)
       guard (1...8).contains(offsetSize), (1...8).contains(referenceSize), top < count, table >= 8,
         table <= trailer, count <= (trailer - table) / offsetSize
-      else { throw Malformed(problem: "its trailer is damaged") }
+      else { throw Malformed(problem: "its trailer is damaged; the file may be cut off") }
     }
 
     private func unsigned(_ start: Int, _ size: Int) throws -> UInt64 {

@@ -9,7 +9,6 @@ public struct UnconfirmedHashRule: Sendable, Hashable {
     case derivationExpression = "a derivation other than a count is hashed as it is written"
     case bothAttributeFlags = "external storage and preserving in history are hashed one after the other"
     case nonASCIIName = "names beyond ASCII sort by byte"
-    case nameOrder = "property names sort by byte, not without regard to case"
     case attributeType = "an attribute type that occurs in no published model"
   }
 
@@ -69,7 +68,6 @@ extension ManagedObjectModel {
     let names = (attributes.map(\.name) + relationships.map(\.name)).sorted { Text($0) < Text($1) }
     for name in names where !name.utf8.allSatisfy({ $0 < 0x80 }) { note(.nonASCIIName, name) }
     if !entityName.utf8.allSatisfy({ $0 < 0x80 }) { note(.nonASCIIName) }
-    if names != names.sorted(by: Self.precedes) { note(.nameOrder) }
     return found
   }
 }

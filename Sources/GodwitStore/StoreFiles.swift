@@ -70,6 +70,9 @@ public struct StoreFiles: Sendable, Hashable {
       type = .xml
       return
     }
+    if GitLFSPointer.matches(header) {
+      throw GitLFSPointer.problem(givenPath, what: "store", .dataWrong)
+    }
     guard content == .store(.sqlite), header.count >= 100 else {
       throw wrong("expected a SQLite file, found \(content.name)", remedy: StoreType.unreadableTypes)
     }

@@ -62,6 +62,9 @@ extension ArchiveReader {
     case .object(let object) where object.className == "NSDecimalNumber":
       guard let decimal = try decimal(object) else { return nil }
       return ArchivedNumber(decimal: decimal, integer: Int64("\(decimal)"), double: Double("\(decimal)"))
+    case .object(let object) where object.className == "NSDecimalNumberPlaceholder":
+      // What Apple's compiler archives for a zero.
+      return ArchivedNumber(decimal: 0, integer: 0, double: 0)
     default: return nil
     }
   }

@@ -28,7 +28,11 @@ struct CompiledMappingReader {
         throw reader.problem("expected at most \(Self.mappingsMaximum) entity mappings, found \(mappings.count)")
       }
       var entities: [MappingContent.Entity] = []
-      for mapping in mappings { entities.append(try entity(mapping)) }
+      for mapping in mappings {
+        let entity = try entity(mapping)
+        // Of type 0, which does nothing.
+        if entity.source != nil || entity.destination != nil { entities.append(entity) }
+      }
       return MappingContent(file: reader.file, entities: entities)
     } catch let error as KeyedArchive.Malformed {
       throw reader.problem(error.problem)
@@ -73,7 +77,8 @@ struct CompiledMappingReader {
   private func checkType(_ type: Int, of entity: MappingContent.Entity) throws {
     let agrees =
       switch type {
-      case 0, 1: entity.source != nil || entity.destination != nil
+      case 0: true
+      case 1: entity.source != nil || entity.destination != nil
       case 2: entity.source == nil && entity.destination != nil
       case 3: entity.source != nil && entity.destination == nil
       case 4, 5: entity.source != nil && entity.destination != nil

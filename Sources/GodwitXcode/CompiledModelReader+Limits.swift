@@ -42,6 +42,11 @@ extension CompiledModelReader {
       case .lessOrEqual: attribute.maximumLength = min(length, attribute.maximumLength ?? length)
       default: return false
       }
+    case .keyPath(base: nil, segments: ["timeIntervalSinceReferenceDate"]):
+      guard attribute.type == .date, let seconds = Self.bound(limit, type: .double),
+        case .double(let seconds) = seconds
+      else { return false }
+      return Self.setLimit(.date(seconds), comparison.operator, of: &attribute)
     case .evaluatedObject:
       if comparison.operator == .matches, attribute.type == .string, attribute.regularExpression == nil,
         case .string(let pattern) = limit
@@ -50,11 +55,18 @@ extension CompiledModelReader {
         return true
       }
       guard let bound = Self.bound(limit, type: attribute.type) else { return false }
-      switch comparison.operator {
-      case .greaterOrEqual where attribute.minimumValue == nil: attribute.minimumValue = bound
-      case .lessOrEqual where attribute.maximumValue == nil: attribute.maximumValue = bound
-      default: return false
-      }
+      return Self.setLimit(bound, comparison.operator, of: &attribute)
+    default: return false
+    }
+    return true
+  }
+
+  private static func setLimit(
+    _ bound: AttributeValue, _ kind: GodwitModel.Predicate.Comparison.Operator, of attribute: inout AttributeDescription
+  ) -> Bool {
+    switch kind {
+    case .greaterOrEqual where attribute.minimumValue == nil: attribute.minimumValue = bound
+    case .lessOrEqual where attribute.maximumValue == nil: attribute.maximumValue = bound
     default: return false
     }
     return true

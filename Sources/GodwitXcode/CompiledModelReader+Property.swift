@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 
 extension CompiledModelReader {
@@ -59,8 +60,13 @@ extension CompiledModelReader {
     let value = try archive.value("NSDefaultValue", of: object)
     if let known = try attributeValue(value, type: type) {
       attribute.defaultValue = known
+    } else if type == .boolean, let found = try self.number(value) {
+      attribute.defaultValue = .boolean(found.decimal != 0)
+      replace("the default value at \(place) is a number and is read as \(found.decimal != 0 ? "YES" : "NO")")
     } else {
-      try omit("the default value at \(place) (key 'NSDefaultValue') does not fit the type \(type.xcodeName)")
+      // Xcode keeps a default value when the type is changed; no hash covers it.
+      replace(
+        "the default value at \(place) (key 'NSDefaultValue') does not fit the type \(type.xcodeName) and is left out")
     }
     try readLimits(of: object, into: &attribute, at: place)
     return attribute

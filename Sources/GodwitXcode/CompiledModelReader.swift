@@ -10,6 +10,7 @@ struct CompiledModelReader: ArchiveReader {
   /// Whether what a source store does not need may be left out.
   let allowsOmissions: Bool
   private(set) var omissions: [String] = []
+  private var remarks: [ModelRemark] = []
   var archive: KeyedArchive
 
   /// More than any store can hold; they bound the work that a damaged archive can ask for.
@@ -29,7 +30,8 @@ struct CompiledModelReader: ArchiveReader {
     do {
       var reader = CompiledModelReader(
         name: name, allowsOmissions: allowsOmissions, archive: try KeyedArchive(list))
-      let model = try reader.model(try reader.archive.root())
+      var model = try reader.model(try reader.archive.root())
+      model.remarks = reader.remarks
       return (model, reader.omissions)
     } catch let error as KeyedArchive.Malformed {
       throw problem(error.problem, name: name)
@@ -56,6 +58,11 @@ struct CompiledModelReader: ArchiveReader {
   mutating func omit(_ text: String) throws {
     guard allowsOmissions else { throw problem(text) }
     omissions.append(text)
+  }
+
+  /// Notes that a value of the editor's was replaced or left out, which the model's user is told.
+  mutating func replace(_ text: String) {
+    if allowsOmissions { omissions.append(text) } else { remarks.append(ModelRemark(text)) }
   }
 
   // MARK: Fields

@@ -40,10 +40,10 @@ struct KeyedArchive {
   /// - Throws: `Malformed`.
   init(_ list: PropertyListValue) throws(Malformed) {
     guard let fields = list.dictionary, fields["$archiver"] == .string("NSKeyedArchiver") else {
-      throw Malformed(problem: "it is no keyed archive")
+      throw Malformed(problem: "it is not a keyed archive")
     }
     guard fields["$version"] == .integer(100_000) else {
-      throw Malformed(problem: "it is a keyed archive of another version than 100000")
+      throw Malformed(problem: "unsupported keyed-archive version (expected 100000)")
     }
     guard let objects = fields["$objects"]?.array, let top = fields["$top"]?.dictionary?["root"] else {
       throw Malformed(problem: "it has no root object")
@@ -91,13 +91,18 @@ struct KeyedArchive {
 
   // MARK: Collections and strings
 
+  private static let listClasses: Set<String> = [
+    "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSOrderedSet", "NSMutableOrderedSet",
+  ]
+
+  static func isList(_ object: Object) -> Bool { listClasses.contains(object.className) }
+
   /// The members of an array or set.
   mutating func members(of object: Object) throws(Malformed) -> [Value] {
-    switch object.className {
-    case "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSOrderedSet", "NSMutableOrderedSet":
-      return try values("NS.objects", of: object)
-    default: throw Malformed(problem: "expected an array or set, found the class '\(object.className)'")
+    guard Self.isList(object) else {
+      throw Malformed(problem: "expected an array or set, found the class '\(object.className)'")
     }
+    return try values("NS.objects", of: object)
   }
 
   /// The keys and values of a dictionary, in the order of the archive.

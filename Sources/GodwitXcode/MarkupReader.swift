@@ -26,7 +26,30 @@ struct MarkupReader {
   /// - Throws: code `.missingInput` with file, line and column.
   static func read(_ bytes: [UInt8], file: String) throws -> MarkupElement {
     var reader = MarkupReader(bytes, file: file)
-    return try reader.document()
+    do { return try reader.document() } catch let error as GodwitError {
+      throw reader.conflict() ?? error
+    }
+  }
+
+  // MARK: Unfinished merges
+
+  private static let conflictMarkers = ["<<<<<<<", "=======", ">>>>>>>"]
+
+  static func hasConflictMarker(_ text: String) -> Bool {
+    text.split(separator: "\n").contains { line in conflictMarkers.contains { line.hasPrefix($0) } }
+  }
+
+  /// The error that the file holds both sides of a merge, when it does.
+  private func conflict() -> GodwitError? {
+    var line = 0
+    for text in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+      line += 1
+      guard text.starts(with: Array("<<<<<<<".utf8)) else { continue }
+      return GodwitError(
+        .missingInput, "cannot read the file: it holds the conflict markers of an unfinished merge ('<<<<<<<')",
+        location: .init(file: file, line: line, column: 1), remedy: "resolve the conflict in version control")
+    }
+    return nil
   }
 
   // MARK: Document
@@ -339,6 +362,7 @@ struct MarkupReader {
     GodwitError(
       .missingInput, "cannot read the file as XML: \(text)",
       location: .init(file: file, line: place?.line ?? line, column: place?.column ?? column),
+      cause: position >= bytes.count && !bytes.isEmpty ? "the file is cut off: it was not written to its end" : nil,
       remedy: "restore the file, or save it again with Xcode")
   }
 }

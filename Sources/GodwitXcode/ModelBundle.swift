@@ -13,16 +13,22 @@ public struct ModelBundle: Sendable, Hashable {
   public let currentVersion: String?
 
   private enum Form { case model, modelBundle, compiledModel, compiledModelBundle }
+  /// Why the marker of the current version cannot be read.
+  private var markerProblem = Derived<GodwitError?>(nil)
+  /// Whether there is such a marker that cannot be read; `currentModel()` throws why.
+  public var isCurrentVersionDamaged: Bool { markerProblem.value != nil }
   private let form: Form
   /// By version name.
   private var published: [String: [String: VersionHash]] = [:]
 
   /// Reads the names only.
   ///
+  /// - Parameter path: A model, a `contents` or `elements` file inside one, or a folder with one model in it: a
+  ///   framework, an `.app`, a test bundle, a folder of sources.
   /// - Throws: code `.missingInput` when there is no model source at the path, `.permission` when it
   ///   cannot be read.
   public init(contentsOf path: String) throws {
-    let path = XcodeFile.trimmed(path)
+    let path = try ModelSearch.model(at: XcodeFile.trimmed(path))
     self.path = path
     guard let kind = XcodeFileKind.identify(path) else {
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
@@ -47,7 +53,9 @@ public struct ModelBundle: Sendable, Hashable {
           .missingInput, "cannot read model '\(path)': expected .xcdatamodel folders, found none",
           remedy: "restore the folder from version control")
       }
-      currentVersion = try Self.namedCurrentVersion(path) ?? (versions.count == 1 ? versions.first : nil)
+      var named: String?
+      do { named = try Self.namedCurrentVersion(path) } catch let error as GodwitError { markerProblem.value = error }
+      currentVersion = named ?? (versions.count == 1 ? versions.first : nil)
     case .compiledModel:
       form = .compiledModel
       versions = [XcodeFile.stem(path)]
@@ -102,6 +110,9 @@ public struct ModelBundle: Sendable, Hashable {
     return published[version].flatMap(model.adopting) ?? model
   }
 
+  /// The hashes that `VersionInfo.plist` or an adopted file publishes for a version; nil where none does.
+  public func publishedVersionHashes(of version: String) -> [String: VersionHash]? { published[version] }
+
   /// Gives the versions the hashes that are published for them.
   ///
   /// A version that cannot be read is passed over.
@@ -126,6 +137,10 @@ public struct ModelBundle: Sendable, Hashable {
   private static func compiledModel(_ file: String, name: String) throws -> ManagedObjectModel {
     let bytes = try XcodeFile.bytes(of: file, what: "compiled model")
     do {
+      guard !bytes.isEmpty else {
+        throw GodwitError(
+          .missingInput, "cannot read compiled model '\(name)': the file is empty", remedy: "compile the model again")
+      }
       return try ManagedObjectModel(compiled: bytes, name: name)
     } catch var error as GodwitError {
       error.site = error.site ?? file
@@ -136,9 +151,13 @@ public struct ModelBundle: Sendable, Hashable {
   private static func sourceModel(_ folder: String, name version: String) throws -> ManagedObjectModel {
     let contents = folder + "/contents"
     if XcodeFileKind.identify(folder) == .archivedModel {
-      throw GodwitError(
-        .missingInput, "cannot read model '\(folder)': expected a contents file, found the elements format of Xcode 3",
-        remedy: "open the model in Xcode 4.3 or later and save it")
+      let elements = folder + "/elements"
+      let bytes = try XcodeFile.bytes(of: elements, what: "model elements")
+      return try EditorModelReader.read(elements: bytes, name: version, file: elements)
+    }
+    if XcodeFile.lastComponent(folder) == ModelSearch.contentsName, try XcodeFile.form(of: folder) == .file {
+      let bytes = try XcodeFile.bytes(of: folder, what: "model contents")
+      return try ModelContents.read(bytes, file: folder, modelName: version)
     }
     guard try XcodeFile.form(of: folder) == .folder else {
       throw GodwitError(
@@ -151,6 +170,7 @@ public struct ModelBundle: Sendable, Hashable {
   /// - Throws: code `.missingInput` when no current version is set, or the one set does not exist.
   public func currentModel() throws -> ManagedObjectModel {
     guard let currentVersion else {
+      if let problem = markerProblem.value { throw problem }
       let marker = form == .compiledModelBundle ? VersionInfo.fileName : ".xccurrentversion"
       throw GodwitError(
         .missingInput,
@@ -159,6 +179,9 @@ public struct ModelBundle: Sendable, Hashable {
     }
     return try model(named: currentVersion)
   }
+
+  /// The names of the versions that can be read, in the order of `versions`.
+  public var readableVersions: [String] { versions.filter { (try? read($0)) != nil } }
 
   /// All versions, in the order of `versions`. Read anew at each call.
   public func models() throws -> [ManagedObjectModel] { try versions.map(model(named:)) }
@@ -173,8 +196,11 @@ public struct ModelBundle: Sendable, Hashable {
     let bytes = try XcodeFile.bytes(of: marker, what: "current version")
     let list = try? PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
     guard let list = list as? [String: Any] else {
+      let text = String(decoding: bytes, as: UTF8.self)
       throw GodwitError(
-        .missingInput, "cannot read '\(marker)': expected a property list with a dictionary, found something else",
+        .missingInput,
+        "cannot read '\(marker)': expected a property list with a dictionary, found "
+          + (MarkupReader.hasConflictMarker(text) ? "the conflict markers of an unfinished merge" : "something else"),
         remedy: "set the current version in Xcode again, or delete the file and give '\(path)#Version Name'")
     }
     guard let value = list["_XCCurrentVersionName"] else { return nil }

@@ -1,10 +1,12 @@
-import Foundation
 import GodwitModel
 
 extension ModelContents {
   // MARK: Attributes
 
-  func attribute(_ element: MarkupElement, composites: Set<String>) throws -> AttributeDescription {
+  /// - Parameter owner: The entity or composite type, as remarks name it.
+  func attribute(
+    _ element: MarkupElement, of owner: String, composites: Set<String>
+  ) throws -> AttributeDescription {
     try check(element, attributes: Self.attributeAttributes, children: ["userInfo"])
     let name = try required("name", of: element)
     var type = AttributeType.undefined
@@ -40,106 +42,10 @@ extension ModelContents {
     if try flag("derived", of: element) {
       attribute.derivationExpression = try required("derivationExpression", of: element)
     }
-    try readDefault(of: element, into: &attribute)
-    try readLimits(of: element, into: &attribute)
+    readDefault(of: element, owner: owner, into: &attribute)
+    readLimits(of: element, owner: owner, into: &attribute)
     for child in element.children { attribute.userInfo = try userInfo(child) }
     return attribute
-  }
-
-  private func readDefault(of element: MarkupElement, into attribute: inout AttributeDescription) throws {
-    if let text = element.attribute("defaultValueString") {
-      attribute.defaultValue = try value(text, type: attribute.type)
-    }
-    if let text = element.attribute("defaultDateTimeInterval") {
-      guard attribute.type == .date else {
-        throw problem("'\(text.name)' needs the type Date, found \(attribute.type.xcodeName)", at: text)
-      }
-      attribute.defaultValue = .date(try number(text))
-    }
-  }
-
-  private func readLimits(of element: MarkupElement, into attribute: inout AttributeDescription) throws {
-    for (key, isMinimum) in [("minValueString", true), ("maxValueString", false)] {
-      guard let text = element.attribute(key) else { continue }
-      if attribute.type == .string {
-        let length = try integer(text)
-        guard let length = Int(exactly: length), length >= 0 else {
-          throw problem("expected a length for '\(key)', found '\(text.value)'", at: text)
-        }
-        if isMinimum { attribute.minimumLength = length } else { attribute.maximumLength = length }
-      } else {
-        guard attribute.type.isNumeric else {
-          throw problem("'\(key)' needs a number or a string, found \(attribute.type.xcodeName)", at: text)
-        }
-        let limit: AttributeValue =
-          attribute.type.isInteger ? .integer(try integer(text)) : try value(text, type: attribute.type)
-        if isMinimum { attribute.minimumValue = limit } else { attribute.maximumValue = limit }
-      }
-    }
-    for (key, isMinimum) in [("minDateTimeInterval", true), ("maxDateTimeInterval", false)] {
-      guard let text = element.attribute(key) else { continue }
-      guard attribute.type == .date else {
-        throw problem("'\(key)' needs the type Date, found \(attribute.type.xcodeName)", at: text)
-      }
-      let limit = AttributeValue.date(try number(text))
-      if isMinimum { attribute.minimumValue = limit } else { attribute.maximumValue = limit }
-    }
-  }
-
-  // MARK: Values
-
-  private func value(_ text: MarkupElement.Attribute, type: AttributeType) throws -> AttributeValue {
-    switch type {
-    case .string: return .string(Text(text.value))
-    case .uri: return .uri(Text(text.value))
-    case .boolean:
-      switch text.value {
-      case "YES", "true", "1": return .boolean(true)
-      case "NO", "false", "0": return .boolean(false)
-      default: throw problem("expected YES or NO for '\(text.name)', found '\(text.value)'", at: text)
-      }
-    case .integer16, .integer32, .integer64:
-      let value = try integer(text)
-      guard type.integerRange?.contains(value) == true else {
-        throw problem("'\(text.name)' \(text.value) does not fit the type \(type.xcodeName)", at: text)
-      }
-      return .integer(value)
-    case .double, .float: return .double(try number(text))
-    case .decimal:
-      guard Self.isNumber(text.value), let decimal = Decimal(string: text.value), decimal.isFinite else {
-        throw problem("expected a number for '\(text.name)', found '\(text.value)'", at: text)
-      }
-      return .decimal(decimal)
-    case .date: return .date(try number(text))
-    case .uuid:
-      guard let uuid = UUID(uuidString: text.value) else {
-        throw problem("expected a UUID for '\(text.name)', found '\(text.value)'", at: text)
-      }
-      return .uuid(uuid)
-    case .undefined, .binary, .transformable, .objectID, .composite:
-      throw problem("'\(text.name)' cannot be given for the type \(type.xcodeName)", at: text)
-    }
-  }
-
-  /// A whole number, also when written with a fraction of zero.
-  private func integer(_ text: MarkupElement.Attribute) throws -> Int64 {
-    if let value = Int64(text.value) { return value }
-    guard Self.isNumber(text.value), let double = Double(text.value), let value = Int64(exactly: double) else {
-      throw problem("expected a whole number for '\(text.name)', found '\(text.value)'", at: text)
-    }
-    return value
-  }
-
-  private func number(_ text: MarkupElement.Attribute) throws -> Double {
-    guard Self.isNumber(text.value), let value = Double(text.value), value.isFinite else {
-      throw problem("expected a number for '\(text.name)', found '\(text.value)'", at: text)
-    }
-    return value
-  }
-
-  /// Whether the text is a decimal number: Swift also reads hexadecimal, `inf` and `nan`, which Xcode never writes.
-  private static func isNumber(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy { "0123456789+-.eE".utf8.contains($0) } && Double(text) != nil
   }
 
   // MARK: Relationships and fetched properties

@@ -49,6 +49,9 @@ extension ModelContents {
       throw unknown("element", child.name, of: element, among: children, at: child)
     }
     guard element.text.allSatisfy(\.isWhitespace) else {
+      if MarkupReader.hasConflictMarker(element.text) {
+        throw problem("<\(element.name)> holds the conflict markers of an unfinished merge", at: element)
+      }
       throw problem("expected no text inside <\(element.name)>, found some", at: element)
     }
   }
@@ -125,9 +128,13 @@ extension ModelContents {
     problem("unknown \(kind) '\(name)'" + Spelling.suggestion(for: name, among: known), at: attribute)
   }
 
+  func location(_ line: Int, _ column: Int) -> GodwitError.Location? {
+    hasLines ? .init(file: file, line: line, column: column) : nil
+  }
+
   private func problem(_ text: String, line: Int, column: Int) -> GodwitError {
     GodwitError(
-      .missingInput, "cannot read model '\(modelName)': \(text)",
-      location: .init(file: file, line: line, column: column), remedy: "correct the model in Xcode's editor")
+      .missingInput, "cannot read model '\(modelName)': \(text)", location: location(line, column),
+      site: hasLines ? nil : file, remedy: "correct the model in Xcode's editor")
   }
 }

@@ -8,6 +8,14 @@ import GodwitModel
 struct ModelContents {
   let file: String
   let modelName: String
+  /// Whether elements know their line in the file; those made of an archive do not.
+  var hasLines = true
+  let remarks = Remarks()
+
+  /// What was replaced or left out so far.
+  final class Remarks {
+    var list: [ModelRemark] = []
+  }
 
   /// - Throws: code `.missingInput` with file, line and column.
   static func read(_ bytes: [UInt8], file: String, modelName: String) throws -> ManagedObjectModel {
@@ -60,14 +68,17 @@ struct ModelContents {
     }
 
     do {
-      return try ManagedObjectModel(
+      var model = try ManagedObjectModel(
         name: modelName, entities: entities,
         versionIdentifiers: [root["userDefinedModelVersionIdentifier"] ?? ""],
         configurations: configurations,
         fetchRequestTemplates: try root.children(named: "fetchRequest").map(fetchRequest),
         composites: composites)
+      model.remarks = remarks.list
+      return model
     } catch var error as GodwitError {
-      error.location = error.location ?? .init(file: file, line: root.line, column: root.column)
+      error.location = error.location ?? location(root.line, root.column)
+      if error.location == nil { error.site = error.site ?? file }
       throw error
     }
   }
@@ -124,7 +135,7 @@ struct ModelContents {
     var names: Set<String> = []
     for child in element.children {
       switch child.name {
-      case "attribute": entity.attributes.append(try attribute(child, composites: composites))
+      case "attribute": entity.attributes.append(try attribute(child, of: entity.name, composites: composites))
       case "relationship": entity.relationships.append(try relationship(child))
       case "fetchedProperty": entity.fetchedProperties.append(try fetchedProperty(child))
       case "userInfo": entity.userInfo = try userInfo(child)
@@ -151,7 +162,7 @@ struct ModelContents {
     for element in elements {
       try check(element, attributes: ["name", "elementID", "syncable"], children: ["attribute", "userInfo"])
       let name = try required("name", of: element)
-      let attributes = try element.children(named: "attribute").map { try attribute($0, composites: names) }
+      let attributes = try element.children(named: "attribute").map { try attribute($0, of: name, composites: names) }
       guard composites.updateValue(attributes, forKey: name) == nil else {
         throw problem("composite type '\(name)' is defined twice", at: element)
       }

@@ -53,7 +53,7 @@ struct SourceMappingReader {
         "expected at most \(Self.mappingsMaximum) entity mappings, found \(ordered.count)", at: root.location)
     }
     var entities: [MappingContent.Entity] = []
-    for (_, object) in ordered { entities.append(try entity(object)) }
+    for (_, object) in ordered where !isEmpty(object) { entities.append(try entity(object)) }
     return MappingContent(file: document.file, entities: entities)
   }
 
@@ -69,6 +69,13 @@ struct SourceMappingReader {
   }
 
   // MARK: Entity mappings
+
+  /// A mapping that the editor began and nobody gave an entity: Xcode's compiler takes it, and it does nothing.
+  private func isEmpty(_ object: MappingDocument.Object) -> Bool {
+    let type = nonEmpty("mappingtypename", of: object) ?? "Undefined"
+    return type == "Undefined" && nonEmpty("sourcename", of: object) == nil
+      && nonEmpty("destinationname", of: object) == nil
+  }
 
   private mutating func entity(_ object: MappingDocument.Object) throws -> MappingContent.Entity {
     try document.check(object, attributes: Self.entityAttributes)

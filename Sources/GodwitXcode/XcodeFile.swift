@@ -33,6 +33,7 @@ enum XcodeFile {
           .missingInput,
           "cannot read \(what) '\(path)': expected at most \(MarkupReader.fileBytesMaximum >> 20) MiB, found more")
       }
+      if GitLFSPointer.matches(data) { throw GitLFSPointer.problem(path, what: what, .missingInput) }
       return Array(data)
     } catch let error as GodwitError {
       throw error

@@ -25,6 +25,11 @@ public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
   public static func identify(_ path: String) -> XcodeFileKind? {
     let path = XcodeFile.trimmed(path)
     if XcodeFile.lastComponent(path) == XcodeMappingModel.sourceFileName { return .mappingModel }
+    if [ModelSearch.contentsName, ModelSearch.elementsName].contains(XcodeFile.lastComponent(path)),
+      let inner = kind(ofFileInModel: path)
+    {
+      return inner
+    }
     switch XcodeFile.pathExtension(path).lowercased() {
     case "xcdatamodel":
       let manager = FileManager.default
@@ -39,5 +44,18 @@ public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
     case "cdm": return .compiledMappingModel
     default: return nil
     }
+  }
+
+  /// The kind of a file that a `.xcdatamodel` consists of; a `contents` file with a model may lie anywhere.
+  private static func kind(ofFileInModel path: String) -> XcodeFileKind? {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else { return nil }
+    let name = XcodeFile.lastComponent(path)
+    let folder = XcodeFile.trimmed(String(path.dropLast(name.utf8.count)))
+    if XcodeFile.pathExtension(folder).lowercased() == "xcdatamodel" { return identify(folder) }
+    guard name == ModelSearch.contentsName, let file = FileHandle(forReadingAtPath: path) else { return nil }
+    defer { try? file.close() }
+    let head = (try? file.read(upToCount: 4096)) ?? Data()
+    return String(decoding: head, as: UTF8.self).contains("<model") ? .model : nil
   }
 }

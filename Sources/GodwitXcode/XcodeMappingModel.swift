@@ -80,8 +80,8 @@ public struct XcodeMappingModel: Sendable {
       ("sourcemodeldata", sourceModelName ?? "source"), ("destinationmodeldata", destinationModelName ?? "destination"),
     ] {
       do {
-        models.append(
-          try reader.document.bytes(attribute, of: reader.root).map { try EmbeddedModelReader.read($0, name: name) })
+        let bytes = try reader.document.bytes(attribute, of: reader.root)
+        models.append(try bytes.map { try EditorModelReader.read(embedded: $0, name: name) })
       } catch let error as GodwitError {
         // It is a copy for want of the model itself: the mappings are none the worse.
         models.append(nil)

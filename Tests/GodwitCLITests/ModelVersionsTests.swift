@@ -135,6 +135,45 @@ struct `Finding the models of a job` {
     #expect(try versions.model(fitting: StoreMetadata(model: current), path: "s").name == "N 2")
     let other = StoreMetadata(model: try model("?", attributes: ["c"]))
     let problem = try #require(error { _ = try versions.model(fitting: other, path: "s") })
-    #expect(problem.cause?.contains("not considered: cannot read model") == true)
+    #expect(problem.cause?.contains("not considered: cannot read '\(path)/N 1.xcdatamodel/elements'") == true)
+  }
+
+  @Test func `each version that cannot be read is named with its line, also the current one`() throws {
+    let folder = try TemporaryFolder()
+    let good = try model("N 2", attributes: ["b"])
+    let path = try bundle("N", in: folder, [try model("N 1", attributes: ["a"]), good], current: "N 3")
+    for (name, text) in [("N 3", "<model>\n<<<<<<< HEAD\n"), ("N 4", "<model>\n<entity name=\"A\">")] {
+      let version = path + "/\(name).xcdatamodel"
+      try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+      try Data(text.utf8).write(to: URL(filePath: version + "/contents"))
+    }
+    let versions = try ModelVersions(references: [path])
+    #expect(try versions.model(fitting: StoreMetadata(model: good), path: "s").name == "N 2")
+    // Found before the damaged ones were opened.
+    #expect(versions.models.compactMap(\.problem).isEmpty)
+    let other = StoreMetadata(model: try model("?", attributes: ["c"]))
+    let cause = try #require(error { _ = try versions.model(fitting: other, path: "s") }?.cause)
+    #expect(cause.contains("not considered: \(path)/N 3.xcdatamodel/contents:2:1: cannot read the file: it holds the"))
+    #expect(cause.contains("not considered: \(path)/N 4.xcdatamodel/contents:2:18: cannot read the file as XML"))
+    #expect(error { _ = try versions.currentModel() }?.location?.line == 2)
+  }
+
+  @Test func `a model found by its published hashes is the only one read`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("N.momd")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    // The archive holds an entity without properties; the other version is damaged.
+    var archive = ArchiveFixture()
+    let entity = archive.entity("Note", [])
+    try Data(archive.model([entity])).write(to: URL(filePath: path + "/N 2.mom"))
+    try Data("damaged".utf8).write(to: URL(filePath: path + "/N 1.mom"))
+    let model = try ManagedObjectModel(name: "N 2", entities: [EntityDescription(name: "Note")])
+    let hashes = model.versionHashes.mapValues { Data($0.bytes) }
+    let info: [String: Any] = ["NSManagedObjectModel_VersionHashes": ["N 2": hashes]]
+    try PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0)
+      .write(to: URL(filePath: path + "/VersionInfo.plist"))
+    let versions = try ModelVersions(references: [path])
+    #expect(try versions.model(fitting: StoreMetadata(model: model), path: "s").name == "N 2")
+    #expect(versions.models.compactMap(\.problem).isEmpty)
   }
 }

@@ -171,6 +171,69 @@ struct `The verb why` {
         + "Note.twin: a relationship that is its own inverse counts as one without inverse\n")
   }
 
+  @Test func `a version that cannot be read is named, and the others are listed`() throws {
+    let notes = try Notes()
+    let damaged = notes.version("Notes 2") + "/contents"
+    try Data("<model>\n<<<<<<< HEAD\n".utf8).write(to: URL(filePath: damaged))
+    let fits = why(notes.store, notes.bundle)
+    #expect(fits.status == 2)
+    #expect(fits.output.contains("version 'Notes 2' was not considered: \(damaged):2:1: cannot read the file: it"))
+    let asked = why(notes.store, notes.bundle + "#Notes 2")
+    #expect(asked.status == 66)
+    #expect(asked.diagnostics.contains("\(damaged):2:1: "))
+    #expect(asked.diagnostics.contains("these versions can be read: 'Notes', 'Notes 3'"))
+
+    func inspect(_ path: String) -> (status: Int32, output: String, diagnostics: String) {
+      let session = CommandSession(output: .memory(), diagnostics: .memory())
+      let status = GodwitCommand.run(arguments: ["inspect", path], in: session)
+      return (status, session.output.text, session.diagnostics.text)
+    }
+    let listed = inspect(notes.bundle)
+    #expect(listed.status == 0)
+    #expect(listed.output.contains("versions     Notes, Notes 2, Notes 3 (current)"))
+    #expect(listed.output.contains("unreadable   \(damaged):2:1: "))
+    #expect(inspect(notes.bundle + "#Notes 2").status == 66)
+    #expect(inspect(notes.folder.path).output.contains("found        \(notes.bundle)"))
+    #expect(inspect(notes.version("Notes") + "/contents").output.contains("entities of 'Notes'"))
+  }
+
+  @Test func `a job warns in one line of what was replaced in the versions it uses, and of no other`() throws {
+    let notes = try Notes()
+    func addAge(to version: String, named names: [String]) throws {
+      let file = URL(filePath: notes.version(version) + "/contents")
+      let more = names.map {
+        "<attribute name=\"\($0)\" optional=\"YES\" attributeType=\"Integer 16\" defaultValueString=\"NO\"/>"
+      }
+      let text = try String(contentsOf: file, encoding: .utf8)
+        .replacing("</entity>", with: more.joined() + "</entity>")
+      try Data(text.utf8).write(to: file)
+    }
+    try addAge(to: "Notes 2", named: ["other"])
+    try addAge(to: "Notes 3", named: ["age", "size"])
+    let manifest = notes.folder.file("job.yaml")
+    let yaml = """
+      godwit: 1
+      job: notes
+      source: notes.sqlite
+      destination: out.sqlite
+      models: Notes.xcdatamodeld
+      mappings: inferred
+      """
+    let relaxed = try String(contentsOf: URL(filePath: notes.version("Notes 3") + "/contents"), encoding: .utf8)
+      .replacing("name=\"title\"", with: "name=\"title\" optional=\"YES\"")
+    try Data(relaxed.utf8).write(to: URL(filePath: notes.version("Notes 3") + "/contents"))
+    try Data(yaml.utf8).write(to: URL(filePath: manifest))
+    for verb in ["plan", "run"] {
+      let session = CommandSession(output: .memory(), diagnostics: .memory())
+      #expect(GodwitCommand.run(arguments: [verb, manifest], in: session) == 0, "\(session.diagnostics.text)")
+      let warnings = session.diagnostics.text.split(separator: "\n").filter { $0.hasPrefix("godwit: warning: model") }
+      #expect(warnings.count == 1, "\(session.diagnostics.text)")
+      let said = "the default value 'NO' is read as 0: 'Note.age' has the type Integer 16"
+      #expect(warnings.first?.contains(said) == true)
+      #expect(warnings.first?.hasSuffix("; 1 more like it (see `godwit inspect`)") == true)
+    }
+  }
+
   @Test func `wrong usage is 64`() throws {
     let notes = try Notes()
     for result in [

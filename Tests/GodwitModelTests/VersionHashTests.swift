@@ -198,7 +198,7 @@ private func users(withPets: Bool) throws -> ManagedObjectModel {
   #expect(
     model.unconfirmedHashRules.map { "\($0.rule) \($0.propertyName ?? "-")" } == [
       "compositeAttribute home", "bothAttributeFlags photo", "derivationExpression search",
-      "ownInverse friend", "nonASCIIName -", "nameOrder -",
+      "ownInverse friend", "nonASCIIName -",
     ])
 }
 

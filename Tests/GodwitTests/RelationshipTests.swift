@@ -54,6 +54,28 @@ private let everyLink = [
     #expect(try fixture.rows("SELECT Z_PK, ZADDRESS FROM source.ZPERSON ORDER BY Z_PK") == everyLink)
   }
 
+  @Test func `a look-up in a mapping that takes other objects finds nothing, and the inverse sets the links`() throws {
+    let fixture = try peopleFixture()
+    fixture.mappings = [
+      try .make("Address", "Address", relationships: ["people": .mapping("AddressToAddress", keyPath: ["people"])]),
+      try .make("Person", "Person", relationships: ["address": .sourceRelationship("address")]),
+    ]
+    let summary = try fixture.run()
+    #expect(try fixture.rows("SELECT Z_PK, ZADDRESS FROM source.ZPERSON ORDER BY Z_PK") == everyLink)
+    #expect(
+      summary.notes.contains(
+        "relationship 'people' of mapping 'AddressToAddress' looks for objects of 'Person' in mapping "
+          + "'AddressToAddress', which takes 'Address': it finds none"))
+
+    let alone = try peopleFixture()
+    alone.mappings = [
+      try .make("Address", "Address", relationships: ["people": .mapping("AddressToAddress", keyPath: ["people"])]),
+      try .make("Person", "Person"),
+    ]
+    try alone.run()
+    #expect(try alone.rows("SELECT count(*), count(ZADDRESS) FROM source.ZPERSON") == ["10|0"])
+  }
+
   @Test func `a later assignment displaces an earlier one and is counted`() throws {
     let fixture = try peopleFixture()
     // Addresses come later and claim only the people of the first mapping: those of the second lose theirs.

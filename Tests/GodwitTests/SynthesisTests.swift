@@ -319,9 +319,6 @@ struct `Synthetic stores` {
     ("RestKitCoreData.xcdatamodeld", "holds no version"),
     ("_history/DuckDuckGo/NetworkLeaderboard.xcdatamodeld", "names no current version"),
     ("Advanced.EvolutionDemo.xcdatamodeld", "names no current version"),
-    ("Notebook.xcdatamodeld", "elements format of Xcode 3"),
-    ("TICDSSyncChangeSet.xcdatamodeld", "elements format of Xcode 3"),
-    ("PonsoTest/MyModel.xcdatamodeld", "elements format of Xcode 3"),
   ]
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

@@ -155,6 +155,29 @@ struct `Compiled models` {
     #expect(uri.defaultValue == .uri("x:y"))
   }
 
+  @Test func `a default of the wrong kind is replaced or left out, and remarked on`() throws {
+    func read(_ type: AttributeType, _ make: (inout ArchiveFixture) -> PropertyListValue) throws -> ManagedObjectModel {
+      var archive = ArchiveFixture()
+      let attribute = archive.attribute("a", type, ["NSDefaultValue": make(&archive)])
+      let entity = archive.entity("E", [attribute])
+      return try ManagedObjectModel(compiled: archive.model([entity]), name: "M")
+    }
+    let flag = try read(.boolean) { $0.add(.integer(100)) }
+    #expect(flag.attribute("a", of: "E")?.defaultValue == .boolean(true))
+    #expect(flag.remarks.map(\.text) == ["the default value at 'E.a' is a number and is read as YES"])
+    for (type, make) in [
+      (AttributeType.integer16, { (a: inout ArchiveFixture) in a.add(.integer(70_000)) }),
+      (.transformable, { $0.object("App.Cover", [:]) }), (.uuid, { $0.string("x") }),
+    ] {
+      let model = try read(type, make)
+      #expect(model.attribute("a", of: "E")?.defaultValue == .null)
+      #expect(model.remarks.first?.text.contains("'NSDefaultValue'") == true, "\(type)")
+    }
+    let zero = try read(.decimal) { $0.object("NSDecimalNumberPlaceholder", [:]) }
+    #expect(zero.attribute("a", of: "E")?.defaultValue == .decimal(0))
+    #expect(zero.remarks == [])
+  }
+
   @Test func `flags are told apart`() throws {
     for (flags, external, kept) in [(0, false, false), (4, true, false), (16, false, true), (20, true, true)] {
       let read = try model { $0.attribute("a", .binary, ["NSFlagsKey": .integer(Int64(flags))]) }
@@ -187,6 +210,15 @@ struct `Compiled models` {
       return a.attribute("a", .double, ["NSValidationPredicates": list])
     }
     #expect(number.minimumValue == .double(-1) && number.maximumValue == .double(4))
+    let date = try model { a in
+      let seconds = "timeIntervalSinceReferenceDate"
+      let list = a.array([
+        a.comparison(a.keyPath(seconds), 3, a.constant(.integer(60))),
+        a.comparison(a.keyPath(seconds), 1, a.constant(.real(90.5))),
+      ])
+      return a.attribute("a", .date, ["NSValidationPredicates": list])
+    }
+    #expect(date.minimumValue == .date(60) && date.maximumValue == .date(90.5))
   }
 
   @Test func `a derivation prints as its expression`() throws {
@@ -226,13 +258,6 @@ struct `Compiled models` {
       refusal { $0.attribute("a", .string, ["NSAttributeType": .integer(77)]) }.contains("77 of key 'NSAttributeType'"))
     #expect(refusal { $0.attribute("a", .composite) }.contains("'NSAttributeType' at 'E.a'"))
     #expect(refusal { $0.attribute("a", .string, ["NSIsReadOnly": .boolean(true)]) }.contains("'NSIsReadOnly'"))
-    #expect(
-      refusal { $0.attribute("a", .integer16, ["NSDefaultValue": .integer(70_000)]) }.contains("'NSDefaultValue'"))
-    #expect(
-      refusal { a in
-        let value = a.object("App.Cover", [:])
-        return a.attribute("a", .transformable, ["NSDefaultValue": value])
-      }.contains("'NSDefaultValue'"))
     #expect(
       refusal { a in
         let list = a.array([a.object("NSBlockPredicate", [:])])

@@ -62,7 +62,7 @@ struct `Damaged mapping models` {
     let path = Corpus.path(CorpusMappingModel.sources[11].path + "/xcmapping.xml")
     let reader = try SourceMappingReader(Array(Data(contentsOf: URL(filePath: path))), file: "xcmapping.xml")
     let bytes = try #require(try reader.document.bytes("sourcemodeldata", of: reader.root))
-    _ = try EmbeddedModelReader.read(bytes, name: "M")
+    _ = try EditorModelReader.read(embedded: bytes, name: "M")
     var dice = Dice(state: 8)
     var (refused, read) = (0, 0)
     for _ in 0..<300 {
@@ -71,7 +71,7 @@ struct `Damaged mapping models` {
         damaged[Int(dice.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: dice.next())
       }
       do {
-        _ = try EmbeddedModelReader.read(damaged, name: "M").versionHashes
+        _ = try EditorModelReader.read(embedded: damaged, name: "M").versionHashes
         read += 1
       } catch {
         #expect((error as? GodwitError)?.code == .missingInput, "\(error)")

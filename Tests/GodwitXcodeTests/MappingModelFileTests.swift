@@ -87,6 +87,13 @@ struct `Mapping models of Xcode` {
     #expect(texts(model["Truck"]) == [:])
   }
 
+  @Test func `a mapping without entities that the editor began is passed over`() throws {
+    var fixture = MappingFixture()
+    fixture.mapping(nil, nil, number: 1, attributes: [["name": "name"]], more: ["name": "Mapping"])
+    fixture.mapping("Car", "Car", number: 2)
+    #expect(try mapped(fixture).entityMappings.map(\.name) == ["CarToCar"])
+  }
+
   @Test func `two mappings into one entity are found through the source relationship`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1)

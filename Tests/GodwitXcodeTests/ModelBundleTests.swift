@@ -137,3 +137,47 @@ func `a model that may not be read is a matter of permission`() throws {
   ]
   for (path, kind) in kinds { #expect(XcodeFileKind.identify(path) == kind, "\(path)") }
 }
+
+@Test func `a model is found inside a folder, and by the file inside it`() throws {
+  let bundle = try Bundle(["P", "P 2"], current: Bundle.naming("P"))
+  let inner = bundle.folder.file("App.framework/Versions/A/Resources")
+  try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: true)
+  try FileManager.default.moveItem(atPath: bundle.path, toPath: inner + "/People.xcdatamodeld")
+  // A link back up must not make the search endless, nor the model two.
+  try FileManager.default.createSymbolicLink(
+    atPath: bundle.folder.file("App.framework/Current"), withDestinationPath: bundle.folder.path)
+  #expect(try ModelBundle(contentsOf: bundle.folder.path).path.hasSuffix("/Resources/People.xcdatamodeld"))
+  #expect(try ManagedObjectModel(contentsOf: bundle.folder.path + "/").name == "P")
+  #expect(try ManagedObjectModel(contentsOf: bundle.folder.path + "#P 2").name == "P 2")
+  let contents = inner + "/People.xcdatamodeld/P 2.xcdatamodel/contents"
+  #expect(XcodeFileKind.identify(contents) == .model)
+  #expect(try ManagedObjectModel(contentsOf: contents).name == "P 2")
+
+  try FileManager.default.copyItem(atPath: contents, toPath: bundle.folder.file("contents"))
+  #expect(try ManagedObjectModel(contentsOf: bundle.folder.file("contents")).entityNames == ["In P 2"])
+}
+
+@Test func `several models in a folder are named, and so is one that holds none`() throws {
+  let bundle = try Bundle(["P"], current: nil)
+  try FileManager.default.copyItem(atPath: bundle.path, toPath: bundle.folder.file("Other.xcdatamodeld"))
+  let several = failure { try ManagedObjectModel(contentsOf: bundle.folder.path) }
+  #expect(several?.code == .missingInput)
+  #expect(several?.message.hasSuffix("holds 2") == true)
+  #expect(several?.cause?.contains("Other.xcdatamodeld', '") == true)
+  #expect(several?.remedy?.hasSuffix("/Other.xcdatamodeld'") == true)
+  let empty = try TemporaryFolder()
+  #expect(
+    failure { try ManagedObjectModel(contentsOf: empty.path) }?.message
+      == "cannot find a model in the folder '\(empty.path)'")
+}
+
+@Test func `a Git LFS pointer is named for what it is`() throws {
+  let bundle = try Bundle(["P"], current: nil)
+  let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+  for file in [bundle.path + "/P.xcdatamodel/contents", bundle.folder.file("P.mom")] {
+    try pointer.write(toFile: file, atomically: false, encoding: .utf8)
+    let error = failure { try ManagedObjectModel(contentsOf: file) }
+    #expect(error?.message.hasSuffix("it is a Git LFS pointer, not the file itself") == true)
+    #expect(error?.remedy == "fetch the file with `git lfs pull`")
+  }
+}

@@ -210,30 +210,6 @@ private let broken: [Broken] = [
     "unknown attribute type 'Sting' (did you mean 'String'?)", 4, 21),
   Broken(entity("<attribute name=\"x\"/>"), "attribute 'x' has no type, which only a transient one may lack", 4, 1),
   Broken(
-    entity("<attribute name=\"x\" attributeType=\"Integer 16\" defaultValueString=\"40000\"/>"),
-    "'defaultValueString' 40000 does not fit the type Integer 16", 4, 48),
-  Broken(
-    entity("<attribute name=\"x\" attributeType=\"Integer 64\" defaultValueString=\"1.5\"/>"),
-    "expected a whole number for 'defaultValueString', found '1.5'", 4, 48),
-  Broken(
-    entity("<attribute name=\"x\" attributeType=\"Double\" defaultValueString=\"nan\"/>"),
-    "expected a number for 'defaultValueString', found 'nan'", 4, 44),
-  Broken(
-    entity("<attribute name=\"x\" attributeType=\"Decimal\" defaultValueString=\"1x\"/>"),
-    "expected a number for 'defaultValueString', found '1x'", 4, 45),
-  Broken(
-    entity("<attribute name=\"x\" attributeType=\"UUID\" defaultValueString=\"1\"/>"),
-    "expected a UUID for 'defaultValueString', found '1'", 4, 42),
-  Broken(
-    entity("<attribute name=\"x\" attributeType=\"Binary\" defaultValueString=\"1\"/>"),
-    "'defaultValueString' cannot be given for the type Binary", 4, 44),
-  Broken(
-    entity("<attribute name=\"x\" attributeType=\"String\" minValueString=\"-1\"/>"),
-    "expected a length for 'minValueString', found '-1'", 4, 44),
-  Broken(
-    entity("<attribute name=\"x\" attributeType=\"String\" minDateTimeInterval=\"1\"/>"),
-    "'minDateTimeInterval' needs the type Date, found String", 4, 44),
-  Broken(
     entity("<attribute name=\"x\" attributeType=\"Composite\" composite=\"P\"/>"), "unknown composite type 'P'", 4, 47),
   Broken(
     entity("<attribute name=\"x\" attributeType=\"String\"/>\n<attribute name=\"x\" attributeType=\"String\"/>"),
@@ -316,4 +292,83 @@ private func `a broken model is refused with its place`(_ broken: Broken) throws
   try #require(mkfifo(path + "/contents", 0o600) == 0)
   let error = #expect(throws: GodwitError.self) { try ManagedObjectModel(contentsOf: path) }
   #expect(error?.message.hasSuffix("expected a file, found something else") == true)
+}
+
+/// A value that Xcode left behind, what it is read as, and the remark.
+private struct Misfit: Sendable, CustomTestStringConvertible {
+  var attribute: String
+  var value: AttributeValue
+  var remark: String?
+  var testDescription: String { attribute }
+
+  init(_ attribute: String, _ value: AttributeValue, _ remark: String?) {
+    self.attribute = attribute
+    self.value = value
+    self.remark = remark
+  }
+}
+
+private let misfits: [Misfit] = [
+  .init(#"attributeType="Integer 32" defaultValueString="NO""#, .integer(0), "the default value 'NO' is read as 0"),
+  .init(#"attributeType="Integer 64" defaultValueString="YES""#, .integer(0), "the default value 'YES' is read as 0"),
+  .init(#"attributeType="Integer 64" defaultValueString="1.5""#, .integer(1), "the default value '1.5' is read as 1"),
+  .init(#"attributeType="Integer 16" defaultValueString="40000""#, .null, "the default value '40000' is left out"),
+  .init(#"attributeType="Double" defaultValueString="NO""#, .double(0), "the default value 'NO' is read as 0"),
+  .init(#"attributeType="Decimal" defaultValueString="1x""#, .null, "the default value '1x' is left out"),
+  .init(#"attributeType="Boolean" defaultValueString="0.0""#, .boolean(false), "the default value '0.0' is read as NO"),
+  .init(#"attributeType="Boolean" defaultValueString="100""#, .boolean(true), "the default value '100' is read as YES"),
+  .init(#"attributeType="Boolean" defaultValueString="maybe""#, .null, "the default value 'maybe' is left out"),
+  .init(#"attributeType="UUID" defaultValueString="1""#, .null, "the default value '1' is left out"),
+  .init(#"attributeType="Binary" defaultValueString="1""#, .null, "the default value '1' is left out"),
+  .init(#"attributeType="Transformable" defaultValueString="a""#, .null, "the default value 'a' is left out"),
+  .init(#"attributeType="Date" defaultValueString="today" defaultDateTimeInterval="60""#, .date(60), nil),
+  .init(#"attributeType="Date" defaultValueString="today""#, .null, "the default value 'today' is left out"),
+  .init(#"attributeType="Double" defaultDateTimeInterval="60""#, .null, "the default value '60' is left out"),
+  .init(#"attributeType="String" minValueString="-1""#, .null, "the minimum '-1' is left out"),
+  .init(#"attributeType="Boolean" maxValueString="1""#, .null, "the maximum '1' is left out"),
+  .init(#"attributeType="String" minDateTimeInterval="1""#, .null, "the earliest date '1' is left out"),
+  .init(#"attributeType="Integer 16" transient="YES" defaultValueString="NO""#, .integer(0), nil),
+]
+
+@Test(arguments: misfits)
+private func `a value of the wrong kind is replaced or left out, and remarked on`(misfit: Misfit) throws {
+  let model = try read(entity("<attribute name=\"x\" \(misfit.attribute)/>"))
+  #expect(model.attribute("x", of: "A")?.defaultValue == misfit.value)
+  let type = try #require(model.attribute("x", of: "A")?.type.xcodeName)
+  #expect(model.remarks.map(\.text) == (misfit.remark.map { ["\($0): 'A.x' has the type \(type)"] } ?? []))
+  #expect(model.remarks.allSatisfy { $0.location?.line == 4 })
+}
+
+@Test func `date limits may have the date as text beside them`() throws {
+  let limits =
+    #"minDateTimeInterval="10" minValueString="2001-01-01 00:00:10 +0000" "#
+    + #"maxDateTimeInterval="20" maxValueString="2001-01-01 00:00:20 +0000""#
+  let model = try read(entity("<attribute name=\"x\" attributeType=\"Date\" \(limits)/>"))
+  #expect(model.attribute("x", of: "A")?.minimumValue == .date(10))
+  #expect(model.attribute("x", of: "A")?.maximumValue == .date(20))
+  #expect(model.remarks == [])
+}
+
+@Test func `remarks have no part in comparing models, and stay with the parts of one`() throws {
+  let clean = try read(entity(#"<attribute name="x" attributeType="Integer 16" defaultValueString="0"/>"#))
+  let replaced = try read(entity(#"<attribute name="x" attributeType="Integer 16" defaultValueString="NO"/>"#))
+  #expect(clean == replaced && clean.remarks.isEmpty && replaced.remarks.count == 1)
+  #expect(try ManagedObjectModel(merging: [replaced]).remarks == replaced.remarks)
+}
+
+@Test func `conflict markers and a cut-off end are named for what they are`() throws {
+  func problem(_ contents: String) -> GodwitError? {
+    do {
+      _ = try read(contents)
+      return nil
+    } catch { return error as? GodwitError }
+  }
+  let merge = "<model>\n<<<<<<< HEAD\n<entity name=\"A\"/>\n=======\n>>>>>>> branch\n</model>"
+  let conflict = try #require(problem(merge))
+  #expect(conflict.message.contains("the conflict markers of an unfinished merge ('<<<<<<<')"))
+  #expect(conflict.location?.line == 2)
+  let rest = try #require(problem("<model>\n<entity name=\"A\"/>\n>>>>>>> branch\n</model>"))
+  #expect(rest.message.contains("conflict markers"))
+  #expect(problem("<model>\n<entity name=\"A\">")?.cause == "the file is cut off: it was not written to its end")
+  #expect(problem("<model>\n<entity name=\"A\"></model>")?.cause == nil)
 }

@@ -1,13 +1,22 @@
 import GodwitModel
 
-/// Turns the model inside an `xcmapping.xml`, as Xcode's editor archives it, into a model.
+/// Turns a model as Xcode's editor archives it into a model: the `elements` file of a model that Xcode 3 saved, or
+/// the copy inside an `xcmapping.xml`.
 ///
 /// The archive is read as data and rewritten as the elements of a `contents` file, so that names, values and
-/// limits are checked in one place. It may be older than the model it is a copy of: Xcode keeps the last refresh.
-struct EmbeddedModelReader: ArchiveReader {
+/// limits are checked in one place. A copy may be older than its model: Xcode keeps the last refresh.
+struct EditorModelReader: ArchiveReader {
   var archive: KeyedArchive
   var expressionCount = 0
   let name: String
+  private let origin: Origin
+  private var remarks: [ModelRemark] = []
+
+  private enum Origin {
+    case mappingModel
+    /// With the path of the file.
+    case elements(String)
+  }
 
   /// Far more than any model has; they bound the work that a damaged file can ask for.
   static let valuesMaximum = 1_000_000
@@ -15,28 +24,53 @@ struct EmbeddedModelReader: ArchiveReader {
   static let propertiesMaximum = 10_000
   private var propertyCount = 0
 
-  func problem(_ text: String) -> GodwitError { Self.problem(text, name: name) }
+  func problem(_ text: String) -> GodwitError { Self.problem(text, name: name, origin: origin) }
 
-  private static func problem(_ text: String, name: String) -> GodwitError {
-    GodwitError(
-      .missingInput, "cannot read the model '\(name)' inside the mapping model: \(text)",
-      remedy: "give the .xcdatamodeld that the mapping model was made for")
-  }
-
-  /// - Throws: code `.missingInput`.
-  static func read(_ bytes: [UInt8], name: String) throws -> ManagedObjectModel {
-    let list = try PropertyListFile.read(bytes, file: "model '\(name)'", maximumValues: valuesMaximum)
-    do {
-      var reader = EmbeddedModelReader(archive: try KeyedArchive(list), name: name)
-      return try ModelContents(file: "model '\(name)'", modelName: name).model(reader.model())
-    } catch let error as KeyedArchive.Malformed {
-      throw problem(error.problem, name: name)
+  private static func problem(_ text: String, name: String, origin: Origin) -> GodwitError {
+    switch origin {
+    case .mappingModel:
+      GodwitError(
+        .missingInput, "cannot read the model '\(name)' inside the mapping model: \(text)",
+        remedy: "give the .xcdatamodeld that the mapping model was made for")
+    case .elements(let file):
+      GodwitError(
+        .missingInput, "cannot read model '\(name)': \(text)", site: file,
+        remedy: "open the model in Xcode 4.3 or later, or give what was compiled of it, a .mom")
     }
   }
 
-  private init(archive: KeyedArchive, name: String) {
+  /// The copy of a model inside an `xcmapping.xml`.
+  ///
+  /// - Throws: code `.missingInput`.
+  static func read(embedded bytes: [UInt8], name: String) throws -> ManagedObjectModel {
+    try read(bytes, name: name, origin: .mappingModel)
+  }
+
+  /// The `elements` file of a `.xcdatamodel` that Xcode 3 saved.
+  ///
+  /// - Throws: code `.missingInput`.
+  static func read(elements bytes: [UInt8], name: String, file: String) throws -> ManagedObjectModel {
+    try read(bytes, name: name, origin: .elements(file))
+  }
+
+  private static func read(_ bytes: [UInt8], name: String, origin: Origin) throws -> ManagedObjectModel {
+    let file = if case .elements(let file) = origin { file } else { "model '\(name)'" }
+    let list = try PropertyListFile.read(bytes, file: file, maximumValues: valuesMaximum)
+    do {
+      var reader = EditorModelReader(archive: try KeyedArchive(list), name: name, origin: origin)
+      let contents = ModelContents(file: file, modelName: name, hasLines: false)
+      var model = try contents.model(reader.model())
+      model.remarks += reader.remarks
+      return model
+    } catch let error as KeyedArchive.Malformed {
+      throw problem(error.problem, name: name, origin: origin)
+    }
+  }
+
+  private init(archive: KeyedArchive, name: String, origin: Origin) {
     self.archive = archive
     self.name = name
+    self.origin = origin
   }
 
   // MARK: Elements
@@ -56,9 +90,6 @@ struct EmbeddedModelReader: ArchiveReader {
     }
     var model = Self.element(
       "model", [("userDefinedModelVersionIdentifier", try text("_modelVersionIdentifier", of: root) ?? "")])
-    guard try entries("_configurationsByName", of: root).isEmpty else {
-      throw problem("it has configurations, whose form in a mapping model is not known")
-    }
     let entities = try entries("XDBucketForClassesstorage", of: package)
     guard entities.count <= Self.entitiesMaximum else {
       throw problem("expected at most \(Self.entitiesMaximum) entities, found \(entities.count)")
@@ -70,7 +101,33 @@ struct EmbeddedModelReader: ArchiveReader {
       model.children.append(try entity(object, key: key))
     }
     model.children.sort { Text($0["name"] ?? "") < Text($1["name"] ?? "") }
+    for (name, value) in try entries("_configurationsByName", of: root).sorted(by: { Text($0.key) < Text($1.key) }) {
+      if let configuration = try configuration(value, name: name) { model.children.append(configuration) }
+    }
     return model
+  }
+
+  /// A list of entities, or of their names; nil for the configuration of all entities and for one of another form.
+  private mutating func configuration(_ value: KeyedArchive.Value, name: String) throws -> MarkupElement? {
+    guard name != ManagedObjectModel.defaultConfigurationName, !name.isEmpty else { return nil }
+    var result = Self.element("configuration", [("name", name)])
+    guard case .object(let list) = value, KeyedArchive.isList(list) else {
+      // It says which entities a store has, and is part of no hash.
+      remarks.append(ModelRemark("the configuration '\(name)' is left out: its form is not known"))
+      return nil
+    }
+    for member in try archive.members(of: list) {
+      var entity = try archive.text(member)
+      if case .object(let object) = member, object.className == "XDPMEntity" {
+        entity = try required("_name", of: object)
+      }
+      guard let entity else {
+        remarks.append(ModelRemark("the configuration '\(name)' is left out: its form is not known"))
+        return nil
+      }
+      result.children.append(Self.element("memberEntity", [("name", entity)]))
+    }
+    return result
   }
 
   private mutating func entity(_ object: KeyedArchive.Object, key: String) throws -> MarkupElement {
@@ -99,7 +156,10 @@ struct EmbeddedModelReader: ArchiveReader {
       }
       guard case .object(let property) = value else { throw problem("'\(key).\(name)' is no property") }
       guard try required("_name", of: property) == name else { throw problem("'\(key).\(name)' bears another name") }
-      result.children.append(try self.property(property, name: name, at: "'\(key).\(name)'"))
+      var child = try self.property(property, name: name, of: key)
+      let info = try TaggedValues(of: property, in: &self).object("XD_PPSK_userInfo", &self)
+      if let info = try userInfo(info) { child.children.append(info) }
+      result.children.append(child)
     }
     result.children.sort { Text($0["name"] ?? "") < Text($1["name"] ?? "") }
     if let constraints = try lists(values.value("XDPMUniquenessConstraints", &self), at: key) {
@@ -111,7 +171,28 @@ struct EmbeddedModelReader: ArchiveReader {
       }
       if !group.children.isEmpty { result.children.append(group) }
     }
+    if let indexes = try lists(values.value("XDPMCompoundIndexes", &self), at: key), !indexes.isEmpty {
+      var group = Self.element("compoundIndexes", [])
+      for names in indexes {
+        var item = Self.element("compoundIndex", [])
+        item.children = names.map { Self.element("index", [("value", $0)]) }
+        group.children.append(item)
+      }
+      result.children.append(group)
+    }
+    if let info = try userInfo(values.object("XD_PSK_userInfo", &self)) { result.children.append(info) }
     return result
+  }
+
+  /// The texts among the entries; nil when there are none.
+  private mutating func userInfo(_ dictionary: KeyedArchive.Object?) throws -> MarkupElement? {
+    guard let dictionary else { return nil }
+    var result = Self.element("userInfo", [])
+    for (key, value) in try archive.entries(of: dictionary).sorted(by: { Text($0.key) < Text($1.key) }) {
+      guard let text = try archive.text(value) else { continue }
+      result.children.append(Self.element("entry", [("key", key), ("value", text)]))
+    }
+    return result.children.isEmpty ? nil : result
   }
 
   private mutating func lists(_ value: KeyedArchive.Value, at entity: String) throws -> [[String]]? {
@@ -127,8 +208,10 @@ struct EmbeddedModelReader: ArchiveReader {
 
   // MARK: Properties
 
-  private mutating func property(_ object: KeyedArchive.Object, name: String, at place: String) throws -> MarkupElement
-  {
+  private mutating func property(
+    _ object: KeyedArchive.Object, name: String, of entity: String
+  ) throws -> MarkupElement {
+    let place = "'\(entity).\(name)'"
     let values = try TaggedValues(of: object, in: &self)
     let common: [(String, String?)] = [
       ("name", name), ("optional", try values.flag("XD_PPSK_isOptional", &self) ? "YES" : "NO"),
@@ -151,11 +234,16 @@ struct EmbeddedModelReader: ArchiveReader {
       )
       // What a date looks like here was never seen, and no hash covers it.
       let isDate = type == .date
+      let standard = try values.text("XD_PAttK_defaultValueAsString", &self)
+      if isDate, standard != nil || low != nil || high != nil {
+        remarks.append(
+          ModelRemark("the default value and limits of \(place) are left out: the form of dates is not known"))
+      }
       return Self.element(
         "attribute",
         common + [
           ("attributeType", type == .undefined ? nil : type.xcodeName),
-          ("defaultValueString", isDate ? nil : try values.text("XD_PAttK_defaultValueAsString", &self)),
+          ("defaultValueString", isDate ? nil : standard),
           ("minValueString", isDate ? nil : low), ("maxValueString", isDate ? nil : high),
           ("regularExpressionString", try values.text("XD_PAttK_regularExpressionString", &self)),
           ("valueTransformerName", try values.text("XD_PAttK_valueTransformerName", &self)),
@@ -187,6 +275,9 @@ struct EmbeddedModelReader: ArchiveReader {
           ("minCount", minimum.map { "\($0)" }), ("maxCount", isToMany ? maximum.map { "\($0)" } : nil),
           ("ordered", try values.flag("XD_PRK_ordered", &self) ? "YES" : "NO"),
         ])
+    case "XDPMFetchedProperty":
+      // A query, with no storage and no part in the version hash.
+      return Self.element("fetchedProperty", [("name", name), common[1]])
     default: throw problem("unknown class '\(object.className)' at \(place)")
     }
   }
@@ -195,7 +286,7 @@ struct EmbeddedModelReader: ArchiveReader {
   private struct TaggedValues {
     private var objects: [String: KeyedArchive.Object] = [:]
 
-    init(of element: KeyedArchive.Object, in reader: inout EmbeddedModelReader) throws {
+    init(of element: KeyedArchive.Object, in reader: inout EditorModelReader) throws {
       for (group, stereotype) in try reader.entries("XDBucketForStereotypesstorage", of: element) {
         guard case .object(let stereotype) = stereotype else { throw reader.problem("'\(group)' holds no values") }
         for (name, value) in try reader.entries("XDBucketForOwnedAttributesstorage", of: stereotype) {
@@ -205,18 +296,18 @@ struct EmbeddedModelReader: ArchiveReader {
       }
     }
 
-    func value(_ name: String, _ reader: inout EmbeddedModelReader) throws -> KeyedArchive.Value {
+    func value(_ name: String, _ reader: inout EditorModelReader) throws -> KeyedArchive.Value {
       try objects[name].map { try reader.archive.value("_default", of: $0) } ?? .null
     }
 
-    func text(_ name: String, _ reader: inout EmbeddedModelReader) throws -> String? {
+    func text(_ name: String, _ reader: inout EditorModelReader) throws -> String? {
       let value = try value(name, &reader)
       if case .null = value { return nil }
       guard let text = try reader.archive.text(value) else { throw reader.problem("expected a text for '\(name)'") }
       return text.isEmpty ? nil : text
     }
 
-    func flag(_ name: String, _ reader: inout EmbeddedModelReader) throws -> Bool {
+    func flag(_ name: String, _ reader: inout EditorModelReader) throws -> Bool {
       switch try value(name, &reader) {
       case .null: return false
       case .plain(.boolean(let flag)): return flag
@@ -225,7 +316,7 @@ struct EmbeddedModelReader: ArchiveReader {
       }
     }
 
-    func integer(_ name: String, _ reader: inout EmbeddedModelReader) throws -> Int? {
+    func integer(_ name: String, _ reader: inout EditorModelReader) throws -> Int? {
       switch try value(name, &reader) {
       case .null: return nil
       case .plain(.integer(let number)):
@@ -235,7 +326,7 @@ struct EmbeddedModelReader: ArchiveReader {
       throw reader.problem("expected a whole number for '\(name)'")
     }
 
-    func object(_ name: String, _ reader: inout EmbeddedModelReader) throws -> KeyedArchive.Object? {
+    func object(_ name: String, _ reader: inout EditorModelReader) throws -> KeyedArchive.Object? {
       switch try value(name, &reader) {
       case .null: return nil
       case .object(let object): return object
