@@ -18,7 +18,7 @@ struct ModelSchemaVerb: Verb {
         json: Record(
           model: model.name, tables: schema.createStatements, indexes: schema.indexStatements,
           triggers: schema.triggerStatements))
-    case .text: session.output.write(schema.schemaSQL)
+    case .text: session.output.write(data: schema.schemaSQL)
     }
     return 0
   }

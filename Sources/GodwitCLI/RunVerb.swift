@@ -25,6 +25,8 @@ struct RunVerb: Verb {
       "Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
   var maximumDuration: TimeBox?
 
+  static var isForOutput: Bool { false }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()
