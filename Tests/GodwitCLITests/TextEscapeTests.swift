@@ -47,6 +47,7 @@ struct TextEscapeTests {
       #expect(result.status == 0, "\(result.diagnostics)")
       #expect(isClean(result.output) && isClean(result.diagnostics), "\(arguments)")
     }
+    try job.remove("out")
     try job.edit("library.mapping.yaml", "source: Author\n", "source: \"A\\u001b[2K\"\n")
     let failed = try BuiltCommand.run("plan", "job.yaml", in: job.path)
     #expect(failed.status == 78)
