@@ -23,7 +23,9 @@ extension WorkFolder {
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
   ]
-  private static let stores: Set<String> = ["store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite"]
+  private static let stores: Set<String> = [
+    "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",
+  ]
   private static let storeSuffixes = ["", "-journal", "-wal", "-shm", ".part"]
   private static let spillSuffixes = ["", ".new", ".inverse"].flatMap { [$0, $0 + ".runs-0", $0 + ".runs-1"] }
   private static let supportFolders: Set<String> = [".store_SUPPORT", ".copy_SUPPORT"]

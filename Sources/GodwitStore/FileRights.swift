@@ -30,7 +30,9 @@ public enum FileRights {
   /// - Throws: `.inputOutput` or `.permission` when it cannot be set.
   public static func copyMode(of original: String, to path: String) throws {
     var (old, new) = (stat(), stat())
-    guard stat(original, &old) == 0, stat(path, &new) == 0 else { throw failure(errno, "read the permissions of", path) }
+    guard stat(original, &old) == 0, stat(path, &new) == 0 else {
+      throw failure(errno, "read the permissions of", path)
+    }
     let hasList = try attribute("system.posix_acl_access", of: original) != nil
     guard chmod(path, mode(old, isSameGroup: old.st_gid == new.st_gid && !hasList)) == 0 else {
       throw failure(errno, "set the permissions of", path)
@@ -61,7 +63,9 @@ public enum FileRights {
   /// - Throws: `.permission` (77) when the process may not; `.inputOutput` when it fails otherwise.
   public static func copyAll(of original: String, to path: String) throws {
     var (old, new) = (stat(), stat())
-    guard stat(original, &old) == 0, stat(path, &new) == 0 else { throw failure(errno, "read the permissions of", path) }
+    guard stat(original, &old) == 0, stat(path, &new) == 0 else {
+      throw failure(errno, "read the permissions of", path)
+    }
     if old.st_uid != new.st_uid || old.st_gid != new.st_gid {
       guard chown(path, old.st_uid, old.st_gid) == 0 else { throw failure(errno, "keep owner and group of", original) }
     }

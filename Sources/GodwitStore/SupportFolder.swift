@@ -48,7 +48,8 @@ public struct SupportFolder: Sendable, Hashable {
       }
       guard info.st_mode & S_IFMT == S_IFLNK else { continue }
       throw GodwitError(
-        .dataWrong, "cannot read the external data in '\(folder)': it is a symbolic link, and links are not followed there",
+        .dataWrong,
+        "cannot read the external data in '\(folder)': it is a symbolic link, and links are not followed there",
         remedy: "put the folder itself in the place of the link")
     }
   }

@@ -44,11 +44,13 @@ struct ForeignFileTests {
     #expect(!FileManager.default.fileExists(atPath: victim))
   }
 
-  @Test(arguments: [
-    ["run", "job.yaml"], ["plan", "job.yaml"], ["status", "job.yaml"], ["verify", "job.yaml"], ["discard", "job.yaml"],
-    ["inspect", "library.sqlite"], ["why", "library.sqlite", "Library.xcdatamodeld"],
-    ["export", "library.sqlite", "--entity", "Book", "--model", "Library.xcdatamodeld#Library"],
-  ], [false, true])
+  @Test(
+    arguments: [
+      ["run", "job.yaml"], ["plan", "job.yaml"], ["status", "job.yaml"], ["verify", "job.yaml"],
+      ["discard", "job.yaml"],
+      ["inspect", "library.sqlite"], ["why", "library.sqlite", "Library.xcdatamodeld"],
+      ["export", "library.sqlite", "--entity", "Book", "--model", "Library.xcdatamodeld#Library"],
+    ], [false, true])
   func `no verb deletes the file that a journal names`(arguments: [String], inPlace: Bool) throws {
     let job = try BreakableJob()
     if inPlace { try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true") }
@@ -138,7 +140,8 @@ struct ForeignFileTests {
   func `a destination is no more readable than its source`(source: Int, umask: String, expected: Int) throws {
     let job = try BreakableJob()
     try job.setMode("library.sqlite", source)
-    let script = "umask \(umask); $GODWIT run job.yaml --progress none && $GODWIT export library.sqlite --entity Book "
+    let script =
+      "umask \(umask); $GODWIT run job.yaml --progress none && $GODWIT export library.sqlite --entity Book "
       + "--model 'Library.xcdatamodeld#Library' -o books.jsonl"
     let result = try ShellCommand.run(script, in: job.path)
     #expect(result.status == 0, "\(result.diagnostics)")
@@ -188,7 +191,8 @@ struct ForeignFileTests {
     try job.sql("UPDATE ZBOOK SET ZTITLE = 'found' WHERE Z_PK = 300")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
     #expect(result.status == 0, "\(result.diagnostics)")
-    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: job.file("library.sqlite")) == "real/books.sqlite")
+    #expect(
+      try FileManager.default.destinationOfSymbolicLink(atPath: job.file("library.sqlite")) == "real/books.sqlite")
     let fits = try BuiltCommand.run("why", "real/books.sqlite", "Library.xcdatamodeld", in: job.path)
     #expect(fits.status == 0, "\(fits.output)")
     #expect(FileManager.default.fileExists(atPath: job.file("real/books~.sqlite")) == keepsOld)

@@ -41,7 +41,8 @@ struct TextEscapeTests {
       !text.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" && $0 != "\t" || $0.value == 0x202E }
     }
     for arguments in [
-      ["plan", "job.yaml"], ["plan", "job.yaml", "--format", "json"], ["run", "job.yaml", "-v"], ["status", "job.yaml"],
+      ["plan", "job.yaml"], ["plan", "job.yaml", "--format", "json"], ["run", "job.yaml", "-v"],
+      ["status", "job.yaml"],
     ] {
       let result = try BuiltCommand.run(arguments, in: job.path)
       #expect(result.status == 0, "\(result.diagnostics)")

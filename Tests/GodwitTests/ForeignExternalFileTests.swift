@@ -62,7 +62,8 @@ struct ForeignExternalFileTests {
     }
     try MigrationManager(job).run()
     for name in foreign {
-      #expect((try? FileManager.default.attributesOfItem(atPath: support.path(of: name))) != nil, "\(name) of the user's")
+      #expect(
+        (try? FileManager.default.attributesOfItem(atPath: support.path(of: name))) != nil, "\(name) of the user's")
     }
     #expect(try String(contentsOfFile: secret, encoding: .utf8) == "secret")
     for number in 1...6 {
@@ -123,7 +124,9 @@ struct ForeignExternalFileTests {
 
   @Test func `external files that are copied are no more readable than the source's`() throws {
     let folder = try TemporaryFolder()
-    let (from, to) = (SupportFolder(path: folder.file("from")), SupportFolder(path: "/dev/shm/godwit-\(UUID().uuidString)"))
+    let (from, to) = (
+      SupportFolder(path: folder.file("from")), SupportFolder(path: "/dev/shm/godwit-\(UUID().uuidString)")
+    )
     // Another file system, where there can be no hard link.
     guard (try? FileManager.default.createDirectory(atPath: to.dataPath, withIntermediateDirectories: true)) != nil
     else { return }
