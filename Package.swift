@@ -27,6 +27,8 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    // Calls of the C library that Glibc's module for Swift lacks.
+    .systemLibrary(name: "CPosix"),
     .target(
       name: "GodwitModel",
       dependencies: [
@@ -41,7 +43,7 @@ let package = Package(
     .target(
       name: "GodwitStore",
       dependencies: [
-        "GodwitModel", .product(name: "GRDB", package: "GRDB.swift"),
+        "GodwitModel", "CPosix", .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ], swiftSettings: strict),
@@ -59,7 +61,7 @@ let package = Package(
     .target(
       name: "GodwitCLI",
       dependencies: [
-        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill",
+        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill", "CPosix",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
@@ -82,7 +84,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "GodwitSpillTests", dependencies: ["GodwitSpill", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "GodwitStoreTests", dependencies: ["GodwitStore", "GodwitXcode", "GodwitModel", "TestSupport"],
+      name: "GodwitStoreTests", dependencies: ["GodwitStore", "CPosix", "GodwitXcode", "GodwitModel", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "GodwitTests",

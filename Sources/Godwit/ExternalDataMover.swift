@@ -55,7 +55,9 @@ final class ExternalDataMover {
   func carry(_ value: [UInt8], salt: String?) throws -> [UInt8] {
     guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
     if !isFolderMade {
-      try WorkFolder.makeFolder(destination.dataPath)
+      for (folder, like) in [(destination.path, source.path), (destination.dataPath, source.dataPath)] {
+        try WorkFolder.makeFolder(folder, mode: FileRights.folderMode(like: like))
+      }
       isFolderMade = true
       isSynced = false
     }

@@ -12,7 +12,7 @@ import GodwitStore
 ///
 /// 1. The external files of the old store get a second name in the support folder of `Name~.ext`.
 /// 2. Those of the new store get one in the support folder of `Name.ext`, beside the old ones: names are never used twice.
-/// 3. The names that only the old store used are noted in the work folder.
+/// 3. The names that only rows of the old store bore are noted in the work folder. A file that no row named is not ours.
 /// 4. The old store gets a second name, `Name~.ext`.
 /// 5. The new store is synced and renamed over the old name; the folder is synced. This one moment is the exchange.
 /// 6. The noted files of the old store are removed.
@@ -27,6 +27,8 @@ struct InPlaceSwap {
   var makesHardLinks = true
   /// Whether the new store has the values of the old one, so that its external files stay.
   var keepsOldFiles = false
+  /// The model of the old store, by which its rows are asked for their external files; nil: all of those stay.
+  var oldModel: ManagedObjectModel?
   /// Called before each step with its number; a test dies there.
   var before: (Int) throws -> Void = { _ in }
 
@@ -92,10 +94,26 @@ struct InPlaceSwap {
     let mark = Mark(
       store: Self.identity(store) ?? "", made: Self.identity(made) ?? "",
       keepsOld: keepsOld || ownsOldName(workFolder: workFolder))
-    do { try JSONEncoder().encode(mark).write(to: URL(filePath: path), options: .atomic) } catch {
-      throw GodwitError.disk("cannot write '\(path)'", error)
-    }
+    try Self.write(mark, to: path)
     try sync(folders: [path, workFolder])
+  }
+
+  private static func write(_ value: some Encodable, to path: String) throws {
+    let data: Data
+    do { data = try JSONEncoder().encode(value) } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
+    try WorkFolder.writeNote(data, to: path)
+  }
+
+  // MARK: Rights
+
+  /// Tries whether a new file can get owner, group, permissions, access control list and extended attributes of the store.
+  ///
+  /// - Throws: `.permission` (77) when it cannot, before any work is done.
+  func checkRights(workFolder: String) throws {
+    let probe = workFolder + "/rights.probe"
+    try WorkFolder.writeNote(Data(), to: probe)
+    defer { unlink(probe) }
+    try FileRights.copyAll(of: store, to: probe)
   }
 
   // MARK: Exchange
@@ -104,10 +122,14 @@ struct InPlaceSwap {
   func checkOldName(workFolder: String) throws {
     guard keepsOld, !ownsOldName(workFolder: workFolder) else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
-    for path in [oldPath, support.path] where exists(path) {
+    for path in [oldPath, support.path] where try exists(path) {
       // A second name of the store itself is what it is to get.
       if path == oldPath, isSameFile(path, store) { continue }
-      if path == support.path, isSameFile(oldPath, store) || !exists(oldPath), isPartOfLiveSupport(support) { continue }
+      if path == support.path, try isSameFile(oldPath, store) || !exists(oldPath),
+        try isPartOfLiveSupport(support)
+      {
+        continue
+      }
       throw GodwitError(
         .cannotCreate, "cannot keep the old store: '\(path)' exists",
         remedy: "move it away, or write `keep-old: false`", safe: "the store is as it was")
@@ -121,6 +143,7 @@ struct InPlaceSwap {
   ///   - support: Its external files.
   func exchange(_ made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
+    try live.refuseLinks()
     let old = try names(in: live)
     let new = try names(in: support)
     // Hours may have passed since the run began.
@@ -129,23 +152,19 @@ struct InPlaceSwap {
     try before(1)
     if keepsOld, !old.isEmpty {
       let kept = SupportFolder(ofStoreAt: oldPath)
-      try makeFolder(kept.dataPath)
+      try makeFolder(kept, like: live)
       for name in old { try give(live.path(of: name), secondName: kept.path(of: name)) }
       try sync(folders: [kept.dataPath, kept.path])
     }
     try before(2)
     if !new.isEmpty {
-      try makeFolder(live.dataPath)
+      try makeFolder(live, like: support)
       for name in new { try give(support.path(of: name), secondName: live.path(of: name)) }
       try sync(folders: [live.dataPath, live.path])
     }
     try before(3)
-    let leftovers = keepsOldFiles ? [] : old.subtracting(new).sorted()
-    let note = Self.leftoversPath(in: workFolder)
-    do { try JSONEncoder().encode(leftovers).write(to: URL(filePath: note)) } catch {
-      throw GodwitError.disk("cannot write '\(note)'", error)
-    }
-    try WorkFolder.sync(note)
+    let leftovers = keepsOldFiles ? [] : try ofOldRows(old.subtracting(new)).sorted()
+    try Self.write(leftovers, to: Self.leftoversPath(in: workFolder))
     try WorkFolder.sync(workFolder)
     try before(4)
     if keepsOld {
@@ -154,8 +173,7 @@ struct InPlaceSwap {
     }
     // An empty log and its index belong to the old store. The lock keeps others from making new ones.
     for suffix in ["-wal", "-shm"] { unlink(store + suffix) }
-    var info = stat()
-    if stat(store, &info) == 0 { chmod(made, info.st_mode & 0o7777) }
+    try FileRights.copyAll(of: store, to: made)
     try WorkFolder.sync(made)
     try before(5)
     guard rename(made, store) == 0 else {
@@ -175,7 +193,10 @@ struct InPlaceSwap {
       let leftovers = try? JSONDecoder().decode([String].self, from: data)
     else { return }
     let live = SupportFolder(ofStoreAt: store)
-    for name in leftovers where !name.contains("/") { unlink(live.path(of: name)) }
+    try live.refuseLinks()
+    for name in leftovers where SupportFolder.isFileName(name) && live.size(of: name) != nil {
+      unlink(live.path(of: name))
+    }
     rmdir(live.dataPath)
     rmdir(live.path)
   }
@@ -183,29 +204,38 @@ struct InPlaceSwap {
   /// Takes back what steps 1 to 4 did of a job that is discarded. Call only while the old store has its name.
   func undo(workFolder: String) {
     guard ownsOldName(workFolder: workFolder) else { return }
-    try? FileManager.default.removeItem(atPath: SupportFolder(ofStoreAt: oldPath).path)
+    try? SupportFolder(ofStoreAt: oldPath).remove()
     unlink(oldPath)
   }
 
   // MARK: Files
 
+  /// The files of a support folder that a row may name.
   private func names(in folder: SupportFolder) throws -> Set<String> {
-    guard exists(folder.dataPath) else { return [] }
-    do { return Set(try FileManager.default.contentsOfDirectory(atPath: folder.dataPath)) } catch {
-      throw GodwitError.disk("cannot read '\(folder.dataPath)'", error)
-    }
+    var names: Set<String> = []
+    try folder.forEachFile { name, _ in if SupportFolder.isFileName(name) { names.insert(name) } }
+    return names
+  }
+
+  /// Those of some files that rows of the old store name.
+  private func ofOldRows(_ names: Set<String>) throws -> [String] {
+    guard !names.isEmpty, let oldModel, try StoreFiles(path: store).type == .sqlite else { return [] }
+    let named = try NamedFiles(inStoreAt: store, model: oldModel)
+    return try names.filter { try named.contains($0) }
   }
 
   /// Whether every file of the folder is one of the live support folder's, by name and content's identity.
-  private func isPartOfLiveSupport(_ folder: SupportFolder) -> Bool {
+  private func isPartOfLiveSupport(_ folder: SupportFolder) throws -> Bool {
     let live = SupportFolder(ofStoreAt: store)
-    guard let names = try? names(in: folder) else { return false }
-    return names.allSatisfy { isSameFile(folder.path(of: $0), live.path(of: $0)) }
+    return try names(in: folder).allSatisfy { isSameFile(folder.path(of: $0), live.path(of: $0)) }
   }
 
-  private func exists(_ path: String) -> Bool {
+  /// - Throws: When the name cannot be looked at: that says nothing of what bears it.
+  private func exists(_ path: String) throws -> Bool {
     var info = stat()
-    return lstat(path, &info) == 0
+    if lstat(path, &info) == 0 { return true }
+    guard errno == ENOENT || errno == ENOTDIR else { throw GodwitError.disk("cannot read '\(path)'", errno: errno) }
+    return false
   }
 
   private func isSameFile(_ a: String, _ b: String) -> Bool {
@@ -217,7 +247,7 @@ struct InPlaceSwap {
   /// A hard link; a synced copy where there is none. Does nothing when the name is there already.
   private func give(_ path: String, secondName name: String) throws {
     // The caller knows that what bears the name is ours, and whole: a copy gets its name when it is.
-    if exists(name) { return }
+    if try exists(name) { return }
     if makesHardLinks {
       if link(path, name) == 0 { return }
       let code = errno
@@ -229,6 +259,7 @@ struct InPlaceSwap {
     }
     let copy = name + ".new"
     try StoreCopy.make(of: path, to: copy, isSynced: true)
+    try FileRights.copyAll(of: path, to: copy)
     guard rename(copy, name) == 0 else {
       throw GodwitError(
         .inputOutput, "cannot copy '\(path)' to '\(name)'", cause: String(cString: strerror(errno)),
@@ -236,8 +267,17 @@ struct InPlaceSwap {
     }
   }
 
-  private func makeFolder(_ path: String) throws {
-    try WorkFolder.makeFolder(path)
+  /// Makes a support folder with the permissions of another, and for the owner of the store.
+  private func makeFolder(_ folder: SupportFolder, like other: SupportFolder) throws {
+    var info = stat()
+    for (path, original) in [(folder.path, other.path), (folder.dataPath, other.dataPath)]
+    where try !exists(path) {
+      try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: original))
+      guard stat(store, &info) == 0, info.st_uid != geteuid() else { continue }
+      guard chown(path, info.st_uid, info.st_gid) == 0 else {
+        throw GodwitError.disk("cannot give '\(path)' to the owner of the store", errno: errno)
+      }
+    }
   }
 
   private func sync(folders: [String]) throws { for folder in folders { try WorkFolder.sync(folder) } }

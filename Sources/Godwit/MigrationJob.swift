@@ -157,6 +157,16 @@ public struct MigrationJob: Sendable {
     steps = [first] + later
   }
 
+  /// The job with the store itself in place of a symbolic link to it, where the job replaces that store: a rename would
+  /// replace the link.
+  func resolvingLinks() -> MigrationJob {
+    guard inPlace != nil else { return self }
+    var job = self
+    job.sourcePath = StoreFiles.resolvingLink(sourcePath)
+    job.destinationPath = StoreFiles.resolvingLink(destinationPath)
+    return job
+  }
+
   /// Whether the steps have stores and a record of their own: several, or one with hooks.
   var isStepped: Bool { steps.count > 1 || steps.contains { $0.willMigrate != nil || $0.didMigrate != nil } }
 

@@ -56,6 +56,7 @@ extension MigrationManager {
         return MigrationSummary(outcome: .alreadyFinished)
       }
       source = try OpenSource(job, attach: false, existing: try existingDestination())
+      try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
     } catch {
       if !isWorthKeeping(folder.path) { folder.undo() }
       throw error
@@ -182,9 +183,7 @@ extension WorkFolder {
 
   /// Notes that what follows may give files of this folder names beside the destination.
   func markAppend() throws {
-    do { try Data().write(to: URL(filePath: appendMarkPath)) } catch {
-      throw GodwitError.disk("cannot write '\(appendMarkPath)'", error)
-    }
+    try Self.writeNote(Data(), to: appendMarkPath)
     try Self.sync(path)
   }
 

@@ -18,7 +18,7 @@ extension MigrationManager {
     _ rule: MigrationJob.InPlace, watch: RunWatch, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let swap = InPlaceSwap(
-      store: job.sourcePath, keepsOld: rule.keepsOld, makesHardLinks: rule.makesHardLinks,
+      store: job.sourcePath, keepsOld: rule.keepsOld, makesHardLinks: rule.makesHardLinks, oldModel: job.sourceModel,
       before: rule.beforeSwapStep)
     let isFinished = try isMigratedInPlace()
     if isFinished, !WorkFolder.exists(forDestination: job.sourcePath) {
@@ -32,7 +32,7 @@ extension MigrationManager {
         try swap.finish(workFolder: folder.path)
       } else if !rule.keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
         try removeDeadJournal()
-        if FileManager.default.fileExists(atPath: Self.filesMark(in: folder.path)) { try removeUnreferencedFiles() }
+        try removeUnreferencedFiles(Self.filesMark(in: folder.path))
       }
       try folder.remove()
       return MigrationSummary(outcome: .alreadyFinished)
@@ -44,6 +44,7 @@ extension MigrationManager {
     }
     defer { withExtendedLifetime(lock) {} }
     do {
+      try swap.checkRights(workFolder: folder.path)
       let files = try StoreFiles(path: job.sourcePath)
       let program: (any InPlaceProgram)?
       switch try lightweightWay(folder: folder.path, files: files) {
@@ -73,18 +74,19 @@ extension MigrationManager {
     }
   }
 
-  /// Tells that a store is being edited whose files are to be looked through afterwards.
-  private static func filesMark(in folder: String) -> String { folder + "/files.mark" }
+  /// The external files that rows of a store name which is being edited itself.
+  static func filesMark(in folder: String) -> String { folder + "/files.mark" }
 
-  /// Notes, before a store is edited, whether a value may lose its external file: a run that dies after the commit leaves
-  /// the removal to the next one, which knows nothing of the way.
+  /// Notes, before a store is edited, which external files its rows name: a run that dies after the commit leaves the removal
+  /// to the next one. A file that no row named is not ours to remove.
   func noteFiles(_ program: any InPlaceProgram, in folder: String) throws {
     let mark = Self.filesMark(in: folder)
     if program.keepsFiles || !SupportFolder(ofStoreAt: job.sourcePath).exists {
       unlink(mark)
       return
     }
-    do { try Data().write(to: URL(filePath: mark)) } catch { throw GodwitError.disk("cannot write '\(mark)'", error) }
+    let named = try NamedFiles(inStoreAt: job.sourcePath, model: job.sourceModel)
+    try NameList.write(mark) { try named.forEach($0) }
     try WorkFolder.sync(folder)
   }
 

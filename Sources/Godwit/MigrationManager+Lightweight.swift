@@ -63,7 +63,7 @@ extension MigrationManager {
     let stamp = try files.stamp()
     var meter = LightweightMeter(program, copiedBytes: stamp.store.size, start: watch.start)
     do {
-      try? FileManager.default.removeItem(atPath: support.path)
+      try support.remove()
       progress(meter.progress)
       try StoreCopy.make(of: files.path, to: path, isReflinkWanted: rule.makesReflinks) { bytes in
         if let made = meter.copied(bytes) { progress(made) }
@@ -124,7 +124,7 @@ extension MigrationManager {
     }
     // Nothing reads it any more: where it cannot be removed the store is whole all the same.
     try? removeDeadJournal()
-    if !program.keepsFiles { try removeUnreferencedFiles() }
+    if !program.keepsFiles { try removeUnreferencedFiles(Self.filesMark(in: folder.path)) }
     try folder.remove()
     progress(meter.complete())
     return meter.finished()
@@ -216,34 +216,20 @@ extension MigrationManager {
 
   // MARK: External files
 
-  /// Removes the files of the support folder that no row of the store names. For a store that was edited itself.
-  func removeUnreferencedFiles() throws {
+  /// Removes the external files that rows named before a store was edited itself, and none names now.
+  ///
+  /// - Parameter mark: What `noteFiles` wrote before.
+  func removeUnreferencedFiles(_ mark: String) throws {
     let support = SupportFolder(ofStoreAt: job.sourcePath)
     guard support.exists else { return }
     // Whoever opens the store meanwhile may be adding files.
     let lock = try StoreLock(store: job.sourcePath)
     defer { withExtendedLifetime(lock) {} }
-    let connection = try StoreConnection.openStore(readingAt: job.sourcePath)
-    defer { try? connection.close() }
-    let schema = try StoreSchema(model: job.destinationModel, probing: connection)
-    try connection.execute("PRAGMA temp_store = FILE")
-    try connection.execute("CREATE TEMP TABLE named (name BLOB PRIMARY KEY) WITHOUT ROWID")
-    for table in schema.tables {
-      for column in table.columns {
-        guard case .attribute(let entity, let name, _) = column.role,
-          job.destinationModel.attribute(name, of: entity)?.allowsExternalBinaryDataStorage == true
-        else { continue }
-        let value = quoted(column.name)
-        try connection.execute(
-          "INSERT OR IGNORE INTO temp.named SELECT substr(\(value), 2, 36) FROM source.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(value))"
-        )
-      }
-    }
-    let find = try connection.prepare("SELECT 1 FROM temp.named WHERE name = ?1")
-    defer { find.finalize() }
-    try support.forEachFile { name, _ in
-      try find.bind([.blob(Array(name.utf8))])
-      if try !find.step() { unlink(support.path(of: name)) }
+    try support.refuseLinks()
+    let named = try NamedFiles(inStoreAt: job.sourcePath, model: job.destinationModel)
+    try NameList.read(mark) { name in
+      guard SupportFolder.isFileName(name), support.size(of: name) != nil, try !named.contains(name) else { return }
+      unlink(support.path(of: name))
     }
     rmdir(support.dataPath)
     rmdir(support.path)

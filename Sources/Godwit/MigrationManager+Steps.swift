@@ -46,12 +46,14 @@ extension MigrationManager {
     for index in record.steps.count..<job.steps.count {
       let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
       let before = index == 0 ? nil : StepFolder(path: StepFolder.path(ofStep: index, in: folder))
-      try WorkFolder.makeFolder(step.path)
+      try WorkFolder.makeFolder(step.path, mode: 0o700)
       let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
       let origin = record.steps.last?.digest ?? record.identity.source
       var keeps = true
       if !FileManager.default.fileExists(atPath: step.storePath) {
-        try run(job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0)
+        try run(
+          job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0,
+          source: source.files)
       }
       let stepSource =
         try before.map { _ in try OpenSource(manager.job, attach: false, existing: source.existing) } ?? source
@@ -70,7 +72,8 @@ extension MigrationManager {
       guard summary.outcome == .finished else {
         return (total(record, plus: summary, isResumed: isResumed), nil)
       }
-      try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true)
+      try run(
+        job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
       try WorkFolder.sync(step.storePath)
       try WorkFolder.sync(step.path)
       var identity = manager.quickIdentity
@@ -80,7 +83,7 @@ extension MigrationManager {
           digest: identity.digest, objects: summary.objects, several: summary.several, displaced: summary.displaced,
           dropped: summary.dropped, losses: summary.losses))
       try record.write(in: folder)
-      if let before { try? FileManager.default.removeItem(atPath: before.path) }
+      if let before { try? WorkFolder.removeStep(before.path) }
       last = complete.map { meter.part($0, step: index) }
       if let reason = watch.stopReason, index + 1 < job.steps.count {
         var stopped = total(record, isResumed: isResumed)
@@ -93,14 +96,25 @@ extension MigrationManager {
     return (summary, last)
   }
 
-  private func run(_ hook: MigrationStage.Hook?, of index: Int, on path: String, isWritable: Bool) throws {
+  /// - Throws: What the hook throws; `.stopped` (75) when it changed the source of the job.
+  private func run(
+    _ hook: MigrationStage.Hook?, of index: Int, on path: String, isWritable: Bool, source: StoreFiles
+  ) throws {
     guard let hook else { return }
     let step = job.steps[index]
     do {
+      let stamp = try source.stamp()
       try hook.body(
         .init(
           storePath: path, isStoreWritable: isWritable, sourceModel: step.sourceModel,
           destinationModel: step.destinationModel))
+      guard try source.stamp() == stamp else {
+        throw GodwitError(
+          .stopped, "stopped: the source '\(source.givenPath)' changed while the hook '\(hook.identity)' ran",
+          remedy:
+            "put the source back if the hook changed it, have the hook leave it alone, `godwit discard` the job and run again",
+          safe: "nothing was written to the source by Godwit itself")
+      }
     } catch {
       var failure =
         error as? GodwitError

@@ -16,11 +16,11 @@ public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred ones are one where the result is equal.
   public private(set) var job: MigrationJob
 
-  public init(_ job: MigrationJob) { self.job = job.fusingSteps() }
+  public init(_ job: MigrationJob) { self.job = job.resolvingLinks().fusingSteps() }
 
   /// - Parameter policies: Added to those of the job; of two with one name these win.
   public init(_ job: MigrationJob, policies: PolicyRegistry) {
-    self.job = job.fusingSteps()
+    self.job = job.resolvingLinks().fusingSteps()
     self.job.policies.add(policies)
   }
 
@@ -134,6 +134,7 @@ public struct MigrationManager: Sendable {
   /// - Returns: false when there is nothing to remove.
   /// - Throws: `.stopped` (75) while a run holds the lock.
   public static func discard(destination: String, isInPlace: Bool = false) throws -> Bool {
+    let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
     if isInPlace {
@@ -224,7 +225,7 @@ public struct MigrationManager: Sendable {
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
     return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
-      try folder.publish(path, to: job.destinationPath)
+      try folder.publish(path, to: job.destinationPath, like: source.files.path)
       try folder.remove()
     }
   }
@@ -370,8 +371,7 @@ public struct MigrationManager: Sendable {
       }
       isWorthKeeping = false
       try connection.close()
-      try manager.removeItem(atPath: folder.storePath)
-      try? manager.removeItem(atPath: folder.storePath + "-journal")
+      for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
       try existing?.copy(to: folder.storePath)
       connection = try StoreConnection(path: folder.storePath, cache: cacheSize, create: true)
       made = true
@@ -684,6 +684,7 @@ struct AttachedSource {
     self.connection = connection
     self.existing = existing
     try connection.checkCoreDataTables(path: job.sourcePath)
+    if files != nil { try SupportFolder(ofStoreAt: job.sourcePath).refuseLinks() }
     leftOut = try LeftOutTables(connection, job: job)
     var earlier: [EarlierMapping] = []
     if let existing, !existing.records.isEmpty {

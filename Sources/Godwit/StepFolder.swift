@@ -15,10 +15,7 @@ struct StepFolder: Sendable, Hashable {
 
   /// Removes what an earlier try left of the external binary data. Call only when the store is begun anew.
   func removeSupport() throws {
-    guard support.exists else { return }
-    do { try FileManager.default.removeItem(atPath: support.path) } catch {
-      throw GodwitError.disk("cannot remove '\(support.path)'", error)
-    }
+    try support.remove()
   }
 
   /// - Parameter number: From 1.

@@ -53,15 +53,9 @@ struct StepRecord: Codable {
     let path = Self.path(in: folder)
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    do {
-      try encoder.encode(self).write(to: URL(filePath: path + ".new"))
-      try WorkFolder.sync(path + ".new")
-    } catch {
-      throw GodwitError.disk("cannot write '\(path)'", error)
-    }
-    guard rename(path + ".new", path) == 0 else {
-      throw GodwitError.disk("cannot write '\(path)'", errno: errno)
-    }
+    let data: Data
+    do { data = try encoder.encode(self) } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
+    try WorkFolder.writeNote(data, to: path)
     try WorkFolder.sync(folder)
   }
 }

@@ -49,7 +49,7 @@ enum StoreCopy {
     var info = stat()
     guard fstat(input, &info) == 0 else { throw failure("read '\(path)'") }
     unlink(copy)
-    let output = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let output = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard output >= 0 else { throw failure("create '\(copy)'") }
     defer { close(output) }
     do {

@@ -70,6 +70,7 @@ final class Verification {
       ? try StoreSchema(model: job.destinationModel, probing: destination) : try job.destinationSchema(from: sourceSchema)
     names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
+    for store in [job.sourcePath, job.destinationPath] { try SupportFolder(ofStoreAt: store).refuseLinks() }
     objects.support = SupportFolder(ofStoreAt: job.sourcePath)
     objects.leavesLargeValues = true
     try scratch.execute("CREATE TEMP TABLE probe (x)")

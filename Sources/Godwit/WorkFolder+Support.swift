@@ -47,9 +47,7 @@ extension WorkFolder {
     guard let identity = Self.identity(support.path) else { return }
     let target = SupportFolder(ofStoreAt: destination)
     try refuseForeignSupport(of: destination)
-    do { try identity.write(toFile: markPath, atomically: true, encoding: .utf8) } catch {
-      throw GodwitError.disk("cannot write '\(markPath)'", error)
-    }
+    try Self.writeNote(Data(identity.utf8), to: markPath)
     for item in [markPath, path, support.dataPath, support.path] { try Self.sync(item) }
     guard rename(support.path, target.path) == 0 else {
       let code = Glibc.errno
@@ -65,11 +63,7 @@ extension WorkFolder {
   /// the store under construction is gone: without it nothing is resumed.
   func removeMovedSupport(of destination: String) throws {
     let target = SupportFolder(ofStoreAt: destination)
-    do {
-      if isOurs(target) { try FileManager.default.removeItem(atPath: target.path) }
-      if FileManager.default.fileExists(atPath: markPath) { try FileManager.default.removeItem(atPath: markPath) }
-    } catch {
-      throw GodwitError.disk("cannot remove '\(target.path)'", error)
-    }
+    if isOurs(target) { try target.remove() }
+    try Self.removeFile(markPath)
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 
 #if canImport(Glibc)
   import Glibc
@@ -9,7 +10,8 @@ import GodwitModel
 
 /// `DESTINATION.godwit/`: everything unfinished of one job, and the lock that keeps a second run out.
 ///
-/// 1. `init` makes the folder (and the destination's folder) and takes the kernel lock on `lock`.
+/// 1. `init` makes the folder, for its owner alone (and the destination's folder), and takes the kernel lock on `lock`. A
+///    folder that is there already must be ours: see `checkOwn`.
 /// 2. The store under construction, its journal and the spill files live inside.
 /// 3. `publish` moves the finished store to the destination; `remove` deletes the folder.
 /// The lock ends with the process, so none goes stale.
@@ -21,11 +23,13 @@ struct WorkFolder: ~Copyable {
 
   static func path(forDestination destination: String) -> String { destination + ".godwit" }
 
+  /// Whether anything has the folder's name, a symbolic link to nothing included.
   static func exists(forDestination destination: String) -> Bool {
-    FileManager.default.fileExists(atPath: path(forDestination: destination))
+    var info = stat()
+    return lstat(path(forDestination: destination), &info) == 0
   }
 
-  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, `.permission` (77) when it is not
+  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77) when it is not
   ///   writable, `.stopped` (75) when another run holds the lock.
   init(forDestination destination: String) throws {
     let path = Self.path(forDestination: destination)
@@ -49,9 +53,19 @@ struct WorkFolder: ~Copyable {
   }
 
   private static func lock(folder path: String) throws -> Int32 {
-    try makeFolder(path)
-    let lock = path + "/lock"
-    let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    let parent = (path as NSString).deletingLastPathComponent
+    var code = mkdir(path, 0o700) == 0 ? 0 : Glibc.errno
+    if code == ENOENT {
+      try makeFolder(parent)
+      code = mkdir(path, 0o700) == 0 ? 0 : Glibc.errno
+    }
+    switch code {
+    case 0: try sync(parent)
+    case EEXIST: try checkOwn(path)
+    default: throw cannotCreate(path, errno: code)
+    }
+    let lock = path + "/" + lockName
+    let descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: Glibc.errno) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = Glibc.errno
@@ -71,6 +85,10 @@ struct WorkFolder: ~Copyable {
       throw GodwitError(
         .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
     }
+    do { try mark(path) } catch {
+      close(descriptor)
+      throw error
+    }
     return descriptor
   }
 
@@ -83,6 +101,7 @@ struct WorkFolder: ~Copyable {
       error.code = .cannotCreate
     }
     if let obstacle = obstacle(to: path) { error.cause = obstacle }
+    if code == ENOENT { error.cause = "the file system takes no new files there" }
     error.remedy = "check the destination's folder and run the same command"
     return error
   }
@@ -90,14 +109,16 @@ struct WorkFolder: ~Copyable {
   /// Makes a folder and those above it, each of them durable when it returns.
   ///
   /// - Throws: `GodwitError.disk` names the failures.
-  static func makeFolder(_ path: String) throws {
-    guard mkdir(path, 0o777) != 0 else { return try sync((path as NSString).deletingLastPathComponent) }
-    let code = Glibc.errno
-    if code == ENOENT {
-      let parent = (path as NSString).deletingLastPathComponent
-      guard !parent.isEmpty, parent != path else { throw GodwitError.disk("cannot create '\(path)'", errno: code) }
+  static func makeFolder(_ path: String, mode: UInt32 = 0o777) throws {
+    guard !path.isEmpty else { return }
+    let parent = (path as NSString).deletingLastPathComponent
+    guard mkdir(path, mode) != 0 else { return try sync(parent) }
+    var code = Glibc.errno
+    if code == ENOENT, !parent.isEmpty, parent != path {
       try makeFolder(parent)
-      return try makeFolder(path)
+      guard mkdir(path, mode) != 0 else { return try sync(parent) }
+      // Where there is a parent and the name cannot be made all the same, as in `/proc`, asking again is no help.
+      code = Glibc.errno
     }
     var info = stat()
     guard code == EEXIST, stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
@@ -122,7 +143,9 @@ struct WorkFolder: ~Copyable {
   /// anything, folder synced.
   ///
   /// - Parameter storePath: The file inside the folder.
-  func publish(_ storePath: String, to destination: String) throws {
+  ///   - original: The source, whose permissions it gets under the umask.
+  func publish(_ storePath: String, to destination: String, like original: String) throws {
+    try FileRights.copyMode(of: original, to: storePath)
     try Self.sync(storePath)
     try publishSupport(ofStoreAt: storePath, to: destination)
     // A hard link fails when the name exists, where a rename would silently replace it.
@@ -142,29 +165,22 @@ struct WorkFolder: ~Copyable {
 
   /// Deletes the stores under construction alone: what is left is begun anew, never resumed.
   func removeStores() throws {
-    do {
-      let manager = FileManager.default
-      let record = StepRecord.path(in: path)
-      if manager.fileExists(atPath: record) { try manager.removeItem(atPath: record) }
-      for store in try Self.stores(in: path) { try manager.removeItem(atPath: store) }
-    } catch {
-      throw GodwitError.disk("cannot remove the store in '\(path)'", error)
-    }
+    try Self.removeFile(StepRecord.path(in: path))
+    for store in try stores() { try Self.removeFile(store) }
   }
 
-  /// Deletes the folder with all that is in it. The lock is held until the value ends.
+  /// Deletes the folder with what we put into it. The lock is held until the value ends.
+  ///
+  /// - Throws: `.cannotCreate` (73) when something else lies in it, which stays.
   func remove() throws {
-    do {
-      let manager = FileManager.default
-      // The store goes first: without it what is left is begun anew, never resumed. The lock goes last: while it
-      // exists, a folder that is half gone is still ours to remove.
-      try removeStores()
-      for name in try manager.contentsOfDirectory(atPath: path) where name != "lock" {
-        try manager.removeItem(atPath: path + "/" + name)
-      }
-      try manager.removeItem(atPath: path)
-    } catch {
-      throw GodwitError.disk("cannot remove '\(path)'", error)
+    // The store goes first: without it what is left is begun anew, never resumed. Marker and lock go last: while they
+    // exist, a folder that is half gone is still ours to remove.
+    try removeStores()
+    try Self.removeContent(of: path, isStep: false)
+    for name in [Self.markerName, Self.lockName] { try Self.removeFile(path + "/" + name) }
+    // Another process may have come in as the lock's name went.
+    guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(Glibc.errno) else {
+      throw GodwitError.disk("cannot remove '\(path)'", errno: Glibc.errno)
     }
   }
 

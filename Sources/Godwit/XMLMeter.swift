@@ -62,7 +62,7 @@ struct XMLMeter {
   }
 
   /// Progress is no reason to fail: without the mark the next run shows less, and goes on.
-  private func note(_ percent: Double) { try? Data("\(percent)".utf8).write(to: URL(filePath: mark)) }
+  private func note(_ percent: Double) { try? WorkFolder.writeNote(Data("\(percent)".utf8), to: mark) }
 
   mutating func complete() -> MigrationProgress {
     progress.percent = 100

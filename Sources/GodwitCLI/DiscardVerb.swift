@@ -9,6 +9,8 @@ struct DiscardVerb: Verb {
 
   @OptionGroup var job: JobOptions
 
+  static var isForOutput: Bool { false }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     // Models and mappings are not read: a job whose mapping is broken can be discarded too.
     let loader = try job.loader(in: session)

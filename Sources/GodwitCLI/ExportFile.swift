@@ -15,12 +15,15 @@ import GodwitStore
 final class ExportFile {
   private let path: String
   private let temporary: String
+  /// The store, whose permissions the file gets; nil for one that holds nothing of a store.
+  private let original: String?
   private var descriptor: Int32
 
-  init(path: String) throws {
+  init(path: String, like original: String? = nil) throws {
     self.path = path
+    self.original = original
     temporary = try NewFile.temporaryName(beside: path)
-    descriptor = open(temporary, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0o666)
+    descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw NewFile.failure(errno, path) }
   }
 
@@ -47,7 +50,7 @@ final class ExportFile {
   func finish() throws {
     close(descriptor)
     descriptor = -1
-    try NewFile.publish(temporary, as: path)
+    try NewFile.publish(temporary, as: path, like: original)
   }
 
   func discard() { NewFile.discard(temporary) }

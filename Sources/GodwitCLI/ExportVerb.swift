@@ -38,12 +38,12 @@ struct ExportVerb: Verb {
     let entities = subentities ? fitting.family(of: entity).map(\.name) : [entity]
     guard let output else {
       try write(entities, from: reader) { text in
-        session.output.write(text)
+        session.output.write(data: text)
         return !session.output.isClosed
       }
       return 0
     }
-    let file = try ExportFile(path: output)
+    let file = try ExportFile(path: output, like: store)
     do {
       try write(entities, from: reader) { text in
         try file.write(text)

@@ -28,14 +28,26 @@ public enum GodwitCommand {
   ///
   /// - Parameter policies: What the mappings of every job may name under `policy`.
   ///
-  /// Ignores SIGPIPE for the whole process: a reader that goes away never ends a migration.
+  /// Ignores SIGPIPE and SIGXFSZ for the whole process: a reader that goes away never ends a migration, and a limit of file
+  /// sizes is an error like a full disk.
   public static func main(
     policies: PolicyRegistry = [:], arguments: [String] = Array(CommandLine.arguments.dropFirst())
   ) -> Never {
     signal(SIGPIPE, SIG_IGN)
+    // A write beyond `ulimit -f` fails with an error of its own.
+    signal(SIGXFSZ, SIG_IGN)
+    occupyStandardStreams()
     let session = CommandSession(output: .standardOutput, diagnostics: .standardError, policies: policies)
     let status = run(arguments: arguments, in: session)
     exit(status)
+  }
+
+  /// Gives standard streams that are closed a descriptor that cannot be written: the next file that is opened would get
+  /// theirs, and messages would be written into it.
+  private static func occupyStandardStreams() {
+    for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDONLY)
+    }
   }
 
   /// Runs one command: parses, carries out, prints errors.
@@ -48,7 +60,7 @@ public enum GodwitCommand {
       var command = try RootCommand.parseAsRoot(arguments)
       guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
       let status = try verb.run(in: session)
-      return try session.checked(status)
+      return try session.checked(status, isForOutput: type(of: verb).isForOutput)
     } catch {
       let status = report(error, in: session)
       if asksForJSON(arguments), let error = error as? GodwitError { reportJSON(error, in: session) }

@@ -1,5 +1,6 @@
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 
 extension JobLoader {
   /// Refuses what a manifest may ask for and this version does not do: nothing is skipped in silence.
@@ -43,7 +44,8 @@ extension JobLoader {
   func destination() -> String {
     switch manifest.destination {
     case .file(let path): path.resolved
-    case .inPlace: manifest.source.resolved
+    // Not a link to the store: that would be replaced in its stead.
+    case .inPlace: StoreFiles.resolvingLink(manifest.source.resolved)
     }
   }
 

@@ -19,7 +19,9 @@ extension JobLoader {
       let folder = URL(filePath: manifest.file).deletingLastPathComponent().path
       func hook(_ command: Located<String>?) -> MigrationStage.Hook? {
         command.map { command in
-          MigrationStage.Hook(command.value) { try Self.run(command, in: folder, context: $0) }
+          MigrationStage.Hook(command.value) { [diagnostics] in
+            try Self.run(command, in: folder, context: $0, output: diagnostics)
+          }
         }
       }
       var made = MigrationStage.custom(
@@ -29,33 +31,28 @@ extension JobLoader {
     }
   }
 
-  /// Runs a command in the manifest's folder; its output goes to standard error.
+  /// Runs a command in the manifest's folder; what it prints goes to standard error.
   ///
   /// - Throws: 74 when it cannot be started or does not end with 0: the same command resumes.
-  private static func run(_ command: Located<String>, in folder: String, context: MigrationStage.Context) throws {
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", command.value]
-    process.currentDirectoryURL = URL(filePath: folder.isEmpty ? "." : folder)
+  private static func run(
+    _ command: Located<String>, in folder: String, context: MigrationStage.Context, output: TextStream
+  ) throws {
     var environment = ProcessInfo.processInfo.environment
     environment["GODWIT_STORE"] = URL(filePath: context.storePath).path
     environment["GODWIT_STORE_IS_WRITABLE"] = context.isStoreWritable ? "1" : "0"
     environment["GODWIT_SOURCE_MODEL"] = context.sourceModel.name
     environment["GODWIT_DESTINATION_MODEL"] = context.destinationModel.name
-    process.environment = environment
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.standardError
     func failed(_ cause: String) -> GodwitError {
       GodwitError(
         .inputOutput, "the hook '\(command.value)' failed", location: command.location, cause: cause,
         remedy: "mend the cause and run the same command")
     }
-    do { try process.run() } catch { throw failed(error.localizedDescription) }
-    process.waitUntilExit()
-    guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-      throw failed(
-        process.terminationReason == .exit
-          ? "it ended with status \(process.terminationStatus)" : "signal \(process.terminationStatus) ended it")
-    }
+    let problem: String?
+    do {
+      problem = try HookProcess(
+        command: command.value, folder: folder.isEmpty ? "." : folder, environment: environment, output: output
+      ).run()
+    } catch let error as GodwitError { throw failed(error.cause ?? error.message) }
+    if let problem { throw failed(problem) }
   }
 }

@@ -11,10 +11,15 @@ struct JobLoader {
   let manifest: JobManifest
   let logger: Logger
   let policies: PolicyRegistry
+  /// Where the output of hooks goes.
+  let diagnostics: TextStream
 
   /// Reads the manifest only.
-  init(manifestPath: String, logger: Logger, policies: PolicyRegistry = [:]) throws {
+  init(
+    manifestPath: String, logger: Logger, policies: PolicyRegistry = [:], diagnostics: TextStream = .standardError
+  ) throws {
     manifest = try JobManifest(contentsOf: manifestPath)
+    self.diagnostics = diagnostics
     self.policies = policies
     self.logger = logger
   }
@@ -80,7 +85,7 @@ struct JobLoader {
 
   /// The store that the job reads.
   private func sourcePath(for purpose: Purpose) throws -> String {
-    let path = manifest.source.resolved
+    let path = isInPlace ? StoreFiles.resolvingLink(manifest.source.resolved) : manifest.source.resolved
     guard purpose == .verification, case .inPlace(let keepsOld, _) = manifest.destination else { return path }
     let old = MigrationJob.InPlace.oldPath(of: path)
     guard FileManager.default.fileExists(atPath: old) else {

@@ -24,6 +24,8 @@ struct MakeStoreVerb: Verb {
     }
   }
 
+  static var isForOutput: Bool { false }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let model = try ModelVerb.read(model)
     try StoreSynthesis(model: model, rows: rows, seed: seed, isNasty: nasty).write(to: out)

@@ -35,7 +35,9 @@ struct MappingOutput: ParsableArguments {
     }
     switch format.format {
     case .json: try session.print(json: Record(model, remarks: remarks, yaml: output == nil ? yaml : nil, file: output))
-    case .text: session.output.write(output.map { "\($0): \(model.entityMappings.count) entity mappings\n" } ?? yaml)
+    case .text:
+      guard let output else { return session.output.write(data: yaml) }
+      session.output.write("\(output): \(model.entityMappings.count) entity mappings\n")
     }
   }
 

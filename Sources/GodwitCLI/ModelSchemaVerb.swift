@@ -19,7 +19,7 @@ struct ModelSchemaVerb: Verb {
           model: model.name, tables: schema.createStatements, indexes: schema.indexStatements,
           triggers: schema.triggerStatements, remarks: schema.remarks))
     case .text:
-      session.output.write(schema.schemaSQL)
+      session.output.write(data: schema.schemaSQL)
       session.output.write(schema.remarks.map { "-- \($0)\n" }.joined())
     }
     return 0

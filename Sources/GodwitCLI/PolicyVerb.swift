@@ -31,7 +31,7 @@ struct PolicyStubVerb: Verb {
       return 0
     }
     guard let output else {
-      session.output.write(stub.text)
+      session.output.write(data: stub.text)
       return 0
     }
     let file = try ExportFile(path: output)

@@ -125,7 +125,8 @@ final class ProgressPrinter: Sendable {
       guard let line = try? JSONText.line(ProgressRecord(progress)) else { return }
       stream.write(line + "\n")
     case .bar:
-      stream.write("\r\u{1B}[K" + ProgressLine.bar(progress, columns: stream.columns))
+      stream.write(control: "\r\u{1B}[K")
+      stream.write(ProgressLine.bar(progress, columns: stream.columns))
       state.barIsOpen = true
     case .auto, .plain: stream.write(ProgressLine.plain(progress) + "\n")
     }
@@ -133,7 +134,7 @@ final class ProgressPrinter: Sendable {
 
   private func closeBar(_ state: inout State) {
     guard state.barIsOpen else { return }
-    stream.write("\r\u{1B}[K")
+    stream.write(control: "\r\u{1B}[K")
     state.barIsOpen = false
   }
 }

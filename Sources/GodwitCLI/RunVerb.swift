@@ -25,6 +25,8 @@ struct RunVerb: Verb {
       "Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
   var maximumDuration: TimeBox?
 
+  static var isForOutput: Bool { false }
+
   @Flag(
     name: .customLong("fail-on-loss"),
     help: "Stop with 65 before the destination is in place when something of the source does not come over.")

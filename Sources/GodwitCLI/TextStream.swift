@@ -8,7 +8,7 @@ import Synchronization
 
 /// Standard output or standard error, written at once and from any thread.
 ///
-/// A reader that went away (EPIPE) closes the stream in silence; another failure is kept in `failure`.
+/// Text is escaped on its way (`TextEscape`), since what it says may come from anywhere. A reader that went away (EPIPE) closes the stream in silence; another failure is kept in `failure`.
 final class TextStream: Sendable {
   private enum Target: Sendable {
     case descriptor(Int32)
@@ -51,7 +51,16 @@ final class TextStream: Sendable {
     return Int(size.ws_col)
   }
 
-  func write(_ text: String) {
+  /// Writes text with control characters made visible.
+  func write(_ text: String) { put(TextEscape.escaped(text)) }
+
+  /// Writes data that a program may read: as it is, but on a terminal.
+  func write(data text: String) { put(isTerminal ? TextEscape.escaped(text) : text) }
+
+  /// Writes control sequences of our own.
+  func write(control text: String) { put(text) }
+
+  private func put(_ text: String) {
     state.withLock { state in
       guard !state.isClosed else { return }
       switch target {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Godwit
 import GodwitModel
+import GodwitStore
 
 struct TortureVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -35,7 +36,8 @@ struct TortureVerb: Verb {
     let migration = try job.loader(in: session).job()
     if let runFolder { return try runOnce(migration, in: runFolder, session: session) }
     let seed = seed ?? UInt64.random(in: 1...999_999)
-    let scratch = try TortureScratch(in: scratch)
+    // Kept until the end is known: a failure is looked into there.
+    let scratch = try ScratchFolder(name: "godwit-torture", in: scratch, isKept: true)
     let signals = StopSignals()
     let current = TortureRun.Current()
     signals.watch(stop: { _ in current.stop() }, interrupt: {}, report: {})
@@ -62,21 +64,4 @@ struct TortureVerb: Verb {
     try printer.end(summary, job: migration)
     return summary.outcome == .stopped ? GodwitError.Code.stopped.rawValue : 0
   }
-}
-
-/// A folder of one torture's own.
-private struct TortureScratch {
-  let path: String
-
-  init(in folder: String?) throws {
-    let folder = folder ?? FileManager.default.temporaryDirectory.path
-    path = folder + (folder.hasSuffix("/") ? "" : "/") + "godwit-torture-\(UUID().uuidString)"
-    do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
-      throw GodwitError(
-        .cannotCreate, "cannot create the scratch folder '\(path)'", cause: error.localizedDescription,
-        remedy: "name a folder with --scratch that can be written", safe: "nothing was written")
-    }
-  }
-
-  func remove() { try? FileManager.default.removeItem(atPath: path) }
 }

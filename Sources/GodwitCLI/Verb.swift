@@ -8,6 +8,13 @@ import Logging
 protocol Verb: ParsableCommand {
   /// - Returns: the exit status; errors are thrown.
   mutating func run(in session: CommandSession) throws -> Int32
+
+  /// Whether the verb is for what it prints. One whose result is a file has done its work when nobody could read along.
+  static var isForOutput: Bool { get }
+}
+
+extension Verb {
+  static var isForOutput: Bool { true }
 }
 
 /// How a reading verb prints what it found.
@@ -29,7 +36,8 @@ struct JobOptions: ParsableArguments {
   var verbose = false
 
   func loader(in session: CommandSession) throws -> JobLoader {
-    try JobLoader(manifestPath: manifest, logger: logger(in: session), policies: session.policies)
+    try JobLoader(
+      manifestPath: manifest, logger: logger(in: session), policies: session.policies, diagnostics: session.diagnostics)
   }
 
   func logger(in session: CommandSession) -> Logger {

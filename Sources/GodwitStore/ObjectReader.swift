@@ -31,10 +31,14 @@ public final class ObjectReader {
   /// The store's identifier.
   public let storeUUID: String
   private let path: String
+  private let support: SupportFolder
   private let connection: StoreConnection
   private var entityNames: [Int64: String] = [:]
   private var entityLookups: [String: SQLStatement] = [:]
   private var lookups: [String: SQLStatement] = [:]
+
+  /// The most bytes of an external file that are read as a value: as many as SQLite takes in a row.
+  private static let externalLimit = ByteCount(bytes: 1_000_000_000)
 
   private var prefix: String { StoreConnection.sourceSchema + "." }
 
@@ -42,6 +46,8 @@ public final class ObjectReader {
   ///   `StoreSchema.init(model:probing:)` when the model is not the store's.
   public init(path: String, model: ManagedObjectModel) throws {
     self.path = path
+    support = SupportFolder(ofStoreAt: path)
+    try support.refuseLinks()
     connection = try StoreConnection.openStore(readingAt: path, cache: .mebibytes(8), model: model)
     storeUUID = try StoreMetadata(reading: connection, path: path).uuid
     schema = try StoreSchema(model: model, probing: connection)
@@ -180,10 +186,14 @@ public final class ObjectReader {
     if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value,
       case .external(let name)? = StoredBinary(bytes)
     {
-      guard let data = FileManager.default.contents(atPath: SupportFolder(ofStoreAt: path).path(of: name)) else {
-        return .missingFile(name)
+      guard let size = support.size(of: name) else { return .missingFile(name) }
+      guard size <= Self.externalLimit.bytes, let data = try support.bytes(of: name, limit: Self.externalLimit) else {
+        throw GodwitError(
+          .dataWrong,
+          "cannot export the external file '\(support.path(of: name))': expected at most \(Self.externalLimit), found \(ByteCount(bytes: size))",
+          remedy: "copy the file itself")
       }
-      return .attribute(.data(Array(data)), attribute)
+      return .attribute(.data(data), attribute)
     }
     return .attribute(try AttributeValue(decoding: value, as: attribute), attribute)
   }

@@ -79,7 +79,9 @@ struct RollbackJournal {
   }
 
   /// Whether a name stands at the end: the transaction was over several databases, and another file says how it ended.
-  private static func namesSuperJournal(_ file: borrowing ReadableFile) throws -> Bool {
+  ///
+  /// SQLite deletes that file when it has rolled the journal back.
+  static func namesSuperJournal(_ file: borrowing ReadableFile) throws -> Bool {
     guard file.size >= 16 else { return false }
     return try file.bytes(8, at: file.size - 8) == magic
   }

@@ -132,24 +132,14 @@ extension StoreConnection {
   }
 
   private func attachCopy(of files: StoreFiles, workFolder: String?) throws {
-    var temporary: String?
-    let folder: String
-    if let workFolder {
-      folder = workFolder
-    } else {
-      folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)").path
-      do {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      } catch {
-        throw GodwitError(
-          .cannotCreate, "cannot create the temporary folder '\(folder)'", cause: error.localizedDescription)
-      }
-      temporary = folder
-    }
     // The files stay readable through the open connection after their names are gone.
-    defer { if let temporary { try? FileManager.default.removeItem(atPath: temporary) } }
+    let temporary = workFolder == nil ? try ScratchFolder() : nil
+    defer { withExtendedLifetime(temporary) {} }
+    let folder = workFolder ?? temporary?.path ?? ""
     let copy = folder + "/source-copy.sqlite"
     try files.copy(to: copy)
+    // The store may have been another one when it was looked at.
+    try StoreFiles.refuseSuperJournal(beside: copy, named: files.givenPath)
     // The first read rolls the journal back; then nothing writes to the copy any more.
     try attach(StoreFiles.uri(path: copy, query: "mode=rw"))
   }

@@ -49,6 +49,12 @@ public final class StoreConnection: @unchecked Sendable {
       if let path, !create, !FileManager.default.fileExists(atPath: path) {
         throw GodwitError(.missingInput, "cannot open '\(path)': no such file")
       }
+      if let path {
+        // SQLite looks for the journal beside the real file.
+        let real = realpath(path, nil)
+        defer { free(real) }
+        try StoreFiles.refuseSuperJournal(beside: real.map { String(cString: $0) } ?? path, named: path)
+      }
       queue =
         try path.map { try DatabaseQueue(path: $0, configuration: configuration) }
         ?? DatabaseQueue(configuration: configuration)

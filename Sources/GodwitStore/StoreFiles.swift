@@ -65,6 +65,9 @@ public struct StoreFiles: Sendable, Hashable {
     let file = try ReadableFile(path: path, name: givenPath)
     guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
     let header = try file.prefix(StoreType.headBytes)
+    if try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map({ $0 != 0 }) ?? false {
+      try Self.refuseSuperJournal(beside: path, named: givenPath)
+    }
     let content = StoreType.Content(head: header)
     guard content != .store(.xml) else {
       type = .xml
@@ -97,6 +100,17 @@ public struct StoreFiles: Sendable, Hashable {
     bytes.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
   }
 
+  /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing, the
+  /// path itself.
+  public static func resolvingLink(_ path: String) -> String {
+    var info = stat()
+    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK, let resolved = realpath(path, nil) else {
+      return path
+    }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+
   /// Whether a `-wal` with content lies beside the store.
   public func hasWAL() throws -> Bool {
     guard type == .sqlite else { return false }
@@ -107,6 +121,33 @@ public struct StoreFiles: Sendable, Hashable {
   public func hasHotJournal() throws -> Bool {
     guard type == .sqlite else { return false }
     return try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
+  }
+
+  /// Refuses a database whose journal would make SQLite delete another file.
+  ///
+  /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite deletes
+  /// it after the rollback. Call before SQLite may write to the database, and for every store that is read.
+  ///
+  /// - Throws: `.dataWrong` (65) for such a journal, and for one that is no ordinary file.
+  static func refuseSuperJournal(beside path: String, named name: String) throws {
+    let journal = path + "-journal"
+    var info = stat()
+    guard lstat(journal, &info) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return }
+      throw failure(errno, reading: journal)
+    }
+    guard info.st_mode & S_IFMT == S_IFREG else {
+      throw GodwitError(
+        .dataWrong, "cannot open '\(name)': its journal '\(journal)' is no ordinary file",
+        remedy: "find out what made it, and move it away if it does not belong to the store")
+    }
+    guard try RollbackJournal.namesSuperJournal(ReadableFile(path: journal, name: journal)) else { return }
+    throw GodwitError(
+      .dataWrong,
+      "cannot open '\(name)': its journal '\(journal)' belongs to a transaction over several databases, and names a file that SQLite deletes when it rolls the journal back",
+      remedy:
+        "have the application that wrote the store open it once, or take the store from a backup; open it with no other tool if you do not know where it comes from",
+      safe: "nothing was changed")
   }
 
   // MARK: Noticing changes
@@ -206,19 +247,35 @@ public struct StoreFiles: Sendable, Hashable {
   }
 
   /// Copies the store and what lies beside it (but the `-shm`, which SQLite remakes) to a new name.
+  ///
+  /// A symbolic link beside the store is not followed: SQLite would not either.
   func copy(to copy: String) throws {
     for suffix in ["", "-wal", "-journal"] {
       let (source, target) = (path + suffix, copy + suffix)
-      try? FileManager.default.removeItem(atPath: target)
-      guard FileManager.default.fileExists(atPath: source) else { continue }
-      do { try FileManager.default.copyItem(atPath: source, toPath: target) } catch {
-        throw GodwitError(
-          .inputOutput, "cannot copy '\(source)' to '\(target)'", cause: error.localizedDescription,
-          remedy: "free disk space, or name another work folder")
+      unlink(target)
+      var info = stat()
+      guard lstat(source, &info) == 0 else {
+        if errno == ENOENT { continue }
+        throw Self.failure(errno, reading: source)
       }
+      guard info.st_mode & S_IFMT == S_IFREG else {
+        throw GodwitError(.dataWrong, "cannot copy '\(source)': it is no ordinary file")
+      }
+      let input = try ExternalFile(source)
       // The copy of a read-only file must take the rollback.
-      chmod(target, 0o600)
+      let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      guard output >= 0 else { throw Self.uncopied(source, target, errno) }
+      defer { close(output) }
+      while let piece = try input.next() {
+        try NewFile.write(piece, to: output) { Self.uncopied(source, target, $0) }
+      }
     }
-    try? FileManager.default.removeItem(atPath: copy + "-shm")
+    unlink(copy + "-shm")
+  }
+
+  private static func uncopied(_ source: String, _ target: String, _ code: Int32) -> GodwitError {
+    GodwitError(
+      .inputOutput, "cannot copy '\(source)' to '\(target)'", cause: String(cString: strerror(code)),
+      remedy: "free disk space, or name another work folder")
   }
 }

@@ -14,9 +14,9 @@ public import GodwitModel
 public struct SupportFolder: Sendable, Hashable {
   public let path: String
 
-  /// The folder that belongs to a store.
+  /// The folder that belongs to a store, beside the real file where the path is a symbolic link.
   public init(ofStoreAt store: String) {
-    let url = URL(filePath: store)
+    let url = URL(filePath: StoreFiles.resolvingLink(store))
     let name = ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT"
     path = url.deletingLastPathComponent().appending(path: name).path
   }
@@ -36,12 +36,31 @@ public struct SupportFolder: Sendable, Hashable {
     return lstat(path, &info) == 0
   }
 
+  /// Refuses folders that are symbolic links: what they lead to is not the store's.
+  ///
+  /// - Throws: `.dataWrong` (65) for a link; `.permission` or `.inputOutput` when the folders cannot be looked at.
+  public func refuseLinks() throws {
+    for folder in [path, dataPath] {
+      var info = stat()
+      guard lstat(folder, &info) == 0 else {
+        if errno == ENOENT || errno == ENOTDIR { return }
+        throw StoreFiles.failure(errno, reading: folder)
+      }
+      guard info.st_mode & S_IFMT == S_IFLNK else { continue }
+      throw GodwitError(
+        .dataWrong,
+        "cannot read the external data in '\(folder)': it is a symbolic link, and links are not followed there",
+        remedy: "put the folder itself in the place of the link")
+    }
+  }
+
   // MARK: Reading
 
-  /// The size of a file; nil when there is no regular file of that name.
+  /// The size of a file; nil when there is no regular file of that name. A symbolic link is none: what it leads to is not
+  /// the store's.
   public func size(of name: String) -> Int64? {
     var info = stat()
-    guard stat(path(of: name), &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard lstat(path(of: name), &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
     return Int64(info.st_size)
   }
 
@@ -76,23 +95,75 @@ public struct SupportFolder: Sendable, Hashable {
     return try StoredBytes.file(name, self).isSame(as: .file(other, folder))
   }
 
-  /// Names and sizes of the files, in no order.
+  /// Names and sizes of the files, in no order. A folder that is a symbolic link has none.
+  ///
+  /// - Throws: `.permission` or `.inputOutput` when the folder cannot be read.
   public func forEachFile(_ body: (_ name: String, _ bytes: Int64) throws -> Void) throws {
-    guard let folder = opendir(dataPath) else {
-      if errno == ENOENT || errno == ENOTDIR { return }
-      throw StoreFiles.failure(errno, reading: dataPath)
+    try Self.forEachName(in: dataPath) { name in
+      guard let size = size(of: name) else { return }
+      try body(name, size)
+    }
+  }
+
+  /// The names in a folder that is no symbolic link; none where there is no such folder.
+  static func forEachName(in path: String, _ body: (String) throws -> Void) throws {
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if [ENOENT, ENOTDIR, ELOOP].contains(errno) { return }
+      throw StoreFiles.failure(errno, reading: path)
+    }
+    guard let folder = fdopendir(descriptor) else {
+      let code = errno
+      close(descriptor)
+      throw StoreFiles.failure(code, reading: path)
     }
     defer { closedir(folder) }
-    while let entry = readdir(folder) {
+    while true {
+      errno = 0
+      guard let entry = readdir(folder) else {
+        // The end, or a disk that could not be read: an unreadable folder is not an empty one.
+        guard errno == 0 else { throw StoreFiles.failure(errno, reading: path) }
+        return
+      }
       let name = withUnsafePointer(to: entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: entry.pointee.d_name)) {
           String(cString: $0)
         }
       }
-      guard name != ".", name != "..", let size = size(of: name) else { continue }
-      try body(name, size)
+      if name != ".", name != ".." { try body(name) }
     }
   }
+
+  /// Whether a name has the form of those that Core Data gives its files.
+  public static func isFileName(_ name: String) -> Bool { name.utf8.count == 36 && UUID(uuidString: name) != nil }
+
+  /// Removes the folder with the files that bear a UUID for a name, and what was left of copying one. Other names stay, and
+  /// so do the folders that hold them. No symbolic link is followed.
+  ///
+  /// - Throws: `.inputOutput` or `.permission`.
+  public func remove() throws {
+    try refuseLinks()
+    var names: [String] = []
+    try Self.forEachName(in: dataPath) { name in
+      let suffix = [Self.partSuffix, ".new"].first { name.hasSuffix($0) } ?? ""
+      let known = String(name.dropLast(suffix.count))
+      if Self.isFileName(known) { names.append(name) }
+    }
+    for name in names where unlink(path(of: name)) != 0 && errno != ENOENT { throw unremoved(path(of: name)) }
+    for folder in [dataPath, path] where rmdir(folder) != 0 {
+      guard [ENOENT, ENOTEMPTY, EEXIST, ENOTDIR].contains(errno) else { throw unremoved(folder) }
+    }
+  }
+
+  private func unremoved(_ path: String) -> GodwitError {
+    let code = errno
+    return GodwitError(
+      [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput, "cannot remove '\(path)'",
+      cause: String(cString: strerror(code)), remedy: "mend the cause and run the same command")
+  }
+
+  /// What the name of a copy ends with until it is complete.
+  private static let partSuffix = ".part"
 
   // MARK: Carrying
 
@@ -109,21 +180,17 @@ public struct SupportFolder: Sendable, Hashable {
     var info = stat()
     // A link to a symbolic link would lead elsewhere from here.
     if lstat(from, &info) == 0, info.st_mode & S_IFMT == S_IFREG, link(from, to) == 0 { return true }
-    let part = to + ".part"
+    let part = to + Self.partSuffix
     unlink(part)
-    let output = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    // For nobody but the owner until it is known who may read the original.
+    let output = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard output >= 0 else { throw NewFile.failure(errno, part) }
     defer { close(output) }
     do {
       try folder.forEachPiece(of: name) { piece in
-        var written = 0
-        while written < piece.count {
-          let count = write(output, piece.baseAddress?.advanced(by: written), piece.count - written)
-          if count < 0, errno == EINTR { continue }
-          guard count > 0 else { throw NewFile.failure(errno, part) }
-          written += count
-        }
+        try NewFile.write(piece, to: output) { NewFile.failure($0, part) }
       }
+      try FileRights.copyMode(of: from, to: part)
       guard fsync(output) == 0, rename(part, to) == 0 else { throw NewFile.failure(errno, to) }
     } catch {
       unlink(part)
@@ -140,7 +207,8 @@ struct ExternalFile: ~Copyable {
 
   init(_ path: String) throws {
     self.path = path
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    // Not through a symbolic link, nor for ever where somebody put a pipe.
+    descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreFiles.failure(errno, reading: path) }
   }
 

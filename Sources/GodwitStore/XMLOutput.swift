@@ -17,7 +17,8 @@ final class XMLOutput {
 
   init(path: String) throws {
     self.path = path
-    descriptor = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0o666)
+    // Its reader is known when it is complete: see `FileRights`.
+    descriptor = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw failure(errno) }
   }
 

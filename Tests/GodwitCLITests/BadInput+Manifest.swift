@@ -187,7 +187,7 @@ extension BadInput {
     .init("file where the destination's folder goes", 73, ["out/library.sqlite.godwit'", "'out' is a file"]) {
       try $0.write("out", "hello")
     },
-    .init("file where the work folder goes", 73, ["'out/library.sqlite.godwit' is a file"]) {
+    .init("file where the work folder goes", 73, ["'out/library.sqlite.godwit' as the work folder: it is a file"]) {
       try $0.makeFolder("out")
       try $0.write("out/library.sqlite.godwit", "hello")
     },

@@ -67,13 +67,13 @@ struct `Bad input` {
   // MARK: Running
 
   /// Whether the test may put the command under another user: permissions mean nothing to root.
-  private static let canBeNobody: Bool = {
+  static let canBeNobody: Bool = {
     guard getuid() == 0 else { return true }
     return FileManager.default.isExecutableFile(atPath: setpriv)
   }()
   private static let setpriv = "/usr/bin/setpriv"
 
-  private static func run(
+  static func run(
     _ arguments: [String], in job: BreakableJob, as user: BadInput.User
   ) throws -> BuiltCommand.Result {
     let command = try #require(BuiltCommand.path, "the executable is not beside the tests")

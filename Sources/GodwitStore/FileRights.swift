@@ -1,0 +1,130 @@
+internal import CPosix
+import Foundation
+import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Who may read and write a file, carried over to a file that is made from it.
+public enum FileRights {
+  /// What the process takes from every mode. Read once: asking means to set it.
+  private static let mask: mode_t = {
+    let mask = umask(0o077)
+    umask(mask)
+    return mask
+  }()
+
+  // MARK: New files
+
+  /// The permissions of a new file that is made from no other.
+  static var newFileMode: mode_t { 0o666 & ~mask }
+
+  /// Gives a file of ours the permissions of the file that it was made from, under the umask.
+  ///
+  /// The owner, who is another one now, can always read and write. The group gets no more than everybody where the
+  /// groups differ, or where an access control list of the original says more than its mode does.
+  ///
+  /// - Throws: `.inputOutput` or `.permission` when it cannot be set.
+  public static func copyMode(of original: String, to path: String) throws {
+    var (old, new) = (stat(), stat())
+    guard stat(original, &old) == 0, stat(path, &new) == 0 else {
+      throw failure(errno, "read the permissions of", path)
+    }
+    let hasList = try attribute("system.posix_acl_access", of: original) != nil
+    guard chmod(path, mode(old, isSameGroup: old.st_gid == new.st_gid && !hasList)) == 0 else {
+      throw failure(errno, "set the permissions of", path)
+    }
+  }
+
+  private static func mode(_ info: stat, isSameGroup: Bool) -> mode_t {
+    var mode = info.st_mode & 0o777
+    if !isSameGroup { mode &= ~0o070 | (mode & 0o007) << 3 }
+    return (mode & ~mask) | 0o600
+  }
+
+  /// The mode of a new folder that is made like another one; for its owner alone where there is none.
+  public static func folderMode(like original: String) -> UInt32 {
+    var info = stat()
+    guard lstat(original, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { return 0o700 }
+    return mode(info, isSameGroup: info.st_gid == getegid()) | 0o700
+  }
+
+  // MARK: The same file under new content
+
+  /// Extended attributes that speak of a file's bytes: those of another file would be wrong.
+  private static let ofContent: Set<String> = ["security.ima", "security.evm"]
+  private static let accessList = "system.posix_acl_access"
+
+  /// Gives a file owner, group, mode, access control list and extended attributes of another.
+  ///
+  /// - Throws: `.permission` (77) when the process may not; `.inputOutput` when it fails otherwise.
+  public static func copyAll(of original: String, to path: String) throws {
+    var (old, new) = (stat(), stat())
+    guard stat(original, &old) == 0, stat(path, &new) == 0 else {
+      throw failure(errno, "read the permissions of", path)
+    }
+    if old.st_uid != new.st_uid || old.st_gid != new.st_gid {
+      guard chown(path, old.st_uid, old.st_gid) == 0 else { throw failure(errno, "keep owner and group of", original) }
+    }
+    // Before the list: its mask is the mode's group.
+    guard chmod(path, old.st_mode & 0o7777) == 0 else { throw failure(errno, "keep the permissions of", original) }
+    let (wanted, found) = (try attributes(of: original), try attributes(of: path))
+    for name in found.subtracting(wanted) where name == accessList || name.hasPrefix("user.") {
+      guard removexattr(path, name) == 0 || errno == ENODATA else {
+        throw failure(errno, "remove '\(name)' from", path)
+      }
+    }
+    for name in wanted.sorted() where !ofContent.contains(name) {
+      guard let value = try attribute(name, of: original), try attribute(name, of: path) != value else { continue }
+      guard setxattr(path, name, value, value.count, 0) == 0 else {
+        throw failure(errno, "keep the extended attribute '\(name)' of", original)
+      }
+    }
+    guard stat(path, &new) == 0, new.st_mode & 0o7777 == old.st_mode & 0o7777 || chmod(path, old.st_mode & 0o7777) == 0
+    else { throw failure(errno, "keep the permissions of", original) }
+  }
+
+  private static func failure(_ code: Int32, _ what: String, _ path: String) -> GodwitError {
+    let isForbidden = [EACCES, EPERM, EROFS, EOPNOTSUPP].contains(code)
+    return GodwitError(
+      isForbidden ? .permission : .inputOutput, "cannot \(what) '\(path)'", cause: String(cString: strerror(code)),
+      remedy: isForbidden
+        ? "run the command as the file's owner, or as root" : "mend the cause and run the same command",
+      safe: "the store is as it was")
+  }
+
+  /// The names of a file's extended attributes; none where the file system has none.
+  private static func attributes(of path: String) throws -> Set<String> {
+    while true {
+      let size = listxattr(path, nil, 0)
+      guard size >= 0 else {
+        if [EOPNOTSUPP, ENOSYS].contains(errno) { return [] }
+        throw failure(errno, "read the extended attributes of", path)
+      }
+      guard size > 0 else { return [] }
+      var bytes = [CChar](repeating: 0, count: size)
+      let got = listxattr(path, &bytes, size)
+      if got < 0, errno == ERANGE { continue }
+      guard got >= 0 else { throw failure(errno, "read the extended attributes of", path) }
+      return Set(
+        bytes.prefix(got).split(separator: 0).map { String(decoding: $0.map(UInt8.init(bitPattern:)), as: UTF8.self) })
+    }
+  }
+
+  /// The value of an extended attribute; nil where there is none.
+  private static func attribute(_ name: String, of path: String) throws -> [UInt8]? {
+    while true {
+      let size = getxattr(path, name, nil, 0)
+      if size < 0, [ENODATA, EOPNOTSUPP, ENOSYS].contains(errno) { return nil }
+      guard size >= 0 else { throw failure(errno, "read the extended attribute '\(name)' of", path) }
+      var bytes = [UInt8](repeating: 0, count: size)
+      let got = getxattr(path, name, &bytes, size)
+      if got < 0, errno == ERANGE { continue }
+      guard got >= 0 else { throw failure(errno, "read the extended attribute '\(name)' of", path) }
+      return Array(bytes.prefix(got))
+    }
+  }
+}

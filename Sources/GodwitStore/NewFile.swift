@@ -1,0 +1,122 @@
+import Foundation
+public import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A file that appears under its name when it is complete, or not at all.
+public enum NewFile {
+  /// Makes an empty file of an unpredictable name beside a path, which its owner alone can read.
+  ///
+  /// - Throws: `.cannotCreate` when something is at the path, or the folder is missing; `.permission` when it
+  ///   cannot be written; `.inputOutput` when the disk is full.
+  public static func temporaryName(beside path: String) throws -> String {
+    guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0) else {
+      throw GodwitError(.cannotCreate, "cannot create '\(path)': expected the name of a file")
+    }
+    var info = stat()
+    guard lstat(path, &info) != 0 else { throw isTaken(path) }
+    let url = URL(filePath: path)
+    while true {
+      // Nobody can know the name before, and put a link in its place.
+      let random = String(UInt64.random(in: .min ... .max), radix: 36)
+      let temporary = url.deletingLastPathComponent().appending(path: ".\(url.lastPathComponent).\(random).tmp").path
+      let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      if descriptor < 0, errno == EEXIST { continue }
+      guard descriptor >= 0 else { throw failure(errno, path) }
+      close(descriptor)
+      return temporary
+    }
+  }
+
+  /// Writes all bytes.
+  ///
+  /// - Throws: What `failure` makes of an error number.
+  static func write(
+    _ bytes: some Collection<UInt8>, to descriptor: Int32, failure: (Int32) -> GodwitError
+  ) throws {
+    let copied: Void? = try bytes.withContiguousStorageIfAvailable {
+      try write(UnsafeRawBufferPointer($0), to: descriptor, failure: failure)
+    }
+    if copied == nil { try write(Array(bytes), to: descriptor, failure: failure) }
+  }
+
+  static func write(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, failure: (Int32) -> GodwitError
+  ) throws {
+    var written = 0
+    while written < bytes.count {
+      let count = put(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure(errno) }
+      written += count
+    }
+  }
+
+  /// The C library's `write`, which a method of that name hides.
+  private static func put(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    #if canImport(Glibc)
+      Glibc.write(descriptor, bytes, count)
+    #else
+      Musl.write(descriptor, bytes, count)
+    #endif
+  }
+
+  /// Gives a complete file its name, never replacing another.
+  ///
+  /// - Parameter original: The file whose permissions it gets; nil for those that the umask leaves.
+  public static func publish(_ temporary: String, as path: String, like original: String?) throws {
+    if let original {
+      try FileRights.copyMode(of: original, to: temporary)
+    } else if chmod(temporary, FileRights.newFileMode) != 0 {
+      throw failure(errno, path)
+    }
+    let descriptor = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(errno, path) }
+    let synced = fsync(descriptor)
+    let code = errno
+    close(descriptor)
+    guard synced == 0 else { throw failure(code, path) }
+    if link(temporary, path) == 0 {
+      unlink(temporary)
+    } else if errno == EEXIST {
+      throw isTaken(path)
+    } else {
+      // A file system without hard links.
+      var info = stat()
+      guard lstat(path, &info) != 0 else { throw isTaken(path) }
+      guard rename(temporary, path) == 0 else { throw failure(errno, path) }
+    }
+    let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
+    guard folder >= 0 else { return }
+    fsync(folder)
+    close(folder)
+  }
+
+  /// Removes a file that was not completed, and its journal.
+  public static func discard(_ temporary: String) {
+    for suffix in ["", "-journal", "-wal", "-shm"] { unlink(temporary + suffix) }
+  }
+
+  private static func isTaken(_ path: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot create '\(path)': something is there already",
+      remedy: "name another path, or remove the file")
+  }
+
+  /// An error number of creating or writing a file as an error of ours.
+  public static func failure(_ code: Int32, _ path: String) -> GodwitError {
+    let kind: GodwitError.Code =
+      switch code {
+      case EACCES, EPERM: .permission
+      case ENOSPC, EDQUOT, EIO: .inputOutput
+      default: .cannotCreate
+      }
+    return GodwitError(
+      kind, "cannot create '\(path)': \(String(cString: strerror(code)))",
+      remedy: "check the folder, its permissions and the space on its disk")
+  }
+}

@@ -1,0 +1,251 @@
+import Foundation
+import GodwitStore
+import TestSupport
+import Testing
+
+/// Files that are not the job's: nothing is deleted, overwritten or read by way of a job, whatever its files say.
+struct ForeignFileTests {
+  private func mode(_ path: String) throws -> Int {
+    try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int) & 0o7777
+  }
+
+  // MARK: Journals
+
+  /// A journal without a page that SQLite takes for hot, and that ends with the name of a file.
+  private func superJournal(naming victim: String, pages: UInt32) -> Data {
+    func number(_ value: UInt32) -> Data { withUnsafeBytes(of: value.bigEndian) { Data($0) } }
+    let magic = Data([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
+    var journal = magic
+    for value in [0, 1, pages, 512, 4096] { journal += number(value) }
+    journal += Data(repeating: 0, count: 512 - journal.count)
+    let name = Data(victim.utf8)
+    let sum = name.reduce(UInt32(0)) { $0 &+ UInt32(bitPattern: Int32(Int8(bitPattern: $1))) }
+    return journal + number(0x4000_0000 / 4096 + 1) + name + number(UInt32(name.count)) + number(sum) + magic
+  }
+
+  private func plant(in job: BreakableJob, store: String = "library.sqlite") throws -> String {
+    let victim = job.file("precious.txt")
+    try Data("precious".utf8).write(to: URL(filePath: victim))
+    let size = try Data(contentsOf: URL(filePath: job.file(store))).count
+    try superJournal(naming: victim, pages: UInt32(size / 4096)).write(to: URL(filePath: job.file(store + "-journal")))
+    return victim
+  }
+
+  @Test func `SQLite deletes what the journal of these tests names`() throws {
+    let job = try BreakableJob()
+    let victim = try plant(in: job, store: "library.sqlite")
+    // What a tool does that opens the store to write: the name is the test's, so that no guard sees the journal.
+    let other = job.file("other.sqlite")
+    try FileManager.default.copyItem(atPath: job.file("library.sqlite"), toPath: other)
+    let connection = try StoreConnection(path: other)
+    try FileManager.default.moveItem(atPath: job.file("library.sqlite-journal"), toPath: other + "-journal")
+    _ = try? connection.value("SELECT COUNT(*) FROM sqlite_master")
+    try connection.close()
+    #expect(!FileManager.default.fileExists(atPath: victim))
+  }
+
+  @Test(
+    arguments: [
+      ["run", "job.yaml"], ["plan", "job.yaml"], ["status", "job.yaml"], ["verify", "job.yaml"],
+      ["discard", "job.yaml"],
+      ["inspect", "library.sqlite"], ["why", "library.sqlite", "Library.xcdatamodeld"],
+      ["export", "library.sqlite", "--entity", "Book", "--model", "Library.xcdatamodeld#Library"],
+    ], [false, true])
+  func `no verb deletes the file that a journal names`(arguments: [String], inPlace: Bool) throws {
+    let job = try BreakableJob()
+    if inPlace { try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true") }
+    let victim = try plant(in: job)
+    let result = try BuiltCommand.run(arguments: arguments, in: job.path)
+    #expect(FileManager.default.fileExists(atPath: victim))
+    // Nothing is opened to say that there is nothing to discard, or that a store is not there to be verified.
+    guard arguments[0] != "discard", arguments[0] != "verify" else { return }
+    #expect(result.status == 65, "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("library.sqlite-journal"), "\(result.diagnostics)")
+  }
+
+  @Test func `a store under construction is not opened with such a journal`() throws {
+    let job = try BreakableJob()
+    try stopped(job)
+    let victim = try plant(in: job, store: "out/library.sqlite.godwit/store.sqlite")
+    for verb in ["run", "status", "plan"] {
+      let result = try BuiltCommand.run(verb, "job.yaml", in: job.path)
+      #expect(result.status == 65, "\(verb): \(result.diagnostics)")
+      #expect(result.diagnostics.contains("store.sqlite-journal"), "\(verb): \(result.diagnostics)")
+    }
+    #expect(try BuiltCommand.run("discard", "job.yaml", in: job.path).status == 0)
+    #expect(FileManager.default.fileExists(atPath: victim))
+  }
+
+  // MARK: Work folders
+
+  /// Leaves an unfinished job: a book has no title, which its validation finds.
+  private func stopped(_ job: BreakableJob) throws {
+    try job.sql("UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK = 300")
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    try #require(result.status == 65, "\(result.diagnostics)")
+  }
+
+  @Test(arguments: ["folder", "link", "open to all", "noise in ours", "link in ours"])
+  func `a work folder that is not ours stays as it is`(kind: String) throws {
+    let job = try BreakableJob()
+    let (work, theirs) = (job.file("out/library.sqlite.godwit"), job.file("theirs"))
+    try job.makeFolder("out")
+    try job.makeFolder("theirs")
+    try job.write("theirs/store.sqlite", "precious")
+    switch kind {
+    case "folder": try FileManager.default.moveItem(atPath: theirs, toPath: work)
+    case "link": try FileManager.default.createSymbolicLink(atPath: work, withDestinationPath: theirs)
+    case "open to all":
+      try stopped(job)
+      try job.setMode("out/library.sqlite.godwit", 0o777)
+    case "noise in ours":
+      try stopped(job)
+      try job.write("out/library.sqlite.godwit/letters.txt", "precious")
+    default:
+      try stopped(job)
+      try FileManager.default.createSymbolicLink(
+        atPath: work + "/association-1.lz4", withDestinationPath: theirs + "/store.sqlite")
+    }
+    let before = try job.content()
+    for verb in ["run", "discard"] {
+      let result = try BuiltCommand.run(verb, "job.yaml", in: job.path)
+      #expect(result.status == 73, "\(verb): \(result.diagnostics)")
+      #expect(result.diagnostics.contains("library.sqlite.godwit'"), "\(result.diagnostics)")
+      #expect(try job.content() == before)
+    }
+    // Nor by a run that fails before it writes.
+    try job.append("library.mapping.yaml", "  - name: wrong\n    source: Nobody\n    destination: Book\n")
+    #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status != 0)
+    #expect(try job.content().count == before.count)
+  }
+
+  @Test func `an empty folder of the work folder's name is taken, and goes`() throws {
+    let job = try BreakableJob()
+    try job.makeFolder("out/library.sqlite.godwit")
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    #expect(!FileManager.default.fileExists(atPath: job.file("out/library.sqlite.godwit")))
+  }
+
+  @Test func `a destination beyond a file system that takes no folders is an error, not a trap`() throws {
+    let job = try BreakableJob()
+    try FileManager.default.createSymbolicLink(atPath: job.file("out"), withDestinationPath: "/proc")
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    #expect(result.status == 73, "\(result.diagnostics)")
+  }
+
+  // MARK: Permissions
+
+  @Test(arguments: [(0o600, "022", 0o600), (0o644, "022", 0o644), (0o644, "077", 0o600), (0o440, "022", 0o640)])
+  func `a destination is no more readable than its source`(source: Int, umask: String, expected: Int) throws {
+    let job = try BreakableJob()
+    try job.setMode("library.sqlite", source)
+    let script =
+      "umask \(umask); $GODWIT run job.yaml --progress none && $GODWIT export library.sqlite --entity Book "
+      + "--model 'Library.xcdatamodeld#Library' -o books.jsonl"
+    let result = try ShellCommand.run(script, in: job.path)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    #expect(try mode(job.file("out/library.sqlite")) == expected)
+    #expect(try mode(job.file("books.jsonl")) == expected)
+  }
+
+  @Test func `nobody else looks into a work folder`() throws {
+    let job = try BreakableJob()
+    try stopped(job)
+    #expect(try mode(job.file("out/library.sqlite.godwit")) == 0o700)
+  }
+
+  @Test func `a store in place keeps its owner, or the job is refused`() throws {
+    guard getuid() == 0, `Bad input`.canBeNobody else { return }
+    let job = try BreakableJob()
+    try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true")
+    let store = job.file("library.sqlite")
+    try #require(chown(store, 0, 65534) == 0)
+    try job.setMode("library.sqlite", 0o660)
+    try job.setMode(".", 0o777)
+    let refused = try `Bad input`.run(["run", "job.yaml"], in: job, as: .nobody)
+    #expect(refused.status == 77, "\(refused.diagnostics)")
+    #expect(!FileManager.default.fileExists(atPath: store + ".godwit"))
+    try #require(chown(store, 1234, 4321) == 0)
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    var info = stat()
+    try #require(stat(store, &info) == 0)
+    #expect(info.st_uid == 1234 && info.st_gid == 4321 && info.st_mode & 0o7777 == 0o660)
+  }
+
+  // MARK: Links
+
+  @Test(arguments: [true, false]) func `in place replaces the store that a link leads to`(keepsOld: Bool) throws {
+    let job = try BreakableJob()
+    try job.makeFolder("real")
+    try FileManager.default.moveItem(atPath: job.file("library.sqlite"), toPath: job.file("real/books.sqlite"))
+    try FileManager.default.createSymbolicLink(
+      atPath: job.file("library.sqlite"), withDestinationPath: "real/books.sqlite")
+    try job.edit(
+      "job.yaml", "destination: out/library.sqlite", "in-place: true" + (keepsOld ? "" : "\nkeep-old: false"))
+    try stopped(job)
+    #expect(FileManager.default.fileExists(atPath: job.file("real/books.sqlite.godwit")))
+    #expect(try BuiltCommand.run("discard", "job.yaml", in: job.path).status == 0)
+    #expect(!FileManager.default.fileExists(atPath: job.file("real/books.sqlite.godwit")))
+    try job.sql("UPDATE ZBOOK SET ZTITLE = 'found' WHERE Z_PK = 300")
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    #expect(
+      try FileManager.default.destinationOfSymbolicLink(atPath: job.file("library.sqlite")) == "real/books.sqlite")
+    let fits = try BuiltCommand.run("why", "real/books.sqlite", "Library.xcdatamodeld", in: job.path)
+    #expect(fits.status == 0, "\(fits.output)")
+    #expect(FileManager.default.fileExists(atPath: job.file("real/books~.sqlite")) == keepsOld)
+    guard keepsOld else { return }
+    let proved = try BuiltCommand.run("verify", "job.yaml", in: job.path)
+    #expect(proved.status == 0, "\(proved.output)\(proved.diagnostics)")
+  }
+
+  @Test func `a link at the destination is refused`() throws {
+    let job = try BreakableJob()
+    try job.makeFolder("out")
+    try job.write("theirs.sqlite", "precious")
+    try FileManager.default.createSymbolicLink(
+      atPath: job.file("out/library.sqlite"), withDestinationPath: job.file("theirs.sqlite"))
+    let before = try job.content()
+    for _ in 0..<2 {
+      #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status == 73)
+      #expect(try job.content() == before)
+      // A link to nothing too.
+      try job.remove("out/library.sqlite")
+      try FileManager.default.createSymbolicLink(
+        atPath: job.file("out/library.sqlite"), withDestinationPath: job.file("nothing.sqlite"))
+      guard try job.content() != before else { break }
+      #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status == 73)
+      break
+    }
+  }
+
+  // MARK: Streams and limits
+
+  @Test func `a finished job says so though nobody can read its progress`() throws {
+    for end in [">/dev/full", ">&-"] {
+      let job = try BreakableJob()
+      let result = try ShellCommand.run("$GODWIT run job.yaml --progress plain \(end)", in: job.path)
+      #expect(result.status == 0, "\(end): \(result.diagnostics)")
+      #expect(result.diagnostics.contains("godwit: warning: cannot write to standard output"), "\(result.diagnostics)")
+      #expect(FileManager.default.fileExists(atPath: job.file("out/library.sqlite")))
+      // What was asked for is the output.
+      #expect(try ShellCommand.run("$GODWIT plan job.yaml \(end)", in: job.path).status == 74)
+    }
+  }
+
+  @Test func `no file is opened under the number of a closed stream`() throws {
+    let job = try BreakableJob()
+    let result = try ShellCommand.run("$GODWIT run job.yaml --progress plain >&- 2>&- <&-", in: job.path)
+    #expect(result.status == 0)
+    #expect(try BuiltCommand.run("verify", "job.yaml", in: job.path).status == 0)
+  }
+
+  @Test func `a limit of file sizes is an error, not a death`() throws {
+    let job = try BreakableJob()
+    let result = try ShellCommand.run("ulimit -f 8; $GODWIT run job.yaml --progress none", in: job.path)
+    #expect(result.status == 74, "\(result.diagnostics)")
+    #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status == 0)
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+/// What a hook of the manifest may do, and what becomes of its output.
+struct HookTests {
+  private func job(before: String? = nil, after: String? = nil) throws -> BreakableJob {
+    let job = try BreakableJob()
+    // JSON strings are YAML strings.
+    func line(_ key: String, _ command: String?) throws -> String {
+      try command.map { "    \(key): \(try JSONText.line($0))\n" } ?? ""
+    }
+    try job.append(
+      "job.yaml", "stages:\n  - step: Library 2\n" + line("before", before) + line("after", after))
+    return job
+  }
+
+  @Test func `verify runs no hook`() throws {
+    let job = try job(after: "echo ran >> hooks.txt")
+    #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status == 0)
+    let result = try BuiltCommand.run("verify", "job.yaml", in: job.path)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    #expect(result.output.contains("not proved: steps whose store a hook changed"), "\(result.output)")
+    #expect(try String(contentsOfFile: job.file("hooks.txt"), encoding: .utf8) == "ran\n")
+  }
+
+  @Test(arguments: [true, false]) func `a hook that changes the source stops the run`(isBefore: Bool) throws {
+    let change = "echo more >> library.sqlite"
+    let job = try job(before: isBefore ? change : nil, after: isBefore ? nil : change)
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    #expect(result.status == 75, "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("changed while the hook"), "\(result.diagnostics)")
+    #expect(!FileManager.default.fileExists(atPath: job.file("out/library.sqlite")))
+    // It is another source now: a scheduler that tries again does not try for ever.
+    #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status == 73)
+  }
+
+  @Test func `a child in the background keeps nobody`() throws {
+    let job = try job(before: "sleep 60 & echo $! > child")
+    let result = try ShellCommand.run(
+      "start=$(date +%s); $GODWIT run job.yaml --progress none; s=$?; end=$(date +%s); kill $(cat child); "
+        + "echo $((end - start)); exit $s", in: job.path)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    let seconds = try #require(Int(result.output.trimmingCharacters(in: .whitespacesAndNewlines)))
+    #expect(seconds < 30)
+  }
+
+  @Test func `what a hook prints is escaped, and comes whole`() throws {
+    let job = try job(before: "printf 'a\\033[2Kb\\n'; seq 1 20000; printf 'no line end' >&2")
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("a\\u001B[2Kb\n"))
+    #expect(result.diagnostics.contains("\n19999\n20000\nno line end\n"))
+  }
+
+  @Test func `a hook gets signals that the run blocks, and its end is told`() throws {
+    let job = try job(before: "kill -TERM $$; sleep 5")
+    let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
+    #expect(result.status == 74)
+    #expect(result.diagnostics.contains("signal 15 ended it"), "\(result.diagnostics)")
+  }
+}

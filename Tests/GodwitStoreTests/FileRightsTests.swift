@@ -1,0 +1,106 @@
+internal import CPosix
+import Foundation
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import GodwitStore
+
+/// Permissions that go from a file to the one made of it, and temporary files that nobody else can use.
+struct FileRightsTests {
+  private func file(_ folder: TemporaryFolder, _ name: String, _ mode: mode_t) throws -> String {
+    let path = folder.file(name)
+    try Data().write(to: URL(filePath: path))
+    try #require(chmod(path, mode) == 0)
+    return path
+  }
+
+  private func mode(_ path: String) throws -> mode_t {
+    var info = stat()
+    try #require(stat(path, &info) == 0)
+    return info.st_mode & 0o7777
+  }
+
+  private func attribute(_ name: String, of path: String) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: 256)
+    let count = getxattr(path, name, &bytes, bytes.count)
+    return count < 0 ? nil : Array(bytes.prefix(count))
+  }
+
+  /// An access list that lets user 1234 read, as Linux stores it: version, then tag, permissions and id of each entry.
+  private static let list: [UInt8] = {
+    func entry(_ tag: UInt8, _ rights: UInt8, _ id: UInt32) -> [UInt8] {
+      [tag, 0, rights, 0] + withUnsafeBytes(of: id.littleEndian) { Array($0) }
+    }
+    return [2, 0, 0, 0] + entry(1, 6, .max) + entry(2, 4, 1234) + entry(4, 0, .max) + entry(0x10, 4, .max)
+      + entry(0x20, 0, .max)
+  }()
+
+  @Test func `all rights go over: mode, extended attributes and access list`() throws {
+    let folder = try TemporaryFolder()
+    let (old, new) = (try file(folder, "old", 0o664), try file(folder, "new", 0o600))
+    guard setxattr(old, "user.note", Array("kept".utf8), 4, 0) == 0 else { return }
+    try #require(setxattr(new, "user.other", [1], 1, 0) == 0)
+    let hasLists = setxattr(old, "system.posix_acl_access", Self.list, Self.list.count, 0) == 0
+    try FileRights.copyAll(of: old, to: new)
+    #expect(attribute("user.note", of: new) == Array("kept".utf8))
+    #expect(attribute("user.other", of: new) == nil)
+    #expect(try mode(new) == mode(old))
+    guard hasLists else { return }
+    #expect(attribute("system.posix_acl_access", of: new) == Self.list)
+    // The group's bits of the mode are the list's mask: as a plain mode they would let the group in.
+    let made = try file(folder, "made", 0o600)
+    try FileRights.copyMode(of: old, to: made)
+    #expect(try mode(made) == 0o600)
+  }
+
+  @Test func `a group that is another one gets what everybody gets`() throws {
+    guard getuid() == 0 else { return }
+    let folder = try TemporaryFolder()
+    let old = try file(folder, "old", 0o640)
+    try #require(chown(old, 0, 4321) == 0)
+    let new = try file(folder, "new", 0o600)
+    try FileRights.copyMode(of: old, to: new)
+    #expect(try mode(new) == 0o600)
+  }
+
+  @Test func `temporary files have names that nobody can guess, and are their owner's`() throws {
+    let folder = try TemporaryFolder()
+    let names = try (0..<8).map { _ in try NewFile.temporaryName(beside: folder.file("out.csv")) }
+    #expect(Set(names).count == 8)
+    for name in names {
+      #expect(!name.contains(".\(getpid())."))
+      #expect(try mode(name) == 0o600)
+    }
+  }
+
+  @Test func `a scratch folder is closed to others, goes with its value, and stale ones are swept`() throws {
+    let folder = try TemporaryFolder()
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    do {
+      let scratch = try ScratchFolder(in: folder.path)
+      #expect(try mode(scratch.path) == 0o700)
+      #expect(try names().count == 1)
+    }
+    #expect(try names() == [])
+    // One that a killed process left; one that is held; one that is anybody's.
+    let (stale, theirs) = (folder.file("godwit-scratch-aaaaaa"), folder.file("godwit-scratch-bbbbbb"))
+    for path in [stale, theirs] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      try #require(chmod(path, 0o700) == 0)
+    }
+    try Data().write(to: URL(filePath: stale + "/lock"))
+    try Data("secret".utf8).write(to: URL(filePath: stale + "/source-copy.sqlite"))
+    try Data("precious".utf8).write(to: URL(filePath: theirs + "/letters.txt"))
+    let held = try ScratchFolder(in: folder.path)
+    for path in [stale, theirs, held.path] {
+      var times = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
+      try #require(utimes(path, &times) == 0)
+    }
+    let next = try ScratchFolder(in: folder.path)
+    #expect(!FileManager.default.fileExists(atPath: stale))
+    for path in [theirs + "/letters.txt", held.path + "/lock", next.path + "/lock"] {
+      #expect(FileManager.default.fileExists(atPath: path))
+    }
+  }
+}
