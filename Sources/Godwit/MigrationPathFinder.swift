@@ -72,10 +72,9 @@ public struct MigrationPathFinder: Sendable {
     models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [],
     log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
-    var kept: [ManagedObjectModel] = []
-    for model in models where !kept.contains(where: { $0.isCompatible(with: model.versionHashes) }) {
-      kept.append(model)
-    }
+    // Hashes are computed anew at each call: once for a version, not for every pair of them.
+    var seen: Set<[String: VersionHash]> = []
+    let kept = models.filter { seen.insert($0.versionHashes).inserted }
     self.models = kept
     self.mappings = mappings
     self.stages = stages
@@ -98,7 +97,8 @@ public struct MigrationPathFinder: Sendable {
   // MARK: Versions
 
   private func place(_ model: ManagedObjectModel) -> Int? {
-    models.firstIndex { $0.isCompatible(with: model.versionHashes) }
+    let hashes = model.versionHashes
+    return models.firstIndex { $0.isCompatible(with: hashes) }
   }
 
   /// The source, what lies between, and the destination.
