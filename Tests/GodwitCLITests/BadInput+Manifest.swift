@@ -109,7 +109,9 @@ extension BadInput {
     .init("names taken from a store that is missing", 66, ["job.yaml:10:14: ", "nowhere.sqlite"]) {
       try $0.append("job.yaml", "layout-from: nowhere.sqlite\n")
     },
-    .init("names taken from a store of another version", 78, ["job.yaml:10:14: ", "not a store of version 'Library 2'"]) {
+    .init(
+      "names taken from a store of another version", 78, ["job.yaml:10:14: ", "not a store of version 'Library 2'"]
+    ) {
       try $0.append("job.yaml", "layout-from: library.sqlite\n")
     },
     .init("names taken from what is no store", 65, ["job.yaml:10:14: ", "noise"]) {

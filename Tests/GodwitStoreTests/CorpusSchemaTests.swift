@@ -30,8 +30,10 @@ struct `Corpus schemas` {
   static let otherTableOrder: Set<String> = [
     // Rewritten in place.
     "SampleModel_V2.sqlite",
-    // Two join tables of one entity in ascending order of name; other stores of this application descend.
-    "ArtsyPartner_2.0.sqlite",
+    // Two join tables of one entity in another order than in a store of 2.0, whose entity has the same properties.
+    "oss_stubbed_data.sqlite",
+    // Those of one entity of five.
+    "SampleStore2.1.sqlite",
   ]
 
   /// What of a store's layout its model does not give, store by store, with the reason.
@@ -47,6 +49,12 @@ struct `Corpus schemas` {
       "as before",
       ["CREATE INDEX Z_BookmarkEntity_isPendingDeletion ON ZBOOKMARKENTITY (ZISPENDINGDELETION COLLATE BINARY ASC)"]
     ),
+    "knowledgec-10.13.db": (
+      "a constraint that the model in the store has and the store never got",
+      [
+        "no CREATE UNIQUE INDEX Z_StructuredMetadata_UNIQUE_metadataHash ON ZSTRUCTUREDMETADATA (ZMETADATAHASH COLLATE BINARY ASC)"
+      ]
+    ),
     "oss_stubbed_data.sqlite": (
       "the order of clash numbers that the rule gives for 64 bit; an application of 2014 may have run as 32 bit",
       [
@@ -58,6 +66,9 @@ struct `Corpus schemas` {
 
   /// Stores that carry no model and have none in the corpus; the last one has no metadata either.
   static let withoutAnyModel: Set<String> = ["RKSeedDatabase.sqlite", "kik.sqlite", "NotesV7.storedata"]
+
+  /// Stores whose join columns have other clash numbers: see `exceptions`.
+  static let otherSuffixes: Set<String> = ["oss_stubbed_data.sqlite"]
 
   private func file(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
 
@@ -88,7 +99,9 @@ struct `Corpus schemas` {
         statement.replacing(#/, CONSTRAINT \w+ UNIQUE \([^)]*\)\)$/#, with: " )")
       }
       let predicted = StoreSchema(model: pair.model).createStatements
-      #expect(Set(actual) == Set(predicted), "\(pair.name)")
+      if !Self.otherSuffixes.contains(file(pair.path)) {
+        #expect(Set(actual) == Set(predicted), "\(pair.name)")
+      }
       #expect((actual == predicted) != Self.otherTableOrder.contains(file(pair.path)), "\(pair.name)")
     }
   }
@@ -108,7 +121,9 @@ struct `Corpus schemas` {
       let surplus = Self.surplusIndexes[file(pair.path)] ?? []
       let wanted = actual.filter { statement in !surplus.contains { statement.contains("INDEX \($0) ON") } }
       #expect(actual.count == wanted.count + surplus.count, "\(pair.name)")
-      #expect(wanted == schema.indexStatements, "\(pair.name)")
+      let isOther = Self.otherTableOrder.contains(file(pair.path))
+      #expect(
+        isOther ? wanted.sorted() == schema.indexStatements.sorted() : wanted == schema.indexStatements, "\(pair.name)")
       #expect(schema.omittedIndexes.isEmpty)
     }
     #expect(compared >= 6)
@@ -151,7 +166,8 @@ struct `Corpus schemas` {
     differences += present.subtracting(predicted.keys).map { "table \($0)" }
     for (table, wanted) in predicted where present.contains(table) {
       let found = try columns(table)
-      differences += wanted.subtracting(found).map { "no \(table).\($0)" } + found.subtracting(wanted).map { "\(table).\($0)" }
+      differences +=
+        wanted.subtracting(found).map { "no \(table).\($0)" } + found.subtracting(wanted).map { "\(table).\($0)" }
     }
     // Before version 851 indexes had other names; on which columns they are is compared.
     func index(_ name: String, _ table: String, _ sql: String) throws -> String {
@@ -169,9 +185,11 @@ struct `Corpus schemas` {
     }
     var found: Set<String> = []
     for row in try connection.rows(
-      "SELECT name, tbl_name, sql FROM source.sqlite_master WHERE type = 'index' AND tbl_name GLOB 'Z*' AND sql NOT NULL")
-    {
-      let row = row.map { value in if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { "" } }
+      "SELECT name, tbl_name, sql FROM source.sqlite_master WHERE type = 'index' AND tbl_name GLOB 'Z*' AND sql NOT NULL"
+    ) {
+      let row = row.map { value in
+        if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { "" }
+      }
       found.insert(try index(row[0], row[1], row[2]))
     }
     differences += wanted.subtracting(found).map { "no \($0)" } + found.subtracting(wanted)
@@ -181,7 +199,12 @@ struct `Corpus schemas` {
   @Test func `probing a store finds what was predicted`() throws {
     for pair in CorpusPair.all {
       let connection = try StoreConnection.openStore(readingAt: pair.path)
-      #expect(try StoreSchema(model: pair.model, probing: connection) == StoreSchema(model: pair.model), "\(pair.name)")
+      let probed = try StoreSchema(model: pair.model, probing: connection)
+      let known = StoreSchema(model: pair.model, names: JoinNames(of: probed))
+      #expect(probed.tables == known.tables, "\(pair.name)")
+      #expect(Set(probed.joinTables) == Set(known.joinTables), "\(pair.name)")
+      guard !Self.otherSuffixes.contains(file(pair.path)) else { continue }
+      #expect(probed == StoreSchema(model: pair.model), "\(pair.name)")
     }
   }
 

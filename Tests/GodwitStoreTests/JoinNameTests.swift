@@ -113,7 +113,8 @@ struct `Names of join tables` {
       name: "1",
       entities: [
         EntityDescription(
-          name: "A", relationships: [toMany("friend", "A", inverse: "friend1"), toMany("friend1", "A", inverse: "friend")])
+          name: "A",
+          relationships: [toMany("friend", "A", inverse: "friend1"), toMany("friend1", "A", inverse: "friend")])
       ])
     try StoreBuilder(path: folder.file("store.sqlite"), model: model).finish()
     let reader = try StoreConnection.openStore(readingAt: folder.file("store.sqlite"))

@@ -47,7 +47,7 @@ struct CorpusCopyTests {
       let job = try job(name, in: folder, chunkRows: rows)
       let finished = try FinishedMigration(running: job)
       #expect(finished.summary.dropped.isEmpty && finished.summary.displaced == 0)
-      try compare(finished, schema: StoreSchema(model: job.sourceModel))
+      try compare(finished, schema: job.destinationSchema())
       if first == nil, !isLarge { try finished.expectVerified() }
       let dump = try StoreDump(job.destinationPath)
       #expect(dump.firstDifference(from: first ?? dump) == nil)

@@ -17,6 +17,10 @@ extension CorpusFamily {
         "ZPARTNER": "NULLIF(s.ZPARTNER, 0)",
       ])
 
+    // The artworks of a location have no inverse for one version.
+    var located = artwork
+    located.columns["Z10ARTWORKS"] = "NULL"
+
     let first = CorpusHop(
       version: "ArtsyFolio v1.5",
       tables: [
@@ -30,7 +34,7 @@ extension CorpusFamily {
         "ZARTWORK": made(
           nulls("ZMAINIMAGE", "ZIMAGERIGHTS", "ZINVENTORYID", "ZLITERATURE", "ZSIGNATURE")
             .merging(["ZAVAILABILITY": "'not for sale'"]) { $1 }),
-        "ZDOCUMENT": made(nulls("ZSHOW", "ZHUMANREADABLESIZE").merging(["ZHASFILE": "1"]) { $1 }),
+        "ZDOCUMENT": made(nulls("ZSHOW", "ZHUMANREADABLESIZE", "Z1DOCUMENTS").merging(["ZHASFILE": "1"]) { $1 }),
         "ZIMAGE": made(["ZMAINIMAGEFORARTWORK": "NULL", "ZASPECTRATIO": "0.0"]), "ZLOCATION": .empty,
         "ZPARTNER": made(
           nulls("ZPARTNERTYPE", "ZREPRESENTATIVEEMAIL").merging([
@@ -54,7 +58,10 @@ extension CorpusFamily {
             "ZPROCESSING", "ZARTISTSINIMAGE", "ZARTWORKSINIMAGE", "ZCOVERFORALBUM", "ZCOVERFORARTIST", "ZCOVERFORSHOW",
             "ZSHOWWITHIMAGEININSTALLATION"
           ).merging(["ZORIGINALHEIGHT": "0.0", "ZORIGINALWIDTH": "0.0"]) { $1 }),
-      ], lost: ["ZARTIST.ZTHUMBNAIL", "ZDOCUMENT.ZPARTNER", "ZIMAGE.ZARTIST", "ZIMAGE.ZTHUMBNAIL"])
+      ],
+      lost: [
+        "ZARTIST.ZTHUMBNAIL", "ZDOCUMENT.ZPARTNER", "ZDOCUMENT.Z1DOCUMENTS", "ZIMAGE.ZARTIST", "ZIMAGE.ZTHUMBNAIL",
+      ])
 
     let third = CorpusHop(
       version: "ArtsyFolio v2.0",
@@ -74,12 +81,12 @@ extension CorpusFamily {
 
     let later: [CorpusHop] = [
       CorpusHop(
-        version: "ArtsyFolio v2.1", tables: ["ZARTWORK": artwork, "ZIMAGE": made(["ZCAPTION": "NULL"])],
+        version: "ArtsyFolio v2.1", tables: ["ZARTWORK": located, "ZIMAGE": made(["ZCAPTION": "NULL"])],
         joins: ["Z_3LOCATIONS": none]),
       // The locations of an artwork were artworks in 2.1.
       CorpusHop(
         version: "ArtsyFolio v2.2", tables: ["ZARTWORK": made(["ZBACKENDPRICE": "NULL"])],
-        joins: ["Z_3LOCATIONS": none], lost: ["Z_3LOCATIONS"]),
+        joins: ["Z_3LOCATIONS": none], lost: ["Z_3LOCATIONS", "ZARTWORK.Z10ARTWORKS"]),
       CorpusHop(version: "ArtsyFolio v2.3", tables: ["ZARTWORK": made(["ZCONFIDENTIALNOTES": "NULL"])]),
       CorpusHop(version: "ArtsyFolio v2.4", tables: ["ZEDITIONSET": .empty]),
       CorpusHop(
@@ -89,21 +96,29 @@ extension CorpusFamily {
         version: "ArtsyFolio v2.5.1",
         joins: [
           "Z_2ARTWORKS": "SELECT ZARTIST, Z_PK FROM source.ZARTWORK WHERE ZARTIST IS NOT NULL",
-          "Z_3SHOWS": "SELECT Z_3ARTWORKS1, Z_15SHOWS FROM source.Z_3SHOWS",
-          "Z_3LOCATIONS": "SELECT Z_3ARTWORKS2, Z_11LOCATIONS FROM source.Z_3LOCATIONS",
+          "Z_3SHOWS": "SELECT Z_3ARTWORKS2, Z_15SHOWS FROM source.Z_3SHOWS",
+          "Z_3LOCATIONS": "SELECT Z_3ARTWORKS1, Z_11LOCATIONS FROM source.Z_3LOCATIONS",
         ]),
       CorpusHop(version: "ArtsyFolio v2.5.3", tables: ["ZARTWORK": made(["ZARTISTORDERINGKEY": "NULL"])]),
       CorpusHop(
         version: "ArtsyFolio v2.6.0",
         tables: [
           "ZALBUM": made(["ZUPLOADRECORD": "NULL"]), "ZALBUMDELETE": .empty, "ZALBUMEDIT": .empty,
+          "ZARTWORK": made(nulls("Z3ADDEDARTWORKS", "Z3REMOVEDARTWORKS")),
           "ZPARTNER": made(["ZLIMITEDFOLIOACCESS": "NULL"]),
         ]),
       CorpusHop(
-        version: "ArtsyFolio v2.6.1", lost: ["ZALBUM.ZUPLOADRECORD", "ZALBUMDELETE", "ZALBUMEDIT"]),
+        version: "ArtsyFolio v2.6.1",
+        lost: [
+          "ZALBUM.ZUPLOADRECORD", "ZALBUMDELETE", "ZALBUMEDIT", "ZARTWORK.Z3ADDEDARTWORKS",
+          "ZARTWORK.Z3REMOVEDARTWORKS",
+        ]),
       CorpusHop(
         version: "ArtsyFolio v2.7.0",
-        tables: ["ZALBUM": made(["ZUPLOADRECORD": "NULL"]), "ZALBUMDELETE": .empty, "ZALBUMEDIT": .empty]),
+        tables: [
+          "ZALBUM": made(["ZUPLOADRECORD": "NULL"]), "ZALBUMDELETE": .empty, "ZALBUMEDIT": .empty,
+          "ZARTWORK": made(nulls("Z3ADDEDARTWORKS", "Z3REMOVEDARTWORKS")),
+        ]),
     ]
     return CorpusFamily(
       name: "Artsy", models: folder + "Resources/CoreData/ArtsyPartner.xcdatamodeld",
@@ -114,11 +129,14 @@ extension CorpusFamily {
           objects: 169),
         Store(
           version: "ArtsyFolio v2.0", path: folder + "ArtsyFolio Tests/Migrations/ArtsyPartner_2.0.sqlite", objects: 1,
-          // Two join tables of one entity stand in ascending order of name there.
-          differences: [.olderIndexes, .tableOrder]),
+          differences: [.olderIndexes]),
         Store(
           version: "ArtsyFolio v2.3", path: folder + "Resources/CoreData/oss_stubbed_data.sqlite", objects: 108,
-          differences: [.olderIndexes]),
+          // The rule is not right for this store: see `CorpusSchemaTests.exceptions`.
+          differences: [
+            .olderIndexes, .clashNumber(table: "Z_3SHOWS", column: "Z_3ARTWORKS1", made: "Z_3ARTWORKS2"),
+            .clashNumber(table: "Z_3LOCATIONS", column: "Z_3ARTWORKS2", made: "Z_3ARTWORKS1"), .tableOrder,
+          ]),
       ])
   }()
 }

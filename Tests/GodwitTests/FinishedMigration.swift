@@ -68,7 +68,7 @@ final class FinishedMigration {
   }
 
   private func checkSchema() throws {
-    let schema = StoreSchema(model: job.destinationModel)
+    let schema = try job.destinationSchema()
     let history = try connection.rows(
       "SELECT sql FROM source.sqlite_master WHERE tbl_name IN ('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING') AND sql NOT NULL"
     ).map { $0[0].plain }
@@ -106,7 +106,7 @@ final class FinishedMigration {
 
   /// No to-one leads nowhere, every object is of a concrete entity of its table, every counter is high enough.
   private func checkKeys() throws {
-    let schema = StoreSchema(model: job.destinationModel)
+    let schema = try job.destinationSchema()
     for table in schema.tables {
       let name = StoreSchema.identifier(table.name)
       let numbers = job.destinationModel.family(of: table.rootEntityName).filter { !$0.isAbstract }

@@ -155,7 +155,8 @@ struct HopComparison {
   }
 
   private static func withoutNumbers(_ names: [String]) -> [String] {
-    names.map { $0.replacing(#/^(Z_|Z_FOK_)\d+/#) { "\($0.1)#" } }
+    // Entity numbers, and those of columns that would have the same name.
+    names.map { $0.replacing(#/^(Z_|Z_FOK_)\d+/#) { "\($0.1)#" }.replacing(#/\d+$/#, with: "") }
   }
 
   // MARK: What is lost

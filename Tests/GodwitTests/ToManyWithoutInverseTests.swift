@@ -73,12 +73,10 @@ struct `To-many without an inverse` {
   }
 
   @Test func `inferred links stay in every way, and through renames`() throws {
-    for destination in [Self.entities(), Self.entities(extra: true)] {
-      let fixture = try fixture(to: destination)
-      try fixture.infer()
-      try fixture.run()
-      #expect(try fixture.rows(Self.pages) == Self.links)
-    }
+    let extended = try self.fixture(to: Self.entities(extra: true))
+    try extended.infer()
+    try extended.run()
+    #expect(try extended.rows(Self.pages) == Self.links)
     var renamed = Self.entities(pages: "leaves")
     renamed[0].relationships[0].renamingIdentifier = "pages"
     renamed[0].name = "Work"
@@ -129,7 +127,9 @@ struct `To-many without an inverse` {
     fixture.mappings = try ["Book", "Page"].map { try .make($0, $0, kind: .copy) }
     try fixture.run()
     #expect(
-      try fixture.rows("SELECT Z_PK, ZBOOK FROM source.ZPAGE WHERE Z_PK < 5 ORDER BY 1") == ["1|1", "2|2", "3|3", "4|1"])
+      try fixture.rows("SELECT Z_PK, ZBOOK FROM source.ZPAGE WHERE Z_PK < 5 ORDER BY 1") == [
+        "1|1", "2|2", "3|3", "4|1",
+      ])
 
     let back = try MigrationFixture(inverse, to: Self.entities())
     try back.build { store in
@@ -146,7 +146,9 @@ struct `To-many without an inverse` {
       .make("Page", ["text": .string]), .make("Work", [:], [.toMany("pages", "Page", inverse: nil)]),
       .make("Novel", parent: "Work", ["title": .string], [.toMany("drafts", "Page", inverse: nil)]),
     ]
-    let fixture = try MigrationFixture(entities, to: entities)
+    var marked = entities
+    marked[0].attributes.append(AttributeDescription(name: "mark", type: .string))
+    let fixture = try MigrationFixture(entities, to: marked)
     try fixture.build { store in
       for key in Int64(1)...4 { try store.insert("Page", key: key, attributes: ["text": .init("page \(key)")]) }
       try store.insert("Work", key: 1, relationships: ["pages": [1]])
@@ -213,7 +215,8 @@ struct `To-many without an inverse` {
     try FileManager.default.removeItem(atPath: fixture.destinationPath)
     #expect(try MigrationManager(job).run().outcome == .finished)
     // An object has one owner: the last book has it.
-    #expect(try fixture.rows("SELECT Z_PK, Z1PAGES FROM source.ZPAGE WHERE Z_PK IN (1, 9) ORDER BY 1") == ["1|1", "9|3"])
+    #expect(
+      try fixture.rows("SELECT Z_PK, Z1PAGES FROM source.ZPAGE WHERE Z_PK IN (1, 9) ORDER BY 1") == ["1|1", "9|3"])
   }
 
   @Test func `an XML store holds them too`() throws {
@@ -294,7 +297,8 @@ struct `To-many without an inverse` {
     } throws: { error in
       let error = error as? GodwitError
       return error?.code == .configuration
-        && error?.message.contains("the order of 'Book.pages', an ordered to-many without an inverse, is not known") == true
+        && error?.message.contains("the order of 'Book.pages', an ordered to-many without an inverse, is not known")
+          == true
         && error?.remedy?.contains("layout-from") == true
     }
     let layout = fixture.folder.file("layout.sqlite")

@@ -18,7 +18,10 @@ public enum CorpusStores {
   /// Those, and stores of the system under other names.
   public static let allPaths: [String] =
     (paths
-    + ["log2timeline_plaso/test_data/macos/knowledgec-10.13.db", "log2timeline_plaso/test_data/macos/knowledgec-10.14.db"]
+    + [
+      "log2timeline_plaso/test_data/macos/knowledgec-10.13.db",
+      "log2timeline_plaso/test_data/macos/knowledgec-10.14.db",
+    ]
     .map(Corpus.path).filter(FileManager.default.fileExists)).sorted()
 
   /// Copies a store and what lies beside it into a fresh folder; returns the copy's path.
@@ -76,7 +79,8 @@ public struct CorpusPair: Sendable {
   public static let withModel: [CorpusPair] = {
     let published = Set(all.map(\.path))
     let others = CorpusStores.allPaths.filter { !published.contains($0) }.compactMap { path -> CorpusPair? in
-      guard let content = try? StoreModelCache.content(ofStoreAt: path), let metadata = try? StoreMetadata(readingStoreAt: path),
+      guard let content = try? StoreModelCache.content(ofStoreAt: path),
+        let metadata = try? StoreMetadata(readingStoreAt: path),
         let model = try? ManagedObjectModel(modelCache: content, name: "cache"), model.isCompatible(with: metadata)
       else { return nil }
       return CorpusPair(path: path, model: model)
