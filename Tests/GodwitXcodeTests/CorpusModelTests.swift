@@ -70,16 +70,4 @@ struct CorpusModelTests {
       if let checksum = info.checksums?[model.name] { #expect(model.versionChecksum == checksum) }
     }
   }
-
-  @Test func `the old elements format is refused by name`() throws {
-    let paths = corpusPaths(endingIn: ".xcdatamodel/elements")
-    #expect(!paths.isEmpty)
-    for path in paths {
-      let source = String(path.dropLast("/elements".count))
-      #expect(XcodeFileKind.identify(source) == .archivedModel)
-      let error = #expect(throws: GodwitError.self) { try ManagedObjectModel(contentsOf: source) }
-      #expect(error?.code == .missingInput)
-      #expect(error?.message.hasSuffix("found the elements format of Xcode 3") == true)
-    }
-  }
 }

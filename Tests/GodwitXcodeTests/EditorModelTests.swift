@@ -69,6 +69,7 @@ struct `Elements files of the corpus` {
     let walk = try #require(FileManager.default.enumerator(atPath: root))
     var counts: [String: Int] = [:]
     for case let name as String in walk where name.hasSuffix(".xcdatamodel/elements") {
+      #expect(XcodeFileKind.identify(root + "/" + name) == .archivedModel)
       let model = try ManagedObjectModel(contentsOf: root + "/" + name)
       counts[name] = model.entities.count
       // Every relationship of these models has an inverse.
