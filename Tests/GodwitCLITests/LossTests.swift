@@ -64,45 +64,43 @@ private let lost = [
 
 @Suite struct LossTests {
   @Test func `an explicit mapping's losses are in plan and summary, and in JSON`() throws {
-    let project = try project()
-    let plan = project.godwit("plan", try project.path("job.yaml"))
-    let run = project.godwit("run", try project.path("job.yaml"))
+    let files = try project()
+    let plan = files.godwit("plan", try files.path("job.yaml"))
+    let run = files.godwit("run", try files.path("job.yaml"))
     #expect(plan.status == 0 && run.status == 0, "\(run.diagnostics)")
     for line in lost {
       #expect(plan.output.contains(line), "\(line)\n\(plan.output)")
       #expect(run.output.contains(line), "\(line)\n\(run.output)")
     }
-    let json = try self.project("")
+    let json = try project()
     #expect(
       json.godwit("plan", "--format", "json", try json.path("job.yaml")).output.contains("\"subject\" : \"Note.mood\""))
     let lines = json.godwit("run", "--progress", "json", try json.path("job.yaml")).output
     #expect(lines.contains("\"subject\":\"Note.mood\""))
   }
 
-  private func project(_ keys: String) throws -> ProjectFixture { try GodwitCLITests.project(keys) }
-
   @Test(arguments: [true, false])
   func `a job that may lose nothing is refused with 65 before it writes`(byKey: Bool) throws {
-    let project = try GodwitCLITests.project(byKey ? "on-loss: fail\n" : "")
+    let files = try project(byKey ? "on-loss: fail\n" : "")
     let flags = byKey ? [] : ["--fail-on-loss"]
     for verb in ["plan", "run"] {
       let session = CommandSession(output: .memory(), diagnostics: .memory())
-      let status = GodwitCommand.run(arguments: [verb] + flags + [try project.path("job.yaml")], in: session)
+      let status = GodwitCommand.run(arguments: [verb] + flags + [try files.path("job.yaml")], in: session)
       #expect(status == 65)
       for line in lost { #expect(session.diagnostics.text.contains(line), "\(line)\n\(session.diagnostics.text)") }
     }
-    #expect(!FileManager.default.fileExists(atPath: try project.path("out/out.sqlite")))
-    #expect(!FileManager.default.fileExists(atPath: try project.path("out/out.sqlite.godwit")))
+    #expect(!FileManager.default.fileExists(atPath: try files.path("out/out.sqlite")))
+    #expect(!FileManager.default.fileExists(atPath: try files.path("out/out.sqlite.godwit")))
   }
 
   @Test func `a job that leaves no object is refused, unless the manifest allows it`() throws {
-    let refused = try GodwitCLITests.project("", filter: "text == 'nobody'")
+    let refused = try project("", filter: "text == 'nobody'")
     for verb in ["plan", "run"] {
       let result = refused.godwit(verb, try refused.path("job.yaml"))
       #expect(result.status == 65)
       #expect(result.diagnostics.contains("would be in the destination"), "\(result.diagnostics)")
     }
-    let allowed = try GodwitCLITests.project("allow-empty: true\n", filter: "text == 'nobody'")
+    let allowed = try project("allow-empty: true\n", filter: "text == 'nobody'")
     #expect(allowed.godwit("run", try allowed.path("job.yaml")).status == 0)
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 
 @testable import GodwitCLI
