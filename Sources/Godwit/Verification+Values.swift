@@ -144,7 +144,8 @@ extension Verification {
     case .integer(let number): .integer(number)
     case .double(let number), .date(let number): number.isNaN ? .null : .real(number)
     // Not a number has no value in an expression.
-    case .decimal(let number): number.isNaN ? .null : .real(Double(number.description) ?? .nan)
+    case .decimal(let number):
+      number.isNaN ? .null : number.wholeNumber.map { .integer($0) } ?? .real(number.nearestDouble)
     case .string(let text), .uri(let text): .text(text.utf8)
     case .data(let bytes): .blob(bytes)
     case .uuid(let uuid): .blob(withUnsafeBytes(of: uuid.uuid) { Array($0) })
@@ -164,11 +165,7 @@ extension Verification {
   static func agree(_ expected: SQLValue, _ found: SQLValue, _ type: AttributeType) -> Bool {
     switch (expected, fitted(found, type)) {
     case (.integer(let a), .integer(let b)): return a == b
-    case (.integer(let a), .real(let b)): return Double(a) == b
-    case (.real(let a), .integer(let b)): return a == Double(b)
-    case (.real(let a), .real(let b)):
-      // A decimal goes through text in one place and through a double in the other: the last digit may differ.
-      return a == b || (type == .decimal && abs(a - b) <= a.ulp)
+    case (.integer(let a), .real(let b)), (.real(let b), .integer(let a)): return Int64(exactly: b) == a
     case (let a, let b): return a == b
     }
   }
