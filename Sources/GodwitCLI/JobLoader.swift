@@ -51,6 +51,7 @@ struct JobLoader {
     job.policies = policies
     job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
     job.dropsMirroring = manifest.cloudkit == .drop
+    job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
     job.appends = manifest.append
     job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
     if case .inPlace(let keepsOld, _) = manifest.destination {

@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 
 /// Literals, arithmetic, bits, dates, and the order of numbers.
