@@ -25,6 +25,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
   ],
   targets: [
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Calls of the C library that Glibc's module for Swift lacks.
@@ -43,7 +44,7 @@ let package = Package(
     .target(
       name: "GodwitStore",
       dependencies: [
-        "GodwitModel", "CPosix", .product(name: "GRDB", package: "GRDB.swift"),
+        "CSQLite", "CPosix", "GodwitModel", .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ], swiftSettings: strict),

@@ -123,6 +123,10 @@ struct DefinitionEditor {
   }
 
   private func writingSchema(_ body: () throws -> Void) throws {
+    try connection.undefended { try writeSchema(body) }
+  }
+
+  private func writeSchema(_ body: () throws -> Void) throws {
     try connection.execute("PRAGMA writable_schema = ON")
     do { try body() } catch {
       try? connection.execute("PRAGMA writable_schema = OFF")

@@ -68,15 +68,17 @@ extension ExpressionLowering {
     }
     var members = collection
     if !orNothing { members.filter("1") }
-    let isReal = type.isReal || type == .decimal
-    let value = isReal ? "CAST(\(sql) AS REAL)" : sql
+    var value = type.isReal ? "CAST(\(sql) AS REAL)" : sql
+    // Key-value coding takes nil for 0 here, which `average:` leaves out.
+    if name == "@avg" { value = "COALESCE(\(value), 0)" }
+    let call = "godwit_statistic(\(kind.rawValue), \(type == .decimal ? 1 : 0), v)"
     let function =
       switch kind {
       case .minimum: "MIN(v)"
       case .maximum: "MAX(v)"
-      // The sum of nothing is 0.
-      case .sum: "COALESCE(godwit_statistic(\(kind.rawValue), v), 0)"
-      default: "godwit_statistic(\(kind.rawValue), v)"
+      // The sum of nothing is 0; one that is not a number is nil.
+      case .sum: "CASE WHEN COUNT(v) = 0 THEN 0 ELSE \(call) END"
+      default: call
       }
     return .value(
       sql: members.guarded("(SELECT \(function) FROM (\(members.sorted("\(value) AS v"))))"),

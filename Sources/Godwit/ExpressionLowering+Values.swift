@@ -3,8 +3,8 @@ import GodwitStore
 
 /// Arithmetic, functions and casts.
 extension ExpressionLowering {
-  /// A value as a calculation takes it. Decimals and dates may be stored as integers, whose division would
-  /// truncate and whose sums are more exact than floating point, so they become floating point.
+  /// A value as a floating point calculation takes it. Decimals and dates may be stored as integers, whose division
+  /// would truncate and whose sums are more exact than floating point, so they become floating point.
   func number(_ expression: Expression) throws -> (sql: String, type: AttributeType?) {
     try number(try lower(expression), expression)
   }
@@ -20,8 +20,15 @@ extension ExpressionLowering {
   }
 
   /// The same for a Swift function, to which 2 and 2.0 are different numbers.
-  private func argument(_ expression: Expression) throws -> (sql: String, type: AttributeType?) {
-    let (sql, type) = try number(expression)
+  ///
+  /// - Parameter name: The function that answers a decimal with one, which SQL cannot tell from floating point; nil for
+  ///   one that takes any number for floating point.
+  private func argument(_ expression: Expression, ofExact name: String? = nil) throws -> (
+    sql: String, type: AttributeType?
+  ) {
+    let lowered = try lower(expression)
+    if let name, lowered.isDecimal { throw NotLowerable(reason: "'\(name)' of a decimal runs in Swift") }
+    let (sql, type) = try number(lowered, expression)
     return type == .double || type == .float ? ("CAST(\(sql) AS REAL)", type) : (sql, type)
   }
 
@@ -29,7 +36,9 @@ extension ExpressionLowering {
     _ op: Expression.ArithmeticOperator, _ left: Expression, _ right: Expression
   ) throws -> Lowered {
     if op == .power { return try call("raise:toPower:", [left, right], type: .double) }
-    let ((x, xType), (y, yType)) = (try number(left), try number(right))
+    let (lowered, other) = (try lower(left), try lower(right))
+    try needBinary(lowered, left, other, right)
+    let ((x, xType), (y, yType)) = (try number(lowered, left), try number(other, right))
     let isReal = xType?.isReal == true || yType?.isReal == true
     if op == .divide, isReal { return .value(sql: "(CAST(\(x) AS REAL) / \(y))", type: .double) }
     let isDate =
@@ -37,9 +46,29 @@ extension ExpressionLowering {
     return .value(sql: "(\(x) \(op.rawValue) \(y))", type: isDate ? .date : isReal ? .double : nil)
   }
 
+  /// SQL has no decimals to calculate with; beside floating point a decimal is that too.
+  private func needBinary(_ a: Lowered, _ left: Expression, _ b: Lowered, _ right: Expression) throws {
+    func isFloating(_ lowered: Lowered, _ expression: Expression) -> Bool {
+      guard case .value(_, let type?) = lowered, type.isReal else { return false }
+      // A written number takes after the decimal beside it.
+      return type == .date || !expression.isWrittenNumber
+    }
+    if a.isDecimal && !isFloating(b, right) || b.isDecimal && !isFloating(a, left) {
+      throw NotLowerable(reason: "a calculation with decimals runs in Swift")
+    }
+  }
+
   func ternary(_ condition: Predicate, _ then: Expression, _ otherwise: Expression) throws -> Lowered {
     let (yes, no) = (try lower(then), try lower(otherwise))
     if case .null = yes, case .null = no { return .null }
+    if yes.isDecimal || no.isDecimal {
+      func keeps(_ lowered: Lowered) -> Bool { if case .null = lowered { true } else { lowered.isDecimal } }
+      guard keeps(yes), keeps(no) else {
+        throw NotLowerable(reason: "a TERNARY of a decimal and another number runs in Swift")
+      }
+      return .value(
+        sql: "(CASE WHEN \(try predicate(condition)) THEN \(try sql(yes)) ELSE \(try sql(no)) END)", type: .decimal)
+    }
     let ((a, aType), (b, bType)) = (try number(yes, then), try number(no, otherwise))
     let type: AttributeType?
     switch (yes, no) {
@@ -71,7 +100,8 @@ extension ExpressionLowering {
     case "uppercase:", "lowercase:", "canonical:": return try call(name, arguments, type: .string)
     case "length:": return try call(name, arguments, type: .integer64)
     case "sqrt:", "log:", "ln:", "exp:", "raise:toPower:": return try call(name, arguments, type: .double)
-    case "ceiling:", "floor:", "trunc:", "abs:", "modulus:by:": return try call(name, arguments, type: nil)
+    case "ceiling:", "floor:", "trunc:", "abs:", "modulus:by:":
+      return try call(name, arguments, type: nil, isExact: true)
     case "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:", "rightshift:by:",
       "onesComplement:":
       return try call(name, arguments, type: .integer64)
@@ -82,11 +112,13 @@ extension ExpressionLowering {
   }
 
   /// A function of single values that Swift answers, called from SQL.
-  private func call(_ name: String, _ arguments: [Expression], type: AttributeType?) throws -> Lowered {
+  private func call(
+    _ name: String, _ arguments: [Expression], type: AttributeType?, isExact: Bool = false
+  ) throws -> Lowered {
     guard let code = LoweredFunctions.names.firstIndex(of: name) else {
       throw NotLowerable(reason: "function \(name) runs in Swift")
     }
-    let sql = try arguments.map { try argument($0).sql }
+    let sql = try arguments.map { try argument($0, ofExact: isExact ? name : nil).sql }
     return .value(sql: call(code, sql), type: type)
   }
 
@@ -100,7 +132,7 @@ extension ExpressionLowering {
       // Without any object the function still answers, where the operator in a path has no value.
       return try aggregate(name, over: collection, orNothing: false)
     }
-    let parts = try arguments.map(argument)
+    let parts = try arguments.map { try argument($0, ofExact: name) }
     guard let code = LoweredFunctions.names.firstIndex(of: name) else {
       throw NotLowerable(reason: "function \(name) runs in Swift")
     }
@@ -113,16 +145,18 @@ extension ExpressionLowering {
   func cast(_ operand: Expression, _ type: String) throws -> Lowered {
     let lowered = try lower(operand)
     if case .null = lowered { return .null }
+    let (toDecimal, toText) = (type == "NSDecimalNumber", type == "NSString" || type == "String")
+    if lowered.isDecimal, toDecimal || type == "NSNumber" || type == "Number" { return lowered }
+    if toDecimal || lowered.isDecimal && toText { throw NotLowerable(reason: "a CAST to \(type) runs in Swift") }
     let (sql, from) = try number(lowered, operand)
     guard let code = LoweredFunctions.names.firstIndex(of: "castObject:toType:") else {
       throw NotLowerable(reason: "CAST runs in Swift")
     }
     switch (type, from?.expressionKind) {
-    case ("NSNumber", .text), ("NSDecimalNumber", .text), ("Number", .text):
+    case ("NSNumber", .text), ("Number", .text):
       return .value(sql: call(code, [sql, builder.bind(.text(Array("NSNumber".utf8)))]), type: nil)
-    case ("NSNumber", .date), ("NSDecimalNumber", .date), ("Number", .date): return .value(sql: sql, type: .double)
-    case ("NSNumber", .number?), ("NSDecimalNumber", .number?), ("Number", .number?), ("NSNumber", nil),
-      ("NSDecimalNumber", nil), ("Number", nil):
+    case ("NSNumber", .date), ("Number", .date): return .value(sql: sql, type: .double)
+    case ("NSNumber", .number?), ("Number", .number?), ("NSNumber", nil), ("Number", nil):
       return .value(sql: sql, type: from)
     case ("NSString", .text), ("String", .text): return .value(sql: sql, type: .string)
     case ("NSString", .number?), ("String", .number?), ("NSString", nil), ("String", nil):
@@ -131,6 +165,20 @@ extension ExpressionLowering {
     case ("NSDate", .date), ("NSDate", .number?), ("NSDate", nil), ("Date", .date), ("Date", .number?), ("Date", nil):
       return .value(sql: "CAST(\(sql) AS REAL)", type: .date)
     default: throw NotLowerable(reason: "a CAST to \(type) runs in Swift")
+    }
+  }
+}
+
+extension ExpressionLowering.Lowered {
+  var isDecimal: Bool { if case .value(_, .decimal) = self { true } else { false } }
+}
+
+extension Expression {
+  fileprivate var isWrittenNumber: Bool {
+    switch node {
+    case .constant: true
+    case .negation(let operand): operand.isWrittenNumber
+    default: false
     }
   }
 }
@@ -160,7 +208,8 @@ extension AttributeType {
   /// The type of a statistic of values of this type.
   func asResult(of name: String) -> AttributeType? {
     switch Statistic.Kind(named: name) {
-    case .minimum, .maximum: self == .decimal ? .double : self
+    case .minimum, .maximum: self
+    case .sum where self == .decimal, .average where self == .decimal, .mode where self == .decimal: .decimal
     case .average, .median, .deviation: .double
     default: nil
     }

@@ -196,6 +196,8 @@ struct ExpressionLowering {
     case .keyPath(let base, let segments): return try keyPath(base: base, segments)
     case .arithmetic(let op, let left, let right): return try arithmetic(op, left, right)
     case .negation(let operand):
+      let lowered = try lower(operand)
+      if lowered.isDecimal { return .value(sql: "(-\(try self.sql(lowered)))", type: .decimal) }
       let (sql, type) = try number(operand)
       return .value(sql: "(-\(sql))", type: type == .boolean ? .integer64 : type)
     case .aggregate(let elements): return .list(try elements.map(lower))
@@ -219,7 +221,7 @@ struct ExpressionLowering {
     // Also what is not a number.
     if stored == .null { return .null }
     let type = value.attributeType
-    return .value(sql: builder.bind(stored), type: type == .decimal ? .double : type)
+    return .value(sql: builder.bind(stored), type: type)
   }
 
   func row(of variable: String) throws -> Row {
@@ -280,7 +282,7 @@ struct ExpressionLowering {
         builder.rowChecks?.add(sql, field)
       }
       switch attribute.type {
-      case .decimal: return "nullif(\(sql), 'NaN')"
+      case .decimal: return Self.decimal(sql, again: sql)
       case .boolean: return "(\(sql) <> 0)"
       default: return sql
       }
@@ -288,16 +290,22 @@ struct ExpressionLowering {
     switch attribute.type {
     case .decimal:
       // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
-      return Self.checked("nullif(\(sql), 'NaN')", type: .decimal, site: site, key: key)
+      return Self.decimal(Self.checked(sql, type: .decimal, site: site, key: key), again: sql)
     case .boolean:
       // Any number but 0 is true, whatever the store holds for it.
       return
         "(CASE WHEN typeof(\(sql)) IN ('integer','real','null') THEN \(sql) <> 0 ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
-    case .uuid:
-      return
-        "(CASE WHEN \(sql) IS NULL OR typeof(\(sql)) = 'blob' AND length(\(sql)) = 16 THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
     default: return Self.checked(sql, type: attribute.type, site: site, key: key)
     }
+  }
+
+  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too large.
+  ///
+  /// - Parameter again: The same without a check.
+  private static func decimal(_ checked: String, again sql: String) -> String {
+    let limit = AttributeValue.decimalLimit
+    // Parts of an AND are evaluated in any order, the check comes first.
+    return "(CASE WHEN \(checked) > -\(limit) THEN CASE WHEN \(sql) < \(limit) THEN \(sql) END END)"
   }
 
   private func site(_ attribute: AttributeDescription, of row: Row) -> Int {
@@ -315,8 +323,13 @@ struct ExpressionLowering {
 
   static func checked(_ sql: String, type: AttributeType, site: Int, key: String) -> String {
     let allowed = (type.storageClasses + ["null"]).map { "'\($0)'" }.joined(separator: ",")
-    return
-      "(CASE WHEN typeof(\(sql)) IN (\(allowed))\(type == .decimal ? " OR \(sql) = 'NaN'" : "") THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
+    let test =
+      switch type {
+      case .decimal: "typeof(\(sql)) IN (\(allowed)) OR \(sql) = 'NaN'"
+      case .uuid: "\(sql) IS NULL OR typeof(\(sql)) = 'blob' AND length(\(sql)) = 16"
+      default: "typeof(\(sql)) IN (\(allowed))"
+      }
+    return "(CASE WHEN \(test) THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
   }
 }
 

@@ -138,7 +138,7 @@ public struct ManagedObject {
       switch value {
       case .double(let number): number
       case .integer(let number): Double(number)
-      case .decimal(let number): NSDecimalNumber(decimal: number).doubleValue
+      case .decimal(let number): number.nearestDouble
       default: nil
       }
     }

@@ -93,6 +93,16 @@ public struct MigrationJob: Sendable {
   public var failsOnLoss = false
   /// Whether a job is refused that leaves no object of a source that has some: mostly it has the wrong model.
   public var refusesEmptyResult = false
+  /// How SQLite checks the source beside the run.
+  public enum SourceCheck: String, Sendable, Hashable, CaseIterable {
+    /// Every page and record.
+    case quick
+    /// Indexes against their tables too.
+    case full
+    case none
+  }
+
+  public var sourceCheck = SourceCheck.quick
   /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
   public var dropsMirroring = false
   /// When the source itself is to be replaced; `destinationPath` is `sourcePath` then.

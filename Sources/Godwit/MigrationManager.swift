@@ -75,9 +75,16 @@ public struct MigrationManager: Sendable {
     else {
       return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
     }
-    let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
-    let isOurs = job.inPlace != nil || metadata.applicationValues[Self.jobsKey] != nil
+    let isOurs = try job.inPlace != nil || job.appends || isMadeByThisJob()
     return MigrationStatus(state: isOurs ? .finished : .foreign, job: job.name, chunks: [], done: [])
+  }
+
+  /// Whether the destination names this very job: its source, models and mappings as they are now.
+  private func isMadeByThisJob() throws -> Bool {
+    do {
+      _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
+      return true
+    } catch let error as GodwitError where error.code == .cannotCreate { return false }
   }
 
   /// Whether the chunks of a job are done and its XML store is not written.
@@ -238,6 +245,8 @@ public struct MigrationManager: Sendable {
     deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> Void
   ) throws -> MigrationSummary {
     let (quick, control) = (quickIdentity, watch.control)
+    let check = SourceCheck(job, source.files)
+    defer { check?.abandon() }
     let made = lastStepFolder(in: folder.path)
     try refuseOtherSteps(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
@@ -260,6 +269,9 @@ public struct MigrationManager: Sendable {
           progress: tell)
         : try runSteps(
           in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &keeps, progress: tell)
+      if summary.outcome == .finished, try check?.finish(while: { control.reason == nil }) == false {
+        (summary.outcome, summary.reason) = (.stopped, control.reason)
+      }
       if summary.outcome == .finished {
         let written = try file(of: made.storePath, in: folder, control: control) { objects, total in
           if let part = meter?.wrote(objects, of: total) { progress(part) }
@@ -277,7 +289,7 @@ public struct MigrationManager: Sendable {
     } catch {
       // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
       if !keeps { folder.undo() }
-      throw error
+      throw SourceCheck.cause(of: error, job, check)
     }
   }
 
@@ -387,6 +399,7 @@ public struct MigrationManager: Sendable {
     try connection.attachSource(
       source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { try control.checkpoint() })
+    try checkRolledBack(source.files, connection, isWanted: made && origin == nil)
     let ledger = Ledger(connection: connection)
     if !made { try ledger.checkVersion() }
     let known = try made ? nil : ledger.identity()
@@ -492,6 +505,14 @@ public struct MigrationManager: Sendable {
       return (summary, meter.complete())
     }
     return (summary, nil)
+  }
+
+  /// Checks a source with a hot journal, which is read through what stands for it here and nowhere else.
+  private func checkRolledBack(_ files: StoreFiles, _ connection: StoreConnection, isWanted: Bool) throws {
+    guard isWanted, job.sourceCheck != .none, files.type == .sqlite, try files.hasHotJournal() else { return }
+    let found = try connection.complaints(
+      about: StoreConnection.sourceSchema, isFull: job.sourceCheck == .full, limit: 1)
+    if let complaint = found.first { throw SourceCheck.damage(job.sourcePath, complaint) }
   }
 
   /// Under which metadata key a store names what made it: the job, or the step when others follow.

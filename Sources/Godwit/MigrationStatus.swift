@@ -4,7 +4,7 @@ public struct MigrationStatus: Sendable, Codable {
     case notStarted = "not started"
     case unfinished
     case finished
-    /// The destination exists and no job of ours made it.
+    /// The destination exists, and this job did not make it from this source.
     case foreign = "destination exists"
   }
 
@@ -56,6 +56,7 @@ public struct MigrationStatus: Sendable, Codable {
 extension MigrationStatus: CustomStringConvertible {
   public var description: String {
     var text = "job \(job): \(state.rawValue)"
+    if state == .foreign { text += ", but was not made by this job, or the source, a model or a mapping changed since" }
     guard state == .unfinished else { return text }
     let tenths = Int(percent * 10)
     text += ", \(tenths / 10).\(tenths % 10)%"

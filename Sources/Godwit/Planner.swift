@@ -378,13 +378,14 @@ struct Planner {
       let mapping = mappings[index]
       addNewObjects(before: index)
       guard members.count == 1 else {
-        let all = members.reduce(0) { $0 + facts.mappings[$1].rows }
-        for (range, rows) in ranges[index] ?? [] {
-          for member in members {
-            let share = Double(facts.mappings[member].rows) / Double(max(1, all)) * Double(rows)
+        let ranges = ranges[index] ?? []
+        // All ranges together have the rows of the mapping, none too few for a fraction.
+        let shares = members.map { Self.shares(of: facts.mappings[$0].rows, by: ranges.map(\.1)) }
+        for (number, (range, _)) in ranges.enumerated() {
+          for (member, share) in zip(members, shares) {
             add(
               .create, mappings[member].name, pass: passNumber(member), subject: member, range: range,
-              rows: max(1, Int64(share)))
+              rows: share[number])
           }
         }
         continue
@@ -587,16 +588,29 @@ struct Planner {
       sorted = sorted.enumerated().filter { $0.offset % stride == 0 }.map(\.element)
     }
     if makers.isEmpty { sorted = [] }
-    var result: [(Chunk.KeyRange, Int64)] = []
-    let share = max(1, total / Int64(sorted.count + 1))
+    var cut: [Chunk.KeyRange] = []
     let inUse = isWhole ? nil : model.root(of: entity).flatMap { program.facts.highestDestinationKeys?[$0.name] }
     var lower = inUse.map { $0 + 1 }
     for bound in sorted where lower.map({ $0 < bound }) ?? true {
-      result.append((.init(lower: lower, upper: bound), share))
+      cut.append(.init(lower: lower, upper: bound))
       lower = bound
     }
-    result.append((.init(lower: lower, upper: nil), share))
-    return result
+    cut.append(.init(lower: lower, upper: nil))
+    return Array(zip(cut, Self.shares(of: total, by: cut.map { _ in 1 })))
+  }
+
+  /// Parts of `total` in the proportion of weights, which add up to it.
+  static func shares(of total: Int64, by weights: [Int64]) -> [Int64] {
+    let whole = weights.reduce(0, +)
+    guard whole > 0 else { return weights.map { _ in 0 } }
+    var (weight, given): (Int64, Int64) = (0, 0)
+    return weights.map { part in
+      weight += part
+      let product = total.multipliedFullWidth(by: weight)
+      let share = whole.dividingFullWidth(product).quotient - given
+      given += share
+      return share
+    }
   }
 
   /// Rows per predicate; a row that none or two of them take is an error.

@@ -18,22 +18,25 @@ extension SQLFunctions {
         throw functions.failure(error.message, arguments, site: 1, key: 2)
       }
     }
-    // godwit_statistic(kind, value), over the rows of a group.
+    // godwit_statistic(kind, whether of decimals, value), over the rows of a group.
     try connection.register(
-      aggregate: "godwit_statistic", arguments: 2, start: { nil as Statistic? },
+      aggregate: "godwit_statistic", arguments: 3, start: { nil as Statistic? },
       step: { [unowned self] statistic, arguments in
         do {
           if statistic == nil {
             let kind = Statistic.Kind(rawValue: Int(truncatingIfNeeded: arguments.int64(0)))
             statistic = kind.map { Statistic($0) }
           }
-          try statistic?.add(AttributeValue(computed: arguments.value(1)))
+          let value = arguments.value(2)
+          let isDecimal = arguments.int64(1) != 0
+          try statistic?.add(
+            isDecimal ? AttributeValue(stored: value, as: .decimal) ?? .null : AttributeValue(computed: value))
         } catch {
           note(error)
           throw error
         }
       },
-      // Without a row there is no kind either: only the sum of nothing has a value, and its caller says so.
+      // Without a row there is no kind either: only the sum of nothing has a value, and the SQL says so.
       finish: { SQLValue($0?.result ?? .null) })
   }
 

@@ -132,7 +132,8 @@ extension SQLValue {
     case .boolean(let flag): self = .integer(flag ? 1 : 0)
     case .integer(let number): self = .integer(number)
     case .double(let number), .date(let number): self = number.isNaN ? .null : .real(number)
-    case .decimal(let number): self = number.isNaN ? .null : .real(NSDecimalNumber(decimal: number).doubleValue)
+    case .decimal(let number):
+      self = number.isNaN ? .null : number.wholeNumber.map { .integer($0) } ?? .real(number.nearestDouble)
     case .string(let text), .uri(let text): self = .text(text.utf8)
     case .data(let bytes): self = .blob(bytes)
     case .uuid(let uuid): self = withUnsafeBytes(of: uuid.uuid) { .blob(Array($0)) }

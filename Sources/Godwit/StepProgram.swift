@@ -312,8 +312,9 @@ struct StepProgram {
         var field = RowCheck.Field(reading: attribute.type, site: site)
         if let range = attribute.type.integerRange { field.range = range }
         builder.rowChecks?.add(sql, field)
-        return sql
+        return attribute.type == .boolean ? Self.truth(sql) : sql
       }
+      if attribute.type == .boolean { return Self.truth(plain) }
       guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return plain }
       return
         "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
@@ -340,6 +341,9 @@ struct StepProgram {
       return attribute.allowsExternalBinaryDataStorage ? ExternalDataSQL.prefixed(fitted) : fitted
     }
   }
+
+  /// Core Data reads any number but 0 as true, and writes 1.
+  private static func truth(_ sql: String) -> String { "(\(sql) <> 0)" }
 
   private static let limitTwice = 200
 

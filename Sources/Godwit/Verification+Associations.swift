@@ -183,7 +183,16 @@ extension Verification {
       let best = try bestShift(sample, free: free, root: root)
       let starts = try best.hits == sample.count ? [] : group.members.map { try bestStart($0, free: free, root: root) }
       if !starts.isEmpty, starts.reduce(0, { $0 + $1.hits }) > best.hits {
-        for (member, start) in zip(group.members, starts) { try settle(member, root: root, start: start.number) }
+        // One begins where another ends, so each is looked for beside those that are found.
+        for member in group.members {
+          let free = try unclaimed(root: root, besides: reserved)
+          let start = try bestStart(member, free: free, root: root)
+          if start.hits > 0 {
+            try settle(member, root: root, start: start.number)
+          } else {
+            try reportMissing(member)
+          }
+        }
       } else if best.hits > 0 {
         for member in group.members { try settle(member, root: root, shift: best.number) }
       } else {
@@ -221,22 +230,30 @@ extension Verification {
     }
   }
 
-  /// The lowest destination keys that no mapping so far explains.
+  /// Destination keys that no mapping so far explains and a numbering may begin with: the lowest, and the first of each
+  /// run of neighbours.
   private func unclaimed(root: String, besides reserved: [Int]) throws -> [Int64] {
     var keys: [Int64] = []
+    var runs: [Int64] = []
     let limit = hasPolicies ? Self.candidates * 8 : Self.candidates
+    let claimed = try scratch.prepare("SELECT destination FROM \(made(root)) ORDER BY destination")
+    defer { claimed.finalize() }
+    var hasClaimed = try claimed.step()
+    var last: Int64?
     try destination.query("SELECT Z_PK FROM \(table(try destinationTable(root).name)) ORDER BY Z_PK") { row in
       let key = row.int64(0)
-      if try integer("SELECT mapping FROM \(made(root)) WHERE destination = ?1", [.integer(key)], on: scratch) == nil,
-        try reserved.allSatisfy({
-          try integer("SELECT 1 FROM \(image($0)) WHERE source = ?1", [.integer(key)], on: scratch) == nil
-        })
-      {
-        keys.append(key)
+      while hasClaimed, claimed.row.int64(0) < key { hasClaimed = try claimed.step() }
+      if hasClaimed, claimed.row.int64(0) == key { return true }
+      for mapping in reserved {
+        let known = try integer("SELECT 1 FROM \(image(mapping)) WHERE source = ?1", [.integer(key)], on: scratch)
+        if known != nil { return true }
       }
-      return keys.count < limit
+      if keys.count < limit { keys.append(key) }
+      if last.map({ key > $0 + 1 }) ?? true { runs.append(key) }
+      last = key
+      return runs.count < limit + mappings.count
     }
-    return keys
+    return keys + runs.filter { !keys.contains($0) }
   }
 
   private func isHit(_ sampled: Sampled, at key: Int64, root: String) throws -> Bool {

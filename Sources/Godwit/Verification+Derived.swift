@@ -107,6 +107,6 @@ extension Verification {
   /// Sums of fractions may differ in the last digits with the order of their parts.
   private static func isSame(_ expected: SQLValue, _ found: SQLValue, _ type: AttributeType) -> Bool {
     if case .real(let a) = expected, case .real(let b) = found { return a == b || abs(a - b) <= abs(a) * 1e-12 }
-    return agree(expected, found, type)
+    return agree(expected, found)
   }
 }

@@ -15,16 +15,14 @@ extension Verification {
   }
 
   private func checkIntegrity() throws {
-    var lines: Int64 = 0
-    try destination.query("PRAGMA \(Self.attached).integrity_check") { row in
-      let text = row.string(0) ?? ""
-      if text != "ok" {
-        lines += 1
-        // SQLite's words name pages, rows and indexes, never values.
-        find(.file, text)
-      }
-      return lines < 100
-    }
+    // SQLite's words name pages, rows and indexes, never values.
+    for line in try destination.complaints(about: Self.attached, isFull: true, limit: 100) { find(.file, line) }
+    report.count("files with SQLite's full check", 1)
+    // What stands between two steps is ours; the reader of an XML store notices damage.
+    guard job.position.isFirst, try StoreFiles(path: job.sourcePath).type == .sqlite else { return }
+    let complaints = try source.complaints(about: Self.attached, isFull: true, limit: 10)
+    isSourceDamaged = !complaints.isEmpty
+    for line in complaints { find(.source, "the source is damaged: \(line)") }
     report.count("files with SQLite's full check", 1)
   }
 
@@ -150,6 +148,14 @@ extension Verification {
       report.count("metadata keys", 1)
       if found != expected { find(.metadata, property: key, "it is not what the model and the source say") }
     }
+    if job.destinationType == .sqlite {
+      let rows = try destination.rows("SELECT Z_VERSION FROM \(Self.attached).Z_METADATA LIMIT 2")
+      if rows.count > 1 { find(.metadata, "Z_METADATA has more than one row") }
+      compare("Z_VERSION", rows.first?.first, .integer(1))
+    }
+    compare(
+      StoreMetadata.Key.frameworkVersion, made.frameworkVersion,
+      before.frameworkVersion ?? StoreMetadata.currentFrameworkVersion)
     compare(StoreMetadata.Key.digest, made.digest, model.versionHashesDigest)
     compare(StoreMetadata.Key.checksum, made.checksum, model.versionChecksum)
     compare(StoreMetadata.Key.versionIdentifiers, made.versionIdentifiers, model.versionIdentifiers)

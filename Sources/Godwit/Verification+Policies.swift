@@ -18,9 +18,22 @@ extension Verification {
     return try integer("SELECT 1 FROM \(made(root)) WHERE destination = ?1", [.integer(key)], on: scratch) == nil
   }
 
-  /// Whether one of two objects that should be linked leads to an object of a policy in place of the other.
-  func isDisplacedByPolicy(_ subject: Int64, _ target: Int64, of side: VerifiedLink.End) throws -> Bool {
+  /// Whether an object of a policy may have taken the place of one of two objects that should be linked. It may have
+  /// given the place up again: then none of the two leads to it.
+  ///
+  /// - Parameter inverse: What leads back; nil without an inverse.
+  func isDisplacedByPolicy(
+    _ subject: Int64, _ target: Int64, of side: VerifiedLink.End, inverse: RelationshipDescription?
+  ) throws -> Bool {
     guard hasPolicies else { return false }
+    if let inverse, !inverse.isToMany || !side.relationship.isToMany {
+      let model = job.destinationModel
+      // One of the near side's kind takes the target where it leads back to one; one of the far side's takes the subject.
+      let takers =
+        (inverse.isToMany ? [] : [side.entity])
+        + (side.relationship.isToMany ? [] : [side.relationship.destinationEntityName])
+      if takers.contains(where: { taker in policyEntities.contains { model.isKind($0, of: taker) } }) { return true }
+    }
     let far = side.relationship.destinationEntityName
     let (table, own, other): (String, String, String)
     switch destinationSchema.storage(of: side.relationship.name, in: side.entity) {

@@ -81,10 +81,10 @@ extension Verification {
     _ part: Part, of link: VerifiedLink, mapping: VerifiedMapping, source key: Int64, object: Int64
   ) throws {
     let isToMany = part.assignment.relationship.isToMany
-    let reached = try follow(part.assignment.path, from: key, in: mapping.sourceEntity)
+    let (reached, isAnyOrdered) = try follow(part.assignment.path, from: key, in: mapping.sourceEntity)
     // A path of one segment can keep the source's order; of several, only when none is ordered.
     let isSourceOrdered = reached.contains { $0.place != nil || $0.inversePlace != nil }
-    let isMixed = part.assignment.path.count > 1 && isSourceOrdered || !mapping.uniqueBy.isEmpty
+    let isMixed = part.assignment.path.count > 1 && isAnyOrdered || !mapping.uniqueBy.isEmpty
     for lookup in part.assignment.lookups {
       // Several sources of one object may each have their place.
       let way = part.end * 4 + (isMixed || !mappings[lookup].uniqueBy.isEmpty ? 2 : 0) + (isSourceOrdered ? 1 : 0)
@@ -131,22 +131,27 @@ extension Verification {
 
   private func change(_ sql: String, _ arguments: [SQLValue]) throws { try cached(sql, on: scratch).run(arguments) }
 
-  /// The source objects along a path of relationships, with the source's order keys of the last one.
-  private func follow(_ path: [String], from key: Int64, in entity: String) throws -> [Target] {
+  /// The source objects along a path of relationships, with the source's order keys of the last one; and whether any of
+  /// them is ordered.
+  private func follow(
+    _ path: [String], from key: Int64, in entity: String
+  ) throws -> (targets: [Target], isOrdered: Bool) {
     var reached = [Target(key: key)]
+    var isOrdered = false
     var current = entity
     for (index, name) in path.enumerated() {
-      guard let relationship = sourceSchema.model.relationship(name, of: current) else { return [] }
+      guard let relationship = sourceSchema.model.relationship(name, of: current) else { return ([], false) }
       var next: [Target] = []
       for object in reached {
         // A path goes on from objects, not from keys of objects that are gone.
         guard try index == 0 || isThere(object.key, current) else { continue }
         try step(name, in: current, from: object.key, to: &next)
       }
+      isOrdered = isOrdered || next.contains { $0.place != nil || $0.inversePlace != nil }
       reached = next
       current = relationship.destinationEntityName
     }
-    return reached
+    return (reached, isOrdered)
   }
 
   /// Whether a key leads to an object of an entity or of one of its subentities.
@@ -204,7 +209,7 @@ extension Verification {
 
   /// Two lists of pairs in the same order: what only the first has is missing, what only the second has is extra.
   private func merge(
-    _ expected: SQLStatement, _ actual: SQLStatement, _ side: VerifiedLink.End
+    _ expected: SQLStatement, _ actual: SQLStatement, _ side: VerifiedLink.End, inverse: RelationshipDescription?
   ) throws -> Int64 {
     var links: Int64 = 0
     var unproved: Int64 = 0
@@ -228,7 +233,7 @@ extension Verification {
         hasExpected = try expected.step()
         hasActual = try actual.step()
       } else if hasExpected, !hasActual || (e.int64(0), e.int64(1)) < (a.int64(0), a.int64(1)) {
-        if try isDisplacedByPolicy(e.int64(0), e.int64(1), of: side) {
+        if try isDisplacedByPolicy(e.int64(0), e.int64(1), of: side, inverse: inverse) {
           unproved += 1
         } else {
           report(.missingLink, e, "is missing")
@@ -252,6 +257,7 @@ extension Verification {
 
   private func compareKeys(_ link: VerifiedLink, end: Int, table: String, column: String) throws {
     let side = link.ends[end]
+    let inverse = link.isOwnInverse ? side.relationship : link.ends.count == 2 ? link.ends[1 - end].relationship : nil
     let pair = end == 0 ? "a, b" : "b, a"
     let expected = try scratch.prepare("SELECT \(pair) FROM temp.edge ORDER BY \(pair)")
     let key = StoreSchema.identifier(column)
@@ -261,13 +267,14 @@ extension Verification {
       expected.finalize()
       actual.finalize()
     }
-    report.count("links of \(side.name)", try merge(expected, actual, side))
+    report.count("links of \(side.name)", try merge(expected, actual, side, inverse: inverse))
   }
 
   private func compareJoin(
     _ link: VerifiedLink, side: VerifiedLink.End, join: StoreSchema.JoinTable, subject: String, object: String
   ) throws {
     let (from, to) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
+    let inverse = link.isOwnInverse ? side.relationship : link.ends.count == 2 ? link.ends[1].relationship : nil
     let own = ownRows(from, side.entity, to, side.relationship.destinationEntityName)
     let expected = try scratch.prepare("SELECT a, b FROM temp.edge ORDER BY a, b")
     let actual = try destination.prepare(
@@ -276,7 +283,7 @@ extension Verification {
       expected.finalize()
       actual.finalize()
     }
-    report.count("links of \(side.name)", try merge(expected, actual, side))
+    report.count("links of \(side.name)", try merge(expected, actual, side, inverse: inverse))
     let ends = [(side.entity, from), (side.relationship.destinationEntityName, to)]
     for (entity, column) in ends {
       try destination.query(

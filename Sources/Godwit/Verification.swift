@@ -41,6 +41,10 @@ final class Verification {
   let original: OriginalStore?
   var now = 0.0
   var report = VerificationReport()
+  /// Entities of the destination that have objects which no mapping without a policy explains.
+  var policyEntities: Set<String> = []
+  /// Whether SQLite finds the source damaged.
+  var isSourceDamaged = false
 
   /// Mappings into one destination table whose keys move by the same number.
   struct KeyGroup {

@@ -73,7 +73,13 @@ public struct Verifier: Sendable {
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
     let verification = try Verification(job, part: part, original: original)
-    try verification.run(now: Self.time(of: stamps.1), progress: progress)
+    do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
+      where verification.isSourceDamaged && error.code == .internalBug
+    {
+      throw GodwitError(
+        .dataWrong, "cannot verify '\(job.destinationPath)': SQLite finds the source '\(job.sourcePath)' damaged",
+        cause: error.message, remedy: "restore the source from a backup and run the job again")
+    }
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
         .stopped, "cannot verify '\(job.destinationPath)': a store changed meanwhile",

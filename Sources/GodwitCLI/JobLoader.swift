@@ -60,6 +60,7 @@ struct JobLoader {
     job.failsOnLoss = manifest.onLoss == .fail
     job.refusesEmptyResult = !manifest.allowEmpty
     job.dropsMirroring = manifest.cloudkit == .drop
+    job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
     job.appends = manifest.append
     job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
     if case .inPlace(let keepsOld, _) = manifest.destination {

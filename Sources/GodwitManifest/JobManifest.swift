@@ -63,6 +63,11 @@ public struct JobManifest: Sendable {
     case stop, drop
   }
 
+  /// How SQLite checks the source beside the run.
+  public enum CheckSource: String, Sendable, Hashable, CaseIterable {
+    case quick, full, none
+  }
+
   /// What happens when a mapping names a policy nobody registered.
   public enum UnregisteredPolicies: String, Sendable, Hashable, CaseIterable {
     case fail, `default`
@@ -100,6 +105,7 @@ public struct JobManifest: Sendable {
   public var destinationType: DestinationType = .sqlite
   public var history: History = .drop
   public var cloudkit: CloudKit = .stop
+  public var checkSource: CheckSource = .quick
   /// Model version names, oldest first.
   public var versionOrder: [String] = []
   /// Folders and files where `auto` looks for mapping models; empty: beside the models.

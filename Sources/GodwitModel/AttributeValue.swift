@@ -17,6 +17,9 @@ public enum AttributeValue: Sendable, Hashable {
   /// The absolute string of the URI.
   case uri(Text)
 
+  /// Floating point numbers of at least this size are no decimals: Foundation's type ends not far above.
+  public static let decimalLimit = 1e127
+
   public init(_ string: some StringProtocol) { self = .string(Text(String(string))) }
 
   public var isNull: Bool { if case .null = self { true } else { false } }

@@ -49,7 +49,8 @@ struct BuiltInFunction: Sendable {
   /// The kind of value that the type name of a CAST asks for: `.double` for any number.
   static func castType(_ name: String) -> AttributeType? {
     switch name {
-    case "NSNumber", "NSDecimalNumber", "Number": .double
+    case "NSNumber", "Number": .double
+    case "NSDecimalNumber": .decimal
     case "NSString", "String": .string
     case "NSDate", "Date": .date
     default: nil

@@ -13,13 +13,37 @@ enum Calculation {
     case (.date(let x), .subtract, _): if let y = b.number { return date(x - y.double) }
     case (_, .add, .date(let y)): if let x = a.number { return date(x.double + y) }
     default:
+      if let (x, y) = decimals(a, b), let result = decimal(op, x, y) { return AttributeValue(calculated: result) }
       if let x = a.number, let y = b.number { return Number.calculate(op, x, y)?.value ?? .null }
     }
     throw misfit(op.rawValue, [a, b], range)
   }
 
+  /// Both sides as decimals, where one is a decimal and neither is floating point.
+  static func decimals(_ a: AttributeValue, _ b: AttributeValue) -> (Decimal, Decimal)? {
+    guard a.isDecimal || b.isDecimal, let x = a.exactDecimal, let y = b.exactDecimal else { return nil }
+    return (x, y)
+  }
+
+  /// Not a number for a division by zero and for what is too large; nil for a power, which is floating point.
+  private static func decimal(_ op: Expression.ArithmeticOperator, _ a: Decimal, _ b: Decimal) -> Decimal? {
+    switch op {
+    case .add: a + b
+    case .subtract: a - b
+    case .multiply: a * b
+    case .divide: b.isZero ? .nan : a / b
+    case .power: nil
+    }
+  }
+
+  /// The remainder with the sign of `a`; not a number when `b` is 0.
+  static func remainder(_ a: Decimal, _ b: Decimal) -> Decimal {
+    b.isZero ? .nan : a - (a / b).rounded(.towardZero) * b
+  }
+
   static func negative(_ a: AttributeValue, _ range: Range<Int>) throws(ExpressionError) -> AttributeValue {
     if a.isNull { return .null }
+    if case .decimal(let number) = a { return AttributeValue(calculated: -number) }
     guard let number = a.number else { throw misfit("-", [a], range) }
     return (-number).value
   }
@@ -44,6 +68,15 @@ enum Calculation {
     if value.isNull { return .null }
     switch (value, target) {
     case (.date, .date), (.string, .string): return value
+    // A decimal is a number; its text has all its digits.
+    case (.decimal, .double), (.decimal, .decimal): return value
+    case (.decimal(let number), .string): return AttributeValue(number.description)
+    case (.boolean, .decimal), (.integer, .decimal): return value.exactDecimal.map { .init(calculated: $0) } ?? .null
+    case (.double(let number), .decimal), (.date(let number), .decimal):
+      return Decimal(stored: number).map { .init(calculated: $0) } ?? .null
+    case (.string(let text), .decimal):
+      guard Double(text.string) != nil, let number = Decimal(string: text.string) else { return .null }
+      return .init(calculated: number)
     case (.date(let seconds), .double): return .double(seconds)
     case (.uri(let text), .string): return .string(text)
     case (_, .date): if let number = value.number { return .date(number.double) }

@@ -14,7 +14,8 @@ extension ExpressionChecker {
 
   func wider(_ a: ExpressionType, _ b: ExpressionType) -> ExpressionType {
     guard case .value(let x) = a, case .value(let y) = b else { return .null }
-    return .value(x.isWhole && y.isWhole ? .integer64 : .double)
+    if x.isWhole && y.isWhole { return .value(.integer64) }
+    return .value([x, y].allSatisfy { $0.isWhole || $0 == .decimal } ? .decimal : .double)
   }
 
   func arithmetic(
@@ -166,7 +167,8 @@ extension ExpressionChecker {
     case .null: return .null
     case .value(let source):
       switch (source.expressionClass, target) {
-      case (.any, _), (.number, _), (.date, .double), (.date, .date), (.string, .double), (.string, .string):
+      case (.any, _), (.number, _), (.date, .double), (.date, .decimal), (.date, .date), (.string, .double),
+        (.string, .decimal), (.string, .string):
         return .value(target)
       default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
       }

@@ -275,6 +275,8 @@ public struct ExpressionChecker {
       throw ExpressionError("'\(name)' needs numbers, found values of type \(type.xcodeName)", range: range)
     }
     if isOrder || name == "mode:" { return .value(type) }
-    return name.hasPrefix("@sum") || name == "sum:" ? .value(type.isWhole ? .integer64 : .double) : .value(.double)
+    let isTotal = name == "@sum" || name == "sum:"
+    if type == .decimal, isTotal || name == "@avg" || name == "average:" { return .value(.decimal) }
+    return .value(isTotal && type.isWhole ? .integer64 : .double)
   }
 }

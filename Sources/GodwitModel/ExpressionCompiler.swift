@@ -1,3 +1,5 @@
+import Foundation
+
 /// What one evaluation has at hand.
 struct EvaluationFrame {
   let object: any EvaluatedObject
@@ -99,9 +101,7 @@ struct ExpressionCompiler {
     case .constant(let value):
       let value = value.known
       return SingleRoutine { _ in value }
-    case .arithmetic(let op, let left, let right):
-      let (left, right) = (single(left), single(right))
-      return SingleRoutine { try Calculation.result(op, try left.run(&$0), try right.run(&$0), range) }
+    case .arithmetic(let op, let left, let right): return arithmetic(op, left, right, range)
     case .negation(let operand):
       let operand = single(operand)
       return SingleRoutine { try Calculation.negative(try operand.run(&$0), range) }
@@ -115,6 +115,26 @@ struct ExpressionCompiler {
     case .evaluatedObject, .variable, .keyPath, .aggregate, .call, .subquery, .element, .set, .fetch:
       let value = routine(of: expression)
       return SingleRoutine { try value.run(&$0).single(wanted) }
+    }
+  }
+
+  /// A written number beside a decimal is a decimal too: what the text says, not what floating point makes of it.
+  func arithmetic(
+    _ op: Expression.ArithmeticOperator, _ left: Expression, _ right: Expression, _ range: Range<Int>
+  ) -> SingleRoutine {
+    let (a, b) = (single(left), single(right))
+    switch (left.writtenFraction, right.writtenFraction) {
+    case (let x?, nil):
+      return SingleRoutine {
+        let (a, b) = (try a.run(&$0), try b.run(&$0))
+        return try Calculation.result(op, b.isDecimal ? .decimal(x) : a, b, range)
+      }
+    case (nil, let y?):
+      return SingleRoutine {
+        let (a, b) = (try a.run(&$0), try b.run(&$0))
+        return try Calculation.result(op, a, a.isDecimal ? .decimal(y) : b, range)
+      }
+    default: return SingleRoutine { try Calculation.result(op, try a.run(&$0), try b.run(&$0), range) }
     }
   }
 
@@ -225,6 +245,17 @@ struct ExpressionCompiler {
     }
     let start = base.map { value(of: $0) } ?? ValueRoutine { .object($0.object) }
     return ValueRoutine { try KeyPathStep.follow(steps, from: try start.run(&$0), range) }
+  }
+}
+
+extension Expression {
+  /// The floating point number that is written here, as a decimal.
+  fileprivate var writtenFraction: Decimal? {
+    switch node {
+    case .constant(.double(let number)): Decimal(stored: number)
+    case .negation(let operand): operand.writtenFraction.map { -$0 }
+    default: nil
+    }
   }
 }
 

@@ -67,6 +67,18 @@ public struct ExpressionFunction: Sendable {
     return result
   }
 
+  /// The operator that it is another spelling of.
+  var `operator`: Expression.ArithmeticOperator? {
+    switch name {
+    case "add:to:": .add
+    case "from:subtract:": .subtract
+    case "multiply:by:": .multiply
+    case "divide:by:": .divide
+    case "raise:toPower:": .power
+    default: nil
+    }
+  }
+
   // MARK: Bodies
 
   private static func body(_ name: String) -> Body {
@@ -88,7 +100,11 @@ public struct ExpressionFunction: Sendable {
     case "ceiling:": return whole(.up)
     case "floor:": return whole(.down)
     case "trunc:": return whole(.towardZero)
-    case "abs:": return number { $0.order(to: .integer(0)) == -1 ? -$0 : $0 }
+    case "abs:":
+      return .one { a, _ in
+        if case .decimal(let number) = a { return .init(calculated: number.magnitude) }
+        return a.number.map { $0.order(to: .integer(0)) == -1 ? -$0 : $0 }?.value
+      }
     case "onesComplement:": return number { $0.whole.map { .integer(~$0) } }
     case "add:to:": return arithmetic(.add)
     case "from:subtract:": return arithmetic(.subtract)
@@ -97,6 +113,7 @@ public struct ExpressionFunction: Sendable {
     case "raise:toPower:": return arithmetic(.power)
     case "modulus:by:":
       return .two { a, b, _ in
+        if let (x, y) = Calculation.decimals(a, b) { return .init(calculated: Calculation.remainder(x, y)) }
         guard let x = a.number, let y = b.number else { return nil }
         return Number.remainder(x, y)?.value ?? .null
       }
@@ -116,7 +133,11 @@ public struct ExpressionFunction: Sendable {
 
   /// An integer stays as it is.
   private static func whole(_ rule: FloatingPointRoundingRule) -> Body {
-    number { if case .double(let value) = $0 { .double(value.rounded(rule)) } else { $0 } }
+    .one { a, _ in
+      if case .decimal(let number) = a { return .init(calculated: number.rounded(rule)) }
+      guard case .double(let value)? = a.number else { return a.number?.value }
+      return Number.double(value.rounded(rule)).value
+    }
   }
 
   private static func arithmetic(_ op: Expression.ArithmeticOperator) -> Body {

@@ -90,7 +90,13 @@ struct KeyPathStep {
     case .count: return .value(.integer(Int64(selected.memberCount ?? 0)))
     case .members: return selected
     case .distinctMembers: return selected.distinct
-    case .statistic(let statistic): return .value(try statistic.result(of: try selected.known(range), range))
+    case .statistic(let statistic):
+      var values = try selected.known(range)
+      // Key-value coding takes nil for 0 here, which `average:` leaves out.
+      if statistic == .average {
+        values += Array(repeating: .integer(0), count: max(0, (selected.memberCount ?? 0) - values.count))
+      }
+      return .value(try statistic.result(of: values, range))
     case .property, .unknown: throw ExpressionError("unknown collection operator '\(name)'", range: range)
     }
   }

@@ -95,14 +95,29 @@ enum Number {
 }
 
 extension AttributeValue {
-  /// The value as a number: booleans are 0 and 1, decimals doubles.
+  /// The value as a number: booleans are 0 and 1, a decimal is what a store keeps for it.
   var number: Number? {
     switch self {
     case .boolean(let flag): .integer(flag ? 1 : 0)
     case .integer(let number): .integer(number)
     case .double(let number): .double(number)
-    case .decimal(let number): .double(NSDecimalNumber(decimal: number).doubleValue)
+    case .decimal(let number): number.wholeNumber.map { .integer($0) } ?? .double(number.nearestDouble)
     default: nil
     }
   }
+
+  /// The value as a decimal, beside another one in a calculation; nil for floating point.
+  var exactDecimal: Decimal? {
+    switch self {
+    case .boolean(let flag): Decimal(flag ? 1 : 0)
+    case .integer(let number): Decimal(number)
+    case .decimal(let number): number
+    default: nil
+    }
+  }
+
+  var isDecimal: Bool { if case .decimal = self { true } else { false } }
+
+  /// A decimal as a value; one that is not a number is nil.
+  init(calculated number: Decimal) { self = number.isNaN ? .null : .decimal(number) }
 }

@@ -1,6 +1,8 @@
 import Foundation
 
 /// A sum, an average or the like, fed value by value. Nils do not count.
+///
+/// Of decimals, and whole numbers among them, a sum and an average are decimals.
 public struct Statistic {
   public enum Kind: Int, Sendable, CaseIterable {
     case sum, average, minimum, maximum, median, mode, deviation
@@ -22,8 +24,11 @@ public struct Statistic {
 
   private let kind: Kind
   private var count = 0
+  /// What is no decimal, added up: as a sum has it, and as floating point.
   private var total = Number.integer(0)
   private var sum = 0.0
+  /// The decimals added up; nil before the first.
+  private var decimals: Decimal?
   private var best = AttributeValue.null
   /// Kept where the result needs all of them.
   private var values: [AttributeValue] = []
@@ -44,22 +49,45 @@ public struct Statistic {
     }
     count += 1
     switch kind {
-    case .sum: total = Number.calculate(.add, total, number) ?? total
-    case .average: sum += number.double
+    case .sum, .average:
+      if case .decimal(let number) = value {
+        decimals = (decimals ?? 0) + number
+      } else {
+        sum += number.double
+        total = Number.calculate(.add, total, number) ?? total
+      }
     default: values.append(value)
     }
   }
 
-  /// Nil for no values, but 0 for their sum.
+  /// Nil for no values, but 0 for their sum; nil also for what is not a number, such as infinity less infinity.
   public var result: AttributeValue {
     switch kind {
-    case .sum: total.value
-    case .average: count == 0 ? .null : Number.double(sum / Double(count)).value
+    case .sum: sumOfAll
+    case .average: average
     case .minimum, .maximum: best
     case .median: median
     case .mode: mode
     case .deviation: deviation
     }
+  }
+
+  /// What the decimals and whole numbers sum up to; nil when there is no decimal, or a floating point number.
+  private var decimalTotal: Decimal? {
+    guard let decimals, case .integer(let whole) = total else { return nil }
+    return decimals + Decimal(whole)
+  }
+
+  private var sumOfAll: AttributeValue {
+    if let decimalTotal { return AttributeValue(calculated: decimalTotal) }
+    guard let decimals else { return total.value }
+    return Number.double(total.double + decimals.nearestDouble).value
+  }
+
+  private var average: AttributeValue {
+    if count == 0 { return .null }
+    if let decimalTotal { return AttributeValue(calculated: decimalTotal / Decimal(count)) }
+    return Number.double((sum + (decimals?.nearestDouble ?? 0)) / Double(count)).value
   }
 
   private var doubles: [Double] { values.compactMap { $0.number?.double } }

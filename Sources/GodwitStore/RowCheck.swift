@@ -48,7 +48,10 @@ public struct RowCheck: Sendable, Hashable {
         kinds.formUnion([.integer, .real])
         takesNaN = true
       case .string, .uri: kinds.insert(.text)
-      case .binary, .transformable, .uuid: kinds.insert(.blob)
+      case .binary, .transformable: kinds.insert(.blob)
+      case .uuid:
+        kinds.insert(.blob)
+        byteCount = 16
       case .undefined, .objectID, .composite: kinds = .all
       }
     }
@@ -62,7 +65,6 @@ public struct RowCheck: Sendable, Hashable {
         kinds.insert(.real)
         isWhole = true
         if let limits = type.integerRange { range = limits }
-      case .uuid: byteCount = 16
       case .boolean: return nil
       default: break
       }

@@ -71,6 +71,7 @@ public final class StoreConnection: @unchecked Sendable {
       throw create ? Self.unopened(known, path: self.path, systemErrno: 0) : known
     }
     try execute("PRAGMA cache_size = -\(kib)")
+    try defend()
   }
 
   /// Ends the connection; later calls fail. A connection that is not closed closes when it is released.

@@ -163,7 +163,7 @@ struct SynthesisContent {
     let connection = try EmptyStore.create(at: path, schema: schema, metadata: metadata)
     do {
       // What fails is thrown away, so that nothing needs to be rolled back.
-      try connection.execute("PRAGMA main.journal_mode = OFF")
+      try connection.undefended { try connection.execute("PRAGMA main.journal_mode = OFF") }
       try connection.execute("PRAGMA main.synchronous = OFF")
       try connection.transaction {
         for (index, table) in layout.tables.enumerated() { try write(table, index, to: connection) }

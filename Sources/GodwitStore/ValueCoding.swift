@@ -75,8 +75,8 @@ extension AttributeValue {
       self = .integer(whole)
     case (.decimal, .integer(let number)): self = .decimal(Decimal(number))
     case (.decimal, .real(let number)):
-      // The shortest text that gives this double, not its binary expansion: 10.11 stays 10.11.
-      guard number.isFinite, let decimal = Decimal(string: number.description) else { return nil }
+      // What is too large for a decimal is none, as Core Data has it.
+      guard let decimal = abs(number) < AttributeValue.decimalLimit ? Decimal(stored: number) : .nan else { return nil }
       self = .decimal(decimal)
     // The column's numeric affinity leaves this one text as it is.
     case (.decimal, .text(let bytes)) where bytes.elementsEqual("NaN".utf8): self = .decimal(.nan)
@@ -137,14 +137,12 @@ extension SQLValue {
         self = .text("NaN")
         return
       }
-      guard let double = Double(number.description), double.isFinite else { throw mismatch }
-      self = .real(double)
+      self = number.wholeNumber.map { .integer($0) } ?? .real(number.nearestDouble)
     case (.double, .double(let number)), (.float, .double(let number)), (.date, .date(let number)):
       self = try finite(number)
     case (.double, .integer(let number)), (.float, .integer(let number)): self = .real(Double(number))
     case (.double, .decimal(let number)), (.float, .decimal(let number)):
-      guard let double = Double(number.description) else { throw mismatch }
-      self = .real(double)
+      self = try finite(number.nearestDouble)
     case (.string, .string(let text)), (.uri, .uri(let text)), (.uri, .string(let text)): self = .text(text.utf8)
     case (.uuid, .uuid(let uuid)): self = .blob(withUnsafeBytes(of: uuid.uuid) { Array($0) })
     case (.transformable, .data(let bytes)): self = .blob(bytes)

@@ -99,7 +99,7 @@ extension StoreConnection {
   /// What is not complete is thrown away, so there is no journal and nothing is synced before the end.
   private static func configureConversion(_ connection: StoreConnection, cache: ByteCount) throws {
     try EmptyStore.configure(connection, in: sourceSchema)
-    try connection.execute("PRAGMA \(sourceSchema).journal_mode = OFF")
+    try connection.undefended { try connection.execute("PRAGMA \(sourceSchema).journal_mode = OFF") }
     try connection.execute("PRAGMA \(sourceSchema).synchronous = OFF")
     try connection.execute("PRAGMA \(sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }

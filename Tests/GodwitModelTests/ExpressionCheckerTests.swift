@@ -61,7 +61,7 @@ struct ExpressionCheckerTests {
       ("$source.name", .value(.string)), ("$source.pets", .objects(entity: "Pet", ordered: false)),
       ("$source.pets.weight", .values(.integer32)), ("$source.manager", .object(entity: "Person")),
       ("$source.age + 1", .value(.integer64)), ("$source.age / 2.0", .value(.double)),
-      ("$source.salary + 1", .value(.double)), ("$source.born + 1", .value(.date)),
+      ("$source.salary + 1", .value(.decimal)), ("$source.born + 1", .value(.date)),
       ("$source.born - $source.born", .value(.double)), ("nil", .null), ("$manager", .manager), ("{1, 2}", .list),
       ("TERNARY($source.age > 1, nil, 'x')", .value(.string)), ("CAST($source.age, 'NSString')", .value(.string)),
       ("$source.pets.@distinctUnionOfObjects.name", .values(.string)), ("now()", .value(.date)),

@@ -16,7 +16,8 @@ private func pets() -> [EntityDescription] {
     .make(
       "Pet", isAbstract: true, ["name": .string],
       [
-        .toOne("leader", "Pet", inverse: "followers"), .toMany("followers", "Pet", inverse: "leader"),
+        .toOne("leader", "Pet", inverse: "followers"),
+        .toMany("followers", "Pet", inverse: "leader"),
       ]),
     .make("PetCat", parent: "Pet"), .make("PetDog", parent: "Pet"),
   ]
@@ -25,7 +26,10 @@ private func pets() -> [EntityDescription] {
 private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
   let fixture = try MigrationFixture(animals(), to: pets())
   try fixture.build { store in
-    for key in dogs { try store.insert("Dog", key: key, attributes: ["name": .init("dog \(key)")], relationships: [:]) }
+    for key in dogs {
+      try store.insert(
+        "Dog", key: key, attributes: ["name": .init("dog \(key)")], relationships: [:])
+    }
     for key in cats {
       try store.insert(
         "Cat", key: key, attributes: ["name": .init("cat \(key)")],
@@ -34,7 +38,8 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
   }
   fixture.mappings = [
     try .make(
-      "Cat", "PetCat", attributes: ["name": "$source.name"], relationships: ["leader": .sourceRelationship("friend")]),
+      "Cat", "PetCat", attributes: ["name": "$source.name"],
+      relationships: ["leader": .sourceRelationship("friend")]),
     try .make("Dog", "PetDog", attributes: ["name": "$source.name"]),
   ]
   return fixture
@@ -46,9 +51,11 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
     try fixture.run()
     // PetCat is entity 2, PetDog 3, and the leader's entity is beside its key.
     #expect(
-      try fixture.rows("SELECT Z_PK, Z_ENT, ZNAME, ZLEADER, Z1_LEADER FROM source.ZPET ORDER BY Z_PK") == [
-        "2|2|cat 2|10|3", "5|2|cat 5|10|3", "9|2|cat 9|10|3", "10|3|dog 1|nil|nil", "14|3|dog 5|nil|nil",
-      ])
+      try fixture.rows(
+        "SELECT Z_PK, Z_ENT, ZNAME, ZLEADER, Z1_LEADER FROM source.ZPET ORDER BY Z_PK") == [
+          "2|2|cat 2|10|3", "5|2|cat 5|10|3", "9|2|cat 9|10|3", "10|3|dog 1|nil|nil",
+          "14|3|dog 5|nil|nil",
+        ])
     #expect(
       try fixture.rows("SELECT Z_NAME, Z_MAX FROM source.Z_PRIMARYKEY ORDER BY Z_ENT") == [
         "Pet|14", "PetCat|0", "PetDog|0",
@@ -73,6 +80,33 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
       ])
   }
 
+  @Test
+  func `keys near the largest are numbered densely, and verify finds where each mapping begins`()
+    throws
+  {
+    let high: Int64 = 1 << 62
+    let (low, far) = ([Int64](1...40), (0..<40).map { (place: Int64) -> Int64 in high + place * 7 })
+    let dogsFar = (0..<30).map { (place: Int64) -> Int64 in high + place * 3 }
+    let cases: [(cats: [Int64], dogs: [Int64])] = [
+      (low, dogsFar), (far, [Int64](1...30)), (far, dogsFar), ([1, .max - 1], dogsFar),
+    ]
+    for (cats, dogs) in cases {
+      let fixture = try fixture(cats: cats, dogs: dogs)
+      // Two mappings of one group, and a group after it.
+      fixture.mappings = [
+        fixture.mappings[0],
+        try .make(
+          "Dog", "PetDog", filter: "name < 'dog 46116860184273879'",
+          attributes: ["name": "$source.name"]),
+        try .make(
+          "Dog", "PetDog", name: "Rest", filter: "NOT name < 'dog 46116860184273879'",
+          attributes: ["name": "$source.name"]),
+        try .make("Cat", "PetCat", name: "Twin", attributes: ["name": "uppercase($source.name)"]),
+      ]
+      try fixture.run()
+    }
+  }
+
   @Test func `keys below those in use are taken when there is no room above`() throws {
     let fixture = try fixture(cats: [1, .max - 1], dogs: [.max - 7, .max - 5])
     try fixture.run()
@@ -92,7 +126,9 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
     }
     fixture.mappings = [
       try .make("Item", "Item", name: "All", attributes: ["size": "$source.size"]),
-      try .make("Item", "Item", name: "Big", filter: "#size > 2", attributes: ["size": "$source.size * 100"]),
+      try .make(
+        "Item", "Item", name: "Big", filter: "#size > 2", attributes: ["size": "$source.size * 100"]
+      ),
     ]
     try fixture.run()
     #expect(
@@ -101,12 +137,17 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
       ])
   }
 
-  @Test func `as many mappings with a filter as can be counted together are taken, and one more is refused`() throws {
+  @Test
+  func
+    `as many mappings with a filter as can be counted together are taken, and one more is refused`()
+    throws
+  {
     for count in [126, 127] {
       let fixture = try fixture(cats: Array(1...130), dogs: [])
       fixture.mappings = try (1...count).map { number in
         try .make(
-          "Cat", "PetCat", name: "Cat\(number)", filter: "name == 'cat \(number)'", attributes: ["name": "$source.name"]
+          "Cat", "PetCat", name: "Cat\(number)", filter: "name == 'cat \(number)'",
+          attributes: ["name": "$source.name"]
         )
       }
       guard count > 126 else {
@@ -114,7 +155,9 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
         continue
       }
       let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
-      #expect(error?.code == .configuration && error?.message.contains("'Cat'") == true, "\(String(describing: error))")
+      #expect(
+        error?.code == .configuration && error?.message.contains("'Cat'") == true,
+        "\(String(describing: error))")
     }
   }
 
@@ -122,6 +165,7 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
     let fixture = try fixture(cats: [1, 2], dogs: [])
     try fixture.alter("UPDATE Z_PRIMARYKEY SET Z_MAX = 77 WHERE Z_NAME = 'Cat'")
     try fixture.run()
-    #expect(try fixture.rows("SELECT Z_MAX FROM source.Z_PRIMARYKEY WHERE Z_NAME = 'Pet'") == ["77"])
+    #expect(
+      try fixture.rows("SELECT Z_MAX FROM source.Z_PRIMARYKEY WHERE Z_NAME = 'Pet'") == ["77"])
   }
 }

@@ -227,6 +227,13 @@ private func school() throws -> MigrationFixture {
     .init(name: "an extra column", sql: ["ALTER TABLE ZCLUB ADD COLUMN ZMORE INTEGER"], kind: .schema, word: "ZCLUB"),
     .init(
       name: "a table left behind", sql: ["CREATE TABLE godwit_chunk (id INTEGER)"], kind: .schema, word: "godwit_chunk"),
+    .init(
+      name: "a second row of metadata",
+      sql: ["INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) SELECT 2, Z_UUID, Z_PLIST FROM Z_METADATA"],
+      kind: .metadata, word: "more than one row"),
+    .init(
+      name: "another version of the metadata", sql: ["UPDATE Z_METADATA SET Z_VERSION = 2"], kind: .metadata,
+      property: "Z_VERSION"),
     .init(name: "another identifier", sql: ["UPDATE Z_METADATA SET Z_UUID = 'X'"], kind: .metadata, property: "Z_UUID"),
     .init(
       name: "keys off by one", sql: ["UPDATE ZCLUB SET Z_PK = 22 WHERE Z_PK = 21"], kind: .missingObject,
@@ -282,6 +289,76 @@ private func school() throws -> MigrationFixture {
       }, "\(report)")
     #expect(report.totalFindings <= 8, "one damage makes a storm: \(report)")
     #expect(!"\(report)".contains("secret"))
+  }
+
+  @Test func `links along an ordered relationship and one more verify clean`() throws {
+    let fixture = try MigrationFixture(
+      [
+        .make("Box", [:], [.toMany("items", "Item", inverse: "box", ordered: true)]),
+        .make("Item", [:], [.toOne("box", "Box", inverse: "items"), .toOne("tag", "Tag", inverse: nil)]), .make("Tag"),
+      ],
+      to: [
+        .make("Box", [:], [.toMany("tags", "Tag", inverse: "boxes", ordered: true)]),
+        .make("Tag", [:], [.toMany("boxes", "Box", inverse: "tags")]),
+      ])
+    try fixture.build { store in
+      for key in Int64(1)...9 { try store.insert("Tag", key: key, attributes: [:], relationships: [:]) }
+      for key in Int64(1)...3 {
+        try store.insert(
+          "Box", key: key, attributes: [:], relationships: ["items": (0..<9).map { (9 - $0) * 3 - 3 + key }])
+      }
+      for key in Int64(1)...27 {
+        try store.insert(
+          "Item", key: key, attributes: [:], relationships: ["box": [(key - 1) % 3 + 1], "tag": [key * 5 % 9 + 1]])
+      }
+    }
+    fixture.mappings = [
+      try .make("Box", "Box", relationships: ["tags": .mapping("TagToTag", keyPath: ["items", "tag"])]),
+      try .make("Tag", "Tag"),
+    ]
+    try fixture.run()
+  }
+
+  @Test func `a link that an object of a policy took and gave up is not called missing`() throws {
+    let fixture = try MigrationFixture(
+      [
+        .make("Man", [:], [.toOne("dog", "Dog", inverse: "man")]),
+        .make("Dog", [:], [.toOne("man", "Man", inverse: "dog")]),
+        .make("Ghost"),
+      ],
+      to: [
+        .make("Man", [:], [.toOne("dog", "Dog", inverse: "man")]),
+        .make("Dog", [:], [.toOne("man", "Man", inverse: "dog")]),
+      ])
+    try fixture.build { store in
+      for key in Int64(1)...4 {
+        try store.insert("Man", key: key, attributes: [:], relationships: ["dog": [key]])
+        try store.insert("Dog", key: key, attributes: [:], relationships: ["man": [key]])
+      }
+      try store.insert("Ghost", key: 1, attributes: [:], relationships: [:])
+    }
+    var taking = ClosurePolicy()
+    taking.relate = { ghost, _, manager in
+      guard let dog = try manager.destinationInstance(ofEntityNamed: "Dog", key: 2) else { return }
+      try manager.setRelationship("dog", of: ghost, to: dog)
+      try manager.setRelationship("dog", of: ghost, to: nil as ManagedObject?)
+    }
+    var ghost = try EntityMapping.make("Ghost", "Man")
+    ghost.policyName = "Taking"
+    fixture.mappings = [
+      try .make("Man", "Man", relationships: ["dog": .sourceRelationship("dog")]), try .make("Dog", "Dog"), ghost,
+    ]
+    var job = try fixture.job
+    job.policies = ["Taking": { [taking] in taking }]
+    try MigrationManager(job).run()
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    #expect(try fixture.rows("SELECT COUNT(ZDOG) FROM ZMAN") == ["3"])
+    // A link that no policy can have taken is missing all the same.
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    try connection.execute("DELETE FROM ZMAN WHERE Z_PK > 4")
+    try connection.close()
+    #expect(try !Verifier(job: job).run().isClean)
   }
 
   @Test(arguments: 1...4) func `every job of the repository verifies clean`(version: Int) throws {

@@ -55,7 +55,9 @@ private func fill(_ store: StoreBuilder) throws {
       attributes["i16"] = .integer(key.isMultiple(of: 2) ? -32768 : 32767)
       attributes["i32"] = .integer(key.isMultiple(of: 2) ? -2_147_483_648 : 2_147_483_647)
       attributes["i64"] = .integer(key.isMultiple(of: 2) ? .min : .max)
-      attributes["wage"] = .decimal(key == 5 ? .nan : Decimal(place) / 100 - 1)
+      // Whole decimals beyond what floating point tells apart.
+      let large = key == 6 ? Decimal(9_007_199_254_740_993 as Int64) : Decimal(Int64.max - key)
+      attributes["wage"] = .decimal(key == 5 ? .nan : key == 6 || key == 7 ? large : Decimal(place) / 100 - 1)
       attributes["size"] = .double(doubles[place % doubles.count])
       attributes["weight"] = .double(place.isMultiple(of: 2) ? Double(Float(0.1)) : doubles[place % doubles.count])
       attributes["note"] = .init(strings[place % strings.count])

@@ -19,7 +19,7 @@ extension ExpressionCases {
       ("length('')", .integer(0)), ("length($source.name)", .integer(3)), ("length('😀')", .integer(2)),
       ("length($source.nick)", .null), ("canonical('Éa')", .string("ea")), ("canonical:($source.name)", .string("zoe")),
       ("noindex:($source.age)", .integer(40)), ("UPPERCASE('a')", .string("A")), ("abs:(-1)", .integer(1)),
-      ("floor($source.pay)", .double(5)), ("abs($source.isMember)", .integer(1)), ("ceiling($source.rating)", .null),
+      ("floor($source.pay)", .decimal(5)), ("abs($source.isMember)", .integer(1)), ("ceiling($source.rating)", .null),
       ("abs(-9223372036854775808)", .double(0x1p63)), ("sqrt($source.height * 6)", .double(3)),
     ],
     filters: [
@@ -40,7 +40,7 @@ extension ExpressionCases {
     values: [
       ("CAST('12', 'NSNumber')", .integer(12)), ("CAST('1.5', 'NSNumber')", .double(1.5)),
       ("CAST('x', 'NSNumber')", .null), ("CAST('', 'NSNumber')", .null), ("CAST('1e2', 'NSNumber')", .double(100)),
-      ("CAST('-3', 'NSDecimalNumber')", .integer(-3)), ("CAST(3.0, 'NSString')", .string("3")),
+      ("CAST('-3', 'NSDecimalNumber')", .decimal(-3)), ("CAST(3.0, 'NSString')", .string("3")),
       ("CAST(1.5, 'NSString')", .string("1.5")), ("CAST($source.age, 'NSString')", .string("40")),
       ("CAST($source.isMember, 'NSString')", .string("1")), ("CAST($source.pay, 'NSString')", .string("5")),
       ("CAST($source.height, 'NSString')", .string("1.5")), ("CAST(5, 'NSDate')", .date(5)),

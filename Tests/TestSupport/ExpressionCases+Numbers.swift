@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 
 /// Literals, arithmetic, bits, dates, and the order of numbers.
@@ -26,7 +27,7 @@ extension ExpressionCases {
       ("2 * 3 ** 2", .double(18)), ("(-8) ** 0.5", .null), ("-(3)", .integer(-3)), ("--3", .integer(3)),
       ("$source.age + 1", .integer(41)), ("$source.age / 3", .integer(13)),
       ("$source.age / 3.0", .double(13.333333333333334)), ("$source.age * $source.height", .double(60)),
-      ("$source.pay / 2", .double(2.5)), ("$source.pay * 2", .double(10)), ("$source.isMember + 1", .integer(2)),
+      ("$source.pay / 2", .decimal(2.5)), ("$source.pay * 2", .decimal(10)), ("$source.isMember + 1", .integer(2)),
       ("$source.rating + 1", .null), ("-$source.rating", .null), ("$source.big + 1", .double(0x1p63)),
       ("$source.big * $source.big", .double(0x1p126)), ("0 - $source.big - 2", .double(-0x1p63)),
       ("$source.big - $source.big", .integer(0)), ("$source.big + 1 - 1", .double(0x1p63)),

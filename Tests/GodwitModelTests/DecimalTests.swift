@@ -1,0 +1,56 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import GodwitModel
+
+@Suite struct DecimalTests {
+  /// What the text says, by the C library.
+  private func expect(_ text: String) {
+    let number = Double(text) ?? .nan
+    guard let decimal = Decimal(stored: number) else {
+      Issue.record("no decimal for \(text)")
+      return
+    }
+    if decimal.nearestDouble.bitPattern != number.bitPattern { Issue.record("\(text) became \(decimal.nearestDouble)") }
+    if Decimal(string: text) != decimal { Issue.record("\(text) became the decimal \(decimal)") }
+  }
+
+  @Test func `every amount of two or three digits after the point keeps its value both ways`() {
+    for cents in -10_009...10_009 {
+      expect("\(cents < 0 ? "-" : "")\(abs(cents) / 100).\(String(format: "%02d", abs(cents) % 100))")
+    }
+    for mills in 0...99_999 { expect("\(mills / 1000).\(String(format: "%03d", mills % 1000))") }
+  }
+
+  @Test func `amounts of up to fifteen digits keep their value both ways`() {
+    var random = SeededGenerator(seed: 5)
+    for _ in 0..<20_000 {
+      let digits = Int.random(in: 0..<1_000_000_000_000_000, using: &random)
+      let places = random.below(15)
+      let text = String(format: "%0*d", places + 1, digits)
+      expect(places == 0 ? text : "\(text.dropLast(places)).\(text.suffix(places))")
+    }
+  }
+
+  @Test func `any stored number that is a decimal keeps its bits`() {
+    var random = SeededGenerator(seed: 6)
+    for _ in 0..<20_000 {
+      let number = Double(bitPattern: UInt64.random(in: 0 ... .max, using: &random))
+      guard number.isFinite, abs(number) < 1e120, abs(number) > 1e-100 else { continue }
+      #expect(Decimal(stored: number)?.nearestDouble == number, "\(number)")
+    }
+    for number in [0, 1e127, 1e22, 1e23, 123_456_789_012_345_680, 0x1p53, 0x1p63, -0x1p63, 1e-7, 5e-100] {
+      if number < 1e127 { #expect(Decimal(stored: number)?.nearestDouble == number, "\(number)") }
+    }
+    #expect(Decimal(stored: .infinity) == nil && Decimal(stored: .nan) == nil && Decimal(stored: 1e127) == nil)
+    #expect(Decimal.nan.nearestDouble.isNaN)
+  }
+
+  @Test func `a decimal tells whether it is a whole number`() {
+    #expect(Decimal(string: "5.00")?.wholeNumber == 5 && Decimal(string: "-7e3")?.wholeNumber == -7000)
+    #expect(Decimal(Int64.min).wholeNumber == .min && Decimal(Int64.max).wholeNumber == .max)
+    #expect((Decimal(Int64.max) + 1).wholeNumber == nil && Decimal(string: "0.5")?.wholeNumber == nil)
+    #expect(Decimal.nan.wholeNumber == nil && (Decimal(3) / 2 * 2).wholeNumber == 3)
+  }
+}

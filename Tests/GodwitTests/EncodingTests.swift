@@ -1,0 +1,114 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Values that Core Data reads as something else than what stands in the column.
+@Suite struct EncodingTests {
+  private func flags(_ attributes: [String: AttributeType] = ["flag": .boolean]) throws -> MigrationFixture {
+    let fixture = try MigrationFixture(
+      [.make("A", attributes)], to: [.make("A", attributes.merging(["more": .integer16]) { a, _ in a })])
+    try fixture.build { store in
+      for key in Int64(1)...6 { try store.insert("A", key: key, attributes: [:], relationships: [:]) }
+    }
+    return fixture
+  }
+
+  private static let others =
+    "UPDATE ZA SET ZFLAG = CASE Z_PK WHEN 1 THEN 2 WHEN 2 THEN -1 WHEN 3 THEN 1 WHEN 4 THEN 0 WHEN 5 THEN NULL ELSE 7 END"
+  private static let truths = ["1|1", "2|1", "3|1", "4|0", "5|nil", "6|1"]
+
+  @Test(arguments: ["copy", "value", "swift", "inferred"]) func `any number but 0 becomes 1 in a boolean`(way: String)
+    throws
+  {
+    let fixture = try flags()
+    try fixture.alter(Self.others)
+    switch way {
+    case "inferred": try fixture.infer()
+    case "copy": fixture.mappings = [try .make("A", "A", kind: .copy)]
+    default: fixture.mappings = [try .make("A", "A", attributes: ["flag": "$source.flag", "more": "3"])]
+    }
+    // The ordinary run of an inferred mapping is compared with the one in place, which leaves rows as they are.
+    if way == "inferred" {
+      _ = try MigrationManager(fixture.job).run()
+      #expect(try Verifier(job: fixture.job).run().isClean)
+    } else {
+      try ExpressionLowering.$runsAllInSwift.withValue(way == "swift") { _ = try fixture.run() }
+    }
+    #expect(try fixture.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK") == Self.truths)
+  }
+
+  @Test func `in place by SQL writes 1 too, and verify accepts what a change of definitions leaves`() throws {
+    for keepsFlag in [true, false] {
+      let fixture = try flags()
+      try fixture.alter(Self.others)
+      try fixture.infer()
+      let path = try fixture.copyOfSource("place\(keepsFlag)")
+      let job = fixture.jobInPlace(path)
+      let way = try MigrationManager(job).plan().steps.first?.way
+      try MigrationManager(job).run()
+      var check = job
+      check.sourcePath = MigrationJob.InPlace.oldPath(of: path)
+      check.inPlace = nil
+      let report = try Verifier(job: check).run()
+      #expect(report.isClean, "\(way ?? ""): \(report)")
+      if way != MigrationPlan.wayOfDefinitions {
+        let connection = try StoreConnection.openStore(readingAt: path)
+        #expect(
+          try connection.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK")
+            .map { $0.map(\.plain).joined(separator: "|") } == Self.truths)
+      }
+    }
+  }
+
+  @Test func `unique-by takes all that is true for one value`() throws {
+    let fixture = try flags()
+    try fixture.alter(Self.others)
+    fixture.mappings = [try .make("A", "A", uniqueBy: ["flag"], attributes: ["flag": "$source.flag"])]
+    try fixture.run()
+    #expect(try fixture.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK") == ["1|1", "4|0", "5|nil"])
+  }
+
+  @Test(arguments: [false, true]) func `a UUID that has not 16 bytes is an error`(inSwift: Bool) throws {
+    for (sql, isCopy) in [("x'0102'", true), ("x'0102'", false), ("zeroblob(17)", true), ("x''", true)] {
+      let fixture = try flags(["id": .uuid])
+      try fixture.alter("UPDATE ZA SET ZID = \(sql) WHERE Z_PK = 3")
+      fixture.mappings = [
+        isCopy
+          ? try .make("A", "A", kind: .copy)
+          : try .make("A", "A", attributes: ["id": "TERNARY(1 == 1, $source.id, nil)"])
+      ]
+      let error = #expect(throws: GodwitError.self) {
+        try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try MigrationManager(fixture.job).run() }
+      }
+      #expect(error?.code == .dataWrong && error?.message.contains("p3") == true, "\(String(describing: error))")
+    }
+  }
+
+  @Test func `a sum of infinities of both signs is nil in both lanes`() throws {
+    for inSwift in [false, true] {
+      let fixture = try MigrationFixture(
+        [
+          .make("A", [:], [.toMany("bs", "B", inverse: "a")]),
+          .make("B", ["d": .double], [.toOne("a", "A", inverse: "bs")]),
+        ], to: [.make("A", ["sum": .double, "average": .double, "none": .double])])
+      try fixture.build { store in
+        for key in Int64(1)...2 { try store.insert("A", key: key, attributes: [:], relationships: [:]) }
+        for key in Int64(1)...4 {
+          try store.insert("B", key: key, attributes: [:], relationships: key < 4 ? ["a": [key / 3 + 1]] : [:])
+        }
+      }
+      try fixture.alter("UPDATE ZB SET ZD = CASE Z_PK WHEN 1 THEN 9e999 WHEN 2 THEN -9e999 ELSE NULL END")
+      fixture.mappings = [
+        try .make(
+          "A", "A",
+          attributes: ["sum": "$source.bs.@sum.d", "average": "$source.bs.@avg.d", "none": "average:($source.bs.d)"])
+      ]
+      try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try fixture.run() }
+      #expect(try fixture.rows("SELECT ZSUM, ZAVERAGE, ZNONE FROM ZA ORDER BY Z_PK") == ["nil|nil|nil", "0.0|0.0|nil"])
+    }
+  }
+}

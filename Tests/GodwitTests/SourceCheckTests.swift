@@ -1,0 +1,155 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// A source whose pages are damaged.
+@Suite struct SourceCheckTests {
+  private func fixture() throws -> MigrationFixture {
+    let models: [EntityDescription] = [
+      .make("Owner", ["name": .string], [.toMany("pets", "Pet", inverse: "owner")]),
+      .make(
+        "Pet", ["name": .string, "weight": .integer32, "flag": .boolean], [.toOne("owner", "Owner", inverse: "pets")]),
+    ]
+    let fixture = try MigrationFixture(models, to: models)
+    fixture.chunkRows = 100
+    try fixture.build { store in
+      for key in Int64(1)...60 {
+        try store.insert("Owner", key: key, attributes: ["name": .init("owner \(key)")], relationships: [:])
+      }
+      for key in Int64(1)...900 {
+        try store.insert(
+          "Pet", key: key,
+          attributes: ["name": .init("pet \(key)"), "weight": .integer(key * 3), "flag": .boolean(key % 2 == 0)],
+          relationships: ["owner": [key % 60 + 1]])
+      }
+    }
+    fixture.mappings = [
+      try .make("Owner", "Owner", kind: .copy),
+      try .make(
+        "Pet", "Pet", filter: "weight > 10 OR owner.pets.@count > 3",
+        attributes: ["name": "$source.name", "weight": "$source.weight + 1", "flag": "$source.flag"],
+        relationships: ["owner": .sourceRelationship("owner")]),
+    ]
+    return fixture
+  }
+
+  private func content(_ fixture: MigrationFixture) throws -> [String] {
+    try ["ZOWNER", "ZPET", "Z_PRIMARYKEY"].flatMap { try fixture.rows("SELECT * FROM \($0) ORDER BY 1") }
+  }
+
+  /// Changes bytes of a store as a bad disk or a half-finished copy does.
+  private func damage(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
+    let page = 4096
+    let pages = bytes.count / page
+    let start = random.below(max(1, pages)) * page
+    // The header of the first page says what the file is.
+    let low = start == 0 ? 100 : start
+    switch random.below(5) {
+    case 0: for _ in 0..<3 { bytes[low + random.below(start + page - low)] ^= UInt8(1 << random.below(8)) }
+    case 1: bytes.replaceSubrange(low..<start + page, with: Array(repeating: 0, count: start + page - low))
+    case 2:
+      let other = random.below(max(1, pages - 1)) * page + page
+      if start > 0, other + page <= bytes.count {
+        bytes.replaceSubrange(start..<start + page, with: bytes[other..<other + page])
+      }
+    case 3: for offset in 0..<16 { bytes[low + offset] = UInt8(random.below(256)) }
+    default:
+      // The numbers of cells, and where they are.
+      let place = low + random.below(64)
+      bytes[place] = bytes[place] &+ UInt8(random.below(20))
+    }
+  }
+
+  /// `GODWIT_RUNS` runs so many seeds, `GODWIT_SEED` one.
+  @Test func `a run over a damaged store ends with 65, or what it made is right`() throws {
+    let fixture = try fixture()
+    let sound = [UInt8](try Data(contentsOf: URL(filePath: fixture.sourcePath)))
+    try MigrationManager(fixture.job).run()
+    let right = try content(fixture)
+    var refused = 0
+    for seed in testSeeds(40) {
+      var random = SeededGenerator(seed: seed)
+      var bytes = sound
+      damage(&bytes, &random)
+      try Data(bytes).write(to: URL(filePath: fixture.sourcePath))
+      for level in [MigrationJob.SourceCheck.quick, .full] {
+        try? FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+        var job = try fixture.job
+        job.sourceCheck = level
+        do {
+          try MigrationManager(job).run()
+          let isRight = try content(fixture) == right
+          // An index that misses a row is seen by the full check alone.
+          let isFound = try !Verifier(job: job).run().isClean
+          if !isRight, level == .full || !isFound {
+            // What is no damage to SQLite is another value, which nobody can know.
+            let connection = try StoreConnection.openStore(readingAt: fixture.sourcePath)
+            let complaints = try connection.complaints(about: "source", isFull: true, limit: 1)
+            if !complaints.isEmpty { Issue.record("seed \(seed), \(level): \(complaints) passed") }
+          }
+        } catch let error as GodwitError {
+          refused += 1
+          #expect([.dataWrong, .missingInput].contains(error.code), "seed \(seed), \(level): \(error)")
+        }
+      }
+    }
+    if ProcessInfo.processInfo.environment["GODWIT_SEED"] == nil { #expect(refused > 20) }
+  }
+
+  @Test func `damage that no row shows is found beside the run, and none is looked for when none is wanted`() throws {
+    let fixture = try fixture()
+    // A page of an index that this job does not read.
+    let connection = try StoreConnection(path: fixture.sourcePath)
+    try connection.execute("CREATE INDEX extra ON ZPET (ZNAME, ZWEIGHT)")
+    let root = try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = 'extra'") ?? 0
+    try connection.close()
+    var bytes = [UInt8](try Data(contentsOf: URL(filePath: fixture.sourcePath)))
+    let start = Int(root - 1) * 4096
+    bytes.replaceSubrange(start..<start + 64, with: Array(repeating: 7, count: 64))
+    try Data(bytes).write(to: URL(filePath: fixture.sourcePath))
+    for level in MigrationJob.SourceCheck.allCases {
+      try? FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+      var job = try fixture.job
+      job.sourceCheck = level
+      if level == .none {
+        #expect(try MigrationManager(job).run().outcome == .finished)
+        #expect(try Verifier(job: job).run().findings.contains { $0.kind == .source })
+      } else {
+        let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+        #expect(error?.code == .dataWrong && error?.message.contains("damaged") == true, "\(String(describing: error))")
+        #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
+      }
+    }
+  }
+
+  @Test func `SQL cannot write the schema of a store behind our back`() throws {
+    let folder = try TemporaryFolder()
+    let connection = try StoreConnection(path: folder.file("a.sqlite"), create: true)
+    try connection.execute("CREATE TABLE t (a)")
+    try connection.execute("PRAGMA writable_schema = ON")
+    #expect(throws: GodwitError.self) { try connection.execute("UPDATE sqlite_master SET sql = '' WHERE name = 't'") }
+    #expect(try connection.integer("PRAGMA trusted_schema") == 0 && connection.integer("PRAGMA cell_size_check") == 1)
+  }
+
+  @Test func `status tells this job's result from another's`() throws {
+    let fixture = try fixture()
+    try fixture.run()
+    #expect(try MigrationManager(fixture.job).status().state == .finished)
+    fixture.mappings.removeLast()
+    #expect(try MigrationManager(fixture.job).status().state == .foreign)
+  }
+
+  @Test func `shares add up to the whole`() {
+    for (total, weights) in [(5_000_000, [1, 1, 1]), (7, [1, 0, 2]), (0, [3, 4]), (.max, [5, 5, 5])]
+      as [(Int64, [Int64])]
+    {
+      let shares = Planner.shares(of: total, by: weights)
+      #expect(shares.reduce(0, +) == total && shares.allSatisfy { $0 >= 0 })
+    }
+    #expect(Planner.shares(of: 10, by: [1, 1, 1]) == [3, 3, 4] && Planner.shares(of: 3, by: []) == [])
+  }
+}
