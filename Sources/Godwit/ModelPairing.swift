@@ -114,7 +114,8 @@ struct ModelPairing {
   ///
   /// - Parameter find: The counterpart of a relationship of an entity.
   private static func unnamedCounterpart(
-    of inverse: RelationshipDescription, in entity: String, from model: ManagedObjectModel, to other: ManagedObjectModel,
+    of inverse: RelationshipDescription, in entity: String, from model: ManagedObjectModel,
+    to other: ManagedObjectModel,
     find: (String, Property) -> Property?
   ) -> Property? {
     guard let relationship = model.inverse(of: inverse),

@@ -71,7 +71,8 @@ final class Verification {
     // A store that was there before may be numbered as an old version of Core Data did.
     destinationSchema =
       appended?.foundStore == true
-      ? try StoreSchema(model: job.destinationModel, probing: destination) : try job.destinationSchema(from: sourceSchema)
+      ? try StoreSchema(model: job.destinationModel, probing: destination)
+      : try job.destinationSchema(from: sourceSchema)
     names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
     for store in [job.sourcePath, job.destinationPath] { try SupportFolder(ofStoreAt: store).refuseLinks() }

@@ -78,7 +78,9 @@ public struct JoinNames: Sendable, Hashable {
     }
     let before = StoreSchema(model: earlier).suffixGroups
     for group in schema.suffixGroups where group.count > 1 {
-      guard before.contains(where: { Set($0) == Set(group) }), group.allSatisfy({ suffixes[$0] != nil }) else { continue }
+      guard before.contains(where: { Set($0) == Set(group) }), group.allSatisfy({ suffixes[$0] != nil }) else {
+        continue
+      }
       let others = schema.joinTables.compactMap(\.ends).filter { group.contains($0.0) || group.contains($0.1) }
       guard others.allSatisfy({ isSame($0.0.entity) && isSame($0.1.entity) }) else { continue }
       for end in group { kept.suffixes[end] = suffixes[end] }
@@ -91,7 +93,9 @@ extension StoreSchema {
   /// What of the schema is a guess, or not known.
   public var remarks: [String] {
     guesses.map(\.description)
-      + unknownOrders.map { "how Core Data stores the order of \($0), an ordered to-many without an inverse, is not known" }
+      + unknownOrders.map {
+        "how Core Data stores the order of \($0), an ordered to-many without an inverse, is not known"
+      }
       + omittedIndexes.map { "not made: \($0)" }
   }
 

@@ -72,7 +72,8 @@ extension StoreSchema {
       if let guess { naming.guesses.append(guess) }
     }
     let order = Dictionary(
-      model.rootEntities.flatMap { model.family(of: $0.name) }.enumerated().map { ($1.name, $0) }) { first, _ in first }
+      model.rootEntities.flatMap { model.family(of: $0.name) }.enumerated().map { ($1.name, $0) }
+    ) { first, _ in first }
     owned.sort { a, b in
       let (x, y) = (a.owner.end, b.owner.end)
       return (order[x.entity] ?? 0, places[x], Text(x.relationship))
