@@ -1,0 +1,67 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What becomes of every model, mapping model and store of the corpus, kept in `Golden/corpus-projects.txt`.
+///
+/// A line that says `refused`, `differs` or `no model` stands above a line `because:`, written by hand: why Core Data
+/// would refuse the same, or what is not known. A changed line fails the test. When the change is wanted, run the tests
+/// once with `GODWIT_RECORD=1`, which writes the lines anew, keeps the reasons, and asks for new ones.
+@Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"), .serialized)
+struct CorpusProjectTests {
+  private static let table = URL(filePath: #filePath).deletingLastPathComponent()
+    .appending(path: "Golden/corpus-projects.txt")
+  private static let isRecording = ProcessInfo.processInfo.environment["GODWIT_RECORD"] != nil
+
+  @Test func `every project is read and migrated as the table says, and every refusal has its reason`() throws {
+    var found: [String] = []
+    for project in CorpusProject.all {
+      let folder = try TemporaryFolder()
+      found.append("# \(project.name)")
+      found += project.modelLines() + project.storeLines(folder) + project.mappingLines(folder)
+    }
+    let text = (try? String(contentsOf: Self.table, encoding: .utf8)) ?? ""
+    let known = text.split(separator: "\n").map(String.init)
+    let (lines, reasons) = Self.parted(known)
+    if Self.isRecording {
+      var project = ""
+      let recorded = found.flatMap { line -> [String] in
+        if line.hasPrefix("# ") { project = line }
+        guard Self.needsReason(line) else { return [line] }
+        return [line, "    because: " + (reasons[project + line] ?? "?")]
+      }
+      try Data((recorded.joined(separator: "\n") + "\n").utf8).write(to: Self.table)
+    }
+    for (line, expected) in zip(found, lines) where line != expected {
+      Issue.record("\(line)\nbefore: \(expected)")
+    }
+    #expect(found.count == lines.count)
+    var project = ""
+    for line in lines {
+      if line.hasPrefix("# ") { project = line }
+      guard Self.needsReason(line) else { continue }
+      let reason = reasons[project + line] ?? ""
+      #expect(reason.count > 10, "no reason is given for: \(line)")
+    }
+  }
+
+  private static func needsReason(_ line: String) -> Bool {
+    ["refused", "differs", "no model", "no two versions", "verify says"].contains(where: line.contains)
+  }
+
+  /// The lines of the table, and by project and line the reasons that stand below.
+  private static func parted(_ known: [String]) -> (lines: [String], reasons: [String: String]) {
+    var lines: [String] = []
+    var reasons: [String: String] = [:]
+    var project = ""
+    for line in known {
+      if let range = line.range(of: "    because: ") {
+        if let above = lines.last { reasons[project + above] = String(line[range.upperBound...]) }
+        continue
+      }
+      if line.hasPrefix("# ") { project = line }
+      lines.append(line)
+    }
+    return (lines, reasons)
+  }
+}

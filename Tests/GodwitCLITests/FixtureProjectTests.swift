@@ -1,0 +1,64 @@
+import Foundation
+import Godwit
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import Logging
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+/// Eleven made-up applications, each migrated from its older versions by the manifest that comes to mind first.
+struct FixtureProjectTests {
+  struct Case: Sendable, CustomStringConvertible {
+    var project: FixtureProject
+    var start: FixtureProject.Start
+    var isNasty: Bool
+    var description: String { "\(start.version) of \(project)\(isNasty ? ", nasty" : "")" }
+  }
+
+  private static let cases = FixtureProject.all.flatMap { project in
+    project.starts.flatMap { start in
+      [false, true].map { Case(project: project, start: start, isNasty: $0) }
+    }
+  }
+
+  @Test(arguments: cases)
+  func `an older version migrates to the current one with all that both have`(_ given: Case) throws {
+    let folder = try TemporaryFolder()
+    let source = try ModelBundle(contentsOf: given.project.bundle).model(named: given.start.version)
+    let store = folder.file("source.sqlite")
+    try StoreSynthesis(model: source, rows: 120, seed: 11, isNasty: given.isNasty).write(to: store)
+    let manifest = folder.file("job.yaml")
+    try Data(
+      """
+      godwit: 1
+      source: source.sqlite
+      destination: out/made.sqlite
+      models: \(given.project.bundle)
+      \(given.start.keys)
+      """.utf8
+    ).write(to: URL(filePath: manifest))
+    let loader = try JobLoader(
+      manifestPath: manifest, logger: Logger(label: "fixture") { _ in SwiftLogNoOpLogHandler() })
+    let manager = MigrationManager(try loader.job())
+    #expect(try manager.run().outcome == .finished)
+    let report = try Verifier(job: manager.job).run()
+    #expect(report.isClean, "\(report.findings.prefix(3).map(\.description))")
+    let connection = try StoreConnection.openStore(readingAt: store)
+    defer { try? connection.close() }
+    try connection.execute("ATTACH ?1 AS made", [.text("file://\(folder.file("out/made.sqlite"))?immutable=1")])
+    for same in given.start.same {
+      let (before, after) = try (rows(same.source, connection), rows(same.made, connection))
+      let lost = before.first { !after.contains($0) }
+      let extra = after.first { !before.contains($0) }
+      #expect(lost == nil && extra == nil, "\(same.made): expected \(lost ?? "nothing"), found \(extra ?? "nothing")")
+      #expect(!before.isEmpty, "\(same.source) tests nothing")
+    }
+  }
+
+  private func rows(_ sql: String, _ connection: StoreConnection) throws -> Set<String> {
+    Set(try connection.rows(sql).map { $0.map(StoreDump.text).joined(separator: " | ") })
+  }
+}
