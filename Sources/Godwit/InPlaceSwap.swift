@@ -227,7 +227,11 @@ struct InPlaceSwap {
   /// Whether every file of the folder is one of the live support folder's, by name and content's identity.
   private func isPartOfLiveSupport(_ folder: SupportFolder) throws -> Bool {
     let live = SupportFolder(ofStoreAt: store)
-    return try names(in: folder).allSatisfy { isSameFile(folder.path(of: $0), live.path(of: $0)) }
+    var isPart = true
+    try folder.forEachFile { name, _ in
+      isPart = isPart && SupportFolder.isFileName(name) && isSameFile(folder.path(of: name), live.path(of: name))
+    }
+    return isPart
   }
 
   /// - Throws: When the name cannot be looked at: that says nothing of what bears it.

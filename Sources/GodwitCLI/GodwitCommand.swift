@@ -99,9 +99,8 @@ public enum GodwitCommand {
   }
 
   private static func reportJSON(_ error: GodwitError, in session: CommandSession) {
-    guard let text = try? JSONText.document(FailureRecord(error, type: "error")) else {
-      return
-    }
+    // A verb that has printed its document has said what is wrong in it.
+    guard !session.output.isUsed, let text = try? JSONText.document(FailureRecord(error, type: "error")) else { return }
     session.output.write(text + "\n")
   }
 

@@ -13,7 +13,7 @@ extension JobLoader {
   func path(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
   ) throws -> (steps: [MigrationStep], search: [String]) {
-    let names = try orderedNames(versions)
+    let names = try orderedNames(versions, leadingTo: destination.name)
     let wanted = Self.namesBetween(source.name, destination.name, in: names)
     if manifest.stages.isEmpty, try foundMappings(among: [source, destination]).mappings.isEmpty,
       wanted.count < names.count || wanted.first == source.name,
@@ -95,9 +95,9 @@ extension JobLoader {
   }
 
   /// All version names, oldest first: by `version-order`, else by their natural order with what is current last.
-  private func orderedNames(_ versions: ModelVersions) throws -> [String] {
+  private func orderedNames(_ versions: ModelVersions, leadingTo destination: String) throws -> [String] {
     var seen: Set<String> = []
-    let names = versions.oldestFirst.map(\.name).filter { seen.insert($0).inserted }
+    let names = versions.oldestFirst(leadingTo: destination).map(\.name).filter { seen.insert($0).inserted }
     guard !manifest.versionOrder.isEmpty else { return names }
     return try manifest.versionOrder.map { name in
       guard names.contains(name) else {

@@ -120,11 +120,15 @@ struct ModelVersions {
   /// All versions, oldest first: by the natural order of their names, the current version of a bundle after its others.
   ///
   /// Names alone do not say it: `Store 5` may be older than `App v2`. What is current was made last.
-  var oldestFirst: [Candidate] {
+  var oldestFirst: [Candidate] { oldestFirst(leadingTo: nil) }
+
+  /// The order for a way to a version: where it leads to another than the current one, the current one is not its end, and
+  /// has the place of its name.
+  func oldestFirst(leadingTo destination: String?) -> [Candidate] {
     var ordered = models.indices.sorted { a, b in
       ModelBundle.precedes(models[a].name, models[b].name) || models[a].name == models[b].name && a < b
     }.map { models[$0] }
-    for current in newest {
+    for current in newest where destination == nil || current.name == destination {
       guard let from = ordered.firstIndex(where: { $0 === current }),
         let last = ordered.lastIndex(where: { $0.bundle == current.bundle }), from < last
       else { continue }

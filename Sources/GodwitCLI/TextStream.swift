@@ -18,6 +18,7 @@ final class TextStream: Sendable {
   private struct State {
     var isClosed = false
     var failure: String?
+    var isUsed = false
     var text = ""
   }
 
@@ -33,6 +34,8 @@ final class TextStream: Sendable {
 
   /// Why the last write failed.
   var failure: String? { state.withLock { $0.failure } }
+  /// Whether anything was written.
+  var isUsed: Bool { state.withLock { $0.isUsed } }
   /// Whether writing more is in vain.
   var isClosed: Bool { state.withLock { $0.isClosed } }
   /// What was written to a stream in memory.
@@ -63,6 +66,7 @@ final class TextStream: Sendable {
   private func put(_ text: String) {
     state.withLock { state in
       guard !state.isClosed else { return }
+      state.isUsed = true
       switch target {
       case .memory: state.text += text
       case .descriptor(let descriptor): Self.write(Array(text.utf8), to: descriptor, &state)

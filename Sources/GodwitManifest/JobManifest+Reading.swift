@@ -193,7 +193,9 @@ extension JobManifest {
 
   private static func memory(_ node: Node, _ reader: YAMLReader) throws -> ByteCount {
     let expected = "a size such as 64 MiB"
-    if case .scalar(let scalar) = node, let number = Int(scalar.string), number > 0 {
+    if case .scalar(let scalar) = node, let number = Int(scalar.string), number > 0,
+      number < memoryBudget.lowerBound.bytes
+    {
       throw reader.error(
         "expected a size with its unit for 'memory', found '\(scalar.string)'", at: reader.file.location(of: node),
         remedy: "write `memory: \(max(number, 16)) MiB`")

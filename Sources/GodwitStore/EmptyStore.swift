@@ -10,7 +10,7 @@ public enum EmptyStore {
   public static func create(
     at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {
-    guard !FileManager.default.fileExists(atPath: path) else {
+    guard isFree(path) else {
       throw GodwitError(
         .cannotCreate, "cannot create store '\(path)': something is there already",
         remedy: "name another path, or remove the file")
@@ -22,6 +22,13 @@ public enum EmptyStore {
       try metadata.write(to: connection)
     }
     return connection
+  }
+
+  /// Whether a store can be made at a path: nothing is there, or an empty file that was made to hold the name.
+  private static func isFree(_ path: String) -> Bool {
+    var info = stat()
+    guard lstat(path, &info) == 0 else { return true }
+    return info.st_mode & S_IFMT == S_IFREG && info.st_size == 0
   }
 
   /// Sets what must stand before the first table: page size 4096, incremental vacuum, UTF-8, rollback journal.

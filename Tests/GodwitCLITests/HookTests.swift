@@ -40,7 +40,7 @@ struct HookTests {
   @Test func `a child in the background keeps nobody`() throws {
     let job = try job(before: "sleep 60 & echo $! > child")
     let result = try ShellCommand.run(
-      "start=$(date +%s); $GODWIT run job.yaml --progress none; s=$?; end=$(date +%s); kill $(cat child); "
+      "start=$(date +%s); $GODWIT run job.yaml --quiet; s=$?; end=$(date +%s); kill $(cat child); "
         + "echo $((end - start)); exit $s", in: job.path)
     #expect(result.status == 0, "\(result.diagnostics)")
     let seconds = try #require(Int(result.output.trimmingCharacters(in: .whitespacesAndNewlines)))

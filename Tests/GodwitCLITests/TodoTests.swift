@@ -122,7 +122,7 @@ import Testing
       .write(toFile: manifest, atomically: true, encoding: .utf8)
     let plan = try BuiltCommand.run("plan", "by-policy.yaml", in: folder.path)
     #expect(plan.status == 0)
-    #expect(plan.output.contains("note         policy QuietEntries of mapping ListEntryToListEntry is not registered"))
+    #expect(plan.output.contains("policy       QuietEntries (mapping ListEntryToListEntry: not registered"))
   }
 
   @Test func `a run that is killed again and again ends with the same rows`() throws {

@@ -9,8 +9,6 @@ import Testing
 struct `Corpus schemas` {
   /// Stores whose model source is not in the corpus, by file name.
   static let withoutModel: Set<String> = [
-    // Older than the one model source there is.
-    "RKSeedDatabase.sqlite",
     // Their model was built in code.
     "SampleModel2_V1.sqlite", "SampleModel2_V2.sqlite",
     // Merged from several models.
@@ -65,7 +63,7 @@ struct `Corpus schemas` {
   ]
 
   /// Stores that carry no model and have none in the corpus; the last one has no metadata either.
-  static let withoutAnyModel: Set<String> = ["RKSeedDatabase.sqlite", "kik.sqlite", "NotesV7.storedata"]
+  static let withoutAnyModel: Set<String> = ["kik.sqlite", "NotesV7.storedata"]
 
   /// Stores whose join columns have other clash numbers: see `exceptions`.
   static let otherSuffixes: Set<String> = ["oss_stubbed_data.sqlite"]

@@ -54,7 +54,7 @@ import Testing
       ),
       (
         [(table, []), ("INSERT INTO Z_METADATA VALUES (1, 'X', x'00')", [])],
-        "the property list cannot be read: it is no binary property list"
+        "the property list cannot be read: it is not a binary property list, or is cut off"
       ),
       (
         [(table, []), ("INSERT INTO Z_METADATA VALUES (1, 'X', zeroblob(17000000))", [])],
