@@ -44,7 +44,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public let source: String
   /// The name of the model asked about.
   public let model: String
-  /// The versions whose hashes are the store's, in the bundle's order.
+  /// The version whose hashes are the store's; empty when there is none. No more versions are read than it takes to find it.
   public let fitting: [String]
   /// The first entity and property that keeps the model from matching; nil when it fits.
   public let first: String?
@@ -72,12 +72,20 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     let metadata = try StoreMetadata(readingStoreAt: path)
     var models: [ManagedObjectModel] = []
     var notes: [String] = []
-    for name in bundle.versions {
+    let hashes = metadata.entityVersionHashes
+    let isWhole = hashes.count == metadata.versionHashes.count
+    // Versions are read until one fits: bundles have a hundred of them.
+    let isFitting = { (model: ManagedObjectModel) in isWhole && model.isCompatible(with: hashes) }
+    for name in isFitting(asked) ? [asked.name] : bundle.versions {
       if name == asked.name {
         models.append(asked)
         continue
       }
-      do { models.append(try bundle.model(named: name)) } catch let error as GodwitError {
+      do {
+        let model = try bundle.model(named: name)
+        models.append(model)
+        if isFitting(model) { break }
+      } catch let error as GodwitError {
         notes.append("version '\(name)' was not considered: \(error.line)")
       }
     }

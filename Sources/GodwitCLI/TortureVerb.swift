@@ -36,6 +36,13 @@ struct TortureVerb: Verb {
     let migration = try job.loader(in: session).job()
     if let runFolder { return try runOnce(migration, in: runFolder, session: session) }
     let seed = seed ?? UInt64.random(in: 1...999_999)
+    if let scratch {
+      do { try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true) } catch {
+        throw GodwitError(
+          .cannotCreate, "cannot create folder '\(scratch)'", cause: error.localizedDescription,
+          remedy: "name another folder with --scratch")
+      }
+    }
     // Kept until the end is known: a failure is looked into there.
     let scratch = try ScratchFolder(name: "godwit-torture", in: scratch, isKept: true)
     let signals = StopSignals()

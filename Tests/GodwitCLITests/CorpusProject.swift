@@ -37,6 +37,11 @@ struct CorpusProject: Sendable, CustomStringConvertible {
     files.filter { file in endings.contains { file.hasSuffix("." + $0) } }
   }
 
+  /// Where the project keeps mapping models. The search would find them by the project's root, which the corpus lacks.
+  private var mappingFolders: [String] {
+    Set(ending("xcmappingmodel").map { URL(filePath: path($0)).deletingLastPathComponent().path }).sorted()
+  }
+
   /// Bundles, and models that lie in none.
   private var models: [String] {
     ending("xcdatamodeld", "momd", "xcdatamodel", "mom").filter { file in
@@ -110,6 +115,7 @@ struct CorpusProject: Sendable, CustomStringConvertible {
         source: \(quoted(path(file)))
         destination: out-\(number)/made.sqlite
         models: \(quoted(path(fitting.file)))
+        \(mappingFolders.isEmpty ? "" : "mapping-search: [\(mappingFolders.map(quoted).joined(separator: ", "))]")
         unregistered-policies: default
         """, "job-\(number).yaml", folder)
       do {

@@ -58,6 +58,28 @@ struct FixtureProjectTests {
     }
   }
 
+  @Test func `the job of jobs/travel passes over the broken versions and counts what it loses`() throws {
+    let folder = try TemporaryFolder()
+    let example = URL(filePath: checkout(of: #filePath)).appending(path: "jobs/travel").path
+    let copy = folder.file("travel")
+    try FileManager.default.copyItem(atPath: example, toPath: copy)
+    try? FileManager.default.removeItem(atPath: copy + "/out")
+    let refused = try BuiltCommand.run("run", "job.yaml", "--fail-on-loss", in: copy)
+    #expect(refused.status == 65, "\(refused.diagnostics)")
+    #expect(
+      refused.diagnostics.contains("dropped 20 of Stop") && refused.diagnostics.contains("17 links of Trip.stops"))
+    #expect(!FileManager.default.fileExists(atPath: copy + "/out/travel-4.sqlite"))
+    let ran = try BuiltCommand.run("run", "job.yaml", in: copy)
+    #expect(ran.status == 0, "\(ran.diagnostics)")
+    #expect(ran.output.contains("lost       17 links of Trip.stops"), "\(ran.output)")
+    #expect(try BuiltCommand.run("verify", "job.yaml", in: copy).status == 0)
+  }
+
+  /// The checkout that a test file lies in.
+  private func checkout(of file: String) -> String {
+    URL(filePath: file).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+  }
+
   private func rows(_ sql: String, _ connection: StoreConnection) throws -> Set<String> {
     Set(try connection.rows(sql).map { $0.map(StoreDump.text).joined(separator: " | ") })
   }
