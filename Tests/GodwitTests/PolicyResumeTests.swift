@@ -283,7 +283,9 @@ private struct Failure: Error, CustomStringConvertible {
       try MigrationManager(fixture.job(["SplitName": { PlainPolicy() }])).run()
     }
     #expect(error.code == .configuration)
-    #expect(error.message == "no policy 'SplitNmae' is registered (did you mean 'SplitName'?)")
+    #expect(
+      error.message
+        == "mapping 'PersonToContact': no policy 'SplitNmae' is registered (did you mean 'SplitName'?)")
     let known = try MigrationManager(fixture.job(["SplitName": { PlainPolicy() }])).plan()
     #expect(known.missingPolicies.map(\.policy) == ["SplitNmae"])
 

@@ -93,7 +93,7 @@ import Testing
     ("NOT b == YES", { $0.b == false }),
     ("s != nil AND d >= 0", { $0.s != nil && $0.d.map { $0 >= 0 } ?? false }),
     ("m + 0.2 > 10.3", { row in row.m.map { $0 + tenth * 2 > Decimal(103) / 10 } ?? false }),
-    ("b == 1 AND t < 100", { $0.b == true && $0.t.map { $0 < 100 } ?? false }),
+    ("b == 1 AND d < 100", { $0.b == true && $0.d.map { $0 < 100 } ?? false }),
     ("i BETWEEN {2, 6}", { $0.i.map { $0 >= 2 && $0 <= 6 } ?? false }),
   ]
 
