@@ -177,7 +177,7 @@ struct `The verb why` {
     try Data("<model>\n<<<<<<< HEAD\n".utf8).write(to: URL(filePath: damaged))
     let fits = why(notes.store, notes.bundle)
     #expect(fits.status == 2)
-    #expect(fits.output.contains("version 'Notes 2' was not considered: \(damaged):2:1: cannot read the file: it"))
+    #expect(!fits.output.contains("not considered"), "a version that nobody needs is not looked at")
     let asked = why(notes.store, notes.bundle + "#Notes 2")
     #expect(asked.status == 66)
     #expect(asked.diagnostics.contains("\(damaged):2:1: "))

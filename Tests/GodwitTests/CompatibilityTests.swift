@@ -658,17 +658,23 @@ struct `Why no model fits` {
     #expect(found.notes == ["the nearest version is 'Near', which 5 of 6 entities fit"])
   }
 
-  @Test func `a version that cannot be read is noted`() throws {
+  @Test func `where no version fits, one that cannot be read is noted; where one does, others are not looked at`()
+    throws
+  {
     let folder = try TemporaryFolder()
-    let notes = NotesModel()
+    var notes = NotesModel()
     try notes.fill(folder.file("store.sqlite"))
     var bundle = try writeBundle("Notes", in: folder, [try notes.model("Notes")], current: "Notes")
     try FileManager.default.createDirectory(atPath: bundle.path + "/Old.xcdatamodel", withIntermediateDirectories: true)
     try Data("<model".utf8).write(to: URL(filePath: bundle.path + "/Old.xcdatamodel/contents"))
     bundle = try ModelBundle(contentsOf: bundle.path)
-    let found = try Compatibility(ofStoreAt: folder.file("store.sqlite"), with: bundle)
-    #expect(found.verdict == .compatible)
-    #expect(found.notes.first?.hasPrefix("version 'Old' was not considered: ") == true)
+    let fits = try Compatibility(ofStoreAt: folder.file("store.sqlite"), with: bundle)
+    #expect(fits.verdict == .compatible && fits.notes.isEmpty)
+    notes.attribute("Note", "title") { $0.isOptional = false }
+    try StoreBuilder(path: folder.file("other.sqlite"), model: try notes.model("?")).finish()
+    let found = try Compatibility(ofStoreAt: folder.file("other.sqlite"), with: bundle)
+    #expect(found.verdict == .noModelFits)
+    #expect(found.notes.contains { $0.hasPrefix("version 'Old' was not considered: ") }, "\(found.notes)")
   }
 
   @Test func `a rule that nothing confirms is named`() throws {
