@@ -45,7 +45,9 @@ extension JobLoader {
     func failed(_ cause: String) -> GodwitError {
       GodwitError(
         .inputOutput, "the hook '\(command.value)' failed", location: command.location, cause: cause,
-        remedy: "mend the cause and run the same command")
+        remedy:
+          "repair what the command needs and run the same job; to change the command, `godwit discard` the job and run it again"
+      )
     }
     let problem: String?
     do {

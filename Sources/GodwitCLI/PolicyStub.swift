@@ -64,8 +64,8 @@ struct PolicyStub {
       let entities = [use.source, use.destination].map { $0.map(Self.comment) ?? "nothing" }
       lines.append(
         "/// Step \(use.step), mapping '\(Self.comment(use.mapping))': \(entities[0]) to \(entities[1]).")
-      lines += describe(use.source, in: step(use)?.sourceModel)
-      lines += describe(use.destination, in: step(use)?.destinationModel)
+      lines += describe("Source", use.source, in: step(use)?.sourceModel)
+      lines += describe("Destination", use.destination, in: step(use)?.destinationModel)
     }
     lines.append("struct \(type): EntityMigrationPolicy {")
     var members: [[String]] = []
@@ -81,7 +81,7 @@ struct PolicyStub {
     job.steps.indices.contains(use.step - 1) ? job.steps[use.step - 1] : nil
   }
 
-  private func describe(_ entity: String?, in model: ManagedObjectModel?) -> [String] {
+  private func describe(_ role: String, _ entity: String?, in model: ManagedObjectModel?) -> [String] {
     guard let entity, let model else { return [] }
     let attributes = model.attributes(of: entity).map { attribute in
       "\(Self.comment(attribute.name)) \(attribute.type.xcodeName)\(attribute.isOptional ? "" : ", required")"
@@ -89,7 +89,7 @@ struct PolicyStub {
     let relationships = model.relationships(of: entity).map { relationship in
       "\(Self.comment(relationship.name)) \(relationship.isToMany ? "to many" : "to one") \(Self.comment(relationship.destinationEntityName))"
     }
-    return ["/// \(Self.comment(entity)):"] + (attributes + relationships).map { "/// - \($0)" }
+    return ["/// \(role) \(Self.comment(entity)):"] + (attributes + relationships).map { "/// - \($0)" }
   }
 
   private static let begin = [

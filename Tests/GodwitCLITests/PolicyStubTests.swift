@@ -88,7 +88,8 @@ private func project(_ mappings: String = mappings) throws -> ProjectFixture {
     for text in [
       "struct Split_Notes: EntityMigrationPolicy", "struct classPolicy: EntityMigrationPolicy",
       "struct SplitNotes: EntityMigrationPolicy", "\"App.Split Notes\": { Split_Notes() }", "object[\"due\"] = .null",
-      "case \"core:of:\":", "case \"Other \\\"quoted\\\"\":", "/// - due Date, required",
+      "case \"core:of:\":", "case \"Other \\\"quoted\\\"\":", "/// - due Date, required", "/// Source ",
+      "/// Destination ",
     ] { #expect(stub.output.contains(text), "\(text)\n\(stub.output)") }
     let file = try project.path("Stub.swift")
     #expect(project.godwit("policy", "stub", try project.path("job.yaml"), "-o", file).status == 0)
