@@ -81,7 +81,12 @@ struct RollbackJournalTests {
     #expect(try seen(database, journal, piece: 700) == expected)
   }
 
-  @Test(arguments: shapes.prefix(3)) func `a journal that is cut off or damaged counts as far as SQLite lets it`(
+  // Pages of 64 KiB take most of the time: they have their turn where `GODWIT_RUNS` asks for runs.
+  static let damaged = shapes.prefix(3).filter {
+    ProcessInfo.processInfo.environment["GODWIT_RUNS"] != nil || $0.pageSize < 65536
+  }
+
+  @Test(arguments: damaged) func `a journal that is cut off or damaged counts as far as SQLite lets it`(
     shape: Shape
   ) throws {
     let (database, journal) = try files(shape)
