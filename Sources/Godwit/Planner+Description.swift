@@ -34,22 +34,25 @@ extension Planner {
       facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
     plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
-    plan.losses = try losses(program, dropped: dropped)
-    plan.notes = try notes(program, external: external)
+    let numbers = try numericCounts()
+    plan.losses = try losses(program, dropped: dropped, numbers: numbers)
+    plan.notes = try notes(program, external: external, numbers: numbers)
     return plan
   }
 
   /// What the plan says beside steps and stages.
-  private func notes(_ program: StepProgram, external: [ExternalCount]) throws -> [String] {
+  private func notes(
+    _ program: StepProgram, external: [ExternalCount], numbers: [NumericCount]
+  ) throws -> [String] {
     if let existing {
       let job = "appends to \(existing.rows) objects in '\(existing.path)'"
       let history =
         existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
-      return try [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes()
+      return [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes(numbers)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return try lookUpNotes + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
-      + misfitNotes()
+    return lookUpNotes + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
+      + misfitNotes(numbers)
   }
 
   /// Look-ups that find nothing in the mapping they name.

@@ -3,7 +3,9 @@ import GodwitStore
 
 extension Planner {
   /// Everything that counting the source tells.
-  func losses(_ program: StepProgram, dropped: [MigrationPlan.Dropped]) throws -> LossReport {
+  func losses(
+    _ program: StepProgram, dropped: [MigrationPlan.Dropped], numbers: [NumericCount]
+  ) throws -> LossReport {
     let step = job.position.index + 1
     var found = dropped.map {
       LossReport.Loss(step: step, kind: .objects, subject: $0.entity, count: $0.rows, reason: $0.reason)
@@ -14,7 +16,7 @@ extension Planner {
         step: step, kind: .policy, subject: $0.policy, count: nil,
         reason: "mapping \($0.mapping): not registered, Core Data's default policy takes its place")
     }
-    found += try numericCounts().filter { $0.rounded > 0 }.map {
+    found += numbers.filter { $0.rounded > 0 }.map {
       LossReport.Loss(step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types)
     }
     found += (program.facts.linksToNothing ?? []).map {
@@ -25,12 +27,21 @@ extension Planner {
     return LossReport(found)
   }
 
-  /// Values whose attribute has another numeric type in the destination, and of which some become another number or none.
-  private func numericCounts() throws -> [(
-    path: String, types: String, isInteger: Bool, rounded: Int64, misfits: Int64
-  )] {
+  /// Values whose attribute has another numeric type in the destination.
+  struct NumericCount {
+    var path: String
+    var types: String
+    var isInteger: Bool
+    /// How many become another number.
+    var rounded: Int64
+    /// How many become none.
+    var misfits: Int64
+  }
+
+  /// One or two walks over the table for each attribute that changes its type.
+  func numericCounts() throws -> [NumericCount] {
     guard isCounted else { return [] }
-    var found: [(path: String, types: String, isInteger: Bool, rounded: Int64, misfits: Int64)] = []
+    var found: [NumericCount] = []
     for mapping in resolved.entityMappings where mapping.filter == nil && mapping.earlier == nil {
       guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
       for (attribute, value) in mapping.attributes {
@@ -44,18 +55,18 @@ extension Planner {
           of: quoted(column), in: "source.\(quoted(table.name))",
           where: sourceSchema.isObject(of: [mapping.source.name]).term, on: connection)
         found.append(
-          (
-            "\(mapping.source.name).\(from.name)", "\(from.type.xcodeName) to \(attribute.type.xcodeName)",
-            attribute.type.isInteger, counts.rounded, counts.misfits
-          ))
+          NumericCount(
+            path: "\(mapping.source.name).\(from.name)",
+            types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)", isInteger: attribute.type.isInteger,
+            rounded: counts.rounded, misfits: counts.misfits))
       }
     }
     return found
   }
 
   /// Values that a change of numeric types cannot carry.
-  func misfitNotes() throws -> [String] {
-    try numericCounts().filter { $0.misfits > 0 }.map { found in
+  func misfitNotes(_ numbers: [NumericCount]) -> [String] {
+    numbers.filter { $0.misfits > 0 }.map { found in
       found.isInteger
         ? "the run will stop: \(found.misfits) values of \(found.path) do not fit, \(found.types)"
         : "\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as no number"
