@@ -9,7 +9,7 @@ import GodwitStore
 ///    next span to the statement, so that both evaluate where that is most of the work.
 /// 3. The statement asks for each value by expression and key, and evaluates itself what is not there: a value depends on
 ///    the expression and the object alone, so it does not matter who does it. Errors are always the statement's own.
-final class EvaluationAhead: @unchecked Sendable {
+final class EvaluationAhead: KnownValues, @unchecked Sendable {
   private struct Entry {
     var key: Int64
     var number: Int

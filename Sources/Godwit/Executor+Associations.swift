@@ -207,8 +207,3 @@ private final class UniqueKeys {
 
   func add(_ identity: [UInt8], key: Int64) throws { try addIdentity.run([.blob(identity), .integer(key)]) }
 }
-
-extension SpillError {
-  /// Whether the bytes are not those that were written; a failed system call says nothing of them.
-  var isDamage: Bool { kind == .damaged || kind == .missing }
-}

@@ -9,22 +9,6 @@ import GodwitStore
 /// them commit in one transaction. The last transaction of the job drops them. Resuming promises: a chunk
 /// marked done is never run again, and one that is not has left no row behind.
 struct Ledger {
-  /// The digests that make it the same job. Order is the order of comparison.
-  struct Identity: Codable, Equatable {
-    var source: String
-    var sourceModel: String
-    var destinationModel: String
-    var mappings: String
-    /// The manifest keys that decide content.
-    var manifest: String
-
-    /// One digest of all, kept in the finished store under `GodwitJobs`.
-    var digest: String {
-      Digest.hex(
-        "godwit-job-1\n" + [source, sourceModel, destinationModel, mappings, manifest].joined(separator: "\n"))
-    }
-  }
-
   /// What a chunk did.
   struct Outcome {
     var rows: Int64 = 0
@@ -44,7 +28,7 @@ struct Ledger {
   }
 
   /// Makes the tables and writes what a resumed run needs. Call inside the transaction that makes the store.
-  func create(identity: Identity, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp) throws {
+  func create(identity: JobFingerprint, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp) throws {
     try connection.execute("CREATE TABLE godwit_ledger (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
     try connection.execute(
       """
@@ -83,7 +67,7 @@ struct Ledger {
     }
   }
 
-  func identity() throws -> Identity { try decoded("identity") }
+  func identity() throws -> JobFingerprint { try decoded("identity") }
   /// Writes the digest of the source, which a run may learn after it began.
   func setSource(_ digest: String) throws {
     var identity = try identity()

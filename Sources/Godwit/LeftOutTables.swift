@@ -37,7 +37,7 @@ struct LeftOutTables {
     }
     for table in mirror { notes.append("CloudKit mirroring is dropped: \(try rows(table)) rows of \(table)") }
     let metadata = job.dropsMirroring ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
-    metadataKeys = (metadata?.values.keys.sorted() ?? []).filter(Self.isMirroringKey)
+    metadataKeys = (metadata?.values.keys.sorted() ?? []).filter(StoreMetadata.isMirroringKey)
     for key in metadataKeys { notes.append("CloudKit mirroring is dropped: metadata key \(key)") }
 
     let history = Self.historyTables.filter(tables.contains)
@@ -61,9 +61,6 @@ struct LeftOutTables {
     self.statements = statements
     self.notes = notes
   }
-
-  /// Keys under the prefixes of CloudKit mirroring's own classes.
-  static func isMirroringKey(_ key: String) -> Bool { key.hasPrefix("NSCloudKit") || key.hasPrefix("PFCloudKit") }
 
   /// What of Core Data's metadata goes with the tables that stay.
   func metadata(_ source: StoreMetadata) -> [String: PropertyListValue] {

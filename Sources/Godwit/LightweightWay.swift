@@ -111,8 +111,7 @@ struct LightweightProgram: InPlaceProgram {
   var keepsFiles: Bool { false }
 
   func counters() throws -> [(number: Int, highest: Int64)] {
-    try MigrationManager(job).keptCounters(step.resolved, destination: destination, facts: step.facts)
-      .map { ($0.0, $0.1) }
+    step.resolved.keptCounters(destination: destination, facts: step.facts).map { ($0.0, $0.1) }
   }
 
   func contentDigest(_ files: StoreFiles) throws -> String { try files.contentDigest() }

@@ -18,7 +18,7 @@ public struct ManagedObject {
   private var values: [SQLValue]?
   /// What was set and does not fit; `insert` throws it.
   private(set) var problem: Problem?
-  let run: PolicyRun
+  let run: any PolicyHost
   let context: ObjectContext
   /// The call of a hook that made it; 0 for an object of a store.
   let call: Int
@@ -29,7 +29,7 @@ public struct ManagedObject {
     init(_ error: GodwitError) { self.error = error }
   }
 
-  init(_ stored: StoredObject, run: PolicyRun) {
+  init(_ stored: StoredObject, run: any PolicyHost) {
     (key, layout, context, values) = (stored.key, stored.layout, stored.context, stored.values)
     self.run = run
     call = 0
@@ -39,7 +39,7 @@ public struct ManagedObject {
   ///   - values: nil for an object of a store, whose row is read when something asks for it.
   ///   - call: The call that makes it; 0 for an object of a store.
   init(
-    _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: PolicyRun, call: Int = 0
+    _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: any PolicyHost, call: Int = 0
   ) {
     (self.key, self.layout, self.context, self.values) = (key, layout, context, values)
     self.run = run

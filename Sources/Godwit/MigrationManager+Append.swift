@@ -147,7 +147,7 @@ extension MigrationManager {
   ///
   /// - Parameter source: The metadata of the source.
   func appendRecord(
-    _ identity: Ledger.Identity, digest: String, source: StoreMetadata, opened: AttachedSource, facts: PlanFacts
+    _ identity: JobFingerprint, digest: String, source: StoreMetadata, opened: AttachedSource, facts: PlanFacts
   ) throws -> AppendRecord {
     var keys: [String: AppendRecord.Keys] = [:]
     for table in opened.destinationSchema.tables {

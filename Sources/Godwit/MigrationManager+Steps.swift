@@ -13,7 +13,7 @@ extension MigrationManager {
   // MARK: Run
 
   func runSteps(
-    in folder: String, source: OpenSource, quick: Ledger.Identity, watch: RunWatch, isWorthKeeping: inout Bool,
+    in folder: String, source: OpenSource, quick: JobFingerprint, watch: RunWatch, isWorthKeeping: inout Bool,
     progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     var record: StepRecord
@@ -132,7 +132,7 @@ extension MigrationManager {
     StepFolder(path: !job.isStepped ? folder : StepFolder.path(ofStep: job.steps.count, in: folder))
   }
 
-  private func manager(ofStep index: Int, source: String?, identity: Ledger.Identity) -> MigrationManager {
+  private func manager(ofStep index: Int, source: String?, identity: JobFingerprint) -> MigrationManager {
     var step = job.step(index, source: source)
     if step.position.isLast { step.position.jobDigest = identity.digest }
     return MigrationManager(step)

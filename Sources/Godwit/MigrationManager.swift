@@ -25,10 +25,17 @@ public struct MigrationManager: Sendable {
   }
 
   /// The metadata key under which a finished store names the digests of the jobs that made it.
-  public static let jobsKey = "GodwitJobs"
+  public static let jobsKey = StoreMetadata.Key.jobs
 
-  /// As `jobsKey`, for a store between two steps, which nobody gets to see.
-  static let stepKey = "GodwitStep"
+  static let stepKey = StoreMetadata.Key.step
+
+  /// All digests but the source's, which costs a reading of the whole store.
+  var quickIdentity: JobFingerprint { JobFingerprint(job) }
+
+  /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
+  func identity(_ quick: JobFingerprint, files: StoreFiles) throws -> JobFingerprint {
+    try quick.withContent(of: files)
+  }
 
   // MARK: Plan
 
@@ -119,20 +126,6 @@ public struct MigrationManager: Sendable {
       if WorkFolder.exists(forDestination: job.destinationPath) { return false }
       throw error
     }
-  }
-
-  /// All digests but the source's, which costs a reading of the whole store.
-  var quickIdentity: Ledger.Identity {
-    Ledger.Identity(
-      source: "", sourceModel: Self.digest(of: job.sourceModel),
-      destinationModel: Self.digest(of: job.destinationModel), mappings: Digest.hex(job.mappingText),
-      manifest: manifestDigest)
-  }
-
-  /// What a model says, and the hashes that were published for it.
-  private static func digest(of model: ManagedObjectModel) -> String {
-    let published = model.publishedVersionHashes.sorted { Text($0.key) < Text($1.key) }
-    return Digest.hex(model.xcodeContents + published.map { "\n\($0.key) \($0.value.base64)" }.joined())
   }
 
   /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.
@@ -298,26 +291,11 @@ public struct MigrationManager: Sendable {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  /// The keys of the manifest that decide content. Chunk sizes and budgets do not. Nor does `append`: a job that made a
-  /// store must not add all of it once more when the key comes later.
-  private var manifestDigest: String {
-    Digest.hex(
-      "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
-        + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.layoutText + job.policyText)
-  }
-
   /// Of a source of so many bytes the digest is not waited for.
   @TaskLocal static var largeSource: Int64 = 64 << 20
 
-  /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
-  func identity(_ quick: Ledger.Identity, files: StoreFiles) throws -> Ledger.Identity {
-    var identity = quick
-    identity.source = try files.contentDigest()
-    return identity
-  }
-
   /// An existing destination: ours and the same job, or in the way.
-  private func finished(source: OpenSource, quick: Ledger.Identity) throws -> MigrationSummary {
+  private func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
     let inTheWay = GodwitError(
       .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
       remedy: "move it away, name another destination, or write `append: true` to add to it",
@@ -355,12 +333,12 @@ public struct MigrationManager: Sendable {
   ///   - now: What `now()` means, when a larger job has settled it.
   /// - Returns: What was done, and the progress to show when the store is in place.
   func run(
-    in folder: StepFolder, source: OpenSource, quick: Ledger.Identity, origin: String? = nil, now: Double? = nil,
+    in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String? = nil, now: Double? = nil,
     watch: RunWatch, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     var digest: BesideWork<String>?
     defer { digest?.abandon() }
-    func identity() throws -> Ledger.Identity {
+    func identity() throws -> JobFingerprint {
       var identity = quick
       identity.source = try origin ?? digest?.value() ?? source.files.contentDigest()
       return identity
@@ -546,7 +524,7 @@ public struct MigrationManager: Sendable {
 
   /// Refuses to go on with another job's work, and names what differs.
   private func compare(
-    _ known: Ledger.Identity, with quick: Ledger.Identity, ledger: Ledger, stamp: StoreFiles.Stamp,
+    _ known: JobFingerprint, with quick: JobFingerprint, ledger: Ledger, stamp: StoreFiles.Stamp,
     files: StoreFiles, origin: String?
   ) throws {
     var digest = origin ?? known.source
@@ -557,7 +535,7 @@ public struct MigrationManager: Sendable {
     try compare(known, with: quick, source: digest)
   }
 
-  func compare(_ known: Ledger.Identity, with quick: Ledger.Identity, source: String) throws {
+  func compare(_ known: JobFingerprint, with quick: JobFingerprint, source: String) throws {
     let parts = [
       ("the source store", known.source, source), ("the source model", known.sourceModel, quick.sourceModel),
       ("the destination model", known.destinationModel, quick.destinationModel),
@@ -586,8 +564,8 @@ public struct MigrationManager: Sendable {
     var metadata = self.metadata(after: before, digest: digest, leftOut: opened.leftOut)
     // What it says of keys holds for the source alone.
     metadata.values[AppendRecord.key] = nil
-    let kept = try keptCounters(
-      opened.resolved, destination: opened.destinationSchema, facts: plan.facts)
+    let kept = opened.resolved.keptCounters(
+      destination: opened.destinationSchema, facts: plan.facts)
     let isNew = plan.facts.highestDestinationKeys == nil
     let triggers = isNew ? nil : try ledger.appendMark().triggers
     try connection.transaction {
@@ -634,134 +612,4 @@ public struct MigrationManager: Sendable {
     return metadata
   }
 
-  /// Where keys are kept, the source's counter is too: a key of a deleted object is never given out again.
-  func keptCounters(
-    _ resolved: ResolvedMapping, destination: StoreSchema, facts: PlanFacts
-  ) throws -> [(Int, Int64)] {
-    var counters: [Int: Int64] = [:]
-    for mapping in resolved.entityMappings where mapping.earlier == nil {
-      guard case .offset(0) = facts.mappings[mapping.index].keys,
-        let root = job.destinationModel.root(of: mapping.destination.name),
-        let number = destination.number(of: root.name),
-        let sourceRoot = job.sourceModel.root(of: mapping.source.name)
-      else { continue }
-      counters[number] = max(counters[number] ?? 0, facts.highestKeys[sourceRoot.name] ?? 0)
-    }
-    return counters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-  }
-}
-
-/// The source store of a job, checked and opened for reading.
-struct OpenSource {
-  let files: StoreFiles
-  /// What the job appends to; nil for a new store.
-  let existing: ExistingDestination?
-  /// nil when it was not asked for.
-  let attached: AttachedSource?
-
-  /// - Parameter digest: What stands for the content, for a step that reads the store of another; nil for the digest of
-  ///   the source itself.
-  init(
-    _ job: MigrationJob, attach: Bool = true, existing: ExistingDestination? = nil, digest: String? = nil
-  ) throws {
-    self.existing = existing
-    files = try StoreFiles(path: job.sourcePath)
-    guard attach else {
-      attached = nil
-      return
-    }
-    let connection = try StoreConnection(path: nil)
-    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
-    attached = try AttachedSource(
-      connection, job: job, files: files, existing: existing, digest: { [files] in try digest ?? files.contentDigest() }
-    )
-  }
-
-  func planner(_ job: MigrationJob) throws -> Planner {
-    guard let attached else { throw GodwitError(.internalBug, "the source is not attached") }
-    return attached.planner(job)
-  }
-}
-
-/// A connection with the source attached, and what resolving the job against it gave.
-struct AttachedSource {
-  let connection: StoreConnection
-  let sourceSchema: StoreSchema
-  let destinationSchema: StoreSchema
-  let resolved: ResolvedMapping
-  let functions: SQLFunctions
-  let bytes: Int64
-  let leftOut: LeftOutTables
-  /// What the job appends to; nil for a new store.
-  let existing: ExistingDestination?
-
-  /// - Parameters:
-  ///   - files: nil for a source without rows, which only stands for its model.
-  ///   - digest: The digest of the source's content, asked for when earlier jobs may have read the same.
-  init(
-    _ connection: StoreConnection, job: MigrationJob, files: StoreFiles?, existing: ExistingDestination? = nil,
-    digest: () throws -> String = { "" }
-  ) throws {
-    self.connection = connection
-    self.existing = existing
-    try connection.checkCoreDataTables(path: job.sourcePath)
-    if files != nil { try SupportFolder(ofStoreAt: job.sourcePath).refuseLinks() }
-    leftOut = try LeftOutTables(connection, job: job)
-    var earlier: [EarlierMapping] = []
-    if let existing, !existing.records.isEmpty {
-      let uuid =
-        try files == nil
-        ? StoreMetadata(readingStoreAt: job.sourcePath).uuid
-        : StoreMetadata(reading: connection, path: job.sourcePath).uuid
-      earlier = try existing.earlierMappings(sourceUUID: uuid, digest: try digest())
-    }
-    resolved = try ResolvedMapping(
-      job.mappingModels, from: job.sourceModel, to: job.destinationModel, policies: job.policies,
-      unregistered: job.unregisteredPolicies, earlier: earlier)
-    if existing != nil, let policy = resolved.policies.first {
-      throw GodwitError(
-        .configuration, "cannot append with mapping '\(policy.mapping.name)': it has a policy",
-        location: policy.mapping.location,
-        remedy: "say what the policy does in expressions, or migrate into a store of its own")
-    }
-    for policy in resolved.policies {
-      guard let predicates = job.chunkPredicates[policy.mapping.name] else { continue }
-      throw GodwitError(
-        .configuration, "chunks.by cannot cut mapping '\(policy.mapping.name)': it has a policy",
-        location: predicates.first?.source.location,
-        remedy:
-          "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks"
-      )
-    }
-    for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
-      throw GodwitError(
-        .configuration,
-        "chunks.by names the unknown mapping '\(name)'"
-          + Spelling.suggestion(for: name, among: resolved.entityMappings.map(\.name)),
-        location: job.chunkPredicates[name]?.first?.source.location)
-    }
-    sourceSchema = try StoreSchema(
-      model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
-    destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
-    functions = try SQLFunctions(connection: connection, sourceSchema: sourceSchema, now: MigrationManager.now())
-    functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
-    let stamp = try files?.stamp()
-    bytes = (stamp?.store.size ?? 0) + (stamp?.wal?.size ?? 0)
-    for (name, predicates) in job.chunkPredicates {
-      guard let mapping = resolved.entityMappings.first(where: { $0.name == name }) else { continue }
-      for predicate in predicates {
-        do throws(ExpressionError) {
-          try ExpressionChecker(model: job.sourceModel, entityName: mapping.source.name, role: .filter)
-            .check(predicate.predicate)
-        } catch { throw GodwitError(error, in: predicate.source, what: "chunks.by of mapping '\(name)'") }
-      }
-    }
-  }
-
-  func planner(_ job: MigrationJob) -> Planner {
-    Planner(
-      job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
-      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes,
-      leftOut: leftOut, existing: existing)
-  }
 }

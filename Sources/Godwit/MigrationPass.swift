@@ -5,12 +5,12 @@ public import GodwitModel
 /// It lives for one call of a hook; the compiler keeps it from escaping. Everything a hook does commits with its chunk
 /// or not at all.
 public struct MigrationPass: ~Copyable {
-  let run: PolicyRun
+  let run: any PolicyHost
 
-  init(_ run: PolicyRun) { self.run = run }
+  init(_ run: any PolicyHost) { self.run = run }
 
-  public var sourceModel: ManagedObjectModel { run.program.resolved.sourceModel }
-  public var destinationModel: ManagedObjectModel { run.program.resolved.destinationModel }
+  public var sourceModel: ManagedObjectModel { run.sourceModel }
+  public var destinationModel: ManagedObjectModel { run.destinationModel }
 
   /// Whether an earlier process began this mapping.
   ///
@@ -124,7 +124,7 @@ public struct MigrationPass: ~Copyable {
     forSourceRelationshipNamed name: String, sourceInstances: [ManagedObject]
   ) throws -> [ManagedObject] {
     let reached = try sourceInstances.flatMap { try $0.objects(name) }
-    return try run.destinations(of: reached, mappings: Array(run.program.mappings.indices))
+    return try run.destinations(of: reached, mappings: Array(0..<run.mappingCount))
   }
 
   // MARK: Relationships

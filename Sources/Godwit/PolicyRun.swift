@@ -39,7 +39,12 @@ struct PolicyState: Codable, Equatable {
 /// 1. Made when a run begins; the state is the ledger's.
 /// 2. `call` runs one hook with a `MigrationPass` that leads here.
 /// 3. `finishChunk` writes the state; `takeBack` goes back to it when a chunk that failed runs again.
-final class PolicyRun {
+final class PolicyRun: PolicyHost {
+  var sourceModel: ManagedObjectModel { program.resolved.sourceModel }
+  var destinationModel: ManagedObjectModel { program.resolved.destinationModel }
+  var mappingCount: Int { program.mappings.count }
+
+
   enum Hook: Int, CaseIterable {
     case begin, endInstanceCreation, createRelationships, endRelationshipCreation, performCustomValidation, end
     /// Not a chunk of the policy stage: its chunks are those of instance creation.

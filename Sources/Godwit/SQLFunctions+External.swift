@@ -26,17 +26,3 @@ extension SQLFunctions {
     }
   }
 }
-
-/// Tests of what a column with external storage allowed holds, as SQL.
-enum ExternalDataSQL {
-  /// The length of a value that refers to a file.
-  static let referenceBytes = 38
-
-  /// Whether it refers to a file: byte 2, a UUID, byte 0.
-  static func isReference(_ column: String) -> String {
-    "(typeof(\(column)) = 'blob' AND length(\(column)) = \(referenceBytes) AND substr(\(column), 1, 1) = x'02' AND substr(\(column), \(referenceBytes)) = x'00')"
-  }
-
-  /// Byte 1 before the data.
-  static func prefixed(_ sql: String) -> String { "CAST(x'01' || \(sql) AS BLOB)" }
-}

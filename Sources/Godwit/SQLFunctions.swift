@@ -31,7 +31,7 @@ final class SQLFunctions {
   /// Carries external binary data; nil where nothing is written.
   var mover: ExternalDataMover?
   /// Knows values of the expressions of the statement that runs.
-  var ahead: EvaluationAhead?
+  var ahead: (any KnownValues)?
   /// Hears of every value that an expression gave: its number, the key, the value.
   var recorder: ((Int, Int64, SQLValue) throws -> Void)?
   /// Checks, source keys and counts of what is called for every row.
@@ -255,6 +255,14 @@ final class SQLFunctions {
     }
     return .failure("a value does not fit")
   }
+}
+
+/// Values of a statement's expressions that were evaluated ahead.
+protocol KnownValues: AnyObject {
+  /// Of the statement whose expressions these are.
+  var builder: StatementBuilder { get }
+  /// The value of an expression for the row with a key; nil where it is not known.
+  func value(_ number: Int, _ key: Int64) -> SQLValue?
 }
 
 /// Readers of spill files by mapping: a list, since one is asked for with every row.

@@ -2,14 +2,6 @@ import Foundation
 import GodwitModel
 import GodwitStore
 
-/// One SQL statement of a chunk with its constants and the places its failures are reported by.
-struct ChunkStatement {
-  var sql: String
-  var builder: StatementBuilder
-  /// Why parts of it run in Swift; empty in the sql lane.
-  var reasons: [String] = []
-}
-
 /// The SQL of every chunk of a step: what the plan's decisions mean in the two databases.
 ///
 /// `source` is the attached store, which is only read; `main` is the store under construction. All

@@ -21,7 +21,7 @@ struct StepRecord: Codable {
   static let version = 1
 
   var version = Self.version
-  var identity: Ledger.Identity
+  var identity: JobFingerprint
   var stamp: StoreFiles.Stamp
   /// Seconds since 2001 that `now()` means in every step.
   var now: Double
@@ -29,7 +29,7 @@ struct StepRecord: Codable {
   /// How many hops each step of the job is, finished or not; nil: one.
   var hops: [Int]?
 
-  static func path(in folder: String) -> String { folder + "/job.json" }
+  static func path(in folder: String) -> String { WorkFolder.recordPath(in: folder) }
 
   /// - Returns: nil when there is none.
   /// - Throws: `.dataWrong` when it cannot be read, `.cannotCreate` when another version of Godwit wrote it.

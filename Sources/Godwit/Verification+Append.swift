@@ -27,7 +27,7 @@ struct AppendedPart {
       appends || metadata.values[AppendRecord.key] != nil
     else { return nil }
     let records = try AppendRecord.all(in: metadata, path: path)
-    let jobs = metadata.values[MigrationManager.jobsKey]?.array?.compactMap(\.string) ?? []
+    let jobs = metadata.values[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
     let digest = try digest()
     if jobs.contains(digest), let index = records.lastIndex(where: { $0.job == digest }) {
       record = records[index]

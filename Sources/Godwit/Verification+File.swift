@@ -162,20 +162,20 @@ extension Verification {
     compare(StoreMetadata.Key.hashesVersion, made.hashesVersion, 3)
     compare(StoreMetadata.Key.storeType, made.values[StoreMetadata.Key.storeType]?.string, job.destinationType.rawValue)
     compare("Z_UUID", made.uuid, before.uuid)
-    let jobs = MigrationManager.jobsKey
+    let jobs = StoreMetadata.Key.jobs
     for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key })
-    where key != jobs && key != MigrationManager.stepKey && key != AppendRecord.key
-      && !(job.dropsMirroring && LeftOutTables.isMirroringKey(key))
+    where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
+      && !(job.dropsMirroring && StoreMetadata.isMirroringKey(key))
     {
       compare(key, made.values[key], value)
     }
     for key in made.applicationValues.keys.sorted()
-    where key != jobs && key != MigrationManager.stepKey && key != AppendRecord.key
+    where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
       && before.applicationValues[key] == nil
     {
       find(.metadata, property: key, "the source has no such key")
     }
-    let key = job.position.isLast ? jobs : MigrationManager.stepKey
+    let key = job.position.isLast ? jobs : StoreMetadata.Key.step
     let earlier = job.position.isLast ? before.values[jobs]?.array?.count ?? 0 : 0
     let named = made.values[key]?.array?.compactMap(\.string) ?? []
     if named.count <= earlier { find(.metadata, property: jobs, "it does not name the job that made the store") }

@@ -31,7 +31,13 @@ import GodwitStore
 public struct Verifier: Sendable {
   public let job: MigrationJob
 
-  public init(job: MigrationJob) { self.job = job }
+  /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
+  let makeStore: @Sendable (MigrationJob) throws -> Void
+
+  init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
+    self.job = job
+    self.makeStore = makeStore
+  }
 
   /// Compares the whole destination with the whole source.
   ///
@@ -59,8 +65,8 @@ public struct Verifier: Sendable {
 
   /// The digest under which a destination names the job.
   private func jobDigest() throws -> String {
-    let manager = MigrationManager(job)
-    return try manager.identity(manager.quickIdentity, files: StoreFiles(path: job.sourcePath)).digest
+    let resolved = job.resolvingLinks().fusingSteps()
+    return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
   }
 
   /// - Parameters:
@@ -115,7 +121,7 @@ public struct Verifier: Sendable {
         step.destinationType = .sqlite
         step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
-        try MigrationManager(step).run()
+        try makeStore(step)
       }
       let isLast = step.position.isLast
       let found = try compare(step, isLast ? part : nil, isLast ? original : nil) {

@@ -163,9 +163,12 @@ struct WorkFolder: ~Copyable {
     try Self.sync((destination as NSString).deletingLastPathComponent)
   }
 
+  /// The file that tells which steps of a job are finished.
+  static func recordPath(in folder: String) -> String { folder + "/job.json" }
+
   /// Deletes the stores under construction alone: what is left is begun anew, never resumed.
   func removeStores() throws {
-    try Self.removeFile(StepRecord.path(in: path))
+    try Self.removeFile(Self.recordPath(in: path))
     for store in try stores() { try Self.removeFile(store) }
   }
 

@@ -76,3 +76,22 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
     }
   }
 }
+
+extension AttributeType {
+  /// The type in a message: `an integer`.
+  package var phrase: String {
+    switch self {
+    case .integer16: "an integer of 16 bits"
+    case .integer32: "an integer of 32 bits"
+    case .integer64: "an integer"
+    case .boolean: "a boolean"
+    case .double, .float, .decimal: "a number"
+    case .date: "a date"
+    case .string: "text"
+    case .uri: "a URI"
+    case .uuid: "a UUID of 16 bytes"
+    case .binary, .transformable: "bytes"
+    case .undefined, .objectID, .composite: "a value"
+    }
+  }
+}

@@ -55,3 +55,8 @@ extension SpillError {
     SpillError(.misuse, message, path: path, remedy: "report this as a bug")
   }
 }
+
+extension SpillError {
+  /// Whether the bytes are not those that were written; a failed system call says nothing of them.
+  package var isDamage: Bool { kind == .damaged || kind == .missing }
+}

@@ -204,3 +204,8 @@ public struct StoreMetadata: Sendable, Hashable {
     values.filter { !Key.all.contains($0.key) }
   }
 }
+
+extension StoreMetadata {
+  /// Keys under the prefixes of CloudKit mirroring's own classes.
+  package static func isMirroringKey(_ key: String) -> Bool { key.hasPrefix("NSCloudKit") || key.hasPrefix("PFCloudKit") }
+}

@@ -1,0 +1,13 @@
+/// Tests of what a column with external storage allowed holds, as SQL.
+package enum ExternalDataSQL {
+  /// The length of a value that refers to a file.
+  package static let referenceBytes = 38
+
+  /// Whether it refers to a file: byte 2, a UUID, byte 0.
+  package static func isReference(_ column: String) -> String {
+    "(typeof(\(column)) = 'blob' AND length(\(column)) = \(referenceBytes) AND substr(\(column), 1, 1) = x'02' AND substr(\(column), \(referenceBytes)) = x'00')"
+  }
+
+  /// Byte 1 before the data.
+  package static func prefixed(_ sql: String) -> String { "CAST(x'01' || \(sql) AS BLOB)" }
+}
