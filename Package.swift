@@ -11,7 +11,8 @@ if Context.environment["CI"] != nil { strict.append(.treatAllWarnings(as: .error
 let package = Package(
   name: "godwit",
   products: [
-    .library(name: "Godwit", targets: ["Godwit", "GodwitModel", "GodwitXcode", "GodwitStore"]),
+    .library(name: "Godwit", targets: ["Godwit"]),
+    .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
     .library(name: "GodwitCLI", targets: ["GodwitCLI"]),
     .executable(name: "godwit", targets: ["godwit-tool"]),
   ],
@@ -30,79 +31,139 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Calls of the C library that Glibc's module for Swift lacks.
     .systemLibrary(name: "CPosix"),
+    // What follows reads from top to bottom as the story of a job. A target imports only what stands above it
+    // (`LayoutTests` checks that).
+    //
+    // What the data means, as pure values: models, mappings, values, expressions and version hashes.
     .target(
       name: "GodwitModel",
       dependencies: [
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "OrderedCollections", package: "swift-collections"),
       ], swiftSettings: strict),
-    .target(name: "GodwitXcode", dependencies: ["GodwitModel", "CZlib"], swiftSettings: strict),
+    // XML as tokens and as elements, bounded, with positions.
+    .target(name: "GodwitXML", dependencies: ["GodwitModel"], swiftSettings: strict),
+    // Reads and writes Xcode's files: models, mapping models and their archives.
+    .target(name: "GodwitXcode", dependencies: ["GodwitModel", "GodwitXML", "CZlib"], swiftSettings: strict),
+    // Pairs of keys that do not fit in memory, in framed and checksummed LZ4.
     .target(
       name: "GodwitSpill",
       dependencies: ["CLZ4", .product(name: "SystemPackage", package: "swift-system")],
       swiftSettings: strict),
+    // How a Core Data store holds the data: tables, columns, rows, XML, external files.
     .target(
       name: "GodwitStore",
       dependencies: [
-        "CSQLite", "CPosix", "GodwitModel", .product(name: "GRDB", package: "GRDB.swift"),
+        "CSQLite", "CPosix", "GodwitModel", "GodwitXML", .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ], swiftSettings: strict),
+    // Makes stores of any size with made-up content.
+    .target(name: "GodwitSynthesis", dependencies: ["GodwitModel", "GodwitStore"], swiftSettings: strict),
+    // What differs between two models, and the mapping that Core Data would infer.
+    .target(
+      name: "GodwitInference", dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore"], swiftSettings: strict),
+    // Work folders, locks, copies, renames, free space and syncs.
+    .target(name: "GodwitDisk", dependencies: ["CPosix", "GodwitModel", "GodwitStore"], swiftSettings: strict),
+    // The job as values: steps, path, chunks, plan and progress; and the policy protocol.
+    .target(
+      name: "GodwitJob",
+      dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk"],
+      swiftSettings: strict),
+    // Proves a destination against its source. It shares the evaluator, the object reader and the schema with the
+    // mover, and cannot import what moves.
+    .target(
+      name: "GodwitVerifier",
+      dependencies: ["GodwitModel", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob"],
+      swiftSettings: strict),
+    // Predicates and value expressions as SQL, with the functions that the SQL calls.
+    .target(
+      name: "GodwitLowering", dependencies: ["GodwitModel", "GodwitSpill", "GodwitStore", "GodwitDisk", "GodwitJob"],
+      swiftSettings: strict),
+    // Plans chunks and carries them out: the planner, the statements of each stage, the executor, the ledger.
+    .target(
+      name: "GodwitEngine",
+      dependencies: [
+        "GodwitModel", "GodwitSpill", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitLowering",
+      ], swiftSettings: strict),
+    // Migrates a store where it lies.
+    .target(
+      name: "GodwitInPlace",
+      dependencies: [
+        "GodwitModel", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitLowering", "GodwitEngine",
+      ], swiftSettings: strict),
+    // The façade: `MigrationManager` runs a job of any kind.
     .target(
       name: "Godwit",
       dependencies: [
-        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill",
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitInference", "GodwitDisk", "GodwitJob",
+        "GodwitVerifier", "GodwitLowering", "GodwitEngine", "GodwitInPlace",
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
+    // Job manifests and mapping files in YAML, as jobs.
     .target(
       name: "GodwitManifest",
-      dependencies: ["Godwit", "GodwitModel", .product(name: "Yams", package: "Yams")],
+      dependencies: [
+        "CPosix", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "Godwit",
+        .product(name: "Yams", package: "Yams"), .product(name: "Logging", package: "swift-log"),
+      ],
       exclude: ["Schemas"],
       swiftSettings: strict),
+    // Verbs, progress, signals and exit status.
     .target(
       name: "GodwitCLI",
       dependencies: [
-        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill", "CPosix",
+        "CPosix", "GodwitModel", "GodwitXcode", "GodwitSpill", "GodwitStore", "GodwitSynthesis", "GodwitInference",
+        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
     .executableTarget(name: "godwit-tool", dependencies: ["GodwitCLI"], swiftSettings: strict),
     // An example: a user's own executable with a migration policy.
     .executableTarget(
-      name: "todo-migration", dependencies: ["GodwitCLI", "Godwit", "GodwitModel"], path: "jobs/todo/Sources",
+      name: "todo-migration", dependencies: ["GodwitCLI", "Godwit", "GodwitModel", "GodwitJob"],
+      path: "jobs/todo/Sources",
       swiftSettings: strict),
     .target(
       name: "TestSupport",
       dependencies: [
-        "GodwitModel", "GodwitXcode", "GodwitStore", "FaultShim",
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitDisk", "GodwitJob", "Godwit",
+        "FaultShim",
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
       path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "FaultShim", path: "Tests/FaultShim"),
     .testTarget(name: "GodwitModelTests", dependencies: ["GodwitModel", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "GodwitXcodeTests", dependencies: ["GodwitXcode", "GodwitModel", "GodwitStore", "TestSupport"],
+      name: "GodwitXcodeTests",
+      dependencies: ["GodwitXcode", "GodwitXML", "GodwitModel", "GodwitStore", "TestSupport"],
       swiftSettings: strict),
     .testTarget(name: "GodwitSpillTests", dependencies: ["GodwitSpill", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "GodwitStoreTests", dependencies: ["GodwitStore", "CPosix", "GodwitXcode", "GodwitModel", "TestSupport"],
+      name: "GodwitStoreTests",
+      dependencies: [
+        "GodwitStore", "GodwitXML", "GodwitSynthesis", "CPosix", "GodwitXcode", "GodwitModel", "TestSupport",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "GodwitTests",
       dependencies: [
-        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill", "TestSupport",
+        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill", "GodwitSynthesis",
+        "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitLowering", "GodwitEngine",
+        "GodwitInPlace", "TestSupport",
       ],
       exclude: ["Mappings"],
       swiftSettings: strict),
     .testTarget(
       name: "GodwitManifestTests",
       dependencies: [
-        "GodwitManifest", "Godwit", "GodwitModel", "TestSupport", .product(name: "Yams", package: "Yams"),
+        "GodwitManifest", "Godwit", "GodwitJob", "GodwitModel", "TestSupport", .product(name: "Yams", package: "Yams"),
       ], swiftSettings: strict),
     .testTarget(
       name: "GodwitCLITests",
       dependencies: [
-        "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "TestSupport",
+        "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis",
+        "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "TestSupport",
         "godwit-tool", "todo-migration",
       ], exclude: ["Golden"], swiftSettings: strict),
   ],

@@ -1,4 +1,7 @@
 import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
 import GodwitModel
 import GodwitStore
 

@@ -1,3 +1,5 @@
+import GodwitDisk
+import GodwitJob
 import GodwitModel
 import GodwitStore
 

@@ -1,5 +1,8 @@
 import Foundation
-import GodwitModel
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+import GodwitJob
 import GodwitStore
 
 #if canImport(Glibc)

@@ -1,4 +1,9 @@
 import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+import GodwitJob
+import GodwitLowering
 import GodwitModel
 import GodwitStore
 

@@ -1,4 +1,5 @@
 import Foundation
+public import GodwitJob
 public import GodwitModel
 
 /// A manager of models and a mapping, for one store or many; Core Data's `NSMigrationManager`.

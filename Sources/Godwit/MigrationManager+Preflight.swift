@@ -1,4 +1,6 @@
 import Foundation
+import GodwitDisk
+import GodwitJob
 import GodwitModel
 
 /// Room on the disks, looked at before the first write.

@@ -1,7 +1,11 @@
 import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+public import GodwitJob
+import GodwitLowering
 import GodwitModel
 import GodwitStore
-import GodwitXcode
 
 /// Plans and carries out one migration job, and picks it up where an earlier run left it.
 ///

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 
 /// Turns finished chunks into progress. The percent is a part of all rows that chunks read, so it never
 /// goes backwards and a resumed run starts where the last one stopped.

@@ -1,4 +1,6 @@
 import Foundation
+import GodwitDisk
+import GodwitJob
 
 /// The progress of a job whose destination is an XML store: its chunks first, then the writing of the file.
 ///

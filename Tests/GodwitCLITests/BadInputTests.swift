@@ -2,8 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import GodwitCLI
-
 struct `Bad input` {
   static let all =
     BadInput.usage + BadInput.manifests + BadInput.destinations + BadInput.files + BadInput.metadata + BadInput.rows

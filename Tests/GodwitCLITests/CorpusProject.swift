@@ -1,13 +1,16 @@
 import Foundation
 import Godwit
-import GodwitManifest
+import GodwitInference
+import GodwitJob
 import GodwitModel
 import GodwitStore
+import GodwitSynthesis
+import GodwitVerifier
 import GodwitXcode
 import Logging
 import TestSupport
 
-@testable import GodwitCLI
+@testable import GodwitManifest
 
 /// One application of the corpus: its models, mapping models and stores, and what becomes of each.
 ///

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import GodwitCLI
+@testable import GodwitManifest
 
 /// A store of three entities with every type of value, and its model beside it.
 private struct TinyStore {

@@ -1,13 +1,15 @@
 import Foundation
 import Godwit
-import GodwitModel
+import GodwitJob
 import GodwitStore
+import GodwitSynthesis
+import GodwitVerifier
 import GodwitXcode
 import Logging
 import TestSupport
 import Testing
 
-@testable import GodwitCLI
+@testable import GodwitManifest
 
 /// Eleven made-up applications, each migrated from its older versions by the manifest that comes to mind first.
 struct FixtureProjectTests {

@@ -1,6 +1,4 @@
 import Foundation
-import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 

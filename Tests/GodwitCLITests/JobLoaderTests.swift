@@ -1,5 +1,4 @@
 import Foundation
-import GodwitModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import Foundation
-import Godwit
 import GodwitModel
 import GodwitStore
 import TestSupport

@@ -1,6 +1,4 @@
 import Foundation
-import GodwitModel
-import GodwitXcode
 import TestSupport
 import Testing
 

@@ -1,13 +1,11 @@
 import Foundation
-import Godwit
-import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
 
-@testable import GodwitCLI
+@testable import GodwitManifest
 
 private func note(_ version: String, _ type: AttributeType) throws -> ManagedObjectModel {
   // A change of type that no inference makes.

@@ -1,6 +1,5 @@
 import Foundation
-import Godwit
-import GodwitManifest
+import GodwitInference
 import GodwitModel
 import GodwitStore
 import GodwitXcode
@@ -8,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import GodwitCLI
+@testable import GodwitManifest
 
 /// Runs a verb in this process.
 func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {

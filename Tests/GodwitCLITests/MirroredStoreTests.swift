@@ -1,4 +1,3 @@
-import GodwitModel
 import TestSupport
 import Testing
 

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import GodwitCLI
+@testable import GodwitManifest
 
 private func run(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
   let session = CommandSession(output: .memory(), diagnostics: .memory())

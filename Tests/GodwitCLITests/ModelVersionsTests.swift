@@ -1,12 +1,11 @@
 import Foundation
-import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
 
-@testable import GodwitCLI
+@testable import GodwitManifest
 
 private func model(_ name: String, attributes: [String], more: [String] = []) throws -> ManagedObjectModel {
   var entities = [

@@ -4,7 +4,6 @@ import GodwitStore
 import TestSupport
 import Testing
 
-@testable import GodwitCLI
 @testable import GodwitXcode
 
 /// Damages bytes in the ways that parsers are wrong about: flips, cuts, repeats, foreign numbers.

@@ -1,11 +1,8 @@
 import Foundation
-import Godwit
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 private let mappings = """
   godwit-mapping: 1

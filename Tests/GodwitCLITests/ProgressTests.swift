@@ -3,8 +3,8 @@ import GodwitModel
 import Synchronization
 import Testing
 
-@testable import Godwit
 @testable import GodwitCLI
+@testable import GodwitJob
 
 private func progress(
   _ percent: Double, rows: Int64 = 1_250_000, secondsLeft: Double? = 21, residentBytes: Int64 = 58 << 20

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import GodwitCLI
+@testable import GodwitManifest
 
 /// The archive of a model with one entity, `Note`.
 private func archive(attributes: [String]) -> [UInt8] {

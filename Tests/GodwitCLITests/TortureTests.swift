@@ -1,5 +1,4 @@
 import Foundation
-import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing

@@ -1,8 +1,6 @@
 import GodwitModel
 import Testing
 
-@testable import GodwitManifest
-
 /// A wrong file and the complaint it earns.
 struct Broken: Sendable, CustomTestStringConvertible {
   var text: String

@@ -1,8 +1,6 @@
 import GodwitModel
 import Testing
 
-@testable import GodwitManifest
-
 @Suite struct `Mutated files` {
   /// SplitMix64, so that a seed names a run.
   struct Generator: RandomNumberGenerator {

@@ -1,6 +1,5 @@
 internal import CPosix
 import Foundation
-import GodwitModel
 import TestSupport
 import Testing
 

@@ -1,10 +1,10 @@
 import Foundation
-import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitVerifier
 
 /// `GODWIT_SEED` runs one seed, `GODWIT_RUNS` so many.
 func adversarialSeeds(_ count: Int) -> [UInt64] { testSeeds(count) }

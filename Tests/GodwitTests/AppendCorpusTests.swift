@@ -1,11 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Every store with a published model takes a copy of its own objects: tables, numbers and indexes as Apple's Core Data
 /// of many years made them.

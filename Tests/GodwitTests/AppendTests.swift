@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// `append: true`: a destination that exists takes the new rows.
 @Suite struct AppendTests {

@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Sources of a shop, and the destination that several jobs fill one after the other.
 final class AppendWorld {

@@ -1,5 +1,7 @@
 import Foundation
-import Godwit
+import GodwitModel
+import GodwitStore
+import GodwitXcode
 import TestSupport
 
 /// What the call sites work on: a model of two versions in a folder, and a store of the first.

@@ -1,5 +1,10 @@
 import Dispatch
 import Godwit
+import GodwitInference
+import GodwitJob
+import GodwitModel
+import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import Godwit
+import GodwitInference
 import GodwitModel
 import GodwitStore
 import GodwitXcode

@@ -1,11 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
+import GodwitSynthesis
 import GodwitXcode
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitInference
+@testable import GodwitJob
 
 /// Versions that real applications shipped, hop by hop and at once.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

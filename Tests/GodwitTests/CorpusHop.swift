@@ -1,4 +1,3 @@
-import GodwitModel
 import TestSupport
 
 /// One hop of a chain of the corpus, and what each table holds after it: written by hand from models and mapping models.

@@ -1,11 +1,11 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
 
-@testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 /// Chunk sizes that must not matter.
 private let chunkSizes = [1, 7, 1000]

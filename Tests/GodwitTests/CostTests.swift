@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitEngine
+@testable import GodwitLowering
+@testable import GodwitStore
 
 /// Costs that do not wobble guard the speed of a migration: instructions of SQLite's virtual machine a row, and writes
 /// to the disk a page. A figure may rise where there is a reason; the test is to make somebody ask for it.

@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitLowering
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Amounts of money that an application keeps as decimals.
 @Suite struct DecimalMigrationTests {

@@ -1,10 +1,14 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitInference
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Migration in place by definition alone: `MigrationFixture.run` compares it with the ordinary run of the same inferred
 /// mapping, and every row with what it was.

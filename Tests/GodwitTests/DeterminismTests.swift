@@ -1,11 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitLowering
 
 /// One job with every stage over all that must not decide its content.
 @Suite struct DeterminismTests {

@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitLowering
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Values that Core Data reads as something else than what stands in the column.
 @Suite struct EncodingTests {

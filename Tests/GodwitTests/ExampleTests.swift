@@ -1,11 +1,12 @@
 import Foundation
-import GodwitManifest
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 private func attribute(
   _ name: String, _ type: AttributeType = .string, was: String? = nil, isOptional: Bool = true,

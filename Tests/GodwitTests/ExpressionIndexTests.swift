@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
+@testable import GodwitEngine
+@testable import GodwitJob
+@testable import GodwitLowering
+@testable import GodwitStore
 
 /// What SQLite makes of lowered statements: key ranges and indexes are used, and rows stay checked.
 @Suite struct ExpressionIndexTests {

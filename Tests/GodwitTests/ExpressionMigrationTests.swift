@@ -1,9 +1,8 @@
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
+@testable import GodwitStore
 
 /// Expressions in whole migrations, each verified by code that lowers nothing.
 @Suite struct ExpressionMigrationTests {

@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Binary data with external storage: prefix bytes, files beside the store, a flag that changes.
 struct ExternalDataTests {

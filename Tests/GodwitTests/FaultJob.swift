@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitInference
+@testable import GodwitJob
+@testable import GodwitStore
 
 /// A small job of one kind, made again and again with the same source.
 final class FaultJob {

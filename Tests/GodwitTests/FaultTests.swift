@@ -1,10 +1,10 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 /// A job with a fault at the n-th change of the disk, for every n, and what a run after it makes of what is left.
 private struct FaultSweep {

@@ -1,11 +1,13 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// A job that has run, with its source attached as `source` and its destination as `made`.
 ///

@@ -1,7 +1,5 @@
 import Testing
 
-@testable import Godwit
-
 /// Compares the stores on both sides of a hop row by row and column by column, by plain SQL on both files.
 struct HopComparison {
   let finished: FinishedMigration

@@ -1,10 +1,11 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 extension EntityDescription {
   /// The entity with some of its parts changed.

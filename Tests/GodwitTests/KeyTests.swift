@@ -1,8 +1,9 @@
 import GodwitModel
-import GodwitStore
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 private func animals() -> [EntityDescription] {
   [

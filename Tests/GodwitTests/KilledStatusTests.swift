@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// What a killed run leaves is looked at without a copy of it, and nothing of it changes.
 struct KilledStatusTests {

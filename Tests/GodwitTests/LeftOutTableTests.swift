@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Persistent history and CloudKit mirroring: tables that no model names.
 struct LeftOutTableTests {

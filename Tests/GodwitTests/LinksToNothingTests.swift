@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitLowering
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Children of parents and of guardians, both people; everybody may bear tags.
 private func family() -> [EntityDescription] {

@@ -1,11 +1,14 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitInference
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 private func refusals(_ before: [EntityDescription], _ after: [EntityDescription]) throws -> [String] {
   MappingInference(

@@ -1,8 +1,9 @@
 import GodwitModel
-import GodwitStore
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 /// What a mapping means where two readers could differ: one test a rule.
 @Suite struct MeaningTests {

@@ -1,10 +1,14 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitInference
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 extension MigrationFixture {
   /// A copy of the source, with its external files, in a folder of its own.

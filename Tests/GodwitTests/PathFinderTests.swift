@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitInference
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Versions `V1` to `V5`; each has one attribute more than the one before.
 private let versions: [ManagedObjectModel] = (1...5).compactMap { number in

@@ -1,12 +1,13 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitStore
-import GodwitXcode
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// The job of a manifest in `jobs/peoplizer`, with another destination.
 private func job(from version: Int, to destination: String, source: String? = nil) throws -> MigrationJob {

@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import Synchronization
 import TestSupport
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Core Data's default policy, registered by hand.
 struct PlainPolicy: EntityMigrationPolicy {}

@@ -1,10 +1,11 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitVerifier
 
 /// What a job with every kind of policy leaves behind: an add mapping, one to several, several to one, links by hand,
 /// user info.

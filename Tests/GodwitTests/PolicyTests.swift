@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitEngine
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 @Suite struct PolicyTests {
   // MARK: Hooks

@@ -2,7 +2,8 @@ import Foundation
 import GodwitModel
 import TestSupport
 
-@testable import Godwit
+@testable import GodwitInference
+@testable import GodwitJob
 
 /// Three versions of a model, each made of the one before by a few changes that can be inferred.
 struct RandomChain {

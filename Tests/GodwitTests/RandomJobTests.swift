@@ -1,10 +1,12 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitLowering
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Random jobs over values of all kinds: what comes out is what a reference in Swift says, and `verify` finds it right.
 ///

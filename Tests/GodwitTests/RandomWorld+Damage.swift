@@ -1,8 +1,7 @@
 import GodwitModel
-import GodwitStore
 import TestSupport
 
-@testable import Godwit
+@testable import GodwitStore
 
 extension RandomWorld {
   /// Removes rows and changes the entity of others behind Core Data's back, so that keys and join rows lead to nothing or

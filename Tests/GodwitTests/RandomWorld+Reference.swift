@@ -1,7 +1,5 @@
 import GodwitModel
 
-@testable import Godwit
-
 /// The relationship semantics of the design, object by object: create everything, then run all assignments in
 /// mapping order, source key, property name, each as `setValue` would.
 struct RandomWorldReference {

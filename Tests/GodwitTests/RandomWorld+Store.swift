@@ -1,9 +1,9 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import Testing
 
-@testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 extension RandomWorld {
   func write(to fixture: MigrationFixture) throws {

@@ -1,10 +1,7 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
 
 /// A relationship with its inverse, in a random model.
 struct RandomPair {

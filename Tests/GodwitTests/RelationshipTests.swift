@@ -1,8 +1,8 @@
 import GodwitModel
-import GodwitStore
 import Testing
 
-@testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 /// People at addresses: a to-one whose inverse is a to-many.
 private func peopleAndAddresses(ordered: Bool = false) -> [EntityDescription] {

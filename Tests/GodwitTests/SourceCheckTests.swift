@@ -1,10 +1,13 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitEngine
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// A source whose pages are damaged.
 @Suite struct SourceCheckTests {

@@ -1,10 +1,14 @@
 import Foundation
 import GodwitModel
-import GodwitStore
+import GodwitSynthesis
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitInference
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// Whole jobs whose steps are fused, beside the same jobs step by step.
 struct `Fused runs` {

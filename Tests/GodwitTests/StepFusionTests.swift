@@ -1,10 +1,11 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitInference
+@testable import GodwitJob
 
 private func attribute(
   _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,

@@ -1,11 +1,14 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// The hops of Peoplizer from a version to the newest, as one job.
 private func chain(from version: Int = 1, to destination: String, chunkRows: Int? = nil) throws -> MigrationJob {

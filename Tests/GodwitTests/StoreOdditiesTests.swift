@@ -1,10 +1,10 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitStore
 
 /// What real stores have that a fresh one has not.
 struct StoreOdditiesTests {

@@ -1,8 +1,8 @@
 import GodwitModel
-import GodwitStore
 import Testing
 
-@testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
 
 private let source: [EntityDescription] = [
   .make("Adult", ["name": .string, "company": .string, "rank": .integer32])

@@ -1,9 +1,11 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 private func required(_ name: String, _ type: AttributeType) -> AttributeDescription {
   AttributeDescription(name: name, type: type, isOptional: false)

@@ -1,11 +1,13 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// A school before: pupils in classes, with teachers, clubs and lockers.
 private func before() -> [EntityDescription] {

@@ -1,10 +1,14 @@
 import Foundation
 import GodwitModel
-import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitInference
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
 
 /// A model with every type of attribute and every kind of relationship.
 private func everything(_ name: String) throws -> ManagedObjectModel {

@@ -1,12 +1,12 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
 
-@testable import Godwit
+@testable import GodwitEngine
+@testable import GodwitJob
 
 /// Mapping models as Xcode saved them, run on stores that Core Data wrote.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

@@ -1,20 +1,20 @@
-public import GodwitModel
+package import GodwitModel
 
 /// A keyed archive made by hand, object by object.
-public struct ArchiveFixture {
-  public private(set) var objects: [PropertyListValue] = [.string("$null")]
+package struct ArchiveFixture {
+  package private(set) var objects: [PropertyListValue] = [.string("$null")]
   private var classes: [String: PropertyListValue] = [:]
   private var strings: [String: PropertyListValue] = [:]
-  public static let null = PropertyListValue.uid(0)
+  package static let null = PropertyListValue.uid(0)
 
-  public init() {}
+  package init() {}
 
-  public mutating func add(_ value: PropertyListValue) -> PropertyListValue {
+  package mutating func add(_ value: PropertyListValue) -> PropertyListValue {
     objects.append(value)
     return .uid(UInt64(objects.count - 1))
   }
 
-  public mutating func string(_ text: String) -> PropertyListValue {
+  package mutating func string(_ text: String) -> PropertyListValue {
     if let known = strings[text] { return known }
     let reference = add(.string(text))
     strings[text] = reference
@@ -22,9 +22,9 @@ public struct ArchiveFixture {
   }
 
   /// A place for an object that others refer to before it is filled.
-  public mutating func reserve() -> PropertyListValue { add(.string("reserved")) }
+  package mutating func reserve() -> PropertyListValue { add(.string("reserved")) }
 
-  public mutating func object(
+  package mutating func object(
     _ className: String, _ fields: [String: PropertyListValue], at place: PropertyListValue? = nil
   ) -> PropertyListValue {
     let classReference =
@@ -37,16 +37,16 @@ public struct ArchiveFixture {
     return .uid(index)
   }
 
-  public mutating func array(_ members: [PropertyListValue], _ className: String = "NSArray") -> PropertyListValue {
+  package mutating func array(_ members: [PropertyListValue], _ className: String = "NSArray") -> PropertyListValue {
     object(className, ["NS.objects": .array(members)])
   }
 
-  public mutating func dictionary(_ entries: [(String, PropertyListValue)]) -> PropertyListValue {
+  package mutating func dictionary(_ entries: [(String, PropertyListValue)]) -> PropertyListValue {
     let keys = entries.map { string($0.0) }
     return object("NSMutableDictionary", ["NS.keys": .array(keys), "NS.objects": .array(entries.map(\.1))])
   }
 
-  public mutating func attribute(
+  package mutating func attribute(
     _ name: String, _ type: AttributeType, _ more: [String: PropertyListValue] = [:]
   ) -> (String, PropertyListValue) {
     let fields: [String: PropertyListValue] = [
@@ -56,7 +56,7 @@ public struct ArchiveFixture {
     return (name, object("NSAttributeDescription", fields.merging(more) { _, new in new }))
   }
 
-  public mutating func entity(
+  package mutating func entity(
     _ name: String, _ properties: [(String, PropertyListValue)], _ more: [String: PropertyListValue] = [:],
     at place: PropertyListValue? = nil
   ) -> (String, PropertyListValue) {
@@ -65,7 +65,7 @@ public struct ArchiveFixture {
   }
 
   /// The whole archive, with a model of these entities at its root.
-  public mutating func model(
+  package mutating func model(
     _ entities: [(String, PropertyListValue)], _ more: [String: PropertyListValue] = [:]
   ) -> [UInt8] {
     let fields: [String: PropertyListValue] = ["NSEntities": dictionary(entities)]
@@ -73,7 +73,7 @@ public struct ArchiveFixture {
     return archive(root)
   }
 
-  public func archive(_ root: PropertyListValue) -> [UInt8] {
+  package func archive(_ root: PropertyListValue) -> [UInt8] {
     PropertyListValue.dictionary([
       "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$objects": .array(objects),
       "$top": .dictionary(["root": root]),
@@ -83,17 +83,17 @@ public struct ArchiveFixture {
 
 /// `SELF >= 1`, `length <= 5` and the like, as archives hold them.
 extension ArchiveFixture {
-  public mutating func keyPath(_ path: String, of operand: PropertyListValue? = nil) -> PropertyListValue {
+  package mutating func keyPath(_ path: String, of operand: PropertyListValue? = nil) -> PropertyListValue {
     let base = operand ?? object("NSSelfExpression", ["NSExpressionType": .integer(1)])
     let specifier = object("NSKeyPathSpecifierExpression", ["NSKeyPath": string(path)])
     return object("NSKeyPathExpression", ["NSOperand": base, "NSArguments": array([specifier], "NSMutableArray")])
   }
 
-  public mutating func constant(_ value: PropertyListValue) -> PropertyListValue {
+  package mutating func constant(_ value: PropertyListValue) -> PropertyListValue {
     object("NSConstantValueExpression", ["NSConstantValue": value])
   }
 
-  public mutating func comparison(
+  package mutating func comparison(
     _ left: PropertyListValue, _ type: Int64, _ right: PropertyListValue, options: Int64 = 0
   ) -> PropertyListValue {
     let kind = object(
@@ -104,12 +104,12 @@ extension ArchiveFixture {
       ["NSLeftExpression": left, "NSRightExpression": right, "NSPredicateOperator": kind])
   }
 
-  public mutating func compound(_ type: Int64, _ parts: [PropertyListValue]) -> PropertyListValue {
+  package mutating func compound(_ type: Int64, _ parts: [PropertyListValue]) -> PropertyListValue {
     let list = array(parts)
     return object("NSCompoundPredicate", ["NSCompoundPredicateType": .integer(type), "NSSubpredicates": list])
   }
 
-  public mutating func function(_ selector: String, _ arguments: [PropertyListValue]) -> PropertyListValue {
+  package mutating func function(_ selector: String, _ arguments: [PropertyListValue]) -> PropertyListValue {
     let operand = object(
       "NSConstantValueExpression", ["NSConstantValueClassName": string("_NSPredicateUtilities")])
     let list = array(arguments)
@@ -120,7 +120,7 @@ extension ArchiveFixture {
 
 extension [UInt8] {
   /// The bytes in stored blocks of DEFLATE, which any content can be.
-  public var deflated: [UInt8] {
+  package var deflated: [UInt8] {
     var result: [UInt8] = []
     for start in stride(from: 0, to: count, by: 65_535) {
       let part = self[start..<Swift.min(start + 65_535, count)]

@@ -1,10 +1,10 @@
-public import GodwitModel
+package import GodwitModel
 
 extension AttributeDescription {
   /// An attribute of a model that a test makes.
   ///
   /// - Parameter was: Its renaming identifier.
-  public static func make(
+  package static func make(
     _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,
     was: String? = nil
   ) -> AttributeDescription {

@@ -1,24 +1,24 @@
-public import Foundation
+package import Foundation
 
 /// Real files made by Apple's tools, which lie beside the project and are never part of it.
-public enum Corpus {
+package enum Corpus {
   /// The folder, or nil when this machine has none; tests that need it are skipped then.
-  public static let folder: URL? = {
+  package static let folder: URL? = {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
     let folder = root.deletingLastPathComponent().appending(path: "shared/corpus")
     return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
   }()
 
-  public static var isPresent: Bool { folder != nil }
+  package static var isPresent: Bool { folder != nil }
 
   /// The path of a corpus file; call only in tests that are enabled by `isPresent`.
-  public static func path(_ relative: String) -> String {
+  package static func path(_ relative: String) -> String {
     folder?.appending(path: relative).path ?? "/nonexistent/" + relative
   }
 
   /// The folder of documented facts beside the corpus.
-  public static func formats(_ name: String) -> String {
+  package static func formats(_ name: String) -> String {
     folder?.deletingLastPathComponent().appending(path: "formats/" + name).path ?? "/nonexistent/" + name
   }
 }

@@ -1,11 +1,11 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 import GodwitStore
 import GodwitXcode
 
 /// Every store of the corpus, as paths.
-public enum CorpusStores {
-  public static let paths: [String] = {
+package enum CorpusStores {
+  package static let paths: [String] = {
     guard let folder = Corpus.folder, let walk = FileManager.default.enumerator(atPath: folder.path) else { return [] }
     var paths: [String] = []
     for case let name as String in walk
@@ -16,7 +16,7 @@ public enum CorpusStores {
   }()
 
   /// Those, and stores of the system under other names.
-  public static let allPaths: [String] =
+  package static let allPaths: [String] =
     (paths
     + [
       "log2timeline_plaso/test_data/macos/knowledgec-10.13.db",
@@ -25,7 +25,7 @@ public enum CorpusStores {
     .map(Corpus.path).filter(FileManager.default.fileExists)).sorted()
 
   /// Copies a store and what lies beside it into a fresh folder; returns the copy's path.
-  public static func copy(_ path: String, into folder: TemporaryFolder, named name: String = "store.sqlite") throws
+  package static func copy(_ path: String, into folder: TemporaryFolder, named name: String = "store.sqlite") throws
     -> String
   {
     let copy = folder.file(name)
@@ -37,7 +37,7 @@ public enum CorpusStores {
 }
 
 /// All names and bytes of a folder.
-public func contents(of folder: String) throws -> [String: Data] {
+package func contents(of folder: String) throws -> [String: Data] {
   var contents: [String: Data] = [:]
   for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
     contents[name] = try Data(contentsOf: URL(filePath: folder + "/" + name))
@@ -46,15 +46,15 @@ public func contents(of folder: String) throws -> [String: Data] {
 }
 
 /// A corpus store with the model version it was written with.
-public struct CorpusPair: Sendable {
-  public var path: String
-  public var model: ManagedObjectModel
+package struct CorpusPair: Sendable {
+  package var path: String
+  package var model: ManagedObjectModel
 
   /// The path below the corpus.
-  public var name: String { Corpus.folder.map { String(path.dropFirst($0.path.count + 1)) } ?? path }
+  package var name: String { Corpus.folder.map { String(path.dropFirst($0.path.count + 1)) } ?? path }
 
   /// Every store whose version hashes are those of a model source in the same corpus folder.
-  public static let all: [CorpusPair] = {
+  package static let all: [CorpusPair] = {
     guard let root = Corpus.folder?.path, let walk = FileManager.default.enumerator(atPath: root) else { return [] }
     var models: [String: [ManagedObjectModel]] = [:]
     for case let name as String in walk where name.hasSuffix(".xcdatamodeld") || name.hasSuffix(".xcdatamodel") {
@@ -76,7 +76,7 @@ public struct CorpusPair: Sendable {
   }()
 
   /// Those, and every store whose model is only in the store itself.
-  public static let withModel: [CorpusPair] = {
+  package static let withModel: [CorpusPair] = {
     let published = Set(all.map(\.path))
     let others = CorpusStores.allPaths.filter { !published.contains($0) }.compactMap { path -> CorpusPair? in
       guard let content = try? StoreModelCache.content(ofStoreAt: path),

@@ -2,20 +2,20 @@ internal import FaultShim
 import Foundation
 
 /// A change of the file system that the code under test asks for.
-public struct DiskOperation: Sendable, CustomStringConvertible {
-  public enum Kind: String, Sendable {
+package struct DiskOperation: Sendable, CustomStringConvertible {
+  package enum Kind: String, Sendable {
     case create, makeFolder, write, truncate, allocate, sync, rename, link, unlink, removeFolder
 
     /// Whether a full disk refuses it.
     var needsSpace: Bool { [.create, .makeFolder, .write, .allocate, .link].contains(self) }
   }
 
-  public var kind: Kind
+  package var kind: Kind
   /// Of a call with a descriptor: the path of its file.
-  public var path: String
-  public var secondPath: String?
+  package var path: String
+  package var secondPath: String?
   /// Bytes to write, or the new length.
-  public var length: Int64
+  package var length: Int64
 
   init(_ call: fault_call) {
     kind =
@@ -40,5 +40,5 @@ public struct DiskOperation: Sendable, CustomStringConvertible {
     (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")) ?? ""
   }
 
-  public var description: String { "\(kind.rawValue) \(path)\(secondPath.map { " to \($0)" } ?? "")" }
+  package var description: String { "\(kind.rawValue) \(path)\(secondPath.map { " to \($0)" } ?? "")" }
 }

@@ -4,9 +4,9 @@ import Foundation
 ///
 /// A file's bytes are durable when it was synced, a name when its folder was. A second name of every file outside the
 /// folder keeps its identity, so that a file has the same inode before and after the power cut, and none is used twice.
-public final class DurableDisk {
+package final class DurableDisk {
   /// What outlives a power cut beside what was synced.
-  public enum Survival: Sendable, Hashable, CustomStringConvertible {
+  package enum Survival: Sendable, Hashable, CustomStringConvertible {
     /// Nothing: the least that POSIX promises.
     case syncedOnly
     /// All names, but no bytes: a journal of names without one of bytes.
@@ -14,7 +14,7 @@ public final class DurableDisk {
     /// Any page of 4096 bytes of any file; and of the names all or the synced ones.
     case some(seed: UInt64)
 
-    public var description: String {
+    package var description: String {
       switch self {
       case .syncedOnly: "what was synced"
       case .names: "what was synced and all names"

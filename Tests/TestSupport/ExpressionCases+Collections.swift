@@ -3,7 +3,7 @@ import GodwitModel
 
 /// To-many relationships: operators, indexes, sets, SUBQUERY.
 extension ExpressionCases {
-  public static let collections = ExpressionCases(
+  package static let collections = ExpressionCases(
     name: "collection operators",
     values: [
       ("$source.pets.@count", .integer(3)), ("$source.pets.@sum.weight", .integer(8)),
@@ -34,7 +34,7 @@ extension ExpressionCases {
     ],
     filters: [("pets.@count > 2", true), ("pets.@sum.weight == 8", true), ("pets.@count == 0", false)])
 
-  public static let indexes = ExpressionCases(
+  package static let indexes = ExpressionCases(
     name: "indexes",
     values: [
       ("$source.pets[0].name", .string("Rex")), ("$source.pets[FIRST].name", .string("Rex")),
@@ -46,7 +46,7 @@ extension ExpressionCases {
       ("$source.pets[0].owner.name", .string("Zoë")),
     ], filters: [("pets[0].name == 'Rex'", true), ("pets[SIZE] == 3", true), ("pets[first].weight == 3", true)])
 
-  public static let sets = ExpressionCases(
+  package static let sets = ExpressionCases(
     name: "set operators",
     values: [
       ("count:($source.pets UNION $source.pets)", .integer(3)), ("count:({1, 2} UNION {2, 3})", .integer(3)),
@@ -58,7 +58,7 @@ extension ExpressionCases {
       ("count:({1} UNION {2} MINUS {1})", .integer(1)),
     ])
 
-  public static let subqueries = ExpressionCases(
+  package static let subqueries = ExpressionCases(
     name: "SUBQUERY",
     values: [
       ("SUBQUERY($source.pets, $p, $p.weight > 3).@count", .integer(1)),
@@ -82,7 +82,7 @@ extension ExpressionCases {
       ("ANY SUBQUERY(pets, $p, $p.weight > 3).name == 'tom'", true),
     ])
 
-  public static let paths: ExpressionCases = {
+  package static let paths: ExpressionCases = {
     var cases = ExpressionCases(
       name: "key paths",
       values: [

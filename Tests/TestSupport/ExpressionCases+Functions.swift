@@ -3,7 +3,7 @@ import GodwitModel
 
 /// Functions, casts, conditions, and what the mapping says of itself.
 extension ExpressionCases {
-  public static let functions = ExpressionCases(
+  package static let functions = ExpressionCases(
     name: "functions",
     values: [
       ("sqrt(9)", .double(3)), ("sqrt(-1)", .null), ("log(100)", .double(2)), ("ln(1)", .double(0)),
@@ -27,7 +27,7 @@ extension ExpressionCases {
       ("modulus:by:(age, 7) == 5", true), ("noindex:(name) == 'Zoë'", true), ("sqrt(rating) == 1", nil),
     ])
 
-  public static let random = ExpressionCases(
+  package static let random = ExpressionCases(
     name: "random numbers",
     values: [
       ("randomn(1)", .integer(0)), ("random:(1)", .integer(0)), ("randomn(0)", .null), ("randomn(-5)", .null),
@@ -35,7 +35,7 @@ extension ExpressionCases {
       ("TERNARY(randomn(10) < 10, 1, 0)", .integer(1)), ("TERNARY(random() < 2147483648, 1, 0)", .integer(1)),
     ])
 
-  public static let casts = ExpressionCases(
+  package static let casts = ExpressionCases(
     name: "casts",
     values: [
       ("CAST('12', 'NSNumber')", .integer(12)), ("CAST('1.5', 'NSNumber')", .double(1.5)),
@@ -50,7 +50,7 @@ extension ExpressionCases {
       ("CAST($source.rating, 'NSString')", .null), ("CAST('2', 'NSNumber') + 1", .integer(3)),
     ])
 
-  public static let conditionals = ExpressionCases(
+  package static let conditionals = ExpressionCases(
     name: "TERNARY",
     values: [
       ("TERNARY($source.age >= 18, 'adult', 'child')", .string("adult")),
@@ -63,7 +63,7 @@ extension ExpressionCases {
       ("TERNARY(TRUEPREDICATE, $source.site, 'x')", .string("https://example.org/a")),
     ])
 
-  public static let facts = ExpressionCases(
+  package static let facts = ExpressionCases(
     name: "facts of the mapping",
     values: [
       ("$entityMapping.name", .string("PersonToAdult")), ("$entityMapping.sourceEntityName", .string("Person")),

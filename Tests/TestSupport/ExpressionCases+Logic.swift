@@ -2,7 +2,7 @@ import GodwitModel
 
 /// Nil, truth, membership and quantifiers.
 extension ExpressionCases {
-  public static let nils = ExpressionCases(
+  package static let nils = ExpressionCases(
     name: "nil",
     values: [
       ("TERNARY($source.nick == nil, 1, 2)", .integer(1)), ("TERNARY($source.nick == 'x', 1, 2)", .integer(2)),
@@ -27,7 +27,7 @@ extension ExpressionCases {
       ("TERNARY(age > 1, rating, 1) == 1", nil),
     ])
 
-  public static let logic = ExpressionCases(
+  package static let logic = ExpressionCases(
     name: "logic",
     filters: [
       ("TRUEPREDICATE", true), ("FALSEPREDICATE", false), ("NOT TRUEPREDICATE", false),
@@ -39,7 +39,7 @@ extension ExpressionCases {
       ("(age == 1 OR age == 40) AND height == 2", false), ("NOT NOT age == 40", true),
     ])
 
-  public static let membership = ExpressionCases(
+  package static let membership = ExpressionCases(
     name: "IN, BETWEEN and CONTAINS",
     filters: [
       ("age IN {39, 40}", true), ("age IN {1}", false), ("age IN {}", false), ("age IN {40.0}", true),
@@ -54,7 +54,7 @@ extension ExpressionCases {
       ("age IN {1} UNION {40}", true), ("age IN {age, 1}", true),
     ])
 
-  public static let quantifiers = ExpressionCases(
+  package static let quantifiers = ExpressionCases(
     name: "ANY, ALL and NONE",
     filters: [
       ("ANY pets.weight > 4", true), ("ANY pets.weight > 9", nil), ("SOME pets.weight == 3", true),

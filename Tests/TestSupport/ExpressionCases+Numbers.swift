@@ -3,7 +3,7 @@ import GodwitModel
 
 /// Literals, arithmetic, bits, dates, and the order of numbers.
 extension ExpressionCases {
-  public static let literals = ExpressionCases(
+  package static let literals = ExpressionCases(
     name: "literals",
     values: [
       ("0", .integer(0)), ("007", .integer(7)), ("0x1F", .integer(31)), ("0X1f", .integer(31)),
@@ -16,7 +16,7 @@ extension ExpressionCases {
       (#"'\ud83d\ude00'"#, .string("😀")), (#"'\\'"#, .string("\\")), ("''", .string("")), ("'日本'", .string("日本")),
     ])
 
-  public static let arithmetic = ExpressionCases(
+  package static let arithmetic = ExpressionCases(
     name: "arithmetic",
     values: [
       ("1 + 2", .integer(3)), ("1 - 2", .integer(-1)), ("2 * 3", .integer(6)), ("7 / 2", .integer(3)),
@@ -35,7 +35,7 @@ extension ExpressionCases {
       ("-9223372036854775808 / -1", .double(0x1p63)), ("-(-9223372036854775808)", .double(0x1p63)),
     ])
 
-  public static let bitwise = ExpressionCases(
+  package static let bitwise = ExpressionCases(
     name: "bitwise operators",
     values: [
       ("6 & 3", .integer(2)), ("6 | 3", .integer(7)), ("6 ^ 3", .integer(5)), ("1 << 4", .integer(16)),
@@ -49,7 +49,7 @@ extension ExpressionCases {
     ],
     filters: [("age & 1 == 0", true), ("(age & 8) != 0", true), ("age ^ age == 0", true), ("rating | 1 == 1", nil)])
 
-  public static let dates = ExpressionCases(
+  package static let dates = ExpressionCases(
     name: "dates",
     values: [
       ("$source.born + 5", .date(1005)), ("5 + $source.born", .date(1005)), ("$source.born - 5", .date(995)),
@@ -64,7 +64,7 @@ extension ExpressionCases {
       ("born != now()", true),
     ])
 
-  public static let comparison = ExpressionCases(
+  package static let comparison = ExpressionCases(
     name: "comparison",
     filters: [
       ("age == 40", true), ("age = 40", true), ("age == 40.0", true), ("age != 41", true), ("age <> 40", false),

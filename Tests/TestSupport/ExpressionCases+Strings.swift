@@ -1,8 +1,6 @@
-import GodwitModel
-
 /// Strings: comparison, LIKE, MATCHES.
 extension ExpressionCases {
-  public static let strings = ExpressionCases(
+  package static let strings = ExpressionCases(
     name: "strings",
     filters: [
       ("name == 'Zoë'", true), ("name == 'zoë'", false), ("name ==[c] 'zOË'", true), ("name ==[d] 'Zoe'", true),
@@ -18,7 +16,7 @@ extension ExpressionCases {
       ("'a%' == 'a%'", true), ("'aaab' CONTAINS 'aab'", true), ("site BEGINSWITH 'https:'", true),
     ])
 
-  public static let like = ExpressionCases(
+  package static let like = ExpressionCases(
     name: "LIKE",
     filters: [
       ("name LIKE 'Z*'", true), ("name LIKE 'Zo?'", true), ("name LIKE 'z*'", false), ("name LIKE[c] 'z*'", true),
@@ -31,7 +29,7 @@ extension ExpressionCases {
       ("name LIKE name", true),
     ])
 
-  public static let matches = ExpressionCases(
+  package static let matches = ExpressionCases(
     name: "MATCHES",
     filters: [
       ("name MATCHES 'Z.*'", true), ("name MATCHES 'Z'", false), ("name MATCHES[c] 'ZOË'", true),

@@ -1,19 +1,19 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 /// A small world that expressions are tried on, in memory and in a store.
 ///
 /// Person 1 is Zoë, 40, who has no manager, three pets in the order 2, 1, 3 (the last without a name), both clubs
 /// and one report, Bob. Bob's one report, person 3, has no values at all. Nobody has a nick or a rating.
-public enum ExpressionWorld {
-  public struct Row: Sendable {
-    public var entity: String
-    public var key: Int64
-    public var attributes: [String: AttributeValue]
-    public var links: [String: [Int64]]
+package enum ExpressionWorld {
+  package struct Row: Sendable {
+    package var entity: String
+    package var key: Int64
+    package var attributes: [String: AttributeValue]
+    package var links: [String: [Int64]]
   }
 
-  public static func model() throws -> ManagedObjectModel {
+  package static func model() throws -> ManagedObjectModel {
     func toMany(_ name: String, _ entity: String, _ inverse: String, ordered: Bool = false) -> RelationshipDescription {
       var relationship = RelationshipDescription(
         name: name, destinationEntityName: entity, inverseName: inverse, isToMany: true)
@@ -46,7 +46,7 @@ public enum ExpressionWorld {
     return try ManagedObjectModel(name: "World", entities: [person, pet, club])
   }
 
-  public static let rows: [Row] = [
+  package static let rows: [Row] = [
     Row(
       entity: "Person", key: 1,
       attributes: [
@@ -75,23 +75,23 @@ public enum ExpressionWorld {
   ]
 
   /// `now()` in every case.
-  public static let now = 7.0
+  package static let now = 7.0
 
   /// What `$entityMapping` and `$propertyMapping` stand for in every case.
-  public static var bindings: MappingBindings {
+  package static var bindings: MappingBindings {
     var mapping = EntityMapping(name: "PersonToAdult", source: "Person", destination: "Adult")
     mapping.userInfo = ["batch": "7"]
     return MappingBindings(mapping, property: "target")
   }
 
   /// An object of the world in memory.
-  public struct Object: EvaluatedObject {
+  package struct Object: EvaluatedObject {
     let row: Row
     let model: ManagedObjectModel
-    public var entityName: String { row.entity }
-    public var key: Int64 { row.key }
+    package var entityName: String { row.entity }
+    package var key: Int64 { row.key }
 
-    public func value(_ property: String) throws -> EvaluatedValue {
+    package func value(_ property: String) throws -> EvaluatedValue {
       guard let relationship = model.relationship(property, of: row.entity) else {
         return .value(row.attributes[property] ?? .null)
       }
@@ -102,7 +102,7 @@ public enum ExpressionWorld {
     }
   }
 
-  public static func object(_ entity: String, _ key: Int64, in model: ManagedObjectModel) -> Object? {
+  package static func object(_ entity: String, _ key: Int64, in model: ManagedObjectModel) -> Object? {
     rows.first { $0.entity == entity && $0.key == key }.map { Object(row: $0, model: model) }
   }
 }

@@ -7,8 +7,8 @@ import Foundation
 ///    under test is counted, from 1, and fails as the fault says.
 /// 2. After a power cut, `survive` leaves on the disk what would be there when the power is back.
 /// The layer sits under libc's calls, so that no code of the product knows of it.
-public final class FaultLayer {
-  public enum Fault: Sendable, CustomStringConvertible {
+package final class FaultLayer {
+  package enum Fault: Sendable, CustomStringConvertible {
     case none
     /// One operation fails with an error number.
     case fail(Int32, at: Int)
@@ -28,7 +28,7 @@ public final class FaultLayer {
       }
     }
 
-    public var description: String {
+    package var description: String {
       switch self {
       case .none: "no fault"
       case .fail(let code, let at): "\(String(cString: strerror(code))) at \(at)"
@@ -40,14 +40,14 @@ public final class FaultLayer {
     }
   }
 
-  public let fault: Fault
+  package let fault: Fault
   /// What was asked for, in order, until the fault struck and the operation that it struck.
-  public private(set) var operations: [DiskOperation] = []
+  package private(set) var operations: [DiskOperation] = []
   /// Whether the code under test got as far as the fault.
-  public private(set) var hasStruck = false
+  package private(set) var hasStruck = false
 
   /// Hears of every operation before it is carried out.
-  public var beforeEach: ((DiskOperation) -> Void)?
+  package var beforeEach: ((DiskOperation) -> Void)?
 
   private let keepsAll: Bool
   private var count = 0
@@ -57,16 +57,16 @@ public final class FaultLayer {
   /// - Parameters:
   ///   - root: The folder that a power cut is about; needed for that fault alone.
   ///   - keepsAll: Whether `operations` holds those after the fault too.
-  public init(_ fault: Fault, root: String? = nil, keepsAll: Bool = false) throws {
+  package init(_ fault: Fault, root: String? = nil, keepsAll: Bool = false) throws {
     self.fault = fault
     self.keepsAll = keepsAll
     if case .powerCut = fault, let root { disk = try DurableDisk(root: root) } else { disk = nil }
   }
 
   /// The operation that the fault struck.
-  public var struck: DiskOperation? { hasStruck ? operations.last : nil }
+  package var struck: DiskOperation? { hasStruck ? operations.last : nil }
 
-  public func run<T>(_ body: () throws -> T) rethrows -> T {
+  package func run<T>(_ body: () throws -> T) rethrows -> T {
     let context = Unmanaged.passUnretained(self).toOpaque()
     fault_arm(
       { context, call in
@@ -85,7 +85,7 @@ public final class FaultLayer {
   }
 
   /// Puts the disk into the state in which the power cut left it.
-  public func survive(_ survival: DurableDisk.Survival) throws { try disk?.restore(survival) }
+  package func survive(_ survival: DurableDisk.Survival) throws { try disk?.restore(survival) }
 
   private func verdict(_ operation: DiskOperation) -> fault_verdict {
     // A sync of the machine's own disk proves nothing here, and costs most of the time.

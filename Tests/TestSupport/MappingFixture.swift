@@ -1,13 +1,13 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 /// An `xcmapping.xml` made by hand, object by object.
-public struct MappingFixture {
+package struct MappingFixture {
   private var objects: [String] = []
   private var nextID = 102
   private var mappings: [String] = []
 
-  public init() {}
+  package init() {}
 
   private mutating func newID() -> String {
     nextID += 1
@@ -16,7 +16,7 @@ public struct MappingFixture {
 
   /// An object with text attributes and, by name, the objects it leads to.
   @discardableResult
-  public mutating func object(
+  package mutating func object(
     _ type: String, _ attributes: [String: String], _ links: [String: [String]] = [:], id: String? = nil
   ) -> String {
     let id = id ?? newID()
@@ -34,7 +34,7 @@ public struct MappingFixture {
   }
 
   /// An entity mapping with rows; an orphan is not linked from the mapping model.
-  public mutating func mapping(
+  package mutating func mapping(
     _ source: String?, _ destination: String?, number: Int, attributes: [[String: String]] = [],
     relationships: [[String: String]] = [], more: [String: String] = [:], isOrphan: Bool = false
   ) {
@@ -51,7 +51,7 @@ public struct MappingFixture {
   }
 
   /// The whole file.
-  public func document(source: String = "1", destination: String = "2", more: [String: String] = [:]) -> [UInt8] {
+  package func document(source: String = "1", destination: String = "2", more: [String: String] = [:]) -> [UInt8] {
     var whole = self
     var fields = more
     fields["sourcemodelpath"] = "App/M.xcdatamodeld/\(source).xcdatamodel"
@@ -68,7 +68,7 @@ public struct MappingFixture {
   }
 
   /// An archived expression, as the file has it.
-  public static func archived(_ make: (inout ArchiveFixture) -> PropertyListValue) -> String {
+  package static func archived(_ make: (inout ArchiveFixture) -> PropertyListValue) -> String {
     var archive = ArchiveFixture()
     let root = make(&archive)
     return Data(archive.archive(root)).base64EncodedString()
@@ -76,12 +76,12 @@ public struct MappingFixture {
 }
 
 extension ArchiveFixture {
-  public mutating func variable(_ name: String) -> PropertyListValue {
+  package mutating func variable(_ name: String) -> PropertyListValue {
     object("NSVariableExpression", ["NSVariable": string(name)])
   }
 
   /// `FUNCTION(operand, "selector:", …)`.
-  public mutating func call(
+  package mutating func call(
     _ operand: PropertyListValue, _ selector: String, _ arguments: [PropertyListValue]
   ) -> PropertyListValue {
     let list = array(arguments)

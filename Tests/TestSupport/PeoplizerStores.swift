@@ -1,32 +1,32 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 import GodwitStore
 import GodwitXcode
 
 /// The stores of `jobs/peoplizer`, made from scratch and the same every time.
-public enum PeoplizerStores {
+package enum PeoplizerStores {
   /// The folder of the models, mappings and jobs.
-  public static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  package static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appending(path: "jobs/peoplizer")
 
-  public static let versions = 1...4
+  package static let versions = 1...4
 
   /// The value of the metadata key `PeoplizerEdition`, which the app keeps in every store.
-  public static let edition = "Ünïcode edition"
+  package static let edition = "Ünïcode edition"
 
-  public static func file(_ name: String) -> String { folder.appending(path: name).path }
+  package static func file(_ name: String) -> String { folder.appending(path: name).path }
 
   /// The store that lies in the repository.
-  public static func path(version: Int) -> String { file("stores/people-\(version).sqlite") }
+  package static func path(version: Int) -> String { file("stores/people-\(version).sqlite") }
 
   /// The path and version name of a model.
-  public static func model(version: Int) throws -> ManagedObjectModel {
+  package static func model(version: Int) throws -> ManagedObjectModel {
     try ManagedObjectModel(
       contentsOf: file("Peoplizer.xcdatamodeld"), version: version == 1 ? "Peoplizer" : "Peoplizer \(version)")
   }
 
   /// Makes the store of a version at a path where nothing lies yet.
-  public static func make(version: Int, at path: String) throws {
+  package static func make(version: Int, at path: String) throws {
     let model = try model(version: version)
     let digits = String(version)
     let uuid = UUID(uuidString: "0B0E1E5A-0000-4000-8000-00000000000" + digits) ?? UUID()

@@ -1,8 +1,8 @@
-public import GodwitModel
+package import GodwitModel
 
 extension MappingModel {
   /// The model without its places, for comparing what two files say.
-  public var placeless: MappingModel {
+  package var placeless: MappingModel {
     var model = self
     model.file = nil
     model.locations = [:]

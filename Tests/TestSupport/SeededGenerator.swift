@@ -1,22 +1,22 @@
 import Foundation
 
 /// Numbers that a seed decides (SplitMix64).
-public struct SeededGenerator: RandomNumberGenerator {
+package struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
-  public init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678 }
-  public mutating func next() -> UInt64 {
+  package init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678 }
+  package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var z = state
     z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
     z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
     return z ^ (z >> 31)
   }
-  public mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-  public mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<max(1, limit), using: &self) }
+  package mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+  package mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<max(1, limit), using: &self) }
 }
 
 /// `GODWIT_SEED` runs one seed, `GODWIT_RUNS` so many.
-public func testSeeds(_ count: Int) -> [UInt64] {
+package func testSeeds(_ count: Int) -> [UInt64] {
   let environment = ProcessInfo.processInfo.environment
   if let seed = environment["GODWIT_SEED"].flatMap(UInt64.init) { return [seed] }
   let runs = environment["GODWIT_RUNS"].flatMap(Int.init) ?? count

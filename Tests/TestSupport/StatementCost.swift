@@ -1,10 +1,10 @@
 import GRDBSQLite
-public import GodwitStore
+package import GodwitStore
 
 extension StoreConnection {
   /// Runs a statement to its end and counts the instructions of SQLite's virtual machine that it took: a cost that
   /// does not depend on the machine or on what else runs.
-  public func instructions(of sql: String, _ arguments: [SQLValue] = []) throws -> Int {
+  package func instructions(of sql: String, _ arguments: [SQLValue] = []) throws -> Int {
     let statement = try prepare(sql)
     defer { statement.finalize() }
     // The statement itself is found by its text among those of the connection.

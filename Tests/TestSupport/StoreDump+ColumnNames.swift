@@ -1,10 +1,9 @@
-import GodwitModel
-public import GodwitStore
+package import GodwitStore
 
 extension StoreDump {
   /// What a store says to a reader that asks for columns by name, as Core Data does: the order of columns does not show,
   /// nor do counters of edits, entity numbers in tables of one entity, and the digests of jobs.
-  public init(byColumnName path: String, schema: StoreSchema) throws {
+  package init(byColumnName path: String, schema: StoreSchema) throws {
     let connection = try StoreConnection.openStore(readingAt: path)
     defer { try? connection.close() }
     var lines: [String] = []

@@ -1,14 +1,14 @@
 import GodwitModel
-public import GodwitStore
+package import GodwitStore
 
 /// Everything a store says, as lines: schema, every row of every table in key order, decoded metadata.
 ///
 /// Two stores with equal dumps differ at most in how their pages are laid out.
-public struct StoreDump: Sendable, Hashable, CustomStringConvertible {
-  public var lines: [String]
+package struct StoreDump: Sendable, Hashable, CustomStringConvertible {
+  package var lines: [String]
 
   /// Reads a store and leaves no trace beside it.
-  public init(_ path: String) throws {
+  package init(_ path: String) throws {
     let connection = try StoreConnection.openStore(readingAt: path)
     defer { try? connection.close() }
     lines = []
@@ -37,10 +37,10 @@ public struct StoreDump: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  public var description: String { lines.joined(separator: "\n") }
+  package var description: String { lines.joined(separator: "\n") }
 
   /// The first line in which another dump differs; nil when they are equal.
-  public func firstDifference(from other: StoreDump) -> String? {
+  package func firstDifference(from other: StoreDump) -> String? {
     guard self != other else { return nil }
     for (index, line) in lines.enumerated() {
       guard index < other.lines.count else { return "line \(index): '\(line)' is missing in the other" }
@@ -50,7 +50,7 @@ public struct StoreDump: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// A value with its type; text that is no UTF-8 and blobs as bytes.
-  public static func text(_ value: SQLValue) -> String {
+  package static func text(_ value: SQLValue) -> String {
     switch value {
     case .null: "NULL"
     case .integer(let value): "\(value)"

@@ -5,10 +5,10 @@ import GRDBSQLite
 ///
 /// Instructions of SQLite's virtual machine are counted for every statement of every connection that the work opens, and
 /// bytes are those that the thread asked the system to read and write.
-public struct ThreadCost: Sendable, Hashable {
-  public var instructions = 0
-  public var readBytes = 0
-  public var writtenBytes = 0
+package struct ThreadCost: Sendable, Hashable {
+  package var instructions = 0
+  package var readBytes = 0
+  package var writtenBytes = 0
 
   private final class Counter {
     var instructions = 0
@@ -49,7 +49,7 @@ public struct ThreadCost: Sendable, Hashable {
   }
 
   /// Measures work that stays on this thread.
-  public init(of work: () throws -> Void) throws {
+  package init(of work: () throws -> Void) throws {
     Self.hook.register()
     let counter = Counter()
     pthread_setspecific(Self.key, Unmanaged.passUnretained(counter).toOpaque())

@@ -3,7 +3,7 @@ import GRDBSQLite
 
 /// The longest text or blob that SQLite hands over, on every connection that a piece of work opens: what asks for a
 /// longer one as a whole fails, on any machine and whatever other threads do.
-public enum ValueLimit {
+package enum ValueLimit {
   private final class Limit {
     let bytes: Int32
 
@@ -26,7 +26,7 @@ public enum ValueLimit {
   }
 
   /// Runs work that stays on this thread.
-  public static func with<T>(bytes: Int32, _ work: () throws -> T) rethrows -> T {
+  package static func with<T>(bytes: Int32, _ work: () throws -> T) rethrows -> T {
     hook.register()
     let limit = Limit(bytes)
     pthread_setspecific(key, Unmanaged.passUnretained(limit).toOpaque())

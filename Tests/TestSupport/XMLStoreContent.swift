@@ -1,25 +1,25 @@
-public import Foundation
+package import Foundation
 
 #if canImport(FoundationXML)
-  public import FoundationXML
+  package import FoundationXML
 #endif
 
 /// What an XML store holds, read with Foundation: nothing of the project's own reader is used.
-public final class XMLStoreContent: NSObject, XMLParserDelegate {
-  public struct Object {
-    public var type: String
-    public var id: String
-    public var attributes: [String: String] = [:]
-    public var types: [String: String] = [:]
-    public var relationships: [String: [String]] = [:]
+package final class XMLStoreContent: NSObject, XMLParserDelegate {
+  package struct Object {
+    package var type: String
+    package var id: String
+    package var attributes: [String: String] = [:]
+    package var types: [String: String] = [:]
+    package var relationships: [String: [String]] = [:]
   }
 
-  public private(set) var objects: [Object] = []
-  public private(set) var info: [String: String] = [:]
+  package private(set) var objects: [Object] = []
+  package private(set) var info: [String: String] = [:]
   private var text = ""
   private var attribute: String?
 
-  public init(path: String) throws {
+  package init(path: String) throws {
     super.init()
     let parser = XMLParser(data: try Data(contentsOf: URL(filePath: path)))
     parser.delegate = self
@@ -28,9 +28,9 @@ public final class XMLStoreContent: NSObject, XMLParserDelegate {
   }
 
   /// By identifier.
-  public var byID: [String: Object] { Dictionary(objects.map { ($0.id, $0) }) { first, _ in first } }
+  package var byID: [String: Object] { Dictionary(objects.map { ($0.id, $0) }) { first, _ in first } }
 
-  public func parser(
+  package func parser(
     _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
     attributes: [String: String]
   ) {
@@ -48,9 +48,9 @@ public final class XMLStoreContent: NSObject, XMLParserDelegate {
     }
   }
 
-  public func parser(_ parser: XMLParser, foundCharacters string: String) { text += string }
+  package func parser(_ parser: XMLParser, foundCharacters string: String) { text += string }
 
-  public func parser(
+  package func parser(
     _ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?
   ) {
     if name == "attribute", let attribute, !objects.isEmpty {

@@ -1,6 +1,6 @@
-import Godwit
-import GodwitCLI
+import GodwitJob
 import GodwitModel
+import GodwitCLI
 
 /// Entries whose name begins with "a" do not alert.
 struct QuietEntries: EntityMigrationPolicy {

@@ -1,0 +1,140 @@
+import ArgumentParser
+import Foundation
+import GodwitJob
+import GodwitModel
+import Synchronization
+
+/// How `run` shows progress.
+enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
+  case auto, bar, plain, json, none
+}
+
+/// Prints the progress of one run.
+///
+/// 1. `begin` writes the version line (JSON only).
+/// 2. `update` takes every progress and prints few of them; `printNow` prints the last one at once.
+/// 3. `end` writes the summary and the last line.
+///
+/// Safe from any thread: the line that SIGUSR1 asks for comes from another one.
+final class ProgressPrinter: Sendable {
+  private struct State {
+    var last: MigrationProgress?
+    var printed: (percent: Int, time: Date)?
+    var highest = 0.0
+    var barIsOpen = false
+  }
+
+  private let mode: ProgressMode
+  /// Whether not even the summary is printed.
+  private let isQuiet: Bool
+  private let stream: TextStream
+  private let clock: @Sendable () -> Date
+  private let state = Mutex(State())
+
+  /// Seconds after which a line is printed although the percent is the same.
+  private static let lineSeconds = 10.0
+  private static let barSeconds = 0.1
+
+  /// - Parameter terminal: What the environment variable `TERM` says: a dumb terminal cannot redraw a bar.
+  init(
+    mode: ProgressMode, isQuiet: Bool = false, stream: TextStream,
+    terminal: String? = ProcessInfo.processInfo.environment["TERM"], clock: @escaping @Sendable () -> Date = { Date() }
+  ) {
+    let canRedraw = terminal != "dumb"
+    self.isQuiet = isQuiet
+    self.mode =
+      switch mode {
+      case .auto: isQuiet ? .none : stream.isTerminal && canRedraw ? .bar : .plain
+      case .bar where !canRedraw: isQuiet ? .none : .plain
+      default: isQuiet ? .none : mode
+      }
+    self.stream = stream
+    self.clock = clock
+  }
+
+  func begin() throws {
+    guard mode == .json else { return }
+    stream.write(try JSONText.line(VersionRecord(version: GodwitCommand.version)) + "\n")
+  }
+
+  func update(_ progress: MigrationProgress) {
+    state.withLock { state in
+      var progress = progress
+      if progress.percent.isFinite { state.highest = max(state.highest, progress.percent) }
+      progress.percent = state.highest
+      state.last = progress
+      // The last line comes after the summary.
+      guard progress.percent < 100 else { return }
+      let whole = Int(min(max(progress.percent, 0), 100))
+      let now = clock()
+      if let printed = state.printed {
+        let waited = now.timeIntervalSince(printed.time)
+        let isDue = mode == .bar ? waited >= Self.barSeconds : whole > printed.percent || waited >= Self.lineSeconds
+        guard isDue else { return }
+      }
+      state.printed = (whole, now)
+      print(progress, &state)
+    }
+  }
+
+  /// Prints the last progress now, whatever the mode.
+  func printNow() {
+    state.withLock { state in
+      closeBar(&state)
+      guard let last = state.last else {
+        return mode == .json ? () : stream.write("\(ProgressLine.percent(0)) planning\n")
+      }
+      mode == .json ? print(last, &state) : stream.write(ProgressLine.plain(last) + "\n")
+    }
+  }
+
+  /// Writes what the run did; the last line of a finished run starts with `100.0%`.
+  func end(_ summary: MigrationSummary, job: MigrationJob) throws {
+    try state.withLock { state in
+      closeBar(&state)
+      guard !isQuiet else { return }
+      switch mode {
+      case .json:
+        if let last = state.last, last.percent >= 100 { print(last, &state) }
+        stream.write(try JSONText.line(SummaryRecord(summary, job: job)) + "\n")
+      case .auto, .bar, .plain, .none:
+        if summary.outcome == .alreadyFinished {
+          stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
+          return
+        }
+        stream.write(RunSummary.text(summary, job: job) + "\n")
+        guard summary.outcome == .finished else { return }
+        stream.write((state.last.map(ProgressLine.plain) ?? ProgressLine.percent(100)) + "\n")
+      }
+    }
+  }
+
+  /// Leaves the terminal tidy, and ends JSON lines with a summary, when the run failed.
+  func end(failedWith error: GodwitError) throws {
+    try state.withLock { state in
+      closeBar(&state)
+      guard mode == .json else { return }
+      stream.write(try JSONText.line(FailureRecord(error)) + "\n")
+    }
+  }
+
+  private func print(_ progress: MigrationProgress, _ state: inout State) {
+    switch mode {
+    case .none: break
+    case .json:
+      guard let line = try? JSONText.line(ProgressRecord(progress)) else { return }
+      stream.write(line + "\n")
+    case .bar:
+      stream.write(control: "\r\u{1B}[K")
+      stream.write(ProgressLine.bar(progress, columns: stream.columns))
+      state.barIsOpen = true
+    case .auto, .plain: stream.write(ProgressLine.plain(progress) + "\n")
+    }
+  }
+
+  private func closeBar(_ state: inout State) {
+    guard state.barIsOpen else { return }
+    stream.write(control: "\r\u{1B}[K")
+    state.barIsOpen = false
+  }
+}

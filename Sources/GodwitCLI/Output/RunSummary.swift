@@ -1,0 +1,38 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+
+/// What a run did, as text.
+enum RunSummary {
+  static func text(_ summary: MigrationSummary, job: MigrationJob) -> String {
+    switch summary.outcome {
+    case .alreadyFinished: return "job '\(job.name)' is already finished: '\(job.destinationPath)'"
+    case .finished, .stopped: break
+    }
+    var lines: [String] = []
+    if summary.outcome == .finished {
+      lines.append("finished job '\(job.name)'\(summary.wasResumed ? ", resumed" : ""): '\(job.destinationPath)'")
+    } else {
+      lines.append(
+        "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "asked to"); the same command resumes")
+    }
+    lines.append("  objects    " + (summary.isCounted ? "\(summary.objects)" : "as they were; no row was read"))
+    for loss in summary.losses.losses {
+      let step = job.steps.count > 1 ? "step \(loss.step): " : ""
+      lines.append("  \(loss.label.padding(toLength: 11, withPad: " ", startingAt: 0))\(step)\(loss)")
+    }
+    if summary.displaced > 0 {
+      lines.append("  displaced  \(summary.displaced) relationship assignments by a later one")
+    }
+    lines += summary.notes.map { "  note       \($0)" }
+    lines.append("  time       \(seconds(summary.seconds)) s")
+    lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) at most, budget \(job.memory)")
+    return lines.joined(separator: "\n")
+  }
+
+  private static func seconds(_ value: Double) -> String {
+    guard value >= 0, value < 1e15 else { return "0.0" }
+    let tenths = Int64(value * 10)
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+}

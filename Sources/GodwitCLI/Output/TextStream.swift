@@ -1,0 +1,99 @@
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Standard output or standard error, written at once and from any thread.
+///
+/// Text is escaped on its way (`TextEscape`), since what it says may come from anywhere. A reader that went away (EPIPE) closes the stream in silence; another failure is kept in `failure`.
+package final class TextStream: Sendable {
+  private enum Target: Sendable {
+    case descriptor(Int32)
+    case memory
+  }
+
+  private struct State {
+    var isClosed = false
+    var failure: String?
+    var isUsed = false
+    var text = ""
+  }
+
+  private let target: Target
+  private let state = Mutex(State())
+
+  private init(_ target: Target) { self.target = target }
+
+  static let standardOutput = TextStream(.descriptor(STDOUT_FILENO))
+  package static let standardError = TextStream(.descriptor(STDERR_FILENO))
+  /// Keeps what is written, for tests.
+  static func memory() -> TextStream { TextStream(.memory) }
+
+  /// Why the last write failed.
+  var failure: String? { state.withLock { $0.failure } }
+  /// Whether anything was written.
+  var isUsed: Bool { state.withLock { $0.isUsed } }
+  /// Whether writing more is in vain.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+  /// What was written to a stream in memory.
+  var text: String { state.withLock { $0.text } }
+
+  var isTerminal: Bool {
+    guard case .descriptor(let descriptor) = target else { return false }
+    return isatty(descriptor) == 1
+  }
+
+  /// Columns of the terminal; 80 when it does not tell.
+  var columns: Int {
+    guard case .descriptor(let descriptor) = target else { return 80 }
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
+  }
+
+  /// Writes text with control characters made visible.
+  package func write(_ text: String) { put(TextEscape.escaped(text)) }
+
+  /// Writes data that a program may read: as it is, but on a terminal.
+  func write(data text: String) { put(isTerminal ? TextEscape.escaped(text) : text) }
+
+  /// Writes control sequences of our own.
+  func write(control text: String) { put(text) }
+
+  private func put(_ text: String) {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.isUsed = true
+      switch target {
+      case .memory: state.text += text
+      case .descriptor(let descriptor): Self.write(Array(text.utf8), to: descriptor, &state)
+      }
+    }
+  }
+
+  private static func write(_ bytes: [UInt8], to descriptor: Int32, _ state: inout State) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      #if canImport(Glibc)
+        let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      #else
+        let count = rest.withUnsafeBytes { Musl.write(descriptor, $0.baseAddress, $0.count) }
+      #endif
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if count < 0, errno == EINTR {
+        continue
+      } else if count < 0, errno == EAGAIN {
+        var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = poll(&ready, 1, 1000)
+      } else {
+        state.isClosed = true
+        if errno != EPIPE { state.failure = String(cString: strerror(errno)) }
+        return
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import ArgumentParser
+import Foundation
+import Godwit
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+
+struct TortureVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "torture",
+    abstract: "Kill runs of the job at random in a scratch folder, and compare what they resume to.",
+    discussion: """
+      Runs the job once without interruption, then in rounds that are killed (SIGKILL) at random moments and progress \
+      lines and resumed, and compares each result with the first: schema, rows, metadata, external files. The job's own \
+      destination is never touched and its source only read; a job that works in place gets a copy of its store. The \
+      folder needs room for two destinations. Exit status 4 when a result differs or a run cannot resume.
+      """)
+
+  @OptionGroup var job: JobOptions
+
+  @Option(help: ArgumentHelp("How many rounds.", valueName: "N")) var rounds = 20
+  @Option(help: ArgumentHelp("What the moments are drawn from; default: random, and printed.", valueName: "S"))
+  var seed: UInt64?
+  @Option(help: ArgumentHelp("Where the stores are made; default: TMPDIR.", valueName: "DIR")) var scratch: String?
+
+  // What the rounds start themselves with.
+  @Option(name: .customLong("one-run-in"), help: .private) var runFolder: String?
+  @Option(name: .customLong("now"), help: .private) var now: Double?
+
+  func validate() throws {
+    guard (1...1_000_000).contains(rounds) else {
+      throw ValidationError("cannot torture in \(rounds) rounds: expected 1 to 1000000")
+    }
+  }
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let migration = try job.loader(in: session).job()
+    if let runFolder { return try runOnce(migration, in: runFolder, session: session) }
+    let seed = seed ?? UInt64.random(in: 1...999_999)
+    if let scratch {
+      do { try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true) } catch {
+        throw GodwitError(
+          .cannotCreate, "cannot create folder '\(scratch)'", cause: error.localizedDescription,
+          remedy: "name another folder with --scratch")
+      }
+    }
+    // Kept until the end is known: a failure is looked into there.
+    let scratch = try ScratchFolder(name: "godwit-torture", in: scratch, isKept: true)
+    let signals = StopSignals()
+    let current = TortureRun.Current()
+    signals.watch(stop: { _ in current.stop() }, interrupt: {}, report: {})
+    let torture = Torture(
+      manifest: job.manifest, job: migration, seed: seed, rounds: rounds, folder: scratch.path, current: current)
+    let result = Result { try torture.run { session.output.write($0 + "\n") } }
+    signals.finish()
+    if case .success(let different) = result, !different.isEmpty {
+      session.output.write("kept for a look: '\(scratch.path)'\n")
+    } else {
+      scratch.remove()
+    }
+    signals.dieIfStopped()
+    return try result.get().isEmpty ? 0 : GodwitError.Code.findings.rawValue
+  }
+
+  /// One run, which is what gets killed.
+  private func runOnce(_ migration: MigrationJob, in folder: String, session: CommandSession) throws -> Int32 {
+    var migration = Torture.redirected(migration, to: folder)
+    migration.now = now
+    let printer = ProgressPrinter(mode: .json, stream: session.output)
+    try printer.begin()
+    let summary = try MigrationManager(migration).run { printer.update($0) }
+    try printer.end(summary, job: migration)
+    return summary.outcome == .stopped ? GodwitError.Code.stopped.rawValue : 0
+  }
+}

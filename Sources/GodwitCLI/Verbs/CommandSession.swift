@@ -1,0 +1,28 @@
+import GodwitJob
+import GodwitModel
+
+/// What a verb works with besides its arguments. What a caller registers for all verbs belongs here.
+struct CommandSession: Sendable {
+  /// Data and progress.
+  var output: TextStream
+  /// Errors, warnings, logging.
+  var diagnostics: TextStream
+  /// What mappings may name.
+  var policies: PolicyRegistry = [:]
+
+  /// The status, unless output that nobody may miss could not be written.
+  ///
+  /// - Parameter isForOutput: Whether the output is what the command was for. Otherwise what was done stands, and the failure
+  ///   is said on standard error.
+  func checked(_ status: Int32, isForOutput: Bool = true) throws -> Int32 {
+    guard let cause = output.failure else { return status }
+    guard isForOutput else {
+      diagnostics.write(
+        "godwit: warning: cannot write to standard output: \(cause); the exit status (\(status)) is the job's\n")
+      return status
+    }
+    guard status == 0 || status == 2 else { return status }
+    throw GodwitError(
+      .inputOutput, "cannot write to standard output", cause: cause, remedy: "check where the output goes")
+  }
+}

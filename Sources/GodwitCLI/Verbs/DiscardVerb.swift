@@ -1,0 +1,26 @@
+import ArgumentParser
+import Godwit
+import GodwitManifest
+
+struct DiscardVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "discard",
+    abstract: "Remove an unfinished destination, its ledger, spill and external files; ask nothing.",
+    discussion: "A finished destination and the source stay as they are.")
+
+  @OptionGroup var job: JobOptions
+
+  static var isForOutput: Bool { false }
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    // Models and mappings are not read: a job whose mapping is broken can be discarded too.
+    let loader = try job.loader(in: session)
+    let destination = loader.destination()
+    let isRemoved = try MigrationManager.discard(destination: destination, isInPlace: loader.isInPlace)
+    session.output.write(
+      isRemoved
+        ? "removed '\(destination).godwit': the unfinished store, its ledger and spill files\n"
+        : "nothing to discard: '\(destination).godwit' does not exist\n")
+    return 0
+  }
+}

@@ -1,0 +1,139 @@
+import ArgumentParser
+import Foundation
+public import GodwitJob
+import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The whole command line, so that an executable of yours is the command with little of its own.
+///
+/// ```swift
+/// import GodwitCLI
+///
+/// @main struct Migrate {
+///   static func main() { GodwitCommand.main(policies: ["SplitFullName": { SplitFullName() }]) }
+/// }
+/// ```
+public enum GodwitCommand {
+  public static let version = "0.1.0"
+
+  /// The verbs, in the order of the help.
+  public static var verbs: [String] { RootCommand.verbs.map { $0.configuration.commandName ?? "" } }
+
+  /// Runs one command and ends the process with its exit status.
+  ///
+  /// - Parameter policies: What the mappings of every job may name under `policy`.
+  ///
+  /// Ignores SIGPIPE and SIGXFSZ for the whole process: a reader that goes away never ends a migration, and a limit of file
+  /// sizes is an error like a full disk.
+  public static func main(
+    policies: PolicyRegistry = [:], arguments: [String] = Array(CommandLine.arguments.dropFirst())
+  ) -> Never {
+    signal(SIGPIPE, SIG_IGN)
+    // A write beyond `ulimit -f` fails with an error of its own.
+    signal(SIGXFSZ, SIG_IGN)
+    occupyStandardStreams()
+    let session = CommandSession(output: .standardOutput, diagnostics: .standardError, policies: policies)
+    let status = run(arguments: arguments, in: session)
+    exit(status)
+  }
+
+  /// Gives standard streams that are closed a descriptor that cannot be written: the next file that is opened would get
+  /// theirs, and messages would be written into it.
+  private static func occupyStandardStreams() {
+    for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDONLY)
+    }
+  }
+
+  /// Runs one command: parses, carries out, prints errors.
+  ///
+  /// - Returns: the exit status of the contract's table.
+  static func run(arguments: [String], in session: CommandSession) -> Int32 {
+    do {
+      try refuseUnknownVerb(arguments)
+      try refuseUnknownHelp(arguments)
+      var command = try RootCommand.parseAsRoot(arguments)
+      guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
+      let status = try verb.run(in: session)
+      return try session.checked(status, isForOutput: type(of: verb).isForOutput)
+    } catch {
+      let status = report(error, in: session)
+      if asksForJSON(arguments), let error = error as? GodwitError { reportJSON(error, in: session) }
+      return status
+    }
+  }
+
+  /// ArgumentParser would call it an unexpected argument, and not say which verb was meant.
+  private static func refuseUnknownVerb(_ arguments: [String]) throws {
+    guard let first = arguments.first, !first.hasPrefix("-"), !(verbs + ["help"]).contains(first) else { return }
+    throw GodwitError(
+      .usage, "unknown verb '\(first)'" + Spelling.suggestion(for: first, among: verbs),
+      remedy: "see `godwit --help` for the verbs")
+  }
+
+  /// `help nosuch` is wrong usage: ArgumentParser would print the help of the whole command, with status 0.
+  private static func refuseUnknownHelp(_ arguments: [String]) throws {
+    guard arguments.first == "help" else { return }
+    var group: any ParsableCommand.Type = RootCommand.self
+    for word in arguments.dropFirst() where !word.hasPrefix("-") {
+      let verbs = group.configuration.subcommands
+      guard let next = verbs.first(where: { $0.configuration.commandName == word }) else {
+        let names = verbs.compactMap { $0.configuration.commandName }
+        throw GodwitError(
+          .usage, "there is no help for '\(word)'" + Spelling.suggestion(for: word, among: names),
+          remedy: "see `godwit --help` for the verbs")
+      }
+      group = next
+    }
+  }
+
+  /// Whether a reading verb was asked for JSON; a reader of JSON gets its failures as JSON too.
+  private static func asksForJSON(_ arguments: [String]) -> Bool {
+    arguments.contains("--format=json")
+      || zip(arguments, arguments.dropFirst()).contains { $0 == ("--format", "json") }
+  }
+
+  private static func reportJSON(_ error: GodwitError, in session: CommandSession) {
+    // A verb that has printed its document has said what is wrong in it.
+    guard !session.output.isUsed, let text = try? JSONText.document(FailureRecord(error, type: "error")) else { return }
+    session.output.write(text + "\n")
+  }
+
+  /// A group without a verb is wrong usage; `help` answers with its text as an error.
+  private static func runGroup(_ command: inout any ParsableCommand, in session: CommandSession) throws -> Int32 {
+    let type = type(of: command)
+    guard !type.configuration.subcommands.isEmpty else {
+      try command.run()
+      return 0
+    }
+    session.diagnostics.write("godwit: expected a verb, found none\n" + RootCommand.helpMessage(for: type) + "\n")
+    return GodwitError.Code.usage.rawValue
+  }
+
+  /// Prints an error where it belongs and gives its exit status.
+  static func report(_ error: any Error, in session: CommandSession) -> Int32 {
+    if let error = error as? GodwitError {
+      session.diagnostics.write("godwit: \(error)\n")
+      return error.code.rawValue
+    }
+    let code = RootCommand.exitCode(for: error)
+    let text = RootCommand.fullMessage(for: error)
+    if code == .success {
+      session.output.write(text + "\n")
+      return (try? session.checked(0)) ?? GodwitError.Code.inputOutput.rawValue
+    }
+    if code == .validationFailure {
+      let lead = "Error: "
+      session.diagnostics.write("godwit: " + (text.hasPrefix(lead) ? String(text.dropFirst(lead.count)) : text) + "\n")
+      return GodwitError.Code.usage.rawValue
+    }
+    let bug = GodwitError(.internalBug, "unexpected failure: \(error)", remedy: "report it with the command line")
+    session.diagnostics.write("godwit: \(bug)\n")
+    return bug.code.rawValue
+  }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+import GodwitXcode
+
+struct MappingConvertVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "convert", abstract: "Print a .xcmappingmodel or .cdm as a mapping file that runs identically.",
+    discussion: """
+      A .xcmappingmodel leaves open what Xcode's compiler fills in from the two models. They are taken from inside the \
+      file, as they were when Xcode last refreshed it, unless --source and --destination give them.
+      """)
+
+  @Argument(help: ArgumentHelp("A .xcmappingmodel, the xcmapping.xml in it, or a .cdm.", valueName: "FILE"))
+  var file: String
+
+  @Option(help: ArgumentHelp("The model that the mapping model leads from.", valueName: "MODEL")) var source: String?
+  @Option(help: ArgumentHelp("The model that the mapping model leads to.", valueName: "MODEL"))
+  var destination: String?
+  @OptionGroup var output: MappingOutput
+
+  func validate() throws {
+    guard (source == nil) == (destination == nil) else {
+      throw ValidationError("expected --source and --destination together, found one of them")
+    }
+  }
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let found = try XcodeMappingModel(contentsOf: file)
+    guard let source, let destination else {
+      try output.write(try found.mappingModel(), remarks: [], in: session)
+      return 0
+    }
+    let models = (try ModelVerb.read(source), try ModelVerb.read(destination))
+    try output.write(try found.mappingModel(from: models.0, to: models.1), remarks: [], in: session)
+    return 0
+  }
+}

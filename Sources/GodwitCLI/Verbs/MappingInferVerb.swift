@@ -1,0 +1,30 @@
+import ArgumentParser
+import GodwitInference
+import GodwitModel
+
+struct MappingInferVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "infer", abstract: "Print the mapping model that Core Data would infer, with a reason for every line.",
+    discussion: "Exit status 69 when none can be inferred, with every reason.")
+
+  @Argument(help: MappingVerb.source) var source: String
+  @Argument(help: MappingVerb.destination) var destination: String
+  @OptionGroup var output: MappingOutput
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let inference = MappingInference(from: try ModelVerb.read(source), to: try ModelVerb.read(destination))
+    do {
+      try output.write(try inference.mappingModel(), remarks: inference.remarks, in: session)
+    } catch let error as GodwitError where error.code == .noPath {
+      if output.format.format == .json {
+        try session.print(json: Refused(refusals: inference.refusals.map(\.description)))
+      }
+      throw error
+    }
+    return 0
+  }
+
+  private struct Refused: Encodable {
+    let refusals: [String]
+  }
+}

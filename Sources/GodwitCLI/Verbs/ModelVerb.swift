@@ -1,0 +1,49 @@
+import ArgumentParser
+import GodwitManifest
+import GodwitModel
+import GodwitXcode
+
+/// The verbs about models.
+struct ModelVerb: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "model", abstract: "Show version hashes, the SQL schema, or what changed between two models.",
+    subcommands: [ModelHashVerb.self, ModelSchemaVerb.self, ModelDiffVerb.self])
+
+  /// The model that a MODEL argument names.
+  ///
+  /// - Parameter hashes: Files whose published hashes win over computed ones.
+  static func read(_ text: String, hashes: [String] = []) throws -> ManagedObjectModel {
+    let reference = ModelReference(parsing: text)
+    let bundle = try bundle(at: reference.path, hashes: hashes)
+    return try listingReadable(in: bundle) {
+      try reference.version.map { try bundle.model(named: $0) } ?? bundle.currentModel()
+    }
+  }
+
+  /// Adds the versions that can be read to the error that one cannot.
+  static func listingReadable<Result>(in bundle: ModelBundle, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch var error as GodwitError where error.code == .missingInput {
+      let readable = bundle.readableVersions
+      if readable.count < bundle.versions.count, !readable.isEmpty {
+        let list = "these versions can be read: " + readable.map { "'\($0)'" }.joined(separator: ", ")
+        error.cause = (error.cause.map { $0 + "\n" } ?? "") + list
+      }
+      throw error
+    }
+  }
+
+  /// The bundle at a path, its versions with the hashes published for them.
+  static func bundle(at path: String, hashes: [String]) throws -> ModelBundle {
+    var bundle = try ModelBundle(contentsOf: path)
+    for file in hashes { try bundle.adopt(PublishedVersionHashes(contentsOf: file)) }
+    return bundle
+  }
+
+  static let hashesHelp = ArgumentHelp(
+    "Take version hashes from a VersionInfo.plist, a .cdm or a store that Core Data wrote; they win over computed ones.",
+    valueName: "FILE")
+
+  static let help = ArgumentHelp(
+    "A .xcdatamodel or .mom; or a .xcdatamodeld or .momd: its current version, or PATH#Version Name.",
+    valueName: "MODEL")
+}

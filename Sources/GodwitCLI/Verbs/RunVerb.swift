@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import Godwit
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+
+struct RunVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "run", abstract: "Plan, or resume from the ledger: the same command both times.",
+    discussion: """
+      Stops at a checkpoint on SIGINT or SIGTERM, at once on the second one; SIGUSR1 prints one progress line. \
+      Safe to kill: the same command resumes.
+      """)
+
+  @OptionGroup var job: JobOptions
+
+  @Option(help: ArgumentHelp("How progress is shown.", valueName: "auto|bar|plain|json|none"))
+  var progress: ProgressMode = .auto
+
+  @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.")
+  var quiet = false
+
+  @Option(
+    name: .customLong("max-duration"),
+    help: ArgumentHelp(
+      "Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
+  var maximumDuration: TimeBox?
+
+  static var isForOutput: Bool { false }
+
+  @Flag(
+    name: .customLong("fail-on-loss"),
+    help: "Stop with 65 before the destination is in place when something of the source does not come over.")
+  var failOnLoss = false
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let signals = StopSignals()
+    let control = MigrationControl()
+    let printer = ProgressPrinter(mode: progress, isQuiet: quiet, stream: session.output)
+    signals.watch(
+      stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { printer.printNow() })
+    try printer.begin()
+    let start = Date()
+    do {
+      var migration = try job.loader(in: session).job()
+      if failOnLoss { migration.failsOnLoss = true }
+      if !quiet {
+        session.warnOfReplacedValues(in: migration)
+        session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
+      }
+      let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
+      let summary = try MigrationManager(migration).run(control: control, maximumSeconds: left) { printer.update($0) }
+      signals.finish()
+      try printer.end(summary, job: migration)
+      guard summary.outcome == .stopped else { return 0 }
+      signals.dieIfStopped()
+      return GodwitError.Code.stopped.rawValue
+    } catch let error as GodwitError {
+      signals.finish()
+      try printer.end(failedWith: error)
+      if error.code == .stopped, signals.stopSignal != nil {
+        if !quiet { _ = GodwitCommand.report(error, in: session) }
+        signals.dieIfStopped()
+      }
+      throw error
+    }
+  }
+}

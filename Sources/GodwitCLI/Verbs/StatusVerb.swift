@@ -1,0 +1,20 @@
+import ArgumentParser
+import Godwit
+import GodwitManifest
+
+struct StatusVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Show what is durable and what is left.")
+
+  @OptionGroup var job: JobOptions
+  @OptionGroup var format: FormatOptions
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let status = try MigrationManager(job.loader(in: session).job()).status()
+    switch format.format {
+    case .json: try session.print(json: status)
+    case .text: session.output.write("\(status)\n")
+    }
+    return 0
+  }
+}

@@ -1,0 +1,93 @@
+import ArgumentParser
+import Foundation
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+import Logging
+
+/// A command that does something: what the verb list names, or a verb of a group.
+protocol Verb: ParsableCommand {
+  /// - Returns: the exit status; errors are thrown.
+  mutating func run(in session: CommandSession) throws -> Int32
+
+  /// Whether the verb is for what it prints. One whose result is a file has done its work when nobody could read along.
+  static var isForOutput: Bool { get }
+}
+
+extension Verb {
+  static var isForOutput: Bool { true }
+}
+
+/// How a reading verb prints what it found.
+enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
+  case text, json
+}
+
+struct FormatOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Print text or JSON.", valueName: "text|json"))
+  var format: OutputFormat = .text
+}
+
+/// The manifest, and how much is said about reading it.
+struct JobOptions: ParsableArguments {
+  @Argument(help: ArgumentHelp("The job manifest.", valueName: "JOB.yaml"))
+  var manifest: String
+
+  @Flag(name: .shortAndLong, help: "Log what is done to standard error.")
+  var verbose = false
+
+  func loader(in session: CommandSession) throws -> JobLoader {
+    try JobLoader(
+      manifestPath: manifest, logger: logger(in: session), policies: session.policies,
+      hookOutput: { [diagnostics = session.diagnostics] in diagnostics.write($0) })
+  }
+
+  func logger(in session: CommandSession) -> Logger {
+    var logger = Logger(label: "godwit") { _ in DiagnosticsLogHandler(stream: session.diagnostics) }
+    logger.logLevel = verbose ? .debug : .error
+    return logger
+  }
+}
+
+extension CommandSession {
+  /// Says which hashes of a model rest on a rule that nothing published confirms.
+  func warnOfUnconfirmedHashRules(_ rules: [String]) {
+    for rule in rules {
+      diagnostics.write("godwit: warning: the hash relies on a rule that is not confirmed: \(rule)\n")
+    }
+  }
+
+  /// Says, in one line a version, what reading the models of a job replaced or left out.
+  func warnOfReplacedValues(in job: MigrationJob) {
+    var seen: Set<String> = []
+    for model in job.steps.flatMap({ [$0.sourceModel, $0.destinationModel] }) {
+      guard let first = model.remarks.first, seen.insert(model.name).inserted else { continue }
+      let count = model.remarks.count
+      let rest = count > 1 ? "; \(count - 1) more like it (see `godwit inspect`)" : ""
+      diagnostics.write("godwit: warning: model '\(model.name)': \(first)\(rest)\n")
+    }
+  }
+
+  /// Prints one JSON document with sorted keys.
+  func print(json value: some Encodable) throws {
+    output.write(try JSONText.document(value) + "\n")
+  }
+}
+
+enum JSONText {
+  static func document(_ value: some Encodable) throws -> String {
+    try encode(value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+  }
+
+  static func line(_ value: some Encodable) throws -> String {
+    try encode(value, [.sortedKeys, .withoutEscapingSlashes])
+  }
+
+  private static func encode(_ value: some Encodable, _ form: JSONEncoder.OutputFormatting) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = form
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+}

@@ -1,0 +1,41 @@
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Room that is left on the file system of a folder.
+package struct FreeSpace: Sendable, Hashable {
+  /// Equal for two folders of one file system.
+  package var device: UInt64
+  /// What a process without privileges may still write.
+  package var bytes: Int64
+
+  /// - Parameter path: A folder, which may be missing: the nearest one above it counts.
+  /// - Returns: nil when the file system does not say, as some virtual ones.
+  package static func at(_ path: String) -> FreeSpace? {
+    var folder = path.isEmpty ? "." : path
+    var info = stat()
+    while stat(folder, &info) != 0 {
+      let parent = (folder as NSString).deletingLastPathComponent
+      guard parent != folder else { return nil }
+      folder = parent.isEmpty ? "." : parent
+    }
+    var system = statvfs()
+    guard statvfs(folder, &system) == 0, system.f_blocks > 0 else { return nil }
+    let (bytes, overflow) = UInt64(system.f_bavail).multipliedReportingOverflow(by: UInt64(system.f_frsize))
+    return FreeSpace(device: UInt64(info.st_dev), bytes: overflow ? .max : Int64(clamping: bytes))
+  }
+
+  /// Where SQLite puts its temporary files, by its own order of choice.
+  package static var temporaryFolder: String {
+    let environment = ProcessInfo.processInfo.environment
+    let candidates = [environment["SQLITE_TMPDIR"], environment["TMPDIR"], "/var/tmp", "/usr/tmp", "/tmp"]
+    return candidates.compactMap { $0 }.first { path in
+      var info = stat()
+      return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && access(path, W_OK | X_OK) == 0
+    } ?? "."
+  }
+}

@@ -1,0 +1,45 @@
+package import GodwitModel
+import GodwitStore
+
+/// The external files that rows of a SQLite store name, in a temporary table.
+package final class NamedFiles {
+  private let connection: StoreConnection
+  private let find: SQLStatement
+
+  package init(inStoreAt path: String, model: ManagedObjectModel) throws {
+    connection = try StoreConnection.openStore(readingAt: path)
+    let schema = try StoreSchema(model: model, probing: connection)
+    try connection.execute("PRAGMA temp_store = FILE")
+    try connection.execute("CREATE TEMP TABLE named (name BLOB PRIMARY KEY) WITHOUT ROWID")
+    for table in schema.tables {
+      for column in table.columns {
+        guard case .attribute(let entity, let name, _) = column.role,
+          model.attribute(name, of: entity)?.allowsExternalBinaryDataStorage == true
+        else { continue }
+        let value = quoted(column.name)
+        try connection.execute(
+          "INSERT OR IGNORE INTO temp.named SELECT substr(\(value), 2, 36) FROM source.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(value))"
+        )
+      }
+    }
+    find = try connection.prepare("SELECT 1 FROM temp.named WHERE name = ?1")
+  }
+
+  deinit {
+    find.finalize()
+    try? connection.close()
+  }
+
+  package func contains(_ name: String) throws -> Bool {
+    try find.bind([.blob(Array(name.utf8))])
+    return try find.step()
+  }
+
+  /// All names, each once.
+  package func forEach(_ body: (String) throws -> Void) throws {
+    try connection.query("SELECT name FROM temp.named") { row in
+      try body(String(decoding: row.bytes(0), as: UTF8.self))
+      return true
+    }
+  }
+}

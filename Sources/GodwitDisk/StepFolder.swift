@@ -1,0 +1,28 @@
+import Foundation
+package import GodwitStore
+
+/// Where the store under construction of one step lies, with its spill files.
+///
+/// A job of one step keeps them in the work folder itself, one of several in `step-1`, `step-2`, … inside it.
+package struct StepFolder: Sendable, Hashable {
+  package let path: String
+
+  package init(
+    path: String
+  ) {
+    self.path = path
+  }
+
+  package var storePath: String { path + "/store.sqlite" }
+  package func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
+  /// The external binary data of the store, where the store itself would look for them.
+  package var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }
+
+  /// Removes what an earlier try left of the external binary data. Call only when the store is begun anew.
+  package func removeSupport() throws {
+    try support.remove()
+  }
+
+  /// - Parameter number: From 1.
+  package static func path(ofStep number: Int, in workFolder: String) -> String { "\(workFolder)/step-\(number)" }
+}

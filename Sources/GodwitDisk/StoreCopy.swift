@@ -1,0 +1,90 @@
+import Foundation
+import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A whole file under a second name, with contents of its own.
+///
+/// Where the file system shares blocks between files (Btrfs, XFS, bcachefs) nothing is read; elsewhere the bytes are
+/// copied, 1 MiB at a time.
+package enum StoreCopy {
+  package enum Method: Equatable {
+    case reflink
+    case bytes
+  }
+
+  /// `FICLONE`, `_IOW(0x94, 9, int)`, as the C library takes it.
+  #if canImport(Musl)
+    private static let clone: Int32 = 0x4004_9409
+  #else
+    private static let clone: UInt = 0x4004_9409
+  #endif
+
+  /// Copies a file, replacing what bears the new name, with its permissions.
+  ///
+  /// - Parameters:
+  ///   - isReflinkWanted: Whether sharing blocks is tried first.
+  ///   - isSynced: Whether the bytes are durable when it returns; the folder is the caller's to sync.
+  ///   - checkpoint: Called for every piece; what it throws ends the copying.
+  /// - Throws: `.inputOutput` (74), `.permission` (77) and what `checkpoint` throws; nothing is left then.
+  @discardableResult
+  package static func make(
+    of path: String, to copy: String, isReflinkWanted: Bool = true, isSynced: Bool = false,
+    checkpoint: (_ bytes: Int) throws -> Void = { _ in }
+  ) throws -> Method {
+    func failure(_ what: String) -> GodwitError {
+      let code = errno
+      return GodwitError(
+        [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput, "cannot \(what)",
+        cause: String(cString: strerror(code)), remedy: "mend the cause and run the same command",
+        safe: "the store is as it was")
+    }
+    let input = open(path, O_RDONLY | O_CLOEXEC)
+    guard input >= 0 else { throw failure("read '\(path)'") }
+    defer { close(input) }
+    var info = stat()
+    guard fstat(input, &info) == 0 else { throw failure("read '\(path)'") }
+    unlink(copy)
+    let output = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard output >= 0 else { throw failure("create '\(copy)'") }
+    defer { close(output) }
+    do {
+      var method = Method.reflink
+      if !isReflinkWanted || ioctl(output, clone, input) != 0 {
+        method = .bytes
+        try copyBytes(from: input, to: output, failure: { failure("copy '\(path)' to '\(copy)'") }, checkpoint)
+      }
+      guard fchmod(output, info.st_mode & 0o7777) == 0 else { throw failure("set the permissions of '\(copy)'") }
+      if isSynced, fsync(output) != 0 { throw failure("sync '\(copy)'") }
+      return method
+    } catch {
+      unlink(copy)
+      throw error
+    }
+  }
+
+  private static func copyBytes(
+    from input: Int32, to output: Int32, failure: () -> GodwitError, _ checkpoint: (_ bytes: Int) throws -> Void
+  ) throws {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+    defer { buffer.deallocate() }
+    while true {
+      let got = read(input, buffer.baseAddress, buffer.count)
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else { throw failure() }
+      guard got > 0 else { return }
+      var written = 0
+      while written < got {
+        let count = write(output, buffer.baseAddress?.advanced(by: written), got - written)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { throw failure() }
+        written += count
+      }
+      try checkpoint(got)
+    }
+  }
+}

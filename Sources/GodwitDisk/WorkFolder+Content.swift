@@ -1,0 +1,187 @@
+package import Foundation
+import GodwitModel
+import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// What a work folder holds, and what of it is removed.
+///
+/// A folder is taken for ours when it is a real folder of this user's that others cannot write, and is empty or has the
+/// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything is
+/// opened, and is never removed.
+extension WorkFolder {
+  /// Written when the folder is made.
+  static let markerName = "made-by-godwit"
+  static let lockName = "lock"
+  private static let markerText = "godwit work folder 1\n"
+
+  /// Files beside the stores, each with the `.new` that it is written under.
+  private static let notes: Set<String> = [
+    "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
+  ]
+  private static let stores: Set<String> = [
+    "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",
+  ]
+  private static let storeSuffixes = ["", "-journal", "-wal", "-shm", ".part"]
+  private static let spillSuffixes = ["", ".new", ".inverse"].flatMap { [$0, $0 + ".runs-0", $0 + ".runs-1"] }
+  private static let supportFolders: Set<String> = [".store_SUPPORT", ".copy_SUPPORT"]
+
+  private enum Kind {
+    case file, step, support
+  }
+
+  /// What an entry of a work folder, or of the folder of a step in it, is by its name; nil for one that is not ours.
+  private static func kind(of name: String, isStep: Bool) -> Kind? {
+    if !isStep {
+      let base = name.hasSuffix(".new") ? String(name.dropLast(4)) : name
+      if name == markerName || name == lockName || notes.contains(base) { return .file }
+      if isNumbered(name, after: "step-") { return .step }
+    }
+    if supportFolders.contains(name) { return .support }
+    if name == "store.xml" { return .file }
+    for suffix in storeSuffixes where name.hasSuffix(suffix) {
+      let store = String(name.dropLast(suffix.count))
+      if stores.contains(store) || isConversion(store) { return .file }
+    }
+    for suffix in spillSuffixes where name.hasSuffix(".lz4" + suffix) {
+      if isNumbered(String(name.dropLast(4 + suffix.count)), after: "association-") { return .file }
+    }
+    return nil
+  }
+
+  private static func isNumbered(_ name: String, after beginning: String) -> Bool {
+    guard name.hasPrefix(beginning) else { return false }
+    let digits = name.utf8.dropFirst(beginning.utf8.count)
+    return !digits.isEmpty && digits.count < 10 && digits.allSatisfy { (0x30...0x39).contains($0) }
+  }
+
+  /// `source-` and 16 hex digits: what an XML store was converted into.
+  private static func isConversion(_ name: String) -> Bool {
+    guard name.hasPrefix("source-"), name.hasSuffix(".sqlite"), name.utf8.count == 7 + 16 + 7 else { return false }
+    return name.dropFirst(7).dropLast(7).allSatisfy(\.isHexDigit)
+  }
+
+  // MARK: Looking
+
+  /// Checks that a folder that exists is one of ours.
+  ///
+  /// - Throws: `.cannotCreate` (73) when it is not; `.dataWrong` (65) for a journal that would have SQLite delete a file.
+  static func checkOwn(_ path: String) throws {
+    func foreign(_ why: String) -> GodwitError {
+      GodwitError(
+        .cannotCreate, "cannot use '\(path)' as the work folder: \(why)",
+        remedy: "move it away, or name another destination", safe: "nothing in it was changed")
+    }
+    var info = stat()
+    guard lstat(path, &info) == 0 else { throw GodwitError.disk("cannot read '\(path)'", errno: errno) }
+    switch info.st_mode & S_IFMT {
+    case S_IFDIR: break
+    case S_IFLNK: throw foreign("it is a symbolic link")
+    default: throw foreign("it is a file")
+    }
+    guard info.st_uid == geteuid() else { throw foreign("it belongs to another user") }
+    guard info.st_mode & 0o022 == 0 else { throw foreign("other users can write in it") }
+    let names = try entries(path)
+    // A folder that was being made or removed when the run died.
+    if names.isEmpty || names == [lockName] { return try check(names, in: path, isStep: false, foreign) }
+    guard names.contains(markerName) else {
+      throw foreign("Godwit did not make it, or an earlier version did: it has no file '\(markerName)'")
+    }
+    try check(names, in: path, isStep: false, foreign)
+  }
+
+  private static func check(
+    _ names: [String], in path: String, isStep: Bool, _ foreign: (String) -> GodwitError
+  ) throws {
+    for name in names {
+      let item = path + "/" + name
+      guard let kind = kind(of: name, isStep: isStep) else {
+        throw foreign("'\(item)' in it is not Godwit's")
+      }
+      var info = stat()
+      guard lstat(item, &info) == 0 else { throw GodwitError.disk("cannot read '\(item)'", errno: errno) }
+      guard info.st_mode & S_IFMT == (kind == .file ? S_IFREG : S_IFDIR) else {
+        throw foreign("'\(item)' in it is no ordinary \(kind == .file ? "file" : "folder")")
+      }
+      switch kind {
+      case .file: break
+      case .step: try check(entries(item), in: item, isStep: true, foreign)
+      case .support: try SupportFolder(path: item).refuseLinks()
+      }
+    }
+  }
+
+  /// The names in a folder.
+  ///
+  /// - Throws: `.inputOutput` or `.permission` when it cannot be read: an unreadable folder is not an empty one.
+  static func entries(_ path: String) throws -> [String] {
+    do { return try FileManager.default.contentsOfDirectory(atPath: path) } catch {
+      throw GodwitError.disk("cannot read '\(path)'", error)
+    }
+  }
+
+  // MARK: Making
+
+  /// Puts the marker in place, for the holder of the lock.
+  static func mark(_ path: String) throws {
+    let marker = path + "/" + markerName
+    let descriptor = open(marker, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(marker)'", errno: errno) }
+    defer { close(descriptor) }
+    _ = markerText.utf8.withContiguousStorageIfAvailable { write(descriptor, $0.baseAddress, $0.count) }
+  }
+
+  /// Writes a small file of the folder as a whole: under another name, synced, renamed.
+  package static func writeNote(_ data: Data, to path: String) throws {
+    let new = path + ".new"
+    unlink(new)
+    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
+    defer { close(descriptor) }
+    var done = 0
+    let bytes = [UInt8](data)
+    while done < bytes.count {
+      let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress?.advanced(by: done), bytes.count - done) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
+      done += count
+    }
+    guard fsync(descriptor) == 0, rename(new, path) == 0 else {
+      throw GodwitError.disk("cannot write '\(path)'", errno: errno)
+    }
+  }
+
+  // MARK: Removing
+
+  /// Removes a file of ours; nothing where there is none.
+  package static func removeFile(_ path: String) throws {
+    guard unlink(path) != 0, errno != ENOENT else { return }
+    throw GodwitError.disk("cannot remove '\(path)'", errno: errno)
+  }
+
+  /// Removes a folder of a step with what we put into it.
+  package static func removeStep(_ path: String) throws {
+    try removeContent(of: path, isStep: true)
+    guard rmdir(path) == 0 || errno == ENOENT else { throw GodwitError.disk("cannot remove '\(path)'", errno: errno) }
+  }
+
+  /// Removes what we put into a folder, but for marker and lock.
+  static func removeContent(of path: String, isStep: Bool) throws {
+    for name in try entries(path) where name != markerName && name != lockName {
+      let item = path + "/" + name
+      switch kind(of: name, isStep: isStep) {
+      case .file?: try removeFile(item)
+      case .step?: try removeStep(item)
+      case .support?: try SupportFolder(path: item).remove()
+      case nil:
+        throw GodwitError(
+          .cannotCreate, "cannot remove '\(path)': '\(item)' in it is not Godwit's",
+          remedy: "move that away and run the same command")
+      }
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// `DESTINATION.godwit/`: everything unfinished of one job, and the lock that keeps a second run out.
+///
+/// 1. `init` makes the folder, for its owner alone (and the destination's folder), and takes the kernel lock on `lock`. A
+///    folder that is there already must be ours: see `checkOwn`.
+/// 2. The store under construction, its journal and the spill files live inside.
+/// 3. `publish` moves the finished store to the destination; `remove` deletes the folder.
+/// The lock ends with the process, so none goes stale.
+package struct WorkFolder: ~Copyable {
+  package let path: String
+  private let descriptor: Int32
+  /// The folders that `init` made above the work folder, innermost first.
+  private let madeFolders: [String]
+
+  package static func path(forDestination destination: String) -> String { destination + ".godwit" }
+
+  /// Whether anything has the folder's name, a symbolic link to nothing included.
+  package static func exists(forDestination destination: String) -> Bool {
+    var info = stat()
+    return lstat(path(forDestination: destination), &info) == 0
+  }
+
+  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77) when it is not
+  ///   writable, `.stopped` (75) when another run holds the lock.
+  package init(forDestination destination: String) throws {
+    let path = Self.path(forDestination: destination)
+    let missing = Self.missingFolders(above: path)
+    do { descriptor = try Self.lock(folder: path) } catch {
+      for folder in missing { rmdir(folder) }
+      throw error
+    }
+    madeFolders = missing
+    self.path = path
+  }
+
+  private static func missingFolders(above path: String) -> [String] {
+    var missing: [String] = []
+    var folder = (path as NSString).deletingLastPathComponent
+    while !folder.isEmpty, folder != "/", !FileManager.default.fileExists(atPath: folder) {
+      missing.append(folder)
+      folder = (folder as NSString).deletingLastPathComponent
+    }
+    return missing
+  }
+
+  private static func lock(folder path: String) throws -> Int32 {
+    let parent = (path as NSString).deletingLastPathComponent
+    var code = mkdir(path, 0o700) == 0 ? 0 : Glibc.errno
+    if code == ENOENT {
+      try makeFolder(parent)
+      code = mkdir(path, 0o700) == 0 ? 0 : Glibc.errno
+    }
+    switch code {
+    case 0: try sync(parent)
+    case EEXIST: try checkOwn(path)
+    default: throw cannotCreate(path, errno: code)
+    }
+    let lock = path + "/" + lockName
+    let descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: Glibc.errno) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = Glibc.errno
+      close(descriptor)
+      guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
+      throw GodwitError(
+        .stopped, "cannot run: another process works on '\(path)'",
+        remedy: "wait for it to end and run the same command")
+    }
+    // The holder may have removed the folder between our open and our lock, and a third may have made it anew.
+    var held = stat()
+    var named = stat()
+    guard fstat(descriptor, &held) == 0, stat(lock, &named) == 0, held.st_ino == named.st_ino,
+      held.st_dev == named.st_dev
+    else {
+      close(descriptor)
+      throw GodwitError(
+        .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
+    }
+    do { try mark(path) } catch {
+      close(descriptor)
+      throw error
+    }
+    return descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  private static func cannotCreate(_ path: String, errno code: Int32) -> GodwitError {
+    var error = GodwitError.disk("cannot create '\(path)'", errno: code)
+    // A name that cannot be given is the destination's, whatever the reason.
+    if error.code == .inputOutput, ![ENOSPC, EDQUOT, EIO, ENOMEM, EMFILE, ENFILE].contains(code) {
+      error.code = .cannotCreate
+    }
+    if let obstacle = obstacle(to: path) { error.cause = obstacle }
+    if code == ENOENT { error.cause = "the file system takes no new files there" }
+    error.remedy = "check the destination's folder and run the same command"
+    return error
+  }
+
+  /// Makes a folder and those above it, each of them durable when it returns.
+  ///
+  /// - Throws: `GodwitError.disk` names the failures.
+  package static func makeFolder(_ path: String, mode: UInt32 = 0o777) throws {
+    guard !path.isEmpty else { return }
+    let parent = (path as NSString).deletingLastPathComponent
+    guard mkdir(path, mode) != 0 else { return try sync(parent) }
+    var code = Glibc.errno
+    if code == ENOENT, !parent.isEmpty, parent != path {
+      try makeFolder(parent)
+      guard mkdir(path, mode) != 0 else { return try sync(parent) }
+      // Where there is a parent and the name cannot be made all the same, as in `/proc`, asking again is no help.
+      code = Glibc.errno
+    }
+    var info = stat()
+    guard code == EEXIST, stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+      throw cannotCreate(path, errno: code)
+    }
+  }
+
+  /// The part of the path that is no folder and should be one.
+  private static func obstacle(to path: String) -> String? {
+    var part = path
+    while !part.isEmpty, part != "/" {
+      var isFolder: ObjCBool = false
+      if FileManager.default.fileExists(atPath: part, isDirectory: &isFolder) {
+        return isFolder.boolValue ? nil : "'\(part)' is a file"
+      }
+      part = (part as NSString).deletingLastPathComponent
+    }
+    return nil
+  }
+
+  /// Makes the finished store, or what was written from it, the destination: synced, moved without replacing
+  /// anything, folder synced.
+  ///
+  /// - Parameter storePath: The file inside the folder.
+  ///   - original: The source, whose permissions it gets under the umask.
+  package func publish(_ storePath: String, to destination: String, like original: String) throws {
+    try FileRights.copyMode(of: original, to: storePath)
+    try Self.sync(storePath)
+    try publishSupport(ofStoreAt: storePath, to: destination)
+    // A hard link fails when the name exists, where a rename would silently replace it.
+    if link(storePath, destination) == 0 {
+      unlink(storePath)
+    } else if Glibc.errno == EEXIST {
+      throw GodwitError(
+        .cannotCreate, "cannot finish: '\(destination)' came into being during the run",
+        remedy: "move it away and run the same command", safe: "the finished store is '\(storePath)'")
+    } else {
+      guard !FileManager.default.fileExists(atPath: destination), rename(storePath, destination) == 0 else {
+        throw Self.cannotCreate(destination, errno: Glibc.errno)
+      }
+    }
+    try Self.sync((destination as NSString).deletingLastPathComponent)
+  }
+
+  /// The file that tells which steps of a job are finished.
+  package static func recordPath(in folder: String) -> String { folder + "/job.json" }
+
+  /// Deletes the stores under construction alone: what is left is begun anew, never resumed.
+  package func removeStores() throws {
+    try Self.removeFile(Self.recordPath(in: path))
+    for store in try stores() { try Self.removeFile(store) }
+  }
+
+  /// Deletes the folder with what we put into it. The lock is held until the value ends.
+  ///
+  /// - Throws: `.cannotCreate` (73) when something else lies in it, which stays.
+  package func remove() throws {
+    // The store goes first: without it what is left is begun anew, never resumed. Marker and lock go last: while they
+    // exist, a folder that is half gone is still ours to remove.
+    try removeStores()
+    try Self.removeContent(of: path, isStep: false)
+    for name in [Self.markerName, Self.lockName] { try Self.removeFile(path + "/" + name) }
+    // Another process may have come in as the lock's name went.
+    guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(Glibc.errno) else {
+      throw GodwitError.disk("cannot remove '\(path)'", errno: Glibc.errno)
+    }
+  }
+
+  /// Whether a store under construction, or a finished one that is not in its place, lies in the folder.
+  package func hasStores() throws -> Bool { try !stores().isEmpty }
+
+  package func stores() throws -> [String] {
+    do { return try Self.stores(in: path) } catch {
+      throw GodwitError.disk("cannot read '\(path)'", error)
+    }
+  }
+
+  /// The stores of the folder, that of the last step first.
+  private static func stores(in path: String) throws -> [String] {
+    let manager = FileManager.default
+    let steps = try manager.contentsOfDirectory(atPath: path).filter { $0.hasPrefix("step-") }
+    let order = steps.sorted { $0.compare($1, options: .numeric) == .orderedDescending }
+    return (order.map { "\(path)/\($0)" } + [path]).map { StepFolder(path: $0).storePath }
+      .filter(manager.fileExists)
+  }
+
+  /// Deletes the folder, and the empty folders that were made for it; what cannot be deleted stays.
+  package func undo() {
+    guard (try? remove()) != nil else { return }
+    for folder in madeFolders where rmdir(folder) != 0 { return }
+  }
+
+  package static func sync(_ path: String) throws {
+    let descriptor = open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot open '\(path)' to sync it", errno: Glibc.errno) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw GodwitError.disk("cannot sync '\(path)'", errno: Glibc.errno) }
+  }
+}

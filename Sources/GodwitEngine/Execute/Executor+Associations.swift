@@ -1,0 +1,212 @@
+import Foundation
+import GodwitDisk
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitSpill
+import GodwitStore
+
+/// Associations that cannot be computed: their spill files are written before anything is created, read by look-ups,
+/// and made anew when they are damaged.
+extension Executor {
+  // MARK: Writing
+
+  func associate(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let index = chunk.subject
+    let writer = try writers[index] ?? openWriter(index)
+    writers[index] = writer
+    // Asked after the file was opened: making it anew may change the mark.
+    let known = try ledger.spillMark(mapping: index)
+    var given = known?.pairs ?? 0
+    if program.isUnique(index), case .dense(let first) = program.facts.mappings[index].keys {
+      // Keys ascend with sources, so the last one says how many there are; counting would be quadratic.
+      let last = try connection.integer(
+        "SELECT destination FROM \(StepProgram.uniqueTable(index)) ORDER BY source DESC LIMIT 1")
+      given = last.map { $0 - first + 1 } ?? 0
+    }
+    if program.isUnique(index), identities?.mapping != index {
+      identities = (index, IdentityMap(limitBytes: identityBytes, isWhole: known?.pairs ?? 0 == 0))
+    }
+    let pairs = try writePairs(of: chunk, to: writer, given: &given, isRepeated: false)
+    let mark = try writer.flushChunk()
+    try ledger.setSpillMark(mark, pairs: (known?.pairs ?? 0) + pairs, mapping: index)
+    return .init(rows: pairs)
+  }
+
+  private var identityBytes: Int { Int(job.memory.bytes / 16) }
+
+  private func openWriter(_ index: Int) throws -> SpillWriter {
+    try opening(index) { try SpillWriter(path: spillPath(index), resumingAt: $0) }
+  }
+
+  /// Opens a file up to the mark of the ledger; one that is damaged is made anew first.
+  private func opening<T>(_ index: Int, _ open: (SpillMark?) throws -> T) throws -> T {
+    do { return try open(try ledger.spillMark(mapping: index)?.mark) } catch let error as SpillError {
+      guard error.isDamage else { throw error }
+      try makeSpillAnew(index, because: error)
+    }
+    return try open(try ledger.spillMark(mapping: index)?.mark)
+  }
+
+  /// Writes the pairs of a chunk.
+  ///
+  /// - Parameters:
+  ///   - given: How many keys were given out so far.
+  ///   - isRepeated: Whether the chunk was done before: then the keys of `unique-by` are those it gave.
+  /// - Returns: how many.
+  private func writePairs(
+    of chunk: Chunk, to writer: SpillWriter, given: inout Int64, isRepeated: Bool
+  ) throws -> Int64 {
+    let index = chunk.subject
+    let keys = program.facts.mappings[index].keys
+    func newKey(_ source: Int64) -> Int64 {
+      switch keys {
+      case .offset(let offset): return source + offset
+      case .dense(let first): return first + given
+      }
+    }
+    let statement = try program.associate(index)
+    var pairs: Int64 = 0
+    guard program.isUnique(index) else {
+      try functions.running(statement, site: site(chunk)) {
+        try connection.query(
+          statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
+        ) { row in
+          let source = row.int64(0)
+          try writer.append(source: source, destination: newKey(source))
+          given += 1
+          pairs += 1
+          return true
+        }
+      }
+      return pairs
+    }
+    let store = try UniqueKeys(index, connection: connection)
+    defer { store.finalize() }
+    let known =
+      isRepeated
+      ? IdentityMap(limitBytes: identityBytes, isWhole: false)
+      : identities?.map
+        ?? IdentityMap(limitBytes: identityBytes, isWhole: false)
+    try forEachIdentity(of: chunk, statement) { source, identity in
+      var destination = known.key(of: identity)
+      if destination == nil, !known.isWhole, let found = try store.key(of: identity) {
+        known.add(identity, key: found, isNew: false)
+        destination = found
+      }
+      if destination == nil {
+        guard !isRepeated else { throw Self.cannotMakeAnew(program.mappings[index].name) }
+        let key = newKey(source)
+        given += 1
+        try store.add(source: source, key: key)
+        if !known.add(identity, key: key, isNew: true) { try store.add(Array(identity), key: key) }
+        destination = key
+      }
+      try writer.append(source: source, destination: destination ?? 0)
+      pairs += 1
+    }
+    try known.takeNew { try store.add($0, key: $1) }
+    return pairs
+  }
+
+  /// Forgets what belongs to a chunk that was rolled back, or to a stage that is over.
+  func forgetWriters() {
+    writers = [:]
+    identities = nil
+  }
+
+  // MARK: Reading
+
+  func openReaders() throws {
+    let stored = program.mappings.indices.filter {
+      program.isStored($0) && !program.isPolicy($0) && functions.readers[$0] == nil
+    }
+    guard !stored.isEmpty else { return }
+    for writer in writers.values { try writer.close() }
+    forgetWriters()
+    let share = max(256 << 10, Int(job.memory.bytes / 8) / stored.count)
+    for index in stored where try ledger.spillMark(mapping: index) != nil {
+      functions.readers[index] = try opening(index) {
+        try SpillReader(path: spillPath(index), mark: $0, cacheBytes: share)
+      }
+    }
+  }
+
+  // MARK: Damage
+
+  /// Makes the file anew whose damage a look-up of the failed chunk found.
+  ///
+  /// - Returns: false when no look-up did, or the same file was made anew before.
+  func replaceDamagedSpill() throws -> Bool {
+    guard let (index, error) = functions.damagedSpill, !madeAnew.contains(index) else { return false }
+    functions.damagedSpill = nil
+    functions.readers[index] = nil
+    try connection.transaction { try makeSpillAnew(index, because: error) }
+    return true
+  }
+
+  /// Writes a damaged or missing file again, from what it was made of: the source, which is compared with what it was,
+  /// and the keys that `unique-by` gave, which lie in the store under construction. Call inside a transaction.
+  ///
+  /// The pairs are the same, and with the same LZ4 library the bytes too; otherwise the ledger gets their mark.
+  private func makeSpillAnew(_ index: Int, because damage: SpillError) throws {
+    let name = program.mappings[index].name
+    guard let known = try ledger.spillMark(mapping: index) else { throw damage }
+    let done = try ledger.done()
+    let path = spillPath(index)
+    let part = path + ".new"
+    let writer = try SpillWriter(path: part)
+    var mark = writer.mark
+    var (pairs, given): (Int64, Int64) = (0, 0)
+    for chunk in plan.chunks where chunk.stage == .associate && chunk.subject == index && done.contains(chunk.id) {
+      pairs += try writePairs(of: chunk, to: writer, given: &given, isRepeated: true)
+      mark = try writer.flushChunk()
+    }
+    try writer.close()
+    guard pairs == known.pairs else { throw Self.cannotMakeAnew(name) }
+    guard rename(part, path) == 0 else {
+      throw GodwitError.disk("cannot replace the spill file '\(path)'", errno: errno)
+    }
+    try WorkFolder.sync((path as NSString).deletingLastPathComponent)
+    if mark != known.mark { try ledger.setSpillMark(mark, pairs: pairs, mapping: index) }
+    madeAnew.insert(index)
+    notes.append("the spill file of mapping '\(name)' was damaged and made anew: \(damage.message)")
+  }
+
+  private static func cannotMakeAnew(_ mapping: String) -> GodwitError {
+    GodwitError(
+      .inputOutput,
+      "cannot make the damaged spill file of mapping '\(mapping)' anew: the store under construction is damaged too",
+      remedy: "check the disk, `godwit discard` the job and run again")
+  }
+}
+
+/// The objects of a `unique-by` mapping in the store under construction.
+private final class UniqueKeys {
+  private let find, addSource, addIdentity: SQLStatement
+
+  init(_ mapping: Int, connection: StoreConnection) throws {
+    let (unique, identity) = (StepProgram.uniqueTable(mapping), StepProgram.identityTable(mapping))
+    find = try connection.prepare("SELECT destination FROM main.\(identity) WHERE identity = ?1")
+    addSource = try connection.prepare("INSERT INTO main.\(unique) (source, destination) VALUES (?1, ?2)")
+    addIdentity = try connection.prepare("INSERT INTO main.\(identity) (identity, destination) VALUES (?1, ?2)")
+  }
+
+  func finalize() {
+    for statement in [find, addSource, addIdentity] { statement.finalize() }
+  }
+
+  func key(of identity: UnsafeRawBufferPointer) throws -> Int64? {
+    try find.bind(.blob(Array(identity)))
+    defer { find.reset() }
+    return try find.step() ? find.row.int64(0) : nil
+  }
+
+  func add(source: Int64, key: Int64) throws {
+    addSource.bind(source, at: 1)
+    addSource.bind(key, at: 2)
+    try addSource.runBound()
+  }
+
+  func add(_ identity: [UInt8], key: Int64) throws { try addIdentity.run([.blob(identity), .integer(key)]) }
+}

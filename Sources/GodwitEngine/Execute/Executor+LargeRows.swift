@@ -1,0 +1,106 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Chunks with rows that are too large to be held several times.
+///
+/// 1. The chunk's statement runs while SQLite refuses large values, which costs nothing where there are none.
+/// 2. Where one was refused, what the statement did is taken back, and the source's rows are told apart by size.
+/// 3. The rows between large ones are made as ever. Each large one is made without the values that it only copies, and
+///    then completed with them (`LargeRowWriter`).
+///
+/// A value that is large because an expression made it is not refused a second time. A link that is resolved later finds
+/// the row as it is, and changes it while its large values lie aside.
+extension Executor {
+  /// Makes the objects of a chunk.
+  func makeObjects(_ statement: ChunkStatement, _ chunk: Chunk, predicate: ParsedPredicate?) throws -> Int64 {
+    // In place, tables come and go.
+    guard !connection.isOwnSource else { return try executeCreation(statement, [chunk]) }
+    let copies = program.plainCopies(chunk.subject)
+    guard !copies.isEmpty else { return try executeCreation(statement, [chunk]) }
+    if !chunksWithLargeRows.contains(chunk.id),
+      let made = try sparing({ try executeCreation(statement, [chunk]) })
+    {
+      return made
+    }
+    let mapping = program.mappings[chunk.subject]
+    let columns = Set(copies.map(\.sourceColumn)).sorted()
+    let destination = try program.destinationTable(of: mapping.destination.name).name
+    guard let writer = try largeRowWriter(), try writer.takes(destination) else {
+      return try executeCreation(statement, [chunk])
+    }
+    let source = try program.sourceTable(mapping.source.name)
+    let part = try predicate.map { try carried.create(chunk.subject, predicate: $0, isPart: true) } ?? statement
+    var lean: [Set<String>: ChunkStatement] = [:]
+    var made: Int64 = 0
+    for span in try connection.spans(
+      database: StoreConnection.sourceSchema, table: source, columns: columns, from: chunk.range.first,
+      through: chunk.range.last, limit: .init(bytes: limits.rowBytes))
+    {
+      switch span {
+      case .small(let keys):
+        func run() throws -> Int64 {
+          try execute(part, chunk, from: keys.lowerBound, through: keys.upperBound)
+        }
+        made += try sparing(run) ?? run()
+      case .large(let key):
+        let values = try connection.openValues(
+          above: .init(bytes: limits.valueBytes), database: StoreConnection.sourceSchema, table: source, key: key,
+          columns: columns)
+        let apart = copies.filter { copy in
+          values[copy.sourceColumn].map { $0.byteCount > copy.referenceBytes } ?? false
+        }
+        let names = Set(apart.map(\.attribute))
+        let statement =
+          try lean[names] ?? carried.create(chunk.subject, predicate: predicate, leavingOut: names, isPart: true)
+        lean[names] = statement
+        let count = try execute(statement, chunk, from: key, through: key)
+        made += count
+        guard count > 0, !apart.isEmpty else { continue }
+        var large: [String: OpenValue] = [:]
+        for copy in apart { large[copy.column] = values[copy.sourceColumn] }
+        let way = try writer.complete(
+          connection.lastInsertedKey, in: destination, with: large, holding: .init(bytes: limits.recordBytes))
+        limits.onRow?(way)
+      }
+    }
+    return made
+  }
+
+  var limits: LargeRowLimits { .inForce ?? LargeRowLimits(memory: job.memory) }
+
+  /// Runs a statement that makes objects unless a value is too large; then nothing of it is left, and nil returned.
+  private func sparing(_ body: () throws -> Int64) throws -> Int64? {
+    let pending = functions.mover?.pendingCount ?? 0
+    try connection.execute("SAVEPOINT godwit_part")
+    let made = try connection.sparing(.init(bytes: limits.statementBytes), body)
+    if made == nil {
+      try connection.execute("ROLLBACK TO godwit_part")
+      functions.mover?.forgetPending(after: pending)
+    }
+    try connection.execute("RELEASE godwit_part")
+    return made
+  }
+
+  /// Stores edges in rows that are too large to be changed as they are.
+  func storeInLargeRows(_ edges: [EdgeResolver.Refused]) throws {
+    for edge in edges {
+      let writer = try largeRowWriter()
+      let way = try writer?.change(
+        edge.key, in: edge.table, sparing: .init(bytes: limits.valueBytes), holding: .init(bytes: limits.recordBytes)
+      ) { try connection.execute(edge.sql, edge.arguments) }
+      if let way { limits.onRow?(way) } else { try connection.execute(edge.sql, edge.arguments) }
+    }
+  }
+
+  private func largeRowWriter() throws -> LargeRowWriter? {
+    if let known = knownLargeRowWriter { return known }
+    let tables = try program.mappings.filter { $0.earlier == nil }.map {
+      try program.destinationTable(of: $0.destination.name).name
+    }
+    let writer = try LargeRowWriter(connection, tables: Set(tables))
+    knownLargeRowWriter = .some(writer)
+    return writer
+  }
+}

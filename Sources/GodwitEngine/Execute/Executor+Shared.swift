@@ -1,0 +1,75 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Chunks of several mappings over one key range of one table, made by one statement.
+extension Executor {
+  /// The chunks at the front that one statement can carry out; one chunk where there are none.
+  func together(_ chunks: ArraySlice<Chunk>) -> ArraySlice<Chunk> {
+    guard let first = chunks.first, first.stage == .create, first.predicate == nil else { return chunks.prefix(1) }
+    let rest = chunks.dropFirst().prefix { chunk in
+      chunk.stage == .create && chunk.predicate == nil && chunk.pass == first.pass && chunk.range == first.range
+        && program.canShare(first.subject, chunk.subject)
+    }
+    return chunks.prefix(1 + rest.count)
+  }
+
+  private struct LargeRowMet: Error {}
+
+  /// Carries them out in one transaction.
+  ///
+  /// - Returns: false when each must run by itself: a value needs a join, a row failed, whose place only its own
+  ///   chunk can tell, or one is too large. Nothing was kept then.
+  func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
+    guard let first = chunks.first, let statement = try carried.create(sharing: chunks.map(\.subject)) else {
+      return false
+    }
+    do {
+      try connection.transaction {
+        try openReaders()
+        functions.mover?.beginChunk()
+        functions.rows.memberRows = Array(repeating: 0, count: chunks.count)
+        guard
+          let made = try connection.sparing(
+            .init(bytes: limits.statementBytes), { try executeCreation(statement, chunks) })
+        else { throw LargeRowMet() }
+        guard functions.rows.memberRows.reduce(0, +) == made else {
+          throw GodwitError(.internalBug, "cannot tell the rows of mappings that share a walk apart")
+        }
+        let entity = program.mappings[first.subject].destination.name
+        try functions.mover?.finishChunk(table: try program.destinationTable(of: entity).name, on: connection)
+        try raiseCounter(of: entity)
+        for (member, chunk) in chunks.enumerated() {
+          try ledger.finish(
+            chunk,
+            .init(rows: functions.rows.memberRows[member], several: try countSeveral(chunk, predicate: nil)))
+        }
+        try recordDigest()
+        try checkSource()
+      }
+      return true
+    } catch is LargeRowMet {
+      chunksWithLargeRows.formUnion(chunks.map(\.id))
+      return false
+    } catch let error as GodwitError where error.code == .dataWrong || functions.damagedSpill != nil {
+      functions.damagedSpill = nil
+      return false
+    }
+  }
+
+  /// The source keys that a mapping takes.
+  func keySet(_ index: Int) throws -> KeySet {
+    let statement = try program.takenKeys(index)
+    let keys = KeySet()
+    try functions.running(statement, site: "\(job.position.site), reading the keys of \(program.mappings[index].name)")
+    {
+      try connection.query(statement.sql, statement.builder.arguments()) { row in
+        keys.append(row.int64(0))
+        return true
+      }
+    }
+    keys.finish()
+    return keys
+  }
+}

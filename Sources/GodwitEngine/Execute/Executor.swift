@@ -1,0 +1,386 @@
+import Foundation
+package import GodwitJob
+package import GodwitLowering
+import GodwitModel
+import GodwitSpill
+package import GodwitStore
+
+/// Carries out the chunks of a plan, one transaction each.
+///
+/// 1. Each chunk that the ledger does not vouch for runs in order, in a fresh context: its statements,
+///    the primary-key counters and its ledger entry commit together.
+/// 2. Spill bytes are synced before the commit that names them.
+/// 3. Before every commit the source is compared with what it was; a change stops the run.
+package final class Executor {
+  let job: MigrationJob
+  let plan: MigrationPlan
+  let program: StepProgram
+  let connection: StoreConnection
+  let functions: SQLFunctions
+  let ledger: Ledger
+  let files: StoreFiles
+  let spillPath: (Int) -> String
+  /// The digest of the source while the ledger lacks it.
+  package var sourceDigest: BesideWork<String>?
+  /// nil in a step without policies.
+  package var policies: PolicyRun?
+  /// The program as it stands: policies change how links are carried out.
+  var carried: StepProgram { policies?.programNow ?? program }
+  private let stamp: StoreFiles.Stamp
+  /// Of the associate stage, by mapping.
+  var writers: [Int: SpillWriter] = [:]
+  /// Of the `unique-by` mapping whose associations are written.
+  var identities: (mapping: Int, map: IdentityMap)?
+  /// While indexes are built.
+  private var ahead: ValidationAhead?
+  /// What happened that nobody would see in the result.
+  package var notes: [String] = []
+  /// Mappings whose spill file was made anew; one that is damaged again stops the run.
+  var madeAnew: Set<Int> = []
+  /// Chunks whose statement met a value that is too large for it.
+  var chunksWithLargeRows: Set<Int> = []
+  /// Once it is needed; nil inside where there can be none.
+  var knownLargeRowWriter: LargeRowWriter??
+
+  package init(
+    job: MigrationJob, plan: MigrationPlan, program: StepProgram, connection: StoreConnection,
+    functions: SQLFunctions, ledger: Ledger, files: StoreFiles, stamp: StoreFiles.Stamp,
+    spillPath: @escaping (Int) -> String
+  ) {
+    self.job = job
+    self.plan = plan
+    self.program = program
+    self.connection = connection
+    self.functions = functions
+    self.ledger = ledger
+    self.files = files
+    self.stamp = stamp
+    self.spillPath = spillPath
+  }
+
+  /// Runs what is left. `afterChunk` hears of every chunk that became durable and returns false to stop.
+  package func run(afterChunk: (Chunk) throws -> Bool) throws {
+    let done = try ledger.done()
+    try prepare()
+    var rest = plan.chunks.filter { !done.contains($0.id) }[...]
+    defer { ahead?.stop() }
+    var mayLookAhead = true
+    while let first = rest.first {
+      if first.stage == .index, mayLookAhead {
+        ahead = try validateAhead(rest)
+        mayLookAhead = false
+      }
+      let chunks = together(rest)
+      rest = rest.dropFirst(chunks.count)
+      if chunks.count > 1, try carryOutTogether(chunks) {
+        // All of them are durable, whatever the first one's listener says.
+        var goesOn = true
+        for chunk in chunks { goesOn = try afterChunk(chunk) && goesOn }
+        guard goesOn else { return }
+        continue
+      }
+      for chunk in chunks {
+        try carryOutAlone(chunk, done: done)
+        guard try afterChunk(chunk) else { return }
+      }
+    }
+  }
+
+  private func carryOutAlone(_ chunk: Chunk, done: Set<Int>) throws {
+    do {
+      do { try carryOut(chunk) } catch {
+        forgetWriters()
+        // Nothing of the chunk was kept, so it can run again on a sound file.
+        guard try replaceDamagedSpill() else { throw error }
+        try policies?.takeBack()
+        try carryOut(chunk)
+      }
+    } catch {
+      forgetWriters()
+      if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
+        known.message.contains("UNIQUE constraint failed")
+      {
+        throw broken(constraint: nil, chunk)
+      }
+      throw self.error(error, in: chunk, done: done)
+    }
+  }
+
+  /// Makes the temporary table that links are resolved in.
+  package func prepare() throws {
+    try connection.execute(
+      "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
+    functions.readKeySet = { [unowned self] in try keySet($0) }
+    policies?.relateAgain = { [unowned self] in try relateAgain($0) }
+  }
+
+  /// Carries out one chunk in a transaction of the caller's, without the ledger.
+  package func perform(_ chunk: Chunk) throws -> Ledger.Outcome {
+    do { return try run(chunk) } catch { throw self.error(error, in: chunk, done: []) }
+  }
+
+  private func carryOut(_ chunk: Chunk) throws {
+    try connection.transaction {
+      let outcome = try run(chunk)
+      try ledger.finish(chunk, outcome)
+      try recordDigest()
+      try checkSource()
+    }
+  }
+
+  /// Writes the source's digest to the ledger when it is known. Call inside a transaction.
+  func recordDigest() throws {
+    guard let digest = try sourceDigest?.valueIfReady() else { return }
+    try ledger.setSource(digest)
+    sourceDigest = nil
+  }
+
+  private func error(_ error: any Error, in chunk: Chunk, done: Set<Int>) -> any Error {
+    guard var known = error as? GodwitError else {
+      if let spill = error as? SpillError { return GodwitError(spill) }
+      return error
+    }
+    if known.site == nil { known.site = site(chunk) }
+    if known.safe == nil {
+      known.safe = chunk.id == 0 ? "the source is untouched" : "chunks before it are durable; the source is untouched"
+    }
+    return known
+  }
+
+  func site(_ chunk: Chunk) -> String {
+    let pass = chunk.pass > 0 ? "pass \(chunk.pass) of \(plan.steps.first?.passes.count ?? 1), " : ""
+    let entity = program.mappings.first { $0.name == chunk.name }?.source.name ?? chunk.name
+    let what =
+      switch chunk.stage {
+      case .associate: "association"
+      case .create: "instance creation"
+      case .relate, .resolve, .order: "relationship creation"
+      case .policy: PolicyRun.Hook(rawValue: chunk.part)?.name ?? "policy"
+      case .index: "indexes"
+      case .derive: "derived attributes"
+      case .validate, .unique: "validation"
+      }
+    let number = chunksAlike(chunk).firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
+    return "\(job.position.site), \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.site(entityName: entity)))"
+  }
+
+  func chunksAlike(_ chunk: Chunk) -> [Chunk] {
+    plan.chunks.filter { $0.stage == chunk.stage && $0.name == chunk.name }
+  }
+
+  /// A store that another process writes cannot be migrated: rows read before and after would not fit.
+  package func checkSource() throws {
+    guard try files.stamp() == stamp else {
+      throw GodwitError(
+        .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
+        remedy: "make sure nothing writes to it, `godwit discard` the job and run again")
+    }
+  }
+
+  private func run(_ chunk: Chunk) throws -> Ledger.Outcome {
+    if chunk.stage != .associate { try openReaders() }
+    switch chunk.stage {
+    case .associate: return try associate(chunk)
+    case .create: return try program.isPolicy(chunk.subject) ? createByPolicy(chunk) : create(chunk)
+    case .policy: return try runPolicy(chunk)
+    case .relate: return try relate(chunk)
+    case .resolve: return try resolve(chunk)
+    case .index:
+      guard try !hasIndex(program.destinationSchema.indexes[chunk.subject].name) else { return .init() }
+      try connection.execute(program.destinationSchema.indexes[chunk.subject].sql)
+      return .init()
+    case .order:
+      let rule = program.orderRules()[chunk.subject]
+      try connection.execute(rule.sql, [.integer(chunk.range.first), .integer(chunk.range.last)])
+      return .init(rows: connection.changes)
+    case .derive: return try derive(chunk)
+    case .validate: return try validate(chunk)
+    case .unique: return try unique(chunk)
+    }
+  }
+
+  /// A destination that exists may have an index of the name in a spelling of its own.
+  private func hasIndex(_ name: String) throws -> Bool {
+    try program.facts.highestDestinationKeys != nil
+      && connection.value("SELECT 1 FROM main.sqlite_master WHERE type = 'index' AND name = ?1", [.text(name)]) != nil
+  }
+
+  func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
+    try execute(statement, chunk, from: chunk.range.first, through: chunk.range.last)
+  }
+
+  /// Runs a statement of the chunk for some of its keys.
+  func execute(
+    _ statement: ChunkStatement, _ chunk: Chunk, from first: Int64, through last: Int64
+  ) throws -> Int64 {
+    try functions.running(statement, site: site(chunk)) {
+      try connection.execute(statement.sql, statement.builder.arguments(from: first, through: last))
+      return connection.changes
+    }
+  }
+
+  // MARK: Instance creation
+
+  private func create(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let mapping = program.mappings[chunk.subject]
+    let predicate = chunk.predicate.flatMap { job.chunkPredicates[mapping.name]?[$0] }
+    let statement = try carried.create(chunk.subject, predicate: predicate)
+    functions.mover?.beginChunk()
+    let outcome = Ledger.Outcome(
+      rows: try makeObjects(statement, chunk, predicate: predicate),
+      several: try countSeveral(chunk, predicate: predicate))
+    try functions.mover?.finishChunk(
+      table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
+    try raiseCounter(of: mapping.destination.name)
+    return outcome
+  }
+
+  /// Objects of a chunk whose to-one relationship found several.
+  func countSeveral(_ chunk: Chunk, predicate: ParsedPredicate?) throws -> Int64 {
+    guard let several = try program.severalStatement(chunk.subject, predicate: predicate) else { return 0 }
+    return try functions.running(several, site: site(chunk)) {
+      try connection.integer(
+        several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
+    }
+  }
+
+  /// Keeps `Z_MAX` at the highest key given out, as Core Data counts: at the root of the hierarchy.
+  func raiseCounter(of entity: String) throws {
+    guard let root = program.resolved.destinationModel.root(of: entity),
+      let number = program.destinationSchema.number(of: root.name)
+    else { return }
+    let table = try program.destinationTable(of: entity).name
+    try connection.execute(
+      "UPDATE main.Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, COALESCE((SELECT MAX(Z_PK) FROM main.\(quoted(table))), 0)) WHERE Z_ENT = ?1",
+      [.int(number)])
+  }
+
+  // MARK: Relationships
+
+  private func relate(_ chunk: Chunk) throws -> Ledger.Outcome {
+    guard !carried.direct.contains(chunk.subject) else { return .init() }
+    let jobs = try program.relateJobs(chunk.subject)
+    guard jobs.indices.contains(chunk.part) else {
+      throw GodwitError(.internalBug, "cannot find part \(chunk.part) of relationship \(chunk.name)")
+    }
+    var outcome = Ledger.Outcome(rows: try execute(try carried.relate(jobs[chunk.part]), chunk))
+    if let several = try carried.severalStatement(jobs[chunk.part]) {
+      outcome.several = try functions.running(several, site: site(chunk)) {
+        try connection.integer(
+          several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
+      }
+    }
+    return outcome
+  }
+
+  /// Carries out the finished chunks of a link in the relationship stage, which were left out while it was written with
+  /// its objects.
+  private func relateAgain(_ link: Int) throws {
+    let done = try ledger.done()
+    let jobs = try program.relateJobs(link)
+    for chunk in plan.chunks
+    where chunk.stage == .relate && chunk.subject == link && done.contains(chunk.id)
+      && jobs.indices.contains(chunk.part)
+    {
+      _ = try execute(try carried.relate(jobs[chunk.part]), chunk)
+    }
+  }
+
+  private func resolve(_ chunk: Chunk) throws -> Ledger.Outcome {
+    guard !carried.direct.contains(chunk.subject) else { return .init() }
+    guard chunk.part > 0 else {
+      for sql in program.prepareResolve(chunk.subject) { try connection.execute(sql) }
+      return .init()
+    }
+    let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
+    if let resolver = try EdgeResolver(program, link: chunk.subject, connection: connection, sparing: limit) {
+      do {
+        try resolver.run(from: chunk.range.first, through: chunk.range.last)
+        try storeInLargeRows(resolver.refused)
+        return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
+      } catch is EdgeResolver.TooMany {
+        for sql in program.prepareGathering(chunk.subject) { try connection.execute(sql) }
+      }
+    }
+    let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
+    let (asserted, gather, store) = try program.resolve(chunk.subject)
+    let wanted = try connection.integer(asserted, range) ?? 0
+    try connection.execute("DELETE FROM temp.godwit_edge")
+    try connection.execute(gather, range)
+    let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
+    for sql in store { try connection.execute(sql) }
+    return .init(rows: kept, displaced: max(0, wanted - kept))
+  }
+
+  // MARK: Derived attributes
+
+  private func derive(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let rules = try program.derivationRules()
+    guard rules.indices.contains(chunk.subject) else {
+      throw GodwitError(.internalBug, "cannot find derivation \(chunk.subject) of \(chunk.name)")
+    }
+    do {
+      return .init(rows: try execute(rules[chunk.subject].statement, chunk))
+    } catch let error as GodwitError where error.message.contains("integer overflow") {
+      throw GodwitError(
+        .dataWrong, "cannot compute a derived attribute of '\(rules[chunk.subject].entityName)': a sum does not fit",
+        site: site(chunk),
+        remedy: "repair the source or change the mapping, then `godwit discard` the job and run again")
+    }
+  }
+
+  // MARK: Validation
+
+  private func validate(_ chunk: Chunk) throws -> Ledger.Outcome {
+    if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
+    guard let entity = validatedEntity(chunk) else {
+      throw GodwitError(.internalBug, "cannot find the entity of \(chunk.name)")
+    }
+    var patterns: [String] = []
+    let rules = program.validationRules(of: entity, patterns: &patterns)
+    functions.patterns = try patterns.map { pattern in
+      do { return try SQLFunctions.validationPattern(pattern) } catch {
+        throw GodwitError(
+          .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
+          remedy: "correct the expression in the destination model")
+      }
+    }
+    var broken: (key: Int64, rule: Int)?
+    try connection.query(
+      try program.validate(entity: entity, rules: rules), [.integer(chunk.range.first), .integer(chunk.range.last)]
+    ) { row in
+      broken = (row.int64(0), row.int(1))
+      return false
+    }
+    if let broken, rules.indices.contains(broken.rule) {
+      throw GodwitError(
+        .dataWrong, "validation failed for \(entity) p\(broken.key): \(rules[broken.rule].message)", site: site(chunk),
+        remedy:
+          "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
+      )
+    }
+    return .init(rows: chunk.rows)
+  }
+
+  private func unique(_ chunk: Chunk) throws -> Ledger.Outcome {
+    let index = program.destinationSchema.indexes[chunk.subject]
+    guard try !hasIndex(index.name) else { return .init() }
+    do {
+      try connection.execute(index.sql)
+    } catch let error as GodwitError where error.code == .dataWrong {
+      throw broken(constraint: (index.table, index.name), chunk)
+    }
+    return .init()
+  }
+
+  private func broken(constraint: (table: String, name: String)?, _ chunk: Chunk) -> GodwitError {
+    let what = constraint.map { "two objects in \($0.table) share a value of uniqueness constraint \($0.name)" }
+    let isAppending = program.facts.highestDestinationKeys != nil
+    return GodwitError(
+      .dataWrong, "validation failed: \(what ?? "two objects share a value of a uniqueness constraint")",
+      site: site(chunk),
+      remedy: isAppending
+        ? "one of them may be an object that the destination had before: filter it out in the mapping, or repair the source; then `godwit discard` the job and run again"
+        : "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")
+  }
+}

@@ -1,0 +1,211 @@
+import Foundation
+package import GodwitJob
+import GodwitModel
+import GodwitSpill
+package import GodwitStore
+
+/// What is durable of a job: its digests, the planner's facts, the chunk list and each chunk's outcome.
+///
+/// Its tables lie in the store under construction, so that a chunk's rows and the entry that vouches for
+/// them commit in one transaction. The last transaction of the job drops them. Resuming promises: a chunk
+/// marked done is never run again, and one that is not has left no row behind.
+package struct Ledger {
+  /// What a chunk did.
+  package struct Outcome {
+    var rows: Int64 = 0
+    /// To-one relationships that found several objects and took the first.
+    var several: Int64 = 0
+    /// Assignments that a later one displaced.
+    package var displaced: Int64 = 0
+  }
+
+  package let connection: StoreConnection
+
+  package init(
+    connection: StoreConnection
+  ) {
+    self.connection = connection
+  }
+
+  /// The format of the ledger's tables.
+  static let version = 4
+
+  package static func exists(_ connection: StoreConnection) throws -> Bool {
+    try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
+  }
+
+  /// Makes the tables and writes what a resumed run needs. Call inside the transaction that makes the store.
+  package func create(identity: JobFingerprint, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp) throws {
+    try connection.execute("CREATE TABLE godwit_ledger (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
+    try connection.execute(
+      """
+      CREATE TABLE godwit_chunk (id INTEGER PRIMARY KEY, pass INTEGER, stage TEXT, name TEXT, subject INTEGER, \
+      part INTEGER, lower INTEGER, upper INTEGER, predicate INTEGER, expected INTEGER, done INTEGER NOT NULL DEFAULT 0, \
+      rows INTEGER NOT NULL DEFAULT 0, several INTEGER NOT NULL DEFAULT 0, displaced INTEGER NOT NULL DEFAULT 0)
+      """)
+    try connection.execute(
+      "CREATE TABLE godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
+    try set("version", "\(Self.version)")
+    try set("identity", encoded(identity))
+    try set("facts", encoded(facts))
+    try set("stamp", encoded(stamp))
+    let insert = try connection.prepare(
+      "INSERT INTO godwit_chunk (id, pass, stage, name, subject, part, lower, upper, predicate, expected) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+    )
+    defer { insert.finalize() }
+    for chunk in chunks {
+      func optional(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
+      try insert.run([
+        .int(chunk.id), .int(chunk.pass), .text(chunk.stage.rawValue), .text(chunk.name), .int(chunk.subject),
+        .int(chunk.part), optional(chunk.range.lower), optional(chunk.range.upper),
+        optional(chunk.predicate.map(Int64.init)), .integer(chunk.rows),
+      ])
+    }
+  }
+
+  /// Refuses a ledger whose tables another version of Godwit laid out.
+  package func checkVersion() throws {
+    let found = try connection.value("SELECT value FROM godwit_ledger WHERE key = 'version'")
+    // Without the entry the ledger is damaged: reading the next one says so.
+    guard found == nil || found == .text("\(Self.version)") else {
+      throw GodwitError(
+        .cannotCreate, "cannot resume: another version of Godwit began the job",
+        remedy: "resume with that version, or `godwit discard` the job and run again")
+    }
+  }
+
+  package func identity() throws -> JobFingerprint { try decoded("identity") }
+  /// Writes the digest of the source, which a run may learn after it began.
+  package func setSource(_ digest: String) throws {
+    var identity = try identity()
+    identity.source = digest
+    try set("identity", encoded(identity))
+  }
+  package func facts() throws -> PlanFacts { try decoded("facts") }
+  package func stamp() throws -> StoreFiles.Stamp { try decoded("stamp") }
+  package func setStamp(_ stamp: StoreFiles.Stamp) throws { try set("stamp", encoded(stamp)) }
+
+  package func chunks() throws -> [Chunk] {
+    var chunks: [Chunk] = []
+    try connection.query(
+      "SELECT id, pass, stage, name, subject, part, lower, upper, predicate, expected FROM godwit_chunk ORDER BY id"
+    ) { row in
+      guard let stage = Chunk.Stage(rawValue: row.string(2) ?? "") else {
+        throw GodwitError(
+          .dataWrong, "cannot read the ledger: unknown stage", remedy: "`godwit discard` the job and run again")
+      }
+      func optional(_ column: Int) -> Int64? { row.isNull(column) ? nil : row.int64(column) }
+      chunks.append(
+        Chunk(
+          id: row.int(0), pass: row.int(1), stage: stage, name: row.string(3) ?? "", subject: row.int(4),
+          part: row.int(5), range: .init(lower: optional(6), upper: optional(7)), predicate: optional(8).map(Int.init),
+          rows: row.int64(9)))
+      return true
+    }
+    return chunks
+  }
+
+  /// The ids of the chunks that are durable.
+  package func done() throws -> Set<Int> {
+    var ids: Set<Int> = []
+    try connection.query("SELECT id FROM godwit_chunk WHERE done") { row in
+      ids.insert(row.int(0))
+      return true
+    }
+    return ids
+  }
+
+  /// Vouches for a chunk. Call inside the transaction that wrote its rows.
+  func finish(_ chunk: Chunk, _ outcome: Outcome) throws {
+    try connection.execute(
+      "UPDATE godwit_chunk SET done = 1, rows = ?2, several = ?3, displaced = ?4 WHERE id = ?1",
+      [.int(chunk.id), .integer(outcome.rows), .integer(outcome.several), .integer(outcome.displaced)])
+  }
+
+  package func totals() throws -> (objects: Int64, several: Int64, displaced: Int64) {
+    let row =
+      try connection.rows(
+        "SELECT COALESCE(SUM(rows) FILTER (WHERE stage IN ('create', 'policy')), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"
+      ).first ?? []
+    func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
+    return (integer(0), integer(1), integer(2))
+  }
+
+  // MARK: Policies
+
+  /// What policies have kept; nil before the first chunk of one.
+  func policyState() throws -> PolicyState? {
+    let known = try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'policies'")
+    return known == nil ? nil : try decoded("policies")
+  }
+
+  func setPolicyState(_ state: PolicyState) throws { try set("policies", encoded(state)) }
+
+  // MARK: Appending
+
+  /// What is kept of the destination that the job appends to.
+  package func appendMark() throws -> AppendMark { try decoded("append") }
+  package func setAppendMark(_ mark: AppendMark) throws { try set("append", encoded(mark)) }
+
+  // MARK: Spill marks
+
+  func spillMark(mapping: Int) throws -> (mark: SpillMark, pairs: Int64)? {
+    guard
+      let row = try connection.rows(
+        "SELECT length, checksum, pairs FROM godwit_spill WHERE mapping = ?1", [.int(mapping)]
+      ).first,
+      case .integer(let length) = row[0], case .integer(let checksum) = row[1], case .integer(let pairs) = row[2]
+    else { return nil }
+    return (SpillMark(length: length, checksum: UInt64(bitPattern: checksum)), pairs)
+  }
+
+  func setSpillMark(_ mark: SpillMark, pairs: Int64, mapping: Int) throws {
+    try connection.execute(
+      "INSERT OR REPLACE INTO godwit_spill (mapping, length, checksum, pairs) VALUES (?1, ?2, ?3, ?4)",
+      [.int(mapping), .integer(mark.length), .integer(Int64(bitPattern: mark.checksum)), .integer(pairs)])
+  }
+
+  // MARK: Removal
+
+  /// Drops every table of ours. Call inside the last transaction.
+  package func drop() throws {
+    for row in try connection.rows(
+      "SELECT name FROM main.sqlite_master WHERE type = 'index' AND name LIKE 'godwit\\_find\\_%' ESCAPE '\\'")
+    {
+      if case .text(let bytes) = row[0] {
+        try connection.execute("DROP INDEX main.\(quoted(String(decoding: bytes, as: UTF8.self)))")
+      }
+    }
+    let names = try connection.rows(
+      "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name LIKE 'godwit\\_%' ESCAPE '\\'")
+    for row in names {
+      if case .text(let bytes) = row[0] {
+        try connection.execute("DROP TABLE main.\(quoted(String(decoding: bytes, as: UTF8.self)))")
+      }
+    }
+  }
+
+  // MARK: Values
+
+  private func set(_ key: String, _ value: String) throws {
+    try connection.execute(
+      "INSERT OR REPLACE INTO godwit_ledger (key, value) VALUES (?1, ?2)", [.text(key), .text(value)])
+  }
+
+  private func encoded(_ value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+
+  private func decoded<T: Decodable>(_ key: String) throws -> T {
+    guard case .text(let bytes)? = try connection.value("SELECT value FROM godwit_ledger WHERE key = ?1", [.text(key)]),
+      let value = try? JSONDecoder().decode(T.self, from: Data(bytes))
+    else {
+      throw GodwitError(
+        .dataWrong, "cannot read the ledger: its entry '\(key)' is missing or unreadable",
+        remedy: "`godwit discard` the job and run again")
+    }
+    return value
+  }
+}

@@ -1,0 +1,70 @@
+import Foundation
+package import GodwitJob
+package import GodwitModel
+package import GodwitStore
+
+/// SQLite's check of the source store, on a thread of its own beside the run.
+///
+/// A run reads most pages of a damaged store without a complaint, and would migrate what it makes of them.
+package final class SourceCheck {
+  private let work: BesideWork<String?>
+  private let path: String
+
+  /// Begins the check.
+  ///
+  /// - Returns: nil where there is none: when none is wanted; for an XML store, whose reader notices damage; for a store
+  ///   with a hot journal, which the run itself checks.
+  package init?(_ job: MigrationJob, _ files: StoreFiles, as level: MigrationJob.SourceCheck? = nil) {
+    let level = level ?? job.sourceCheck
+    guard level != .none, files.type == .sqlite, (try? files.hasHotJournal()) == false else { return nil }
+    path = job.sourcePath
+    work = BesideWork { isWanted in
+      let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+      try connection.attachSource(files)
+      return try withoutActuallyEscaping(isWanted) { isWanted in
+        connection.whileRunning { !isWanted() }
+        defer { connection.whileRunning(stopIf: nil) }
+        return try connection.complaints(about: StoreConnection.sourceSchema, isFull: level == .full, limit: 1).first
+      }
+    }
+  }
+
+  deinit { work.abandon() }
+
+  package func abandon() { work.abandon() }
+
+  /// Waits for the result while it is wanted.
+  ///
+  /// - Returns: false when that ended before.
+  /// - Throws: `.dataWrong` (65) when the source is damaged.
+  package func finish(while isWanted: () -> Bool) throws -> Bool {
+    guard let result = try work.value(while: isWanted) else { return false }
+    if let complaint = result { throw Self.damage(path, complaint) }
+    return true
+  }
+
+  /// What a failure really is when the source is damaged: SQLite and we stumble over damaged pages in many ways.
+  ///
+  /// - Returns: The error itself when the source is sound, or cannot be checked.
+  package static func cause(of error: any Error, _ job: MigrationJob, _ check: SourceCheck?) -> any Error {
+    guard let known = error as? GodwitError, known.code == .internalBug,
+      let files = try? StoreFiles(path: job.sourcePath)
+    else { return error }
+    do {
+      _ = try (check ?? SourceCheck(job, files, as: .full))?.finish { true }
+      if check != nil { _ = try SourceCheck(job, files, as: .full)?.finish { true } }
+    } catch var damage as GodwitError where damage.code == .dataWrong {
+      damage.site = known.site
+      return damage
+    } catch {}
+    return error
+  }
+
+  package static func damage(_ path: String, _ complaint: String) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot migrate '\(path)': SQLite finds the store damaged", cause: complaint,
+      remedy:
+        "restore the store from a backup, or try SQLite's .recover on a copy; then `godwit discard` the job and run again",
+      safe: "the source is untouched")
+  }
+}

@@ -1,0 +1,254 @@
+import Foundation
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Evaluates the expressions of a chunk on a second core, ahead of the statement that stores their values.
+///
+/// 1. The keys of the chunk are cut into spans of about as many rows.
+/// 2. The second thread takes spans that the statement comes to later, and keeps what the expressions give. It leaves the
+///    next span to the statement, so that both evaluate where that is most of the work.
+/// 3. The statement asks for each value by expression and key, and evaluates itself what is not there: a value depends on
+///    the expression and the object alone, so it does not matter who does it. Errors are always the statement's own.
+final class EvaluationAhead: KnownValues, @unchecked Sendable {
+  private struct Entry {
+    var key: Int64
+    var number: Int
+    var value: SQLValue
+  }
+
+  private struct TooLarge: Error {}
+
+  /// Fewer rows are not worth a thread.
+  @TaskLocal static var leastRows: Int64 = 20_000
+  @TaskLocal static var rowsPerSpan: Int64 = 256
+  /// Whether the statement waits until the second thread has done what it may, which shows what only luck shows else.
+  @TaskLocal static var fills = false
+  /// Spans that are kept, and bytes that one may take: larger values are evaluated where they are stored.
+  private static let limitSpans = 16
+  private static let limitBytes = 256 << 10
+
+  private let low, high: Int64
+  private let width: UInt64
+  private let count: Int
+  /// Of the statement whose expressions these are.
+  let builder: StatementBuilder
+  /// By number, whether the second thread evaluates the expression.
+  private let covers: [Bool]
+
+  private let thread: ReaderThread
+  private var condition: NSCondition { thread.condition }
+  private var ready: [Int: [Entry]] = [:]
+  private var running: Int?
+  /// The span that the statement is in; before the first one it may all be taken.
+  private var here = -2
+
+  // Of the statement's thread.
+  private var entries: [Entry] = []
+  private var place = 0
+  /// How many values were there when they were asked for.
+  private(set) var hits = 0
+
+  /// - Parameters:
+  ///   - query: Calls the expressions of the rows between two keys.
+  ///   - numbers: The expressions that it calls.
+  init(
+    query: ChunkStatement, numbers: Set<Int>, keys: ClosedRange<Int64>, rows: Int64, reader: StoreConnection,
+    functions: SQLFunctions
+  ) {
+    (low, high) = (keys.lowerBound, keys.upperBound)
+    let spans = UInt64(max(1, rows / Self.rowsPerSpan))
+    let span = UInt64(bitPattern: high &- low)
+    width = span / spans + 1
+    count = Int(span / width) + 1
+    covers = (0...(numbers.max() ?? 0)).map(numbers.contains)
+    builder = query.builder
+    thread = ReaderThread(reader)
+    thread.start { [self] in work(query, functions) }
+  }
+
+  private func span(of key: Int64) -> Int { Int(UInt64(bitPattern: key &- low) / width) }
+
+  private func keys(of span: Int) -> (first: Int64, last: Int64) {
+    let first = low &+ Int64(bitPattern: UInt64(span) &* width)
+    return (first, span == count - 1 ? high : first &+ Int64(bitPattern: width - 1))
+  }
+
+  // MARK: The statement's side
+
+  /// The value of an expression for an object, if it was evaluated ahead. Keys ascend.
+  func value(_ number: Int, _ key: Int64) -> SQLValue? {
+    guard number >= 0, number < covers.count, covers[number], key >= low, key <= high else { return nil }
+    let span = span(of: key)
+    if span != here { enter(span) }
+    while place < entries.count, entries[place].key < key { place += 1 }
+    var next = place
+    while next < entries.count, entries[next].key == key {
+      if entries[next].number == number {
+        hits += 1
+        return entries[next].value
+      }
+      next += 1
+    }
+    return nil
+  }
+
+  private func enter(_ span: Int) {
+    condition.withLock {
+      here = span
+      // It is half done at least, and would be evaluated twice.
+      while running == span { condition.wait() }
+      entries = ready.removeValue(forKey: span) ?? []
+      place = 0
+      for old in ready.keys where old < span { ready[old] = nil }
+      condition.broadcast()
+    }
+  }
+
+  /// Ends the thread and waits for it.
+  func stop() { thread.stop() }
+
+  /// Waits until as much is ready as may be.
+  func fill() {
+    condition.withLock { while !thread.isAtEnd, ready.count < Self.limitSpans { condition.wait() } }
+  }
+
+  // MARK: The second thread
+
+  private func work(_ query: ChunkStatement, _ functions: SQLFunctions) {
+    let statement = try? thread.connection.prepare(query.sql)
+    defer {
+      statement?.finalize()
+      condition.withLock {
+        running = nil
+        condition.broadcast()
+      }
+    }
+    guard let statement else { return }
+    var next = 0
+    while let span = take(from: next) {
+      next = span + 1
+      var made: [Entry] = []
+      var bytes = 0
+      functions.recorder = { number, key, value in
+        bytes += 48
+        switch value {
+        case .text(let content), .blob(let content): bytes += content.count
+        default: break
+        }
+        guard bytes <= Self.limitBytes else { throw TooLarge() }
+        made.append(Entry(key: key, number: number, value: value))
+      }
+      let (first, last) = keys(of: span)
+      // What fails here is evaluated again by the statement, whose error has its place.
+      let isDone =
+        (try? functions.running(query, site: "") {
+          try statement.run(query.builder.arguments(from: first, through: last))
+        }) != nil
+      condition.withLock {
+        running = nil
+        if isDone { ready[span] = made }
+        condition.broadcast()
+      }
+      if bytes > Self.limitBytes { return }
+    }
+  }
+
+  /// The next span to evaluate; nil at the end.
+  private func take(from next: Int) -> Int? {
+    condition.withLock {
+      while !thread.isStopped, ready.count >= Self.limitSpans { condition.wait() }
+      let span = max(next, here + 2)
+      guard !thread.isStopped, span < count else { return nil }
+      running = span
+      return span
+    }
+  }
+}
+
+extension Executor {
+  /// Runs the statement that makes a chunk's objects, with its expressions evaluated ahead where that is worth a thread.
+  ///
+  /// - Parameter chunks: One, or several of one key range that the statement carries out together.
+  func executeCreation(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> Int64 {
+    guard let chunk = chunks.first else { return 0 }
+    guard let ahead = try evaluateAhead(statement, chunks) else { return try execute(statement, chunk) }
+    if EvaluationAhead.fills { ahead.fill() }
+    functions.ahead = ahead
+    defer {
+      functions.ahead = nil
+      ahead.stop()
+    }
+    return try execute(statement, chunk)
+  }
+
+  private func evaluateAhead(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> EvaluationAhead? {
+    let rows = chunks.reduce(0) { $0 + $1.rows }
+    let members = chunks.map(\.subject)
+    guard let chunk = chunks.first, chunk.predicate == nil, rows >= EvaluationAhead.leastRows,
+      let (query, numbers) = try program.evaluations(of: members, in: statement)
+    else { return nil }
+    let table = try program.sourceTable(program.mappings[members[0]].source.name)
+    let ends = try connection.rows(
+      "SELECT (SELECT MIN(Z_PK) \(table.inRange)), (SELECT MAX(Z_PK) \(table.inRange))",
+      [.integer(chunk.range.first), .integer(chunk.range.last)]
+    ).first
+    guard let ends, case (.integer(let low), .integer(let high)) = (ends[0], ends[1]),
+      let reader = try connection.anotherReader(cache: .init(bytes: job.memory.bytes / 32))
+    else { return nil }
+    let own = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
+    own.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    return EvaluationAhead(
+      query: query, numbers: numbers, keys: low...high, rows: rows, reader: reader, functions: own)
+  }
+}
+
+extension String {
+  /// As a table of the source, between the keys of a chunk.
+  fileprivate var inRange: String { "FROM source.\(quoted(self)) WHERE Z_PK BETWEEN ?1 AND ?2" }
+}
+
+extension StepProgram {
+  /// A query that calls the expressions in Swift that a statement calls for the values of its rows, and their numbers; nil
+  /// without any.
+  func evaluations(of members: [Int], in statement: ChunkStatement) throws -> (ChunkStatement, Set<Int>)? {
+    guard members.allSatisfy({ mappings[$0].mapping.uniqueBy.isEmpty && mappings[$0].earlier == nil }) else {
+      return nil
+    }
+    let builder = statement.builder
+    let association = associations(builder)
+    let conditions = members.map { association.takes($0, alias: "s").sql }
+    var calls: [String] = []
+    var numbers: Set<Int> = []
+    for (number, evaluation) in builder.functions.evaluations.enumerated() {
+      guard case .expression(let expression) = evaluation.work, let property = evaluation.bindings.propertyName,
+        let owner = members.firstIndex(where: {
+          evaluation.bindings.entityMapping["name"] == .string(Text(mappings[$0].name))
+            && evaluation.entityName == mappings[$0].source.name
+            && resolved.destinationModel.attribute(property, of: mappings[$0].destination.name) != nil
+        }), !expression.asksOthers
+      else { continue }
+      let call = ExpressionLowering.call(evaluation, number: number, row: "s", schema: sourceSchema)
+      calls.append(members.count == 1 ? call : "CASE WHEN \(conditions[owner]) THEN \(call) END")
+      numbers.insert(number)
+    }
+    guard !calls.isEmpty else { return nil }
+    let condition = conditions.map { "(\($0))" }.joined(separator: " OR ")
+    let sql =
+      "SELECT \(calls.joined(separator: ", ")) FROM \(try association.table(members[0])) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND (\(condition)) ORDER BY s.Z_PK"
+    return (ChunkStatement(sql: sql, builder: builder), numbers)
+  }
+}
+
+extension GodwitModel.Expression {
+  /// Whether it calls a policy, or fetches what one thread should keep for all rows.
+  var asksOthers: Bool {
+    contains { part in
+      switch part.node {
+      case .call, .fetch: true
+      default: false
+      }
+    }
+  }
+}

@@ -1,0 +1,322 @@
+import Foundation
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Reads the identities of a chunk's objects in key order, on two cores where that is worth a thread.
+///
+/// 1. The keys of the chunk are cut into spans of about as many rows.
+/// 2. Each thread takes the next span that nobody has taken, the caller's the first one. It reads the span it is at row by
+///    row; what is ahead of it, either reads into memory.
+/// 3. A span that failed, or that holds too much, is read again when it is its turn: so errors are those of one thread, in
+///    the order of the rows.
+final class IdentityWalk: @unchecked Sendable {
+  /// One thread's means to read.
+  struct Scan {
+    var query: ChunkStatement
+    var connection: StoreConnection
+    var functions: SQLFunctions
+    var site: String
+
+    fileprivate func run(
+      _ statement: SQLStatement, _ keys: ClosedRange<Int64>, _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+      defer { statement.reset() }
+      try functions.running(query, site: site) {
+        try statement.bind(query.builder.arguments(from: keys.lowerBound, through: keys.upperBound))
+        while try statement.step() {
+          let key = statement.row.int64(0)
+          try functions.rows.withIdentity(of: key) { try body(key, $0) }
+        }
+      }
+    }
+  }
+
+  /// The identities of a span.
+  private struct Batch {
+    let limitBytes: Int
+    var keys: [Int64] = []
+    var ends: [Int] = []
+    var bytes: [UInt8] = []
+
+    mutating func append(_ key: Int64, _ identity: UnsafeRawBufferPointer) throws {
+      guard bytes.count + identity.count + keys.count * 16 <= limitBytes else { throw TooLarge() }
+      bytes.append(contentsOf: identity)
+      keys.append(key)
+      ends.append(bytes.count)
+    }
+
+    func forEach(_ body: (Int64, UnsafeRawBufferPointer) throws -> Void) rethrows {
+      try bytes.withUnsafeBytes { bytes in
+        var start = 0
+        for (key, end) in zip(keys, ends) {
+          try body(key, UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+          start = end
+        }
+      }
+    }
+  }
+
+  private struct TooLarge: Error {}
+  private enum State {
+    case taken
+    case ready(Batch)
+    /// To be read in its turn.
+    case left
+
+    var isTaken: Bool { if case .taken = self { true } else { false } }
+  }
+  private enum Turn {
+    case ready(Batch)
+    case own
+    case ahead(Int)
+  }
+
+  /// Fewer rows are not worth a thread.
+  @TaskLocal static var leastRows: Int64 = 20_000
+  @TaskLocal static var rowsPerSpan: Int64 = 1024
+  /// Whether the caller's thread waits until the other one has read what it may, which shows what only luck shows else.
+  @TaskLocal static var fills = false
+  /// Spans that are kept.
+  private static let limitSpans = 16
+  /// Bytes that one may take.
+  private let limitBytes: Int
+
+  private let low, high: Int64
+  private let width: UInt64
+  private let count: Int
+  private let own: Scan
+  private let other: Scan
+
+  private let condition = NSCondition()
+  private var states: [Int: State] = [:]
+  /// The first span that nobody has taken.
+  private var next = 1
+  /// Nothing is read ahead any more.
+  private var isStopped = false
+  private var isAtEnd = false
+  /// What interrupted the second thread: the caller's may not have been in a statement.
+  private var interruption: GodwitError?
+  /// Spans that the second thread has read; the caller's thread may ask once `run` is over.
+  private(set) var spansBeside = 0
+
+  /// - Parameters:
+  ///   - keys: Those of the lowest and the highest row.
+  ///   - rows: About how many there are.
+  ///   - own: What the caller's thread reads with.
+  ///   - other: What the second thread reads with. `run` closes its connection.
+  ///   - memory: For what is read ahead.
+  init(keys: ClosedRange<Int64>, rows: Int64, own: Scan, other: Scan, memory: ByteCount) {
+    limitBytes = Int(memory.bytes) / Self.limitSpans
+    (low, high) = (keys.lowerBound, keys.upperBound)
+    let spans = UInt64(max(1, rows / Self.rowsPerSpan))
+    let span = UInt64(bitPattern: high &- low)
+    width = span / spans + 1
+    count = Int(span / width) + 1
+    self.own = own
+    self.other = other
+  }
+
+  private func keys(of span: Int) -> ClosedRange<Int64> {
+    let first = low &+ Int64(bitPattern: UInt64(span) &* width)
+    return first...(span == count - 1 ? high : first &+ Int64(bitPattern: width - 1))
+  }
+
+  /// Hands each identity to `body`, with the key of its row. The identity is valid during the call only.
+  func run(_ body: (Int64, UnsafeRawBufferPointer) throws -> Void) throws {
+    let statement = try own.connection.prepare(own.query.sql)
+    defer { statement.finalize() }
+    let thread = Thread { [self] in work() }
+    // As much as the main thread has: expressions nest.
+    thread.stackSize = 8 << 20
+    thread.start()
+    defer {
+      stop()
+      try? other.connection.close()
+    }
+    if Self.fills { fill() }
+    // Who stops the run stops both.
+    try own.connection.accompanied(by: other.connection) {
+      for span in 0..<count {
+        if let batch = try batch(of: span, statement) {
+          try own.functions.running(own.query, site: own.site) { try batch.forEach(body) }
+        } else {
+          try own.run(statement, keys(of: span), body)
+        }
+      }
+    }
+  }
+
+  /// Waits until as much is read ahead as may be.
+  private func fill() {
+    condition.withLock {
+      while !isAtEnd, next < count && states.count < Self.limitSpans || states.values.contains(where: \.isTaken) {
+        condition.wait()
+      }
+    }
+  }
+
+  /// Ends the thread and waits for it.
+  private func stop() {
+    condition.withLock {
+      isStopped = true
+      condition.broadcast()
+      // An interrupt between two statements is lost.
+      while !isAtEnd {
+        other.connection.interrupt()
+        _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
+      }
+    }
+  }
+
+  // MARK: The caller's thread
+
+  /// What was read ahead of a span; nil when it is to be read now.
+  private func batch(of span: Int, _ statement: SQLStatement) throws -> Batch? {
+    while true {
+      if let interruption = condition.withLock({ interruption }) { throw interruption }
+      switch turn(at: span) {
+      case .ready(let batch): return batch
+      case .own: return nil
+      case .ahead(let ahead):
+        do { put(try gather(ahead, own, statement), for: ahead) } catch {
+          fail(ahead, error)
+        }
+      }
+    }
+  }
+
+  private func turn(at span: Int) -> Turn {
+    condition.withLock {
+      while true {
+        switch states[span] {
+        case .ready(let batch):
+          states[span] = nil
+          condition.broadcast()
+          return .ready(batch)
+        case .left:
+          states[span] = nil
+          condition.broadcast()
+          return .own
+        case nil:
+          next = max(next, span + 1)
+          return .own
+        case .taken:
+          // The other thread is at it: better to read on than to wait.
+          if let ahead = takeNext() { return .ahead(ahead) }
+          condition.wait()
+        }
+      }
+    }
+  }
+
+  // MARK: Both threads
+
+  /// The next span to read ahead. Call with the lock.
+  private func takeNext() -> Int? {
+    guard !isStopped, next < count, states.count < Self.limitSpans else { return nil }
+    next += 1
+    states[next - 1] = .taken
+    return next - 1
+  }
+
+  private func gather(_ span: Int, _ scan: Scan, _ statement: SQLStatement) throws -> Batch {
+    var batch = Batch(limitBytes: limitBytes)
+    try scan.run(statement, keys(of: span)) { try batch.append($0, $1) }
+    return batch
+  }
+
+  private func put(_ batch: Batch, for span: Int) {
+    condition.withLock {
+      states[span] = .ready(batch)
+      condition.broadcast()
+    }
+  }
+
+  private func fail(_ span: Int, _ error: any Error) {
+    condition.withLock {
+      states[span] = .left
+      // Where values are large, reading ahead is work done twice.
+      if error is TooLarge { isStopped = true }
+      // An interrupt does not come again.
+      if let known = error as? GodwitError, known.code == .stopped { interruption = known }
+      condition.broadcast()
+    }
+  }
+
+  // MARK: The second thread
+
+  private func work() {
+    let statement = try? other.connection.prepare(other.query.sql)
+    if let statement {
+      while let span = condition.withLock({ waitForNext() }) {
+        do {
+          put(try gather(span, other, statement), for: span)
+          spansBeside += 1
+        } catch {
+          fail(span, error)
+        }
+      }
+      statement.finalize()
+    }
+    condition.withLock {
+      isAtEnd = true
+      condition.broadcast()
+    }
+  }
+
+  /// Call with the lock.
+  private func waitForNext() -> Int? {
+    while !isStopped, next < count {
+      if let span = takeNext() { return span }
+      condition.wait()
+    }
+    return nil
+  }
+}
+
+extension Executor {
+  /// Hands the identity of each object of a chunk of the associate stage to `body`, in key order.
+  func forEachIdentity(
+    of chunk: Chunk, _ statement: ChunkStatement, _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    let own = IdentityWalk.Scan(
+      query: statement, connection: connection, functions: functions, site: site(chunk))
+    if let walk = try identityWalk(of: chunk, own) { return try walk.run(body) }
+    let prepared = try connection.prepare(statement.sql)
+    defer { prepared.finalize() }
+    try own.run(prepared, chunk.range.first...chunk.range.last, body)
+  }
+
+  private func identityWalk(of chunk: Chunk, _ own: IdentityWalk.Scan) throws -> IdentityWalk? {
+    guard chunk.rows >= IdentityWalk.leastRows, own.query.isSameOnAnyThread else { return nil }
+    let table = try program.sourceTable(program.mappings[chunk.subject].source.name)
+    let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
+    let ends = try connection.rows(
+      "SELECT (SELECT MIN(Z_PK) \(rows)), (SELECT MAX(Z_PK) \(rows))",
+      [.integer(chunk.range.first), .integer(chunk.range.last)]
+    ).first
+    guard let ends, case (.integer(let low), .integer(let high)) = (ends[0], ends[1]),
+      let reader = try connection.anotherReader(cache: .init(bytes: job.memory.bytes / 32))
+    else { return nil }
+    var other = own
+    other.connection = reader
+    other.functions = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
+    other.functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    return IdentityWalk(
+      keys: low...high, rows: chunk.rows, own: own, other: other, memory: .init(bytes: job.memory.bytes / 16))
+  }
+}
+
+extension ChunkStatement {
+  /// Whether its values depend on the source alone: no file is carried, no policy asked, and nothing fetched that one
+  /// thread keeps for all rows.
+  var isSameOnAnyThread: Bool {
+    !sql.contains("godwit_carry") && !sql.contains("godwit_inline")
+      && builder.functions.evaluations.allSatisfy { evaluation in
+        guard case .expression(let expression) = evaluation.work else { return true }
+        return !expression.asksOthers
+      }
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import GodwitLowering
+import GodwitStore
+
+/// Rows of source objects that a mapping with a policy takes.
+struct SourcePage {
+  struct Row {
+    var key: Int64
+    /// In the order of the source table's columns.
+    var values: [SQLValue]
+    /// The row that the mapping gives the object, in the order of the destination table's columns; nil where its values
+    /// are computed once the policy asks.
+    var mapped: [SQLValue]?
+    /// The keys of links that are written with the object.
+    var keys: [SQLValue]
+  }
+
+  /// The key that it was read from.
+  var first: Int64
+  var rows: [Row] = []
+  var bytes = 0
+  /// The key to go on from; nil when these are the last.
+  var next: Int64?
+}
+
+/// What reads the pages of a chunk, by ascending keys.
+struct SourcePageQuery {
+  @TaskLocal static var rowsPerPage = 500
+  let statement: ChunkStatement
+  let keyColumns: [String]
+  /// How many columns the source's table has, and which is the key.
+  let width, keyPlace: Int
+  /// nil where the mapping's values are not read.
+  let mapped: MappedRow?
+  /// A page of large rows is a short one.
+  let limitBytes: Int
+  let limitRows = Self.rowsPerPage
+
+  func page(_ prepared: SQLStatement, from first: Int64, through last: Int64) throws -> SourcePage {
+    var page = SourcePage(first: first)
+    try prepared.bind(statement.builder.arguments(from: first, through: last))
+    defer { prepared.reset() }
+    while try prepared.step() {
+      let row = prepared.row
+      let values = row.values(0..<width)
+      guard case .integer(let key) = values[keyPlace] else { continue }
+      let mapped = mapped?.row { row.value(width + $0) }
+      page.bytes += values.byteCount + (mapped?.byteCount ?? 0)
+      page.rows.append(
+        .init(key: key, values: values, mapped: mapped, keys: row.values(row.count - keyColumns.count..<row.count)))
+      if page.rows.count == limitRows || page.bytes >= limitBytes {
+        page.next = key < .max ? key + 1 : nil
+        return page
+      }
+    }
+    return page
+  }
+}
+
+/// Reads the pages of a policy's chunk on a second core, while the policy works on the ones before.
+///
+/// It reads the source alone, and a page is the same whoever reads it. A page that fails is read again by the policy's
+/// thread, whose error has its place, or which asks for less.
+final class SourcePagesAhead: @unchecked Sendable {
+  /// Fewer rows are not worth a thread.
+  @TaskLocal static var leastRows: Int64 = 5000
+  /// For tests: hears of every page that was read ahead and is used.
+  @TaskLocal static var onPage: (@Sendable () -> Void)?
+  /// Pages that wait, of usual rows: large rows may make one page of several times the bytes, which waits alone.
+  private static let limitPages = 4
+
+  let query: SourcePageQuery
+  private var limitBytes: Int { query.limitBytes * Self.limitPages }
+  /// Of the short cuts that the query was made for.
+  let generation: Int
+  private let thread: ReaderThread
+  private var ready: [SourcePage] = []
+
+  init(
+    _ query: SourcePageQuery, generation: Int, from first: Int64, through last: Int64, reader: StoreConnection,
+    functions: SQLFunctions
+  ) {
+    (self.query, self.generation) = (query, generation)
+    thread = ReaderThread(reader)
+    thread.start { [self] in work(from: first, through: last, functions) }
+  }
+
+  /// The page from a key on; nil when there is none, or it failed. Pages come one after the other.
+  func page(from key: Int64) -> SourcePage? {
+    thread.condition.withLock {
+      while ready.isEmpty, !thread.isAtEnd { thread.condition.wait() }
+      guard ready.first?.first == key else { return nil }
+      thread.condition.broadcast()
+      Self.onPage?()
+      return ready.removeFirst()
+    }
+  }
+
+  /// Ends the thread and waits for it.
+  func stop() { thread.stop() }
+
+  private func work(from first: Int64, through last: Int64, _ functions: SQLFunctions) {
+    let statement = try? thread.connection.prepare(query.statement.sql)
+    defer { statement?.finalize() }
+    var next: Int64? = first
+    while let statement, let key = next, key <= last {
+      let page = try? functions.running(query.statement, site: "") {
+        try query.page(statement, from: key, through: last)
+      }
+      guard let page else { return }
+      next = page.next
+      let goesOn = thread.condition.withLock {
+        while !thread.isStopped, !ready.isEmpty, ready.reduce(page.bytes, { $0 + $1.bytes }) > limitBytes {
+          thread.condition.wait()
+        }
+        ready.append(page)
+        thread.condition.broadcast()
+        return !thread.isStopped
+      }
+      guard goesOn else { return }
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Validates on a second core, while indexes are built, what the plan validates after them.
+///
+/// 1. It begins between two transactions, when all rows are final: from then on only indexes and the ledger change.
+/// 2. It reads the file through a connection of its own without locks, whose pages are those of the tables.
+/// 3. A chunk counts only when nothing was found. Whatever else happens, a broken rule, a page that moved under the
+///    reader, an error, the chunk is validated in its turn, and reported there.
+final class ValidationAhead: @unchecked Sendable {
+  /// A chunk whose rules ask only whether values are there.
+  struct Work: Sendable {
+    var id: Int
+    /// A query on the database `source`, which finds the rows that break a rule.
+    var sql: String
+    var range: Chunk.KeyRange
+  }
+
+  private enum State { case open, running, passed, left }
+
+  /// The header of a row of so many columns lies within its b-tree page.
+  static let limitColumns = 80
+
+  /// Fewer rows are not worth a thread.
+  @TaskLocal static var leastRows: Int64 = 50_000
+
+  private let thread: ReaderThread
+  private var condition: NSCondition { thread.condition }
+  private var states: [Int: State]
+
+  /// - Parameters:
+  ///   - path: The store under construction.
+  ///   - cache: Memory for pages of it.
+  init(_ works: [Work], path: String, cache: ByteCount) throws {
+    states = Dictionary(uniqueKeysWithValues: works.map { ($0.id, .open) })
+    let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+    try connection.attachUnlocked(path: path, cache: cache)
+    thread = ReaderThread(connection)
+    // From the end: the run comes from the other side.
+    thread.start { [self] in work(works.reversed()) }
+  }
+
+  /// Whether a chunk was found in order. Otherwise it is the caller's from now on.
+  func passed(_ chunk: Int) -> Bool {
+    condition.withLock {
+      if states[chunk] == .passed { return true }
+      states[chunk] = .left
+      return false
+    }
+  }
+
+  /// Ends the thread and waits for it.
+  func stop() { thread.stop() }
+
+  /// Waits until nothing is left to do.
+  func finish() { condition.withLock { while !thread.isAtEnd { condition.wait() } } }
+
+  private func work(_ works: [Work]) {
+    for work in works {
+      let isMine = condition.withLock {
+        guard !thread.isStopped, states[work.id] == .open else { return false }
+        states[work.id] = .running
+        return true
+      }
+      guard isMine else { continue }
+      let isInOrder = (try? check(work)) ?? false
+      condition.withLock { if states[work.id] == .running { states[work.id] = isInOrder ? .passed : .left } }
+    }
+  }
+
+  private func check(_ work: Work) throws -> Bool {
+    var isInOrder = true
+    try thread.connection.query(work.sql, [.integer(work.range.first), .integer(work.range.last)]) { _ in
+      isInOrder = false
+      return false
+    }
+    return isInOrder
+  }
+}
+
+extension Executor {
+  /// Starts to validate what is left to validate, where that can be done while indexes are built.
+  ///
+  /// - Parameter rest: The chunks to come, the first of which builds an index.
+  func validateAhead(_ rest: ArraySlice<Chunk>) throws -> ValidationAhead? {
+    // Nothing but indexes may change the store from here on.
+    guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.stage) }) else { return nil }
+    var works: [ValidationAhead.Work] = []
+    var rows: Int64 = 0
+    for chunk in rest where chunk.stage == .validate {
+      guard let entity = validatedEntity(chunk) else { continue }
+      var patterns: [String] = []
+      let rules = program.validationRules(of: entity, patterns: &patterns)
+      // A header lies at the start of its row. What follows may lie on pages that a new index pushes elsewhere.
+      guard rules.allSatisfy(\.readsHeaderOnly),
+        try program.destinationTable(of: entity).columns.count <= ValidationAhead.limitColumns
+      else { continue }
+      let sql = try program.validate(entity: entity, rules: rules, database: StoreConnection.sourceSchema)
+      works.append(.init(id: chunk.id, sql: sql, range: chunk.range))
+      rows += chunk.rows
+    }
+    guard !works.isEmpty, rows >= ValidationAhead.leastRows else { return nil }
+    return try ValidationAhead(
+      works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
+  }
+
+  /// The entity whose objects a chunk of the validate stage looks at.
+  func validatedEntity(_ chunk: Chunk) -> String? {
+    let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
+    return only
+      ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
+  }
+}

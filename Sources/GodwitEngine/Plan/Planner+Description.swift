@@ -1,0 +1,127 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension Planner {
+  /// The plan as a value to print.
+  func describe(_ program: StepProgram, passes indices: [[Int]], chunks: [Chunk]) throws -> MigrationPlan {
+    let facts = program.facts
+    let passPlans = try indices.enumerated().map { number, indices in
+      MigrationPlan.Pass(
+        number: number + 1, mappings: try indices.map { try describe($0, program: program, chunks: chunks) })
+    }
+    let added = resolved.policies.filter { $0.index == nil }.map(describe)
+    let passes = added.isEmpty ? passPlans : Self.adding(added, to: passPlans)
+    let removed = Set(
+      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
+    let dropped = facts.entities.filter { $0.rows > $0.taken }.map { entity in
+      MigrationPlan.Dropped(
+        entity: entity.name, rows: entity.rows - entity.taken,
+        reason: removed.contains(entity.name) ? "remove mapping" : entity.isMapped ? "filtered out" : "no mapping")
+    }
+    let hops = job.steps[0].passedVersions.isEmpty ? nil : job.steps[0].versions
+    let step = MigrationPlan.Step(
+      sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passes,
+      dropped: dropped, origin: job.steps[0].origin, hops: hops,
+      reasonApart: job.steps[0].reasonApart)
+    let stages = Chunk.Stage.allCases.compactMap { stage -> MigrationPlan.StageCount? in
+      let those = chunks.filter { $0.stage == stage }
+      return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })
+    }
+    let external = try externalCounts()
+    var plan = MigrationPlan(
+      job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
+      disk: try diskNeed(program, external: external, chunks: chunks), sourceBytes: facts.sourceBytes, chunks: chunks,
+      facts: facts,
+      sourceModelOrigin: job.sourceModelOrigin)
+    plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
+    let numbers = try numericCounts()
+    plan.losses = try losses(program, dropped: dropped, numbers: numbers)
+    plan.notes = try notes(program, external: external, numbers: numbers)
+    return plan
+  }
+
+  /// What the plan says beside steps and stages.
+  private func notes(
+    _ program: StepProgram, external: [ExternalCount], numbers: [NumericCount]
+  ) throws -> [String] {
+    if let existing {
+      let job = "appends to \(existing.rows) objects in '\(existing.path)'"
+      let history =
+        existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
+      return [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes(numbers)
+    }
+    let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
+    return lookUpNotes + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
+      + misfitNotes(numbers)
+  }
+
+  /// Look-ups that find nothing in the mapping they name.
+  private var lookUpNotes: [String] {
+    resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }
+  }
+
+  /// Rows of an entity that has its table to itself are its objects whatever number they bear.
+  private func numberNotes(_ facts: PlanFacts) -> [String] {
+    facts.entities.flatMap { entity in
+      let table = sourceSchema.table(of: entity.name)?.name ?? entity.name
+      let bears = [(entity.foreignNumbers ?? 0, "another entity's number"), (entity.missingNumbers ?? 0, "no number")]
+      return bears.filter { $0.0 > 0 }.map { rows, what in
+        let (verb, subject) = rows == 1 ? ("row of \(table) bears", "it is") : ("rows of \(table) bear", "they are")
+        return "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does"
+      }
+    }
+  }
+
+  private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {
+    let mapping = program.mappings[index]
+    let facts = program.facts.mappings[index]
+    let policy = program.resolved.policies.first { $0.index == index }
+    var reasons = try policy.map { ["policy \($0.name)"] } ?? program.create(index, predicate: nil).reasons
+    if policy == nil, program.isStored(index) { reasons += try program.associate(index).reasons }
+    let keys =
+      switch facts.keys {
+      case .offset(0): "kept"
+      case .offset(let offset): "+\(offset)"
+      case .dense(let first): "dense from \(first)"
+      }
+    var relationships: [String: String] = [:]
+    for source in mapping.relationships {
+      let link = program.links.first { link in
+        link.assignments.contains {
+          $0.mapping == index && mapping.relationships[$0.part].relationship.name == source.relationship.name
+        }
+      }
+      let names = source.lookups.map { program.mappings[$0].name }
+      if let policy {
+        relationships[source.relationship.name] = "set by policy \(policy.name)"
+        continue
+      }
+      relationships[source.relationship.name] =
+        "\(link.map(Self.phrase) ?? "") (\(names.isEmpty ? "no mapping carries its objects" : names.joined(separator: ", ")))"
+    }
+    var seen: Set<String> = []
+    let unique = reasons.filter { seen.insert($0).inserted }
+    return MigrationPlan.Mapping(
+      name: mapping.name, source: mapping.source.name, destination: mapping.destination.name,
+      filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
+      chunks: chunks.count { $0.stage == .create && $0.subject == index },
+      keys: policy == nil ? keys : keys + ", then new ones",
+      association: policy != nil ? "by hand" : program.isStored(index) ? "spill file" : "computed",
+      relationships: relationships)
+  }
+
+  private static func phrase(_ link: RelationshipLink) -> String {
+    link.directEnd == nil
+      ? link.strategy.rawValue : "\(RelationshipLink.Strategy.atCreation.rawValue), until a policy sets it"
+  }
+
+  private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan
+    .Pass]
+  {
+    var passes = passes.isEmpty ? [MigrationPlan.Pass(number: 1, mappings: [])] : passes
+    passes[0].mappings = mappings + passes[0].mappings
+    return passes
+  }
+}

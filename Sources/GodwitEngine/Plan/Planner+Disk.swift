@@ -1,0 +1,143 @@
+import GodwitDisk
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// How much a run writes, from what was counted.
+///
+/// | part | estimate |
+/// |---|---|
+/// | rows | the source's pages that are in use, shared out by rows and sampled width; new columns at 3 bytes a row |
+/// | indexes, join tables | the source's are in its pages; each one of the destination's beyond that by its rows |
+/// | tables of ours | values of `unique-by`, gathered assignments, chunks |
+/// | journal | the pages that the largest chunk changes, and those that move when the tables of ours are dropped |
+/// | spill files | 10 bytes a pair at most |
+/// | sorting | twice the largest index, where it exceeds the page cache |
+extension Planner {
+  private static let pageBytes: Int64 = 4096
+
+  func diskNeed(_ program: StepProgram, external: [ExternalCount], chunks: [Chunk]) throws -> DiskNeed {
+    let facts = program.facts
+    let rows = try rowBytes(program)
+    let indexes = destinationSchema.indexes.map { indexBytes($0, program: program) }
+    let relations = relationBytes(program, chunks: chunks)
+    var scratch = relations.scratch + Int64(chunks.count) * 160
+    for index in program.mappings.indices where !program.mappings[index].mapping.uniqueBy.isEmpty {
+      scratch += facts.mappings[index].rows * (64 + indexedValueBytes)
+    }
+    let spill = program.mappings.indices.filter(program.isStored).reduce(Int64(0)) {
+      $0 + facts.mappings[$1].rows * 10 + 4096
+    }
+    // Every table and index has a page of its own, and the map of pages one in 800.
+    let pages = Int64(destinationSchema.tables.count + destinationSchema.indexes.count + 16) * Self.pageBytes
+    let inlined = external.reduce(Int64(0)) { $0 + ($1.isInlined ? $1.bytes : 0) }
+    let store = (rows + inlined + indexes.reduce(0, +) + relations.joins + scratch) / 100 * 101 + pages
+    let journal = min(store, journalBytes(program, rows: rows) + scratch)
+    var bytes = store + journal + spill
+    let copied = external.reduce(Int64(0)) { $0 + ($1.isInlined ? 0 : $1.bytes) }
+    if copied > 0, !isSupportLinkable { bytes += copied }
+    let files = try? StoreFiles(path: job.sourcePath)
+    if files?.type == .xml { bytes += facts.sourceBytes }
+    if try files?.type == .sqlite && files?.hasHotJournal() == true { bytes += facts.sourceBytes }
+    // As text with tags, each value on a line of its own.
+    if job.destinationType == .xml { bytes += store * 3 }
+    let largest = (indexes + [relations.largestChunk]).max() ?? 0
+    let sorting = largest > job.memory.bytes / 4 ? largest * 2 : 0
+    return DiskNeed(destinationBytes: bytes + (existing?.bytes ?? 0), temporaryBytes: sorting)
+  }
+
+  // MARK: Rows
+
+  /// Bytes of all rows of the destination's entity tables.
+  private func rowBytes(_ program: StepProgram) throws -> Int64 {
+    let facts = program.facts
+    var widths: [String: Double] = [:]
+    func width(_ entity: String) throws -> Double {
+      if let known = widths[entity] { return known }
+      let found = Double(try sampledWidth(of: entity) ?? 64)
+      widths[entity] = found
+      return found
+    }
+    var whole = 0.0
+    for entity in facts.entities { whole += Double(entity.rows) * (try width(entity.name)) }
+    var taken = 0.0
+    var added: Int64 = 0
+    for mapping in program.mappings {
+      let rows = facts.mappings[mapping.index].rows
+      guard rows > 0 else { continue }
+      taken += Double(rows) * (try width(mapping.source.name))
+      let extra =
+        destinationSchema.columns(of: mapping.destination.name).count
+        - sourceSchema.columns(of: mapping.source.name).count
+      // A computed value may be wider than what it is computed from.
+      let computed = mapping.attributes.count { if case .expression = $0.source { true } else { false } }
+      added += rows * Int64(max(0, extra) * 3 + computed * 8)
+    }
+    let share = whole > 0 ? Double(try usedSourceBytes()) * taken / whole : 0
+    // The sample says what the source's pages do not, where these hold much else, or the source is no SQLite store.
+    return Int64(min(max(share, taken * 1.1), 4e18)) + added
+  }
+
+  /// The source without its free pages.
+  private func usedSourceBytes() throws -> Int64 {
+    let schema = StoreConnection.sourceSchema
+    let free = try connection.integer("PRAGMA \(schema).freelist_count") ?? 0
+    let page = try connection.integer("PRAGMA \(schema).page_size") ?? Self.pageBytes
+    return max(0, sourceBytes - free * page)
+  }
+
+  /// The mean width in bytes of the first rows of an entity's table; nil when there are none.
+  func sampledWidth(of entity: String) throws -> Int64? {
+    guard let table = sourceSchema.table(of: entity) else { return nil }
+    // The length of a blob is in its row's header; a cast would read all of it, and so would a subquery that selects it.
+    let lengths = sourceSchema.columns(of: entity).dropFirst(3).map { column in
+      let name = quoted(column.name)
+      return
+        "(CASE typeof(\(name)) WHEN 'blob' THEN length(\(name)) WHEN 'text' THEN length(CAST(\(name) AS BLOB)) WHEN 'null' THEN 0 ELSE 8 END)"
+    }
+    let sum = (["16"] + lengths).joined(separator: " + ")
+    return try connection.integer(
+      "SELECT CAST(AVG(width) AS INTEGER) FROM (SELECT \(sum) AS width FROM source.\(quoted(table.name)) LIMIT 1000)")
+  }
+
+  // MARK: Indexes and links
+
+  private var indexedValueBytes: Int64 { 32 }
+
+  private func indexBytes(_ index: StoreSchema.Index, program: StepProgram) -> Int64 {
+    let rows = program.mappings.filter { destinationSchema.table(of: $0.destination.name)?.name == index.table }
+      .reduce(Int64(0)) { $0 + program.facts.mappings[$1.index].rows }
+    // Key, header and the values: numbers of a foreign key are short, attributes may be text.
+    let isModels = index.name.hasPrefix("Z_")
+    return rows * (isModels ? 12 + indexedValueBytes : 16)
+  }
+
+  private func relationBytes(
+    _ program: StepProgram, chunks: [Chunk]
+  ) -> (joins: Int64, scratch: Int64, largestChunk: Int64) {
+    var (joins, scratch, largest): (Int64, Int64, Int64) = (0, 0, 0)
+    for chunk in chunks where chunk.stage == .relate && program.links.indices.contains(chunk.subject) {
+      let link = program.links[chunk.subject]
+      largest = max(largest, chunk.rows * 32)
+      if link.strategy == .resolved { scratch += chunk.rows * 40 }
+      // A join row lies in its table, the table's key and the index of the other side.
+      if case .foreignKey = link.storage { continue }
+      joins += chunk.rows * 60
+    }
+    return (joins, scratch, largest)
+  }
+
+  /// Pages that chunks change after they were written; appended ones need no journal.
+  private func journalBytes(_ program: StepProgram, rows: Int64) -> Int64 {
+    let total = max(1, program.facts.mappings.reduce(0) { $0 + $1.rows })
+    let largest = program.facts.mappings.map { min($0.rows, $0.chunkRows) }.max() ?? 0
+    return Int64(Double(rows) / Double(total) * Double(largest) * 1.5) + 64 * Self.pageBytes
+  }
+
+  /// Whether external files can be linked: only within one file system.
+  private var isSupportLinkable: Bool {
+    let source = FreeSpace.at(SupportFolder(ofStoreAt: job.sourcePath).dataPath)
+    let destination = FreeSpace.at(job.workPath)
+    return source != nil && source?.device == destination?.device
+  }
+}

@@ -1,0 +1,116 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Links of the source that lead to nothing: to a row that is gone, or to a row of an entity that the relationship cannot
+/// hold. Stores that have been in use for years have some; they are nil to Core Data, and they become nil.
+extension Planner {
+  func linksToNothing(_ facts: PlanFacts) throws -> [PlanFacts.LinksToNothing] {
+    var found: [PlanFacts.LinksToNothing] = []
+    var seen: Set<String> = []
+    let ends = try KeyEnds(self, facts: facts)
+    for entity in resolved.sourceModel.entities {
+      for relationship in entity.relationships where !relationship.isTransient {
+        let name = relationship.name
+        guard resolved.sourceModel.declaringEntity(of: name, in: entity.name)?.name == entity.name else { continue }
+        let count: Int64
+        switch sourceSchema.storage(of: name, in: entity.name) {
+        case .foreignKey(let table, let column, _, _):
+          guard seen.insert("\(table).\(column)").inserted else { continue }
+          count = try reading(table) {
+            try ends.strays(
+              table, column: column, holder: entity.name, to: relationship.destinationEntityName)
+          }
+        case .inverse(let table, let column, _, _):
+          // With an inverse the to-one's entity counts it.
+          guard resolved.sourceModel.inverse(of: relationship) == nil, seen.insert("\(table).\(column)").inserted else {
+            continue
+          }
+          count = try reading(table) {
+            try ends.strays(
+              table, column: column, holder: relationship.destinationEntityName, to: entity.name)
+          }
+        case .join(let join, _, _, _):
+          guard seen.insert(join.name).inserted else { continue }
+          count = try reading(join.name) { try ends.strays(join) }
+        case .none: continue
+        }
+        if count > 0 { found.append(.init(relationship: "\(entity.name).\(name)", count: count)) }
+      }
+    }
+    return found
+  }
+
+  /// Finds keys that lead to no row. Where the keys of a table have no gap, the ends of an index tell that there are none.
+  private final class KeyEnds {
+    let planner: Planner
+    /// The lowest and the highest key of tables whose keys have no gap, by root entity.
+    private var runs: [String: ClosedRange<Int64>] = [:]
+
+    init(_ planner: Planner, facts: PlanFacts) throws {
+      self.planner = planner
+      for root in planner.resolved.sourceModel.rootEntities {
+        guard let table = planner.sourceSchema.table(of: root.name) else { continue }
+        let family = Set(planner.resolved.sourceModel.family(of: root.name).map(\.name))
+        let rows = facts.entities.filter { family.contains($0.name) }.reduce(0) { $0 + $1.rows }
+        guard rows > 0, let ends = try ends("SELECT MIN(Z_PK)", "SELECT MAX(Z_PK)", from: table.name),
+          case (let span, false) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound), span == rows - 1
+        else { continue }
+        runs[root.name] = ends
+      }
+    }
+
+    private func ends(_ low: String, _ high: String, from table: String) throws -> ClosedRange<Int64>? {
+      let from = " FROM source.\(quoted(table))"
+      let row = try planner.connection.rows("SELECT (\(low)\(from)), (\(high)\(from))").first ?? []
+      guard row.count == 2, case (.integer(let low), .integer(let high)) = (row[0], row[1]), low <= high else {
+        return nil
+      }
+      return low...high
+    }
+
+    /// Whether every key of a column lies between the ends of a table without gaps.
+    private func isWithinRun(_ table: String, _ column: String, of entity: String) throws -> Bool {
+      guard planner.resolved.sourceModel.entity(entity)?.superentityName == nil, let run = runs[entity] else {
+        return false
+      }
+      let name = quoted(column)
+      let row =
+        try planner.connection.rows(
+          "SELECT (SELECT MIN(\(name)) FROM source.\(quoted(table))), (SELECT MAX(\(name)) FROM source.\(quoted(table)))"
+        ).first ?? []
+      switch (row.first, row.last) {
+      case (.integer(let low), .integer(let high)): return run.contains(low) && run.contains(high)
+      case (.null, .null): return true
+      default: return false
+      }
+    }
+
+    private func isNowhere(_ key: String, _ entity: String) -> String? {
+      guard let table = planner.sourceSchema.table(of: entity) else { return nil }
+      let kind = planner.sourceSchema.isKind(of: entity, row: "t").further
+      return "NOT EXISTS (SELECT 1 FROM source.\(quoted(table.name)) AS t WHERE t.Z_PK = \(key)\(kind))"
+    }
+
+    func strays(_ table: String, column: String, holder: String, to entity: String) throws -> Int64 {
+      guard try !isWithinRun(table, column, of: entity), let isNowhere = isNowhere("h.\(quoted(column))", entity) else {
+        return 0
+      }
+      let kind = planner.sourceSchema.isKind(of: holder, row: "h").further
+      return try planner.connection.integer(
+        "SELECT COUNT(*) FROM source.\(quoted(table)) AS h WHERE h.\(quoted(column)) IS NOT NULL AND \(isNowhere)\(kind)"
+      )
+        ?? 0
+    }
+
+    func strays(_ join: StoreSchema.JoinTable) throws -> Int64 {
+      let ends = [
+        (join.ownerColumn, join.ownerEntityName), (join.destinationColumn, join.destinationEntityName),
+      ]
+      if try ends.allSatisfy({ try isWithinRun(join.name, $0.0, of: $0.1) }) { return 0 }
+      let tests = ends.compactMap { isNowhere("j.\(quoted($0.0))", $0.1) }
+      return try planner.connection.integer(
+        "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j WHERE \(tests.joined(separator: " OR "))") ?? 0
+    }
+  }
+}

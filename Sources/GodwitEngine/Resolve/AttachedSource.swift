@@ -1,0 +1,121 @@
+import Foundation
+package import GodwitJob
+package import GodwitLowering
+import GodwitModel
+package import GodwitStore
+
+/// The source store of a job, checked and opened for reading.
+package struct OpenSource {
+  package let files: StoreFiles
+  /// What the job appends to; nil for a new store.
+  package let existing: ExistingDestination?
+  /// nil when it was not asked for.
+  package let attached: AttachedSource?
+
+  /// - Parameter digest: What stands for the content, for a step that reads the store of another; nil for the digest of
+  ///   the source itself.
+  package init(
+    _ job: MigrationJob, attach: Bool = true, existing: ExistingDestination? = nil, digest: String? = nil
+  ) throws {
+    self.existing = existing
+    files = try StoreFiles(path: job.sourcePath)
+    guard attach else {
+      attached = nil
+      return
+    }
+    let connection = try StoreConnection(path: nil)
+    try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
+    attached = try AttachedSource(
+      connection, job: job, files: files, existing: existing, digest: { [files] in try digest ?? files.contentDigest() }
+    )
+  }
+
+  package func planner(_ job: MigrationJob) throws -> Planner {
+    guard let attached else { throw GodwitError(.internalBug, "the source is not attached") }
+    return attached.planner(job)
+  }
+}
+
+/// A connection with the source attached, and what resolving the job against it gave.
+package struct AttachedSource {
+  package let connection: StoreConnection
+  package let sourceSchema: StoreSchema
+  package let destinationSchema: StoreSchema
+  package let resolved: ResolvedMapping
+  package let functions: SQLFunctions
+  let bytes: Int64
+  package let leftOut: LeftOutTables
+  /// What the job appends to; nil for a new store.
+  let existing: ExistingDestination?
+
+  /// - Parameters:
+  ///   - files: nil for a source without rows, which only stands for its model.
+  ///   - digest: The digest of the source's content, asked for when earlier jobs may have read the same.
+  package init(
+    _ connection: StoreConnection, job: MigrationJob, files: StoreFiles?, existing: ExistingDestination? = nil,
+    digest: () throws -> String = { "" }
+  ) throws {
+    self.connection = connection
+    self.existing = existing
+    try connection.checkCoreDataTables(path: job.sourcePath)
+    if files != nil { try SupportFolder(ofStoreAt: job.sourcePath).refuseLinks() }
+    leftOut = try LeftOutTables(connection, job: job)
+    var earlier: [EarlierMapping] = []
+    if let existing, !existing.records.isEmpty {
+      let uuid =
+        try files == nil
+        ? StoreMetadata(readingStoreAt: job.sourcePath).uuid
+        : StoreMetadata(reading: connection, path: job.sourcePath).uuid
+      earlier = try existing.earlierMappings(sourceUUID: uuid, digest: try digest())
+    }
+    resolved = try ResolvedMapping(
+      job.mappingModels, from: job.sourceModel, to: job.destinationModel, policies: job.policies,
+      unregistered: job.unregisteredPolicies, earlier: earlier)
+    if existing != nil, let policy = resolved.policies.first {
+      throw GodwitError(
+        .configuration, "cannot append with mapping '\(policy.mapping.name)': it has a policy",
+        location: policy.mapping.location,
+        remedy: "say what the policy does in expressions, or migrate into a store of its own")
+    }
+    for policy in resolved.policies {
+      guard let predicates = job.chunkPredicates[policy.mapping.name] else { continue }
+      throw GodwitError(
+        .configuration, "chunks.by cannot cut mapping '\(policy.mapping.name)': it has a policy",
+        location: predicates.first?.source.location,
+        remedy:
+          "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks"
+      )
+    }
+    for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
+      throw GodwitError(
+        .configuration,
+        "chunks.by names the unknown mapping '\(name)'"
+          + Spelling.suggestion(for: name, among: resolved.entityMappings.map(\.name)),
+        location: job.chunkPredicates[name]?.first?.source.location)
+    }
+    sourceSchema = try StoreSchema(
+      model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
+    destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
+    functions = try SQLFunctions(
+      connection: connection, sourceSchema: sourceSchema, now: Date().timeIntervalSinceReferenceDate)
+    functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    let stamp = try files?.stamp()
+    bytes = (stamp?.store.size ?? 0) + (stamp?.wal?.size ?? 0)
+    for (name, predicates) in job.chunkPredicates {
+      guard let mapping = resolved.entityMappings.first(where: { $0.name == name }) else { continue }
+      for predicate in predicates {
+        do throws(ExpressionError) {
+          try ExpressionChecker(model: job.sourceModel, entityName: mapping.source.name, role: .filter)
+            .check(predicate.predicate)
+        } catch { throw GodwitError(error, in: predicate.source, what: "chunks.by of mapping '\(name)'") }
+      }
+    }
+  }
+
+  package func planner(_ job: MigrationJob) -> Planner {
+    Planner(
+      job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
+      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes,
+      leftOut: leftOut, existing: existing)
+  }
+}

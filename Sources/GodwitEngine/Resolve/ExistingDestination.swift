@@ -1,0 +1,148 @@
+import Foundation
+import GodwitDisk
+package import GodwitJob
+import GodwitModel
+package import GodwitStore
+
+/// The store that a job with `append: true` adds to, as it was before the job.
+package struct ExistingDestination {
+  let path: String
+  package let files: StoreFiles
+  /// Its tables and entity numbers, which may be older than those a new store would get.
+  package let schema: StoreSchema
+  /// The highest key given out so far, by root entity.
+  let highestKeys: [String: Int64]
+  /// What earlier appending jobs left, oldest first.
+  let records: [AppendRecord]
+  /// Objects in it.
+  let rows: Int64
+  let bytes: Int64
+  /// Whether it keeps a persistent history, which will not tell of the new objects.
+  let hasHistory: Bool
+
+  /// The most of `StoreMetadata`'s 16 MiB that the metadata may take before a job adds to it.
+  private static let limitMetadataBytes = 12 << 20
+
+  /// Checks that the job can append to the store. Writes nothing.
+  ///
+  /// - Throws: `.cannotCreate` (73) when it has another model or is no SQLite store; `.configuration` (78) for what cannot be
+  ///   extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
+  package init(_ job: MigrationJob) throws {
+    path = job.destinationPath
+    var info = stat()
+    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+      throw Self.refusal(
+        path, "it is no ordinary file", remedy: "name the store itself: appending replaces it under its name")
+    }
+    do { files = try StoreFiles(path: path) } catch let error as GodwitError where error.code == .dataWrong {
+      throw Self.refusal(path, "it is no Core Data store", cause: error.message, remedy: "name another destination")
+    }
+    guard files.type == .sqlite else {
+      throw Self.refusal(path, "it is an XML store", remedy: "append to a SQLite store")
+    }
+    let connection = try StoreConnection.openStore(readingAt: path)
+    defer { try? connection.close() }
+    let metadata = try StoreMetadata(reading: connection, path: path)
+    try Self.check(metadata, of: path, model: job.destinationModel)
+    guard metadata.plistData.count <= Self.limitMetadataBytes else {
+      throw Self.refusal(
+        path, "its metadata has no room for another job", remedy: "start a new destination with the next job")
+    }
+    let schema = try StoreSchema(model: job.destinationModel, probing: connection)
+    self.schema = schema
+    records = try AppendRecord.all(in: metadata, path: path)
+    for table in try connection.rows(
+      "SELECT name, sql LIKE 'CREATE VIRTUAL%' FROM source.sqlite_master WHERE type = 'table' AND (name LIKE 'ANSCK%' OR sql LIKE 'CREATE VIRTUAL%') ORDER BY rowid"
+    ) {
+      guard case .text(let bytes) = table[0] else { continue }
+      let name = String(decoding: bytes, as: UTF8.self)
+      guard table[1] == .integer(1) else {
+        throw GodwitError(
+          .dataWrong,
+          "cannot append to '\(path)': it has CloudKit mirroring tables ('\(name)'), which would not know of the new objects",
+          remedy: "append to a store that no container mirrors")
+      }
+      throw GodwitError(
+        .configuration, "cannot append to '\(path)': its index '\(name)' would not find the new objects",
+        remedy: "drop that index in a copy of the store, and append to the copy")
+    }
+    var (highest, rows): ([String: Int64], Int64) = ([:], 0)
+    for table in schema.tables {
+      let numbers = job.destinationModel.family(of: table.rootEntityName).compactMap { schema.number(of: $0.name) }
+      let counter =
+        try connection.integer(
+          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))"
+        ) ?? 0
+      let key = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
+      let last = max(0, counter, key)
+      guard last < .max else {
+        throw GodwitError(
+          .dataWrong, "cannot append to '\(path)': no key is left for another '\(table.rootEntityName)'",
+          remedy: "name another destination")
+      }
+      highest[table.rootEntityName] = last
+      rows += try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
+    }
+    (highestKeys, self.rows) = (highest, rows)
+    bytes = Int64(info.st_size)
+    hasHistory =
+      try connection.value("SELECT 1 FROM source.sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'") != nil
+  }
+
+  private static func refusal(
+    _ path: String, _ why: String, cause: String? = nil, remedy: String
+  ) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot append to '\(path)': \(why)", cause: cause, remedy: remedy, safe: "nothing was written")
+  }
+
+  /// The version hashes must be those of the destination model.
+  private static func check(_ metadata: StoreMetadata, of path: String, model: ManagedObjectModel) throws {
+    guard !model.isCompatible(with: metadata.entityVersionHashes) || metadata.versionHashes.isEmpty else { return }
+    let (found, wanted) = (metadata.versionHashes, model.versionHashes)
+    let names = Set(found.keys).union(wanted.keys).sorted { Text($0) < Text($1) }
+    let first = names.first { found[$0] != wanted[$0]?.bytes }
+    let why: String
+    switch first {
+    case nil: why = "it says nothing of its model"
+    case let name? where found.isEmpty: why = "it says nothing of its model, not even of '\(name)'"
+    case let name? where found[name] == nil: why = "it has no entity '\(name)', which model '\(model.name)' has"
+    case let name? where wanted[name] == nil: why = "it has an entity '\(name)', which model '\(model.name)' lacks"
+    case let name?: why = "its entity '\(name)' is not that of model '\(model.name)'"
+    }
+    throw refusal(
+      path, why, remedy: "migrate it to the destination model first, or name the model it has (`godwit why` compares)")
+  }
+
+  // MARK: The copy
+
+  /// Copies the store, which the caller has locked, and syncs the copy.
+  package func copy(to copy: String) throws {
+    let part = copy + ".part"
+    for old in ["", "-journal", "-wal", "-shm"].map({ copy + $0 }) + [part] { unlink(old) }
+    try StoreCopy.make(of: path, to: part, isSynced: true)
+    // A copy that was cut short must never look like a store to resume.
+    guard rename(part, copy) == 0 else {
+      throw GodwitError(
+        .inputOutput, "cannot make '\(copy)'", cause: String(cString: strerror(errno)),
+        remedy: "mend the cause and run the same command")
+    }
+  }
+}
+
+/// What a resumed run needs to know of the destination that it appends to. It lies in the ledger.
+package struct AppendMark: Codable {
+  package var stamp: StoreFiles.Stamp
+  /// Of the content.
+  package var digest: String
+  /// The statements of the store's triggers, which are made again at the end.
+  package var triggers: [String]
+
+  package init(
+    stamp: StoreFiles.Stamp, digest: String, triggers: [String]
+  ) {
+    self.stamp = stamp
+    self.digest = digest
+    self.triggers = triggers
+  }
+}

@@ -1,0 +1,96 @@
+import GodwitJob
+package import GodwitModel
+package import GodwitStore
+
+/// Tables of the source that no model names: persistent history and CloudKit mirroring.
+///
+/// Of history the tables stay, empty, with their counters: a token from before the migration then never names a
+/// transaction that is made after it. Of mirroring nothing stays.
+package struct LeftOutTables {
+  static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
+
+  /// What makes the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
+  package let statements: [String]
+  /// Metadata keys that go with the mirror.
+  package let metadataKeys: [String]
+  /// For the plan: what is left out, with rows.
+  package let notes: [String]
+  private let hasHistory: Bool
+
+  /// - Throws: `.dataWrong` (65) when CloudKit mirrors the store and the job does not drop the mirror, or a table of
+  ///   history is not as Core Data makes it.
+  init(_ connection: StoreConnection, job: MigrationJob) throws {
+    var tables: [String] = []
+    try connection.query("SELECT name FROM source.sqlite_master WHERE type = 'table' ORDER BY rowid") { row in
+      if let name = row.string(0) { tables.append(name) }
+      return true
+    }
+    func rows(_ table: String) throws -> Int64 {
+      try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table))") ?? 0
+    }
+    var notes: [String] = []
+    let mirror = tables.filter { $0.hasPrefix("ANSCK") }
+    if let first = mirror.first, !job.dropsMirroring {
+      throw GodwitError(
+        .dataWrong,
+        "cannot migrate '\(job.sourcePath)': it has CloudKit mirroring tables ('\(first)'), whose records would no longer match",
+        remedy: "write `cloudkit: drop`: the new store then knows nothing of CloudKit, and a container mirrors it anew")
+    }
+    for table in mirror { notes.append("CloudKit mirroring is dropped: \(try rows(table)) rows of \(table)") }
+    let metadata = job.dropsMirroring ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
+    metadataKeys = (metadata?.values.keys.sorted() ?? []).filter(StoreMetadata.isMirroringKey)
+    for key in metadataKeys { notes.append("CloudKit mirroring is dropped: metadata key \(key)") }
+
+    let history = Self.historyTables.filter(tables.contains)
+    hasHistory = !history.isEmpty
+    var statements: [String] = []
+    for table in history {
+      notes.append("persistent history is dropped: \(try rows(table)) rows of \(table)")
+      statements += try Self.definitions(of: table, connection)
+      let name = String(table.dropFirst())
+      let highest = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table))") ?? 0
+      for row in try connection.rows(
+        "SELECT Z_ENT, Z_SUPER, Z_MAX FROM source.Z_PRIMARYKEY WHERE Z_NAME = ?1 AND Z_ENT > 16000", [.text(name)])
+      {
+        guard case .integer(let number) = row[0] else { continue }
+        func integer(_ value: SQLValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
+        statements.append(
+          "INSERT OR REPLACE INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (\(number), '\(name)', \(integer(row[1])), \(max(integer(row[2]), highest)))"
+        )
+      }
+    }
+    self.statements = statements
+    self.notes = notes
+  }
+
+  /// What of Core Data's metadata goes with the tables that stay.
+  package func metadata(_ source: StoreMetadata) -> [String: PropertyListValue] {
+    let key = StoreMetadata.Key.ancillaryHashes
+    return hasHistory ? source.values[key].map { [key: $0] } ?? [:] : [:]
+  }
+
+  /// The statements that made a table and its indexes, as the source has them.
+  private static func definitions(of table: String, _ connection: StoreConnection) throws -> [String] {
+    var found: [String] = []
+    try connection.query(
+      "SELECT type, name, sql FROM source.sqlite_master WHERE tbl_name = ?1 AND type IN ('table', 'index') AND sql NOT NULL ORDER BY type DESC, rowid",
+      [.text(table)]
+    ) { row in
+      let (type, name, sql) = (row.string(0) ?? "", row.string(1) ?? "", row.string(2) ?? "")
+      let head = type == "table" ? "CREATE TABLE \(name) (" : "INDEX \(name) ON \(table) ("
+      // The text is run: nothing but names, types and brackets may stand in it.
+      let isPlain = sql.unicodeScalars.allSatisfy {
+        $0.isASCII
+          && ($0.properties.isAlphabetic || $0.properties.numericType != nil || "_ (),".unicodeScalars.contains($0))
+      }
+      guard sql.hasPrefix("CREATE "), sql.contains(head), isPlain, !sql.uppercased().contains("SELECT") else {
+        throw GodwitError(
+          .dataWrong, "cannot read the persistent history: \(type) '\(name)' is not as Core Data makes it",
+          remedy: "remove the history's tables from a copy of the store, and migrate the copy")
+      }
+      found.append(sql)
+      return true
+    }
+    return found
+  }
+}

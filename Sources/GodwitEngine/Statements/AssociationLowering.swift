@@ -1,0 +1,149 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Where the destination object of a source object is found, as SQL.
+///
+/// A computed association needs no table: the object is there when the source row is, passes the
+/// mapping's filter, and its key is the source key plus the mapping's offset. The others are read from
+/// their spill file by `godwit_lookup`.
+package struct AssociationLowering {
+  let mappings: [ResolvedEntityMapping]
+  let facts: PlanFacts
+  let schema: StoreSchema
+  let builder: StatementBuilder
+  /// nil in a step without policies.
+  var policies: PolicyLookUps?
+  /// How filters are tested: the planner runs each on every row, so that later statements need not look again.
+  var checks = ExpressionLowering.Checks.inline
+  /// Mappings whose source keys are kept in memory.
+  var keySets: Set<Int> = []
+
+  static func isStored(_ mapping: ResolvedEntityMapping, facts: PlanFacts) -> Bool {
+    if !mapping.mapping.uniqueBy.isEmpty { return true }
+    if case .dense = facts.mappings[mapping.index].keys { return true }
+    return false
+  }
+
+  func isStored(_ index: Int) -> Bool { Self.isStored(mappings[index], facts: facts) }
+
+  /// The condition that a source row goes through a mapping.
+  func takes(_ index: Int, alias: String) -> (sql: String, reason: String?) {
+    let mapping = mappings[index]
+    var terms = [schema.isObject(of: [mapping.source.name], row: alias).sql].compactMap(\.self)
+    if let earlier = mapping.earlier, case .offset(let offset) = facts.mappings[index].keys {
+      // An object of an earlier job may have been deleted since.
+      terms.append(earlier.isThere(offset: builder.bind(.integer(offset)), alias: alias, builder: builder))
+    }
+    guard let filter = mapping.filter else { return (terms.isEmpty ? "TRUE" : terms.joined(separator: " AND "), nil) }
+    let lowered = ExpressionLowering.condition(
+      filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder,
+      checks: mapping.earlier == nil ? checks : .inline)
+    return (
+      (terms + [lowered.sql]).joined(separator: " AND "), lowered.reason.map { "filter '\(filter.source.text)': \($0)" }
+    )
+  }
+
+  /// The table of a mapping's source objects.
+  func table(_ index: Int) throws -> String {
+    let name = mappings[index].source.name
+    guard let table = schema.table(of: name) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(name)'")
+    }
+    return "\(StoreConnection.sourceSchema).\(quoted(table.name))"
+  }
+
+  /// The destination key of the row `alias`, which is known to go through the mapping.
+  func image(_ index: Int, ofRow alias: String) -> String {
+    guard !isStored(index), case .offset(let offset) = facts.mappings[index].keys else {
+      return "godwit_lookup(\(index), \(alias).Z_PK)"
+    }
+    return offset == 0 ? "\(alias).Z_PK" : "(\(alias).Z_PK + \(builder.bind(.integer(offset))))"
+  }
+
+  /// The destination key of the object whose source key is `key`; NULL when it was not migrated.
+  ///
+  /// - Parameter entity: The destination entity wanted; of several objects that a policy made of one, the lowest key.
+  package func lookup(_ index: Int, key: String, entity: String? = nil) throws -> String {
+    guard !isPolicy(index) else { return policyLookup(index, key: key, entity: entity) }
+    // Objects of a mapping with a policy may be of any entity, so those look it up to whom it has nothing to give.
+    if let policies, let entity, policies.plain.contains(index),
+      !policies.isKind(mappings[index].destination.name, entity)
+    {
+      return "NULL"
+    }
+    guard !isStored(index) else { return "godwit_lookup(\(index), \(key))" }
+    if let known = quickLookup(index, key: key) { return known }
+    let alias = builder.alias("a")
+    return
+      "(SELECT \(image(index, ofRow: alias)) FROM \(try table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql))"
+  }
+
+  /// The same as an expression on a LEFT JOIN that is added to `joins`: SQLite seeks in a joined table, where
+  /// it would open a cursor for each run of a sub-select.
+  func lookup(_ index: Int, key: String, joins: inout [String]) throws -> String {
+    guard !isStored(index), !isPolicy(index), joins.count < Self.limitJoins else { return try lookup(index, key: key) }
+    if let known = quickLookup(index, key: key) { return known }
+    let alias = builder.alias("a")
+    joins.append(
+      "LEFT JOIN \(try table(index)) AS \(alias) ON \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql)")
+    return image(index, ofRow: alias)
+  }
+
+  /// The same without a look into the source; nil where only that tells, or the association is not computed.
+  func quickLookup(_ index: Int, key: String) -> String? {
+    let known = facts.mappings[index]
+    guard mappings[index].earlier == nil, !isStored(index), !isPolicy(index), case .offset(let offset) = known.keys
+    else { return nil }
+    if known.rows == 0 { return "NULL" }
+    if let run = run(of: [index], key: key) { return "(CASE WHEN \(run.holds) THEN \(run.image) END)" }
+    guard keySets.contains(index) else { return nil }
+    builder.needsKeySet(index)
+    return "godwit_image(\(index), \(key), \(builder.bind(.integer(offset))))"
+  }
+
+  /// The same in several mappings that no object goes through two of.
+  func quickLookup(firstOf indices: [Int], key: String) -> String? {
+    if let run = run(of: indices, key: key) { return "(CASE WHEN \(run.holds) THEN \(run.image) END)" }
+    let found = indices.compactMap { quickLookup($0, key: key) }
+    guard found.count == indices.count else { return nil }
+    return found.count == 1 ? found[0] : "COALESCE(\(found.joined(separator: ", ")))"
+  }
+
+  /// The look-up of a key in several mappings of one table, where the keys that they take have no gap between their ends:
+  /// whether an object is found, and its key; nil where that is not known, or the key is more than a column.
+  func run(of indices: [Int], key: String) -> (holds: String, image: String)? {
+    guard !key.contains("("), facts.areExclusive(indices),
+      indices.allSatisfy({ mappings[$0].earlier == nil && !isStored($0) && !isPolicy($0) })
+    else { return nil }
+    let members = indices.filter { facts.mappings[$0].rows > 0 }
+    let known = members.map { facts.mappings[$0] }
+    guard let first = members.first, case .offset(let offset) = known[0].keys,
+      members.allSatisfy({
+        schema.table(of: mappings[$0].source.name)?.name == schema.table(of: mappings[first].source.name)?.name
+      }),
+      known.allSatisfy({ $0.keys == known[0].keys }), let low = known.map(\.minimumKey).min(),
+      let high = known.map(\.maximumKey).max()
+    else { return nil }
+    let (span, overflow) = high.subtractingReportingOverflow(low)
+    guard !overflow, span == known.reduce(0, { $0 + $1.rows }) - 1 else { return nil }
+    let image = offset == 0 ? key : "\(key) + \(builder.bind(.integer(offset)))"
+    return (
+      "\(key) BETWEEN \(builder.bind(.integer(low))) AND \(builder.bind(.integer(high))) AND \(key) = CAST(\(key) AS INTEGER)",
+      image
+    )
+  }
+
+  /// SQLite joins at most 64 tables.
+  private static let limitJoins = 40
+
+  /// The first of several look-ups that finds something.
+  func first(of indices: [Int], key: String, entity: String? = nil) throws -> String {
+    switch indices.count {
+    case 0: "NULL"
+    case 1: try lookup(indices[0], key: key, entity: entity)
+    default: "COALESCE(\(try indices.map { try lookup($0, key: key, entity: entity) }.joined(separator: ", ")))"
+    }
+  }
+}

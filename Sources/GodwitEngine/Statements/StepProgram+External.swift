@@ -1,0 +1,59 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension StepProgram {
+  /// The stored value of an attribute that is copied where one of the two models allows external storage; nil where none
+  /// does.
+  ///
+  /// | source allows | destination allows | |
+  /// |---|---|---|
+  /// | yes | yes | as it is; a file comes along |
+  /// | yes | no | the prefix goes; a file becomes the value |
+  /// | no | yes | byte 1 is put before it |
+  func externalValue(
+    of attribute: AttributeDescription, copying name: String, in mapping: ResolvedEntityMapping, column: String,
+    plain: String, site: Int, builder: StatementBuilder
+  ) -> String? {
+    guard let from = resolved.sourceModel.attribute(name, of: mapping.source.name) else { return nil }
+    let reference = ExternalDataSQL.isReference(column)
+    switch (from.allowsExternalBinaryDataStorage, attribute.allowsExternalBinaryDataStorage) {
+    case (false, false): return nil
+    case (false, true): return ExternalDataSQL.prefixed(plain)
+    case (true, true):
+      let salt = externalSalt(of: attribute, copying: name, in: mapping).map { builder.bind(.text($0)) } ?? "NULL"
+      return "(CASE WHEN \(reference) THEN godwit_carry(\(column), \(salt)) ELSE \(plain) END)"
+    case (true, false):
+      let key =
+        mapping.mapping.uniqueBy.isEmpty ? associations(builder).image(mapping.index, ofRow: "s") : "u.destination"
+      let target = destinationSchema.column(of: attribute.name, in: mapping.destination.name) ?? ""
+      return
+        "(CASE WHEN \(column) IS NULL THEN NULL WHEN typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) = x'01' THEN substr(\(column), 2) WHEN \(reference) THEN godwit_inline(\(column), \(site), s.Z_PK, \(builder.bind(.text(target))), \(key)) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(column))) END)"
+    }
+  }
+
+  /// What makes a file's new name where an earlier mapping or attribute has taken the file for the same object: Core
+  /// Data deletes a file with its value, so that no two may share one.
+  private func externalSalt(
+    of attribute: AttributeDescription, copying name: String, in mapping: ResolvedEntityMapping
+  ) -> String? {
+    // A store that exists may have the very file from an earlier job.
+    if let inUse = facts.highestDestinationKeys?[
+      resolved.destinationModel.root(of: mapping.destination.name)?.name ?? mapping.destination.name]
+    {
+      return "append \(inUse) \(mapping.destination.name) \(mapping.name).\(attribute.name)"
+    }
+    for other in mappings.prefix(mapping.index + 1)
+    where other.source.name == mapping.source.name
+      && (other.index == mapping.index || facts.overlap(other.index, mapping.index))
+    {
+      for (taken, source) in other.attributes
+      where source == .copy(name) && taken.allowsExternalBinaryDataStorage {
+        if other.index == mapping.index, taken.name == attribute.name { return nil }
+        return "\(mapping.name).\(attribute.name)"
+      }
+    }
+    return nil
+  }
+}

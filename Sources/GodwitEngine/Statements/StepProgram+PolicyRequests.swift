@@ -1,0 +1,150 @@
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// How the relationships of many objects that a policy leaves to its mapping are set together.
+struct PolicyRequests {
+  /// How many assignments each object gets, one turn each.
+  var relationships: Int
+  /// What assigns them to the objects of `temp.godwit_asked`; `?1` is the place of the mapping among assignments.
+  var statements: [ChunkStatement]
+  /// Whether that is what setting them object by object gives.
+  var isPossible: Bool
+}
+
+extension StepProgram {
+  static let requestTable =
+    "godwit_asked (turn INTEGER, source INTEGER, entity INTEGER, destination INTEGER)"
+
+  /// Object by object remain relationships that ask the policy, and ordered ones that follow an order of the source,
+  /// where each object's own counting is the order.
+  ///
+  /// Nothing is left to do for those that are written with their objects.
+  ///
+  /// - Parameter isSeveral: Whether an object may have several source objects.
+  func policyRequests(_ index: Int, isSeveral: Bool) throws -> PolicyRequests {
+    let mapping = mappings[index]
+    var requests = PolicyRequests(relationships: mapping.relationships.count, statements: [], isPossible: true)
+    for (part, source) in mapping.relationships.enumerated() {
+      let isCounted = source.relationship.isOrdered && source.path.last?.relationship.isOrdered == true
+      guard source.policyCall == nil, !isCounted, let (link, end) = assigned(part, of: index) else {
+        return PolicyRequests(relationships: 0, statements: [], isPossible: false)
+      }
+      guard !direct.contains(link) else { continue }
+      requests.statements +=
+        try source.relationship.isToMany
+        ? requestedTargets(link, end, part, of: mapping, isSeveral: isSeveral)
+        : [requestedTarget(link, end, part, of: mapping)]
+    }
+    return requests
+  }
+
+  /// Links that are written with the objects of a mapping.
+  func directLinks(of index: Int) -> Set<Int> {
+    direct.filter { link in
+      links[link].assignments.contains { $0.mapping == index && $0.end == links[link].directEnd }
+    }
+  }
+
+  /// Links that are written with objects which look a mapping up.
+  func directLinks(lookingUp index: Int) -> Set<Int> {
+    direct.filter { link in
+      links[link].assignments.contains { assignment in
+        assignment.end == links[link].directEnd
+          && mappings[assignment.mapping].relationships[assignment.part].lookups.contains(index)
+      }
+    }
+  }
+
+  /// What assigns one relationship of a mapping, a to-one, to the objects of `temp.godwit_asked`.
+  func request(_ assignment: RelationshipLink.Assignment, of link: Int) throws -> ChunkStatement {
+    try requestedTarget(link, assignment.end, assignment.part, of: mappings[assignment.mapping])
+  }
+
+  /// What takes a link from the objects it was written with; nil where it is no key in their rows.
+  func clearing(_ link: Int) -> String? {
+    guard let end = links[link].directEnd, let side = links[link].side(end),
+      case .foreignKey(let table, let column, let entityColumn, _) = destinationSchema.storage(
+        of: side.relationship.name, in: side.entityName)
+    else { return nil }
+    let columns = [column, entityColumn].compactMap { $0.map { "\(quoted($0)) = NULL" } }
+    return
+      "UPDATE main.\(quoted(table)) SET \(columns.joined(separator: ", ")) WHERE \(quoted(column)) IS NOT NULL"
+  }
+
+  private func assigned(_ part: Int, of index: Int) -> (link: Int, end: RelationshipLink.End)? {
+    for (number, link) in links.enumerated() where link.strategy == .resolved {
+      if let found = link.assignments.first(where: { $0.mapping == index && $0.part == part }) {
+        return (number, found.end)
+      }
+    }
+    return nil
+  }
+
+  private func insertion(_ link: Int) -> String {
+    "INSERT INTO main.\(Self.linkTable(link)) (side, mapping, turn, subject, target, position, inverse_position)"
+  }
+
+  private func requestedTarget(
+    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping
+  ) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let source = mapping.relationships[part]
+    let target = try singleTarget(of: source, in: mapping, association)
+    let inverse = try inverseOrder(of: source, in: mapping, target: target, association)
+    return ChunkStatement(
+      sql: """
+        \(insertion(link)) SELECT \(end.rawValue), ?1, a.turn + \(part + 1), a.destination, \(target), NULL, \(inverse) \
+        FROM temp.godwit_asked AS a CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = a.source
+        """, builder: builder)
+  }
+
+  /// That the assignment happened, and what each look-up finds from all source objects.
+  private func requestedTargets(
+    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping, isSeveral: Bool
+  ) throws -> [ChunkStatement] {
+    let source = mapping.relationships[part]
+    let wanted = source.relationship.destinationEntityName
+    let turn = "a.turn + \(part + 1)"
+    var statements = [
+      ChunkStatement(
+        sql:
+          "\(insertion(link)) SELECT \(end.rawValue), ?1, \(turn), a.destination, NULL, NULL, NULL FROM temp.godwit_asked AS a",
+        builder: StatementBuilder())
+    ]
+    for lookup in source.lookups {
+      let builder = StatementBuilder()
+      let association = associations(builder)
+      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
+      let image = try association.lookup(lookup, key: key, entity: wanted)
+      let inverse = try inverseOrder(of: source, in: mapping, target: image, association)
+      let (tables, conditions) = chain.isToMany ? Self.split(chain.from) : ("", "")
+      let sources =
+        isSeveral
+        ? "CROSS JOIN main.\(Self.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity "
+        : ""
+      // Of a mapping with a policy the source key here, from which it may have made several objects.
+      let found = """
+        SELECT \(turn) AS turn, a.destination AS subject, \(isByHand(lookup) ? key : image) AS target, \(inverse) AS inverse_position \
+        FROM temp.godwit_asked AS a \(sources)\
+        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = \(isSeveral ? "o" : "a").source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
+        \(conditions.isEmpty ? "" : "WHERE \(conditions)")
+        """
+      var (from, target) = ("(\(found)) AS p", "p.target")
+      if isByHand(lookup) {
+        from +=
+          " CROSS JOIN main.\(Self.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
+        target = "q.destination"
+      }
+      statements.append(
+        ChunkStatement(
+          sql: """
+            \(insertion(link)) SELECT \(end.rawValue), ?1, p.turn, p.subject, \(target), \(lookup), p.inverse_position FROM \(from) \
+            WHERE \(target) IS NOT NULL
+            """, builder: builder))
+    }
+    return statements
+  }
+}

@@ -1,0 +1,627 @@
+import Foundation
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// One scan of the relationship stage: what drives it, and what it writes.
+package struct RelateJob {
+  enum Work: Hashable {
+    /// Join rows of assignments through look-ups. With several of either, a walk serves all of them: one at most finds
+    /// something for a row of the source.
+    case pairs(assignments: [Int], lookups: [Int])
+    /// The assigned targets of one to-many assignment through one look-up.
+    case targets(assignment: Int, lookup: Int)
+    /// That a to-many assignment happened, whatever it found.
+    case markers(assignment: Int)
+    /// The single target of a to-one assignment, or none.
+    case single(assignment: Int)
+  }
+
+  var link: Int
+  var work: Work
+  package var mapping: Int
+  /// The source table whose keys the chunks range over, and the SQL of that key.
+  var driverTable: String
+  var driverKey: String
+}
+
+extension StepProgram {
+  /// The scans of a link in the relationship stage, in order.
+  package func relateJobs(_ linkIndex: Int) throws -> [RelateJob] {
+    let link = links[linkIndex]
+    var jobs: [RelateJob] = []
+    var shared: Set<Int> = []
+    // A policy sets its mapping's relationships itself.
+    for (number, assignment) in link.assignments.enumerated() where !isPolicy(assignment.mapping) {
+      let mapping = mappings[assignment.mapping]
+      let source = mapping.relationships[assignment.part]
+      func job(_ work: RelateJob.Work, driver: (table: String, key: String)) -> RelateJob {
+        RelateJob(
+          link: linkIndex, work: work, mapping: mapping.index, driverTable: driver.table, driverKey: driver.key)
+      }
+      switch link.strategy {
+      case .atCreation, .fromInverse: continue
+      case .pairs:
+        guard assignment.end == link.carriedEnd else { continue }
+        guard !shared.contains(number), !source.lookups.isEmpty else { continue }
+        let driver = try pairDriver(of: source, in: mapping)
+        let together = try [number] + sharingWalk(with: number, of: link)
+        shared.formUnion(together)
+        let isOneWalk = try sharesWalk(source.lookups, of: assignment)
+        jobs += (isOneWalk ? [source.lookups] : source.lookups.map { [$0] }).map {
+          job(.pairs(assignments: together, lookups: $0), driver: driver)
+        }
+      case .resolved:
+        let own = (table: try sourceTable(mapping.source.name), key: "Z_PK")
+        if link.isToMany(assignment.end) {
+          jobs.append(job(.markers(assignment: number), driver: own))
+          let driver = try self.driver(of: source, in: mapping)
+          jobs += source.lookups.map { job(.targets(assignment: number, lookup: $0), driver: driver) }
+        } else {
+          jobs.append(job(.single(assignment: number), driver: own))
+        }
+      }
+    }
+    return jobs
+  }
+
+  func sourceTable(_ entity: String) throws -> String {
+    guard let table = sourceSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the source table of '\(entity)'")
+    }
+    return table.name
+  }
+
+  /// What a scan of source-to-target pairs walks: the table that stores the link where the path is one
+  /// hop, so that no index of the source is needed; else the mapping's own table.
+  private func driver(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
+  ) throws -> (table: String, key: String) {
+    if source.path.count == 1 {
+      switch sourceSchema.storage(of: source.path[0].relationship.name, in: mapping.source.name) {
+      case .join(let join, _, _, _): return (join.name, "rowid")
+      case .inverse(let table, _, _, _): return (table, "Z_PK")
+      case .foreignKey, .none: break
+      }
+    }
+    return (try sourceTable(mapping.source.name), "Z_PK")
+  }
+
+  /// The same where the pairs become join rows: a join table is walked in the order of the destination's key, so that
+  /// every row goes to the end of its table and of its index. Walked as they lie, rows would go anywhere.
+  private func pairDriver(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
+  ) throws -> (table: String, key: String) {
+    if let walk = joinWalk(of: source, in: mapping) { return (walk.table, quoted(walk.first)) }
+    return try driver(of: source, in: mapping)
+  }
+
+  /// A join table of the source and the columns to walk it by.
+  struct JoinWalk: Equatable {
+    var table, first, second: String
+  }
+
+  /// The source's join table with its columns in the order of those of the destination's key; nil where none stores the
+  /// relationship, or no index of the source has that order.
+  private func joinWalk(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
+  ) -> JoinWalk? {
+    guard source.path.count == 1,
+      case .join(let join, let subject, let object, _) = sourceSchema.storage(
+        of: source.path[0].relationship.name, in: mapping.source.name),
+      case .join(let made, let madeSubject, _, _) = destinationSchema.storage(
+        of: source.relationship.name, in: mapping.destination.name), !join.isReflexive
+    else { return nil }
+    let (first, second) = madeSubject == made.ownerColumn ? (subject, object) : (object, subject)
+    guard sourceSchema.walksJoin(join.name, from: first) else { return nil }
+    return JoinWalk(table: join.name, first: first, second: second)
+  }
+
+  /// Whether the join rows of an assignment may be made in one walk through all of some look-ups.
+  private func sharesWalk(_ lookups: [Int], of assignment: RelationshipLink.Assignment) throws -> Bool {
+    let mapping = mappings[assignment.mapping]
+    let source = mapping.relationships[assignment.part]
+    guard joinWalk(of: source, in: mapping) != nil, facts.areExclusive(lookups), !lookups.contains(where: isPolicy),
+      case .join(let made, _, _, _) = destinationSchema.storage(
+        of: source.relationship.name, in: mapping.destination.name)
+    else { return false }
+    // Places tell which look-up found the object.
+    return made.ownerOrderColumn == nil && made.destinationOrderColumn == nil
+  }
+
+  /// Later assignments whose join rows can be made in the walk of one: the key of a source object tells which of their
+  /// mappings takes it.
+  ///
+  /// Chunks are numbered by what this says, so it must not depend on the budget, which may be another after a resume.
+  private func sharingWalk(with number: Int, of link: RelationshipLink) throws -> [Int] {
+    let assignment = link.assignments[number]
+    let mapping = mappings[assignment.mapping]
+    let source = mapping.relationships[assignment.part]
+    func isComputed(_ index: Int) -> Bool { mappings[index].earlier == nil && !isStored(index) && !isPolicy(index) }
+    guard try sharesWalk([], of: assignment), isComputed(mapping.index) else { return [] }
+    var members = [assignment.mapping]
+    var found: [Int] = []
+    for (other, later) in link.assignments.enumerated().dropFirst(number + 1)
+    where later.end == assignment.end && !isPolicy(later.mapping) && !members.contains(later.mapping) {
+      let candidate = mappings[later.mapping]
+      let part = candidate.relationships[later.part]
+      guard part.lookups == source.lookups, joinWalk(of: part, in: candidate) == joinWalk(of: source, in: mapping),
+        isComputed(candidate.index), facts.areExclusive(members + [candidate.index]),
+        try sharesWalk([], of: later)
+      else { continue }
+      members.append(candidate.index)
+      found.append(other)
+    }
+    return found
+  }
+
+  func relate(_ job: RelateJob) throws -> ChunkStatement {
+    let link = links[job.link]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let mapping = mappings[job.mapping]
+    switch job.work {
+    case .pairs(let numbers, let lookups):
+      let source = mapping.relationships[link.assignments[numbers[0]].part]
+      let walk = joinWalk(of: source, in: mapping)
+      let assignments = numbers.map { link.assignments[$0] }
+      guard
+        case .join(let join, let subject, let object, let order) = destinationSchema.storage(
+          of: source.relationship.name, in: mapping.destination.name)
+      else { throw GodwitError(.internalBug, "cannot find the join table of '\(source.relationship.name)'") }
+      let inverseOrder =
+        order == join.ownerOrderColumn && subject == join.ownerColumn
+        ? join.destinationOrderColumn
+        : (subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn)
+      var columns = [subject, object]
+      var values = ["subject", "target"]
+      var updates: [String] = []
+      for (column, value) in [(order, "position"), (inverseOrder, "inverse_position")] {
+        guard let column else { continue }
+        columns.append(column)
+        values.append(value)
+        updates.append("\(quoted(column)) = MIN(\(quoted(column)), excluded.\(quoted(column)))")
+      }
+      let into = "INSERT INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
+      if updates.isEmpty, !join.isReflexive, let walk,
+        let plain = try plainPairs(assignments, lookups: lookups, association: association, walk: walk)
+      {
+        return ChunkStatement(
+          sql: "\(into) \(plain.sql) ON CONFLICT DO NOTHING", builder: builder, reasons: plain.reasons)
+      }
+      let pairs = try self.pairs(assignments, lookups: lookups, association: association, walk: walk)
+      if join.isReflexive {
+        // Both ways round, whichever way the source has it.
+        return ChunkStatement(
+          sql: """
+            WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
+            \(into) SELECT subject, target FROM p WHERE 1 \
+            UNION SELECT target, subject FROM p WHERE 1 ON CONFLICT DO NOTHING
+            """, builder: builder, reasons: pairs.reasons)
+      }
+      let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
+      return ChunkStatement(
+        sql: """
+          \(into) SELECT \(values.joined(separator: ", ")) FROM (\(pairs.sql)) \
+          WHERE subject IS NOT NULL AND target IS NOT NULL ON CONFLICT \(conflict)
+          """, builder: builder, reasons: pairs.reasons)
+    case .targets(let number, let lookup):
+      let assignment = link.assignments[number]
+      let pairs = try self.pairs([assignment], lookups: [lookup], association: association)
+      var (from, target) = ("(\(pairs.sql)) AS p", "target")
+      if isByHand(lookup) {
+        // The target is a source key here, from which a policy may have made several objects.
+        let wanted = mapping.relationships[assignment.part].relationship.destinationEntityName
+        from +=
+          " CROSS JOIN main.\(Self.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
+        target = "q.destination"
+      }
+      return ChunkStatement(
+        sql: """
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, turn, subject, target, position, inverse_position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), p.subject, p.subject, \(target), p.position, p.inverse_position FROM \(from) \
+          WHERE p.subject IS NOT NULL AND \(target) IS NOT NULL
+          """, builder: builder, reasons: pairs.reasons)
+    case .markers(let number), .single(let number):
+      let assignment = link.assignments[number]
+      let source = mapping.relationships[assignment.part]
+      var target = "NULL"
+      if case .single = job.work { target = try singleTarget(of: source, in: mapping, association) }
+      let rows: String
+      let subject: String
+      if mapping.mapping.uniqueBy.isEmpty {
+        let taken = association.takes(job.mapping, alias: "s")
+        rows = "\(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
+        subject = association.image(job.mapping, ofRow: "s")
+      } else {
+        rows =
+          "main.\(Self.uniqueTable(job.mapping)) AS u CROSS JOIN \(try association.table(job.mapping)) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+        subject = "u.destination"
+      }
+      return ChunkStatement(
+        sql: """
+          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, turn, subject, target, inverse_position) \
+          SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(subject), \(target), \
+          \(try inverseOrder(of: source, in: mapping, target: target, association)) FROM \(rows)
+          """, builder: builder)
+    }
+  }
+
+  /// The object that a to-one of row `s` leads to: of several, the first look-up's, and of its objects the lowest key.
+  func singleTarget(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping,
+    _ association: AssociationLowering
+  ) throws -> String {
+    let wanted = source.relationship.destinationEntityName
+    let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    guard chain.isToMany else {
+      return try association.first(of: source.lookups, key: chain.scalar(chain.key), entity: wanted)
+    }
+    let lowest = try source.lookups.map {
+      chain.scalar("MIN(\(try association.lookup($0, key: chain.key, entity: wanted)))")
+    }
+    return "COALESCE(\((lowest + ["NULL", "NULL"]).joined(separator: ", ")))"
+  }
+
+  /// What the object made of row `s` is sorted by among the objects of its `target`: the source's order key where
+  /// the source is ordered, else the mapping's position.
+  func inverseOrder(
+    of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping, target: String,
+    _ association: AssociationLowering
+  ) throws -> String {
+    guard source.path.count == 1, let hop = source.path.first else { return "\(mapping.index)" }
+    switch sourceSchema.storage(of: hop.relationship.name, in: mapping.source.name) {
+    case .foreignKey(_, _, _, let order?): return "s.\(quoted(order))"
+    case .join(let join, let subject, let object, _):
+      // Of several join rows, the one that led to the target tells the place.
+      let isOwner = subject == join.ownerColumn
+      guard let order = isOwner ? join.destinationOrderColumn : join.ownerOrderColumn, !source.lookups.isEmpty else {
+        return "\(mapping.index)"
+      }
+      let alias = association.builder.alias("o")
+      let wanted = source.relationship.destinationEntityName
+      let found = try source.lookups.map {
+        try association.lookup($0, key: "\(alias).\(quoted(object))", entity: wanted)
+      }
+      return
+        "(SELECT MIN(\(alias).\(quoted(order))) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS \(alias) WHERE \(alias).\(quoted(subject)) = s.Z_PK AND \(target) IN (\(found.joined(separator: ", "))))"
+    default: return "\(mapping.index)"
+    }
+  }
+
+  /// A SELECT of subject, target, position and inverse position: the destination keys that assignments
+  /// join through look-ups, NULL where an end was not migrated.
+  ///
+  /// - Parameters:
+  ///   - assignments: One, or several that share a walk.
+  ///   - lookups: One, or several that share a walk.
+  ///   - walk: How to walk the join table.
+  private func pairs(
+    _ assignments: [RelationshipLink.Assignment], lookups: [Int], association: AssociationLowering,
+    walk: JoinWalk? = nil
+  ) throws -> (sql: String, reasons: [String]) {
+    let (assignment, lookup) = (assignments[0], lookups[0])
+    let mapping = mappings[assignment.mapping]
+    let source = mapping.relationships[assignment.part]
+    let taken = association.takes(mapping.index, alias: "s")
+    var subject = association.image(mapping.index, ofRow: "s")
+    let table = try association.table(mapping.index)
+    let (target, from, position, inversePosition): (String, String, String?, String?)
+    let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
+    /// What is looked up; where associations were made by hand the source key, which the caller looks up.
+    func found(_ key: String) throws -> String {
+      let wanted = source.relationship.destinationEntityName
+      return isByHand(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
+    }
+    switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
+    case .join(let join, let subjectColumn, let objectColumn, let order):
+      target = try found("d.\(quoted(objectColumn))")
+      let inChunk = "\(walk.map { quoted($0.first) } ?? "rowid") BETWEEN ?1 AND ?2"
+      let key = "d.\(quoted(subjectColumn))"
+      let members = assignments.map(\.mapping)
+      var quick = join.isReflexive ? nil : association.quickLookup(firstOf: members, key: key)
+      // Several have no row `s` in common.
+      if quick == nil, members.count > 1 { quick = try association.first(of: members, key: key) }
+      if let quick { subject = quick }
+      from =
+        quick != nil
+        ? "\(StoreConnection.sourceSchema).\(quoted(join.name)) AS d WHERE d.\(inChunk)"
+        : "\(join.rows(in: StoreConnection.sourceSchema, where: inChunk)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE \(join.isReflexive ? "" : "d.\(inChunk) AND ")\(taken.sql)"
+      position = order.map { "d.\(quoted($0))" }
+      let other = subjectColumn == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+      inversePosition = other.map { "d.\(quoted($0))" }
+    case .inverse(let childTable, let column, _, let order):
+      target = try found("d.Z_PK")
+      let quick = association.quickLookup(mapping.index, key: "d.\(quoted(column))")
+      if let quick { subject = quick }
+      from =
+        quick != nil
+        ? "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d WHERE d.Z_PK BETWEEN ?1 AND ?2"
+        : "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(column)) WHERE d.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
+      (position, inversePosition) = (order.map { "d.\(quoted($0))" }, nil)
+    case .foreignKey, .some(.none), nil:
+      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
+      target = try found(key)
+      let inner = chain.isToMany ? chain.from : ""
+      // The chain's FROM joins on the row `s`: one FROM clause holds both.
+      let parts = inner.isEmpty ? ("", "") : Self.split(inner)
+      from =
+        "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
+      position = chain.isToMany ? chain.order : nil
+      let image = try association.lookup(lookup, key: key, entity: source.relationship.destinationEntityName)
+      inversePosition = try inverseOrder(
+        of: source, in: mapping, target: isByHand(lookup) ? image : target, association)
+    }
+    let order = walk.map { " ORDER BY d.\(quoted($0.first)), d.\(quoted($0.second))" } ?? ""
+    // The limit keeps SQLite from computing a look-up once for its value and once more for the question whether it is NULL.
+    let sql =
+      "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)\(order) LIMIT -1"
+    return (sql, taken.reason.map { [$0] } ?? [])
+  }
+
+  /// The same for a walk where the ends of the keys tell what was migrated: no look-up is computed, and nothing has to be
+  /// kept from being computed twice. nil elsewhere.
+  private func plainPairs(
+    _ assignments: [RelationshipLink.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
+  ) throws -> (sql: String, reasons: [String])? {
+    let mapping = mappings[assignments[0].mapping]
+    let source = mapping.relationships[assignments[0].part]
+    guard
+      case .join(let join, let subject, let object, _) = sourceSchema.storage(
+        of: source.path[0].relationship.name, in: mapping.source.name),
+      // The plus keeps SQLite from walking by the other column.
+      let own = association.run(of: assignments.map(\.mapping), key: "+d.\(quoted(subject))"),
+      let found = association.run(of: lookups, key: "+d.\(quoted(object))")
+    else { return nil }
+    let (first, second) = (quoted(walk.first), quoted(walk.second))
+    let sql = """
+      SELECT \(own.image), \(found.image) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS d \
+      WHERE d.\(first) BETWEEN ?1 AND ?2 AND \(own.holds) AND \(found.holds) ORDER BY d.\(first), d.\(second)
+      """
+    return (sql, association.takes(mapping.index, alias: "s").reason.map { [$0] } ?? [])
+  }
+
+  static func split(_ from: String) -> (tables: String, conditions: String) {
+    guard let range = from.range(of: " WHERE ") else { return (String(from.dropFirst(6)), "") }
+    return (String(from[from.startIndex..<range.lowerBound].dropFirst(6)), String(from[range.upperBound...]))
+  }
+
+  // MARK: Resolve
+
+  /// Makes the indexes that resolving a link needs.
+  func prepareResolve(_ link: Int) -> [String] {
+    let indexes = EdgeResolver.indexes(links[link], table: Self.linkTable(link))
+    return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? prepareGathering(link)
+  }
+
+  /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that tells
+  /// too little.
+  func prepareGathering(_ link: Int) -> [String] {
+    let others = EdgeResolver.indexes(links[link], table: Self.linkTable(link)) ?? []
+    return others.map { "DROP INDEX IF EXISTS \($0.name)" }
+      + linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
+  }
+
+  func linkIndexes(_ link: Int) -> [(name: String, columns: String)] {
+    let table = Self.linkTable(link)
+    return [
+      ("\(table)_subject", "\(table) (side, subject, mapping, turn)"),
+      ("\(table)_target", "\(table) (side, target, mapping, turn)"),
+    ]
+  }
+
+  /// The statements that resolve a link for a range of keys at its first end: gathered edges that no
+  /// later assignment displaced are stored.
+  ///
+  /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
+  /// `d`, and `xd` the place of `d` among those of `x`.
+  func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
+    let edges =
+      links[index].isOwnInverse
+      ? edgeQuery(index, subject: "subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
+      : edgeQuery(
+        index, subject: "target IS NOT NULL AND subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
+    let gather = """
+      INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM (\(edges)) AS e \
+      WHERE \(survives(index)) GROUP BY d, x
+      """
+    let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
+    return (asserted, gather, try storeEdges(links[index], .gathered).map(\.sql))
+  }
+
+  /// What stores one edge: `?1` to `?4` are what a row of `temp.godwit_edge` has.
+  func storeEdge(_ index: Int) throws -> [StoredEdge] { try storeEdges(links[index], .single) }
+
+  struct StoredEdge {
+    var sql: String
+    /// The table whose row is changed, and whether its key is the second end's; nil where a row is added.
+    var row: (table: String, isSecond: Bool)?
+  }
+
+  private enum EdgeSource {
+    case gathered, single
+
+    /// A column of the edge.
+    func callAsFunction(_ column: String) -> String {
+      switch self {
+      case .gathered: "e.\(column)"
+      case .single: "?\((["d", "x", "dx", "xd"].firstIndex(of: column) ?? 0) + 1)"
+      }
+    }
+  }
+
+  /// Every assigned edge of a link, from both ends.
+  ///
+  /// - Parameters:
+  ///   - subject: Which assignments of the first end are wanted.
+  ///   - target: Which of the second end; for a relationship that is its own inverse, of those that come the other way.
+  func edgeQuery(_ index: Int, subject: String, target: String) -> String {
+    let table = Self.linkTable(index)
+    // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
+    return links[index].isOwnInverse
+      ? """
+      SELECT subject AS d, target AS x, mapping, turn, side, NULL AS dx, NULL AS xd FROM \(table) \
+      WHERE side = 0 AND target >= subject AND \(subject) \
+      UNION ALL SELECT target, subject, mapping, turn, side, NULL, NULL FROM \(table) \
+      WHERE side = 0 AND target < subject AND \(target)
+      """
+      : """
+      SELECT subject AS d, target AS x, mapping, turn, side, position AS dx, inverse_position AS xd FROM \(table) \
+      WHERE side = 0 AND \(subject) \
+      UNION ALL SELECT target, subject, mapping, turn, side, inverse_position, position FROM \(table) \
+      WHERE side = 1 AND \(target)
+      """
+  }
+
+  /// The condition that no later assignment displaced edge `e`.
+  ///
+  /// Assignments run in mapping order, then source key, then property name. Within a mapping
+  /// destination keys ascend with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or for
+  /// what a policy sets a count. The side is compared apart, so that an index leads past the assignment itself, which
+  /// may have as many rows as there are objects.
+  func survives(_ index: Int) -> String {
+    let link = links[index]
+    let table = Self.linkTable(index)
+    func notLater(_ condition: String) -> String {
+      let none = "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND"
+      let later = "\(none) (l.mapping, l.turn) > (e.mapping, e.turn))"
+      guard condition.hasPrefix("l.side = 1") else { return later }
+      return "\(later) AND (e.side = 1 OR \(none) l.mapping = e.mapping AND l.turn = e.turn))"
+    }
+    var conditions: [String]
+    if link.isOwnInverse, link.isToMany(.first) {
+      conditions = ["d", "x"].map { notLater("l.side = 0 AND l.subject = e.\($0)") }
+    } else if link.isOwnInverse {
+      conditions = ["d", "x"].flatMap {
+        [notLater("l.side = 0 AND l.subject = e.\($0)"), notLater("l.side = 0 AND l.target = e.\($0)")]
+      }
+    } else {
+      conditions = [notLater("l.side = 0 AND l.subject = e.d"), notLater("l.side = 1 AND l.subject = e.x")]
+      if !link.isToMany(.first) { conditions.append(notLater("l.side = 1 AND l.target = e.d")) }
+      if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
+    }
+    return conditions.joined(separator: " AND ")
+  }
+
+  private func storeEdges(_ link: RelationshipLink, _ edge: EdgeSource) throws -> [StoredEdge] {
+    let from = edge == .gathered ? " FROM temp.godwit_edge AS e" : ""
+    func update(_ end: RelationshipLink.End, own: String, other: String) throws -> StoredEdge {
+      guard let side = link.side(end),
+        case .foreignKey(let table, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
+          of: side.relationship.name, in: side.entityName)
+      else { throw GodwitError(.internalBug, "cannot find the column of a relationship") }
+      var sets = ["\(quoted(column)) = \(edge(other))"]
+      if let entityColumn {
+        let target = try destinationTable(of: side.relationship.destinationEntityName).name
+        sets.append("\(quoted(entityColumn)) = (SELECT Z_ENT FROM main.\(quoted(target)) WHERE Z_PK = \(edge(other)))")
+      }
+      if let orderColumn { sets.append("\(quoted(orderColumn)) = \(edge(other + own))") }
+      return StoredEdge(
+        sql: "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", "))\(from) WHERE t.Z_PK = \(edge(own))",
+        row: (table, own == "x"))
+    }
+    switch link.storage {
+    case .foreignKey(let holder):
+      return [holder == .first ? try update(.first, own: "d", other: "x") : try update(.second, own: "x", other: "d")]
+    case .oneToOne:
+      if link.second == nil {
+        return [try update(.first, own: "d", other: "x"), try update(.first, own: "x", other: "d")]
+      }
+      return [try update(.first, own: "d", other: "x"), try update(.second, own: "x", other: "d")]
+    case .join:
+      guard
+        case .join(let join, let subject, let object, let order) = destinationSchema.storage(
+          of: link.first.relationship.name, in: link.first.entityName)
+      else { throw GodwitError(.internalBug, "cannot find the join table of a relationship") }
+      let otherOrder = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+      var columns = [subject, object]
+      var values = ["d", "x"]
+      for case (let column?, let value) in [(order, "dx"), (otherOrder, "xd")] {
+        columns.append(column)
+        values.append(value)
+      }
+      let insert = "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
+      if join.isReflexive {
+        return [
+          .init(
+            sql: "\(insert) SELECT d, x FROM temp.godwit_edge UNION SELECT x, d FROM temp.godwit_edge ORDER BY 1, 2")
+        ]
+      }
+      if edge == .single {
+        return [.init(sql: "\(insert) VALUES (\(values.map { edge($0) }.joined(separator: ", ")))")]
+      }
+      return [.init(sql: "\(insert) SELECT \(values.joined(separator: ", ")) FROM temp.godwit_edge ORDER BY d, x")]
+    }
+  }
+}
+
+// MARK: Counting what a to-one leaves out
+
+extension StepProgram {
+  /// How many rows of a create chunk have a to-one that finds several objects; nil when none can.
+  func severalStatement(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
+    let mapping = mappings[index]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    var sums: [String] = []
+    for link in links where link.strategy == .atCreation {
+      guard let assignment = link.assignments.first(where: { $0.mapping == index && $0.end == link.carriedEnd })
+      else { continue }
+      if let count = try found(by: mapping.relationships[assignment.part], of: mapping, association) {
+        sums.append(count)
+      }
+    }
+    guard !sums.isEmpty else { return nil }
+    var rows = try assigningRows(of: index, association)
+    if let predicate {
+      rows +=
+        " AND "
+        + ExpressionLowering.condition(
+          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+        ).sql
+    }
+    return ChunkStatement(
+      sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joined(separator: " + "))), 0) FROM \(rows)",
+      builder: builder)
+  }
+
+  func severalStatement(_ job: RelateJob) throws -> ChunkStatement? {
+    guard case .single(let number) = job.work else { return nil }
+    let mapping = mappings[job.mapping]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let source = mapping.relationships[links[job.link].assignments[number].part]
+    guard let count = try found(by: source, of: mapping, association) else { return nil }
+    let rows = try assigningRows(of: job.mapping, association)
+    return ChunkStatement(sql: "SELECT COALESCE(SUM(\(count) > 1), 0) FROM \(rows)", builder: builder)
+  }
+
+  /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the lowest-key
+  /// source of each object.
+  private func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
+    let table = try association.table(index)
+    guard mappings[index].mapping.uniqueBy.isEmpty else {
+      return
+        "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+    }
+    return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"
+  }
+
+  /// The number of objects a to-one finds, as SQL; nil when it cannot exceed one.
+  private func found(
+    by source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
+    _ association: AssociationLowering
+  ) throws -> String? {
+    let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    guard !source.lookups.isEmpty, chain.isToMany || !facts.areExclusive(source.lookups) else { return nil }
+    let wanted = source.relationship.destinationEntityName
+    let counts = try source.lookups.map { index in
+      chain.isToMany
+        ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key, entity: wanted)))")
+        : "(\(try association.lookup(index, key: chain.scalar(chain.key), entity: wanted)) IS NOT NULL)"
+    }
+    return "(\(counts.joined(separator: " + ")))"
+  }
+}

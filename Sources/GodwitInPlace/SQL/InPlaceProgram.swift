@@ -1,0 +1,55 @@
+package import GodwitEngine
+package import GodwitJob
+package import GodwitLowering
+package import GodwitStore
+
+/// What a migration in place without a new store does, decided before it writes.
+package protocol InPlaceProgram {
+  var job: MigrationJob { get }
+  var destination: StoreSchema { get }
+  var leftOut: LeftOutTables { get }
+  var triggers: [String] { get }
+  /// That of the store as it was found.
+  var metadata: StoreMetadata { get }
+  /// Objects of the store when it is migrated; nil when nobody counted them.
+  var objects: Int64? { get }
+  var dropped: [MigrationPlan.Dropped] { get }
+  var losses: LossReport { get }
+  var notes: [String] { get }
+  var passes: Int { get }
+  /// What progress shows before the work itself begins.
+  var plannedRows: Int64 { get }
+  /// Whether every value stays, and so every external file.
+  var keepsFiles: Bool { get }
+
+  /// `Z_MAX` by number of the root entity: at least what the store had.
+  func counters() throws -> [(number: Int, highest: Int64)]
+
+  /// What stands for the content that the job began with, in its digest.
+  func contentDigest(_ files: StoreFiles) throws -> String
+
+  /// - Parameter mover: Brings the external files of values that stay.
+  func begin(
+    on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
+  ) throws -> any InPlaceRun
+}
+
+/// The work on the store or a copy of it, in one transaction that the caller begins and ends.
+package protocol InPlaceRun: AnyObject {
+  /// Relationship assignments that a later one displaced.
+  var displaced: Int64 { get }
+
+  /// Everything to do, in order.
+  ///
+  /// - Parameter finish: Writes counters and metadata.
+  func tasks(finish: @escaping () throws -> Void) throws -> [InPlaceTask]
+}
+
+/// One part of the work, for progress and for messages.
+package struct InPlaceTask {
+  var stage: String
+  var name: String
+  /// Rows it reads, about.
+  var rows: Int64
+  package var body: () throws -> Void
+}

@@ -1,0 +1,197 @@
+import GodwitEngine
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Makes a store one of the destination model by statements alone, in one transaction that the caller begins and ends.
+///
+/// 1. What is known of the store goes: views, triggers, tables that no model names. Tables that stay get their new names
+///    and columns; the others stand aside, and new ones are made.
+/// 2. Objects whose table is new are made of the rows aside by the very statements of an ordinary run.
+/// 3. In tables that stay, the same statements tell which rows would come out otherwise; those alone are gathered, and
+///    written when all are.
+/// 4. What stood aside is dropped. Links, indexes, order, derived attributes and validation follow as in an ordinary run,
+///    then counters, metadata, triggers, and SQLite's check.
+final class LightweightRun: InPlaceRun {
+  let program: LightweightProgram
+  let connection: StoreConnection
+  let functions: SQLFunctions
+  private let executor: Executor
+  private let editor: DefinitionEditor
+  /// Relationship assignments that a later one displaced.
+  private(set) var displaced: Int64 = 0
+
+  var step: StepProgram { program.step }
+  var destination: StoreSchema { program.step.destinationSchema }
+
+  /// - Parameters:
+  ///   - connection: The store, which stands for the source too.
+  ///   - mover: Brings the external files of values that stay.
+  init(
+    _ program: LightweightProgram, connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles,
+    stamp: StoreFiles.Stamp
+  ) throws {
+    self.program = program
+    self.connection = connection
+    functions = try SQLFunctions(
+      connection: connection, sourceSchema: program.step.sourceSchema, now: program.plan.facts.now)
+    functions.mover = mover
+    editor = DefinitionEditor(connection: connection)
+    executor = Executor(
+      job: program.job, plan: program.plan, program: program.step, connection: connection, functions: functions,
+      ledger: Ledger(connection: connection), files: files, stamp: stamp, spillPath: { _ in "" })
+  }
+
+  /// Everything to do, in order.
+  ///
+  /// - Parameter finish: Writes counters and metadata.
+  func tasks(finish: @escaping () throws -> Void) throws -> [InPlaceTask] {
+    var tasks: [InPlaceTask] = []
+    func add(_ stage: String, _ name: String, rows: Int64 = 1, _ body: @escaping () throws -> Void) {
+      tasks.append(InPlaceTask(stage: stage, name: name, rows: max(1, rows), body: body))
+    }
+    func add(_ stage: Chunk.Stage, _ name: String, rows: Int64, subject: Int, part: Int = 0) {
+      let chunk = Chunk(
+        id: 0, pass: 0, stage: stage, name: name, subject: subject, part: part, range: .all, predicate: nil, rows: rows)
+      add(stage.rawValue, name, rows: rows) { [self] in
+        displaced += try executor.perform(chunk).displaced
+      }
+    }
+    let kept = program.layout.tables
+    let keptNames = Set(kept.map(\.new.name))
+    add("schema", "tables") { [self] in try restructure() }
+    for table in destination.tables where !keptNames.contains(table.name) {
+      for mapping in program.mappings(of: table) where step.facts.mappings[mapping.index].rows > 0 {
+        add(.create, mapping.name, rows: step.facts.mappings[mapping.index].rows, subject: mapping.index)
+      }
+    }
+    let keptJoins = Set(program.layout.joins.map(\.new.name))
+    for (number, link) in step.links.enumerated() {
+      if let join = joinTable(of: link), keptJoins.contains(join) { continue }
+      for (part, job) in try step.relateJobs(number).enumerated() {
+        let name = step.mappings[job.mapping].name
+        add(.relate, name, rows: step.facts.mappings[job.mapping].rows, subject: number, part: part)
+      }
+    }
+    for (number, join) in program.layout.joins.enumerated() {
+      add("clean", join.new.name) { [self] in try clean(program.layout.joins[number]) }
+    }
+    for (number, table) in kept.enumerated() {
+      add("compare", table.new.name, rows: program.rows(of: table.new)) { [self] in try gather(number, table) }
+    }
+    for (number, table) in kept.enumerated() {
+      add("update", table.new.name) { [self] in try apply(number, table) }
+    }
+    add("schema", "old tables") { [self] in try dropOldTables() }
+    for (number, link) in step.links.enumerated() where link.strategy == .resolved {
+      let name = "\(link.first.entityName).\(link.first.relationship.name)"
+      add(.resolve, name, rows: 1, subject: number, part: 0)
+      add(.resolve, name, rows: rows(of: link.first.entityName), subject: number, part: 1)
+    }
+    for (number, index) in destination.indexes.enumerated() where !index.isUnique { addIndex(number, index) }
+    for (number, rule) in step.orderRules().enumerated() {
+      add(
+        .order, "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.ownerEntityName), subject: number)
+    }
+    for (number, rule) in try step.derivationRules().enumerated() {
+      add(.derive, rule.entityName, rows: rows(of: rule.entityName), subject: number)
+    }
+    var validated: Set<String> = []
+    for mapping in step.mappings where validated.insert(mapping.destination.name).inserted {
+      var patterns: [String] = []
+      guard !step.validationRules(of: mapping.destination.name, patterns: &patterns).isEmpty else { continue }
+      add(.validate, mapping.name, rows: rows(of: mapping.destination.name), subject: mapping.index)
+    }
+    for (number, index) in destination.indexes.enumerated() where index.isUnique { addIndex(number, index) }
+    add("finish", "metadata") { [self] in
+      try finish()
+      try Ledger(connection: connection).drop()
+      try editor.spell(program.layout.tables, program.layout.joins)
+    }
+    add("check", "pages", rows: step.facts.mappings.reduce(0) { $0 + $1.rows }) { [self] in try check() }
+    return tasks
+
+    func addIndex(_ number: Int, _ index: StoreSchema.Index) {
+      let rows = destination.tables.first { $0.name == index.table }.map(program.rows) ?? 1
+      let chunk = Chunk(
+        id: 0, pass: 0, stage: index.isUnique ? .unique : .index, name: index.name, subject: number, part: 0,
+        range: .all, predicate: nil, rows: rows)
+      add(chunk.stage.rawValue, index.name, rows: rows / 4) { [self] in
+        guard try !exists("index", index.name) else { return }
+        _ = try executor.perform(chunk)
+      }
+    }
+  }
+
+  private func rows(of entity: String) -> Int64 {
+    let model = step.resolved.destinationModel
+    return step.mappings.filter { model.isKind($0.destination.name, of: entity) }
+      .reduce(0) { $0 + step.facts.mappings[$1.index].rows }
+  }
+
+  private func joinTable(of link: RelationshipLink) -> String? {
+    guard
+      case .join(let join, _, _, _) = destination.storage(
+        of: link.first.relationship.name, in: link.first.entityName)
+    else { return nil }
+    return join.name
+  }
+
+  private func exists(_ type: String, _ name: String) throws -> Bool {
+    try connection.integer(
+      "SELECT COUNT(*) FROM main.sqlite_master WHERE type = ?1 AND name = ?2", [.text(type), .text(name)]) != 0
+  }
+
+  // MARK: Tables
+
+  /// Step 1.
+  private func restructure() throws {
+    try executor.prepare()
+    try editor.dropTriggersAndViews()
+    let layout = program.layout
+    try editor.dropTables(but: Set(layout.tables.map(\.old) + layout.joins.map(\.old) + layout.aside.map(\.table)))
+    try dropIndexes()
+    for (table, name) in layout.aside { try editor.rename(table, name) }
+    try editor.alter(layout.tables, layout.joins)
+    let there = Set(layout.tables.map(\.new.createStatement) + layout.joins.map(\.new.createStatement))
+    for sql in destination.createStatements where !there.contains(sql) { try connection.execute(sql) }
+    for sql in step.scratchStatements { try connection.execute(sql) }
+  }
+
+  /// Of a table that stays as it is, the indexes that the destination has too stay; others go.
+  ///
+  /// The indexes of tables that stand aside go with them: the statements that read those tables need them.
+  private func dropIndexes() throws {
+    let layout = program.layout
+    let same = Set(layout.tables.filter(\.isSame).map(\.old))
+      .union(layout.joins.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old))
+    let grown = Set(layout.tables.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old))
+    let stays = Set(layout.tables.map(\.old) + layout.joins.map(\.old))
+    let wanted = Dictionary(destination.indexes.map { ($0.name, $0.sql) }) { first, _ in first }
+    let indexes = try connection.rows(
+      "SELECT name, tbl_name, sql FROM main.sqlite_master WHERE type = 'index' AND sql NOT NULL")
+    for row in indexes {
+      guard case .text(let name) = row[0], case .text(let table) = row[1], case .text(let sql) = row[2]
+      else { continue }
+      let (index, owner) = (String(decoding: name, as: UTF8.self), String(decoding: table, as: UTF8.self))
+      guard stays.contains(owner) else { continue }
+      let isKept = same.contains(owner) || grown.contains(owner)
+      if isKept, wanted[index] == String(decoding: sql, as: UTF8.self) { continue }
+      try editor.dropIndex(index)
+    }
+  }
+
+  private func dropOldTables() throws {
+    for (_, name) in program.layout.aside { try connection.execute("DROP TABLE main.\(quoted(name))") }
+  }
+
+  // MARK: End
+
+  private func check() throws {
+    try connection.execute("PRAGMA main.user_version = 0")
+    try connection.execute("PRAGMA main.application_id = 0")
+    try connection.execute("PRAGMA main.incremental_vacuum")
+    try connection.quickCheck(remedy: "check the disk and run the same command", safe: "the store is as it was")
+  }
+}

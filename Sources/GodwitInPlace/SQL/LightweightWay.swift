@@ -1,0 +1,174 @@
+package import GodwitEngine
+package import GodwitJob
+package import GodwitLowering
+import GodwitModel
+package import GodwitStore
+
+/// How a store is migrated in place, and why.
+package enum LightweightWay {
+  /// By a change of definitions: no row is read, written or counted.
+  case definitions(DefinitionProgram)
+  /// By statements on the store or a copy of it, in one transaction.
+  case sql(LightweightProgram)
+  /// Like any other job, into a new store.
+  case executor(reason: String)
+
+  /// - Parameters:
+  ///   - source: The store, attached for reading.
+  ///   - counted: Its plan, which is asked for when rows matter.
+  package init(
+    job: MigrationJob, source: AttachedSource, type: StoreType,
+    counted: () throws -> (plan: MigrationPlan, program: StepProgram)
+  ) throws {
+    if let reason = try Self.obstacle(job: job, connection: source.connection, type: type) {
+      self = .executor(reason: reason)
+      return
+    }
+    let rowReason: String
+    do {
+      self = .definitions(try DefinitionProgram(job: job, source: source))
+      return
+    } catch let obstacle as DefinitionLayout.Obstacle { rowReason = obstacle.reason }
+    let (plan, program) = try counted()
+    if let reason = try Self.obstacle(program) {
+      self = .executor(reason: reason)
+      return
+    }
+    let layout = try LightweightLayout(program: program, connection: source.connection)
+    self = .sql(
+      LightweightProgram(
+        job: job, plan: plan, leftOut: source.leftOut, layout: layout,
+        step: try StepProgram(
+          resolved: program.resolved, sourceSchema: layout.source(program.sourceSchema),
+          destinationSchema: program.destinationSchema, facts: program.facts),
+        sourceSchema: program.sourceSchema,
+        triggers: try DerivedTriggers(
+          source: program.sourceSchema, destination: program.destinationSchema, connection: source.connection
+        ).statements,
+        metadata: try StoreMetadata(reading: source.connection, path: job.sourcePath), rowReason: rowReason))
+  }
+
+  /// Why the job or the store's file needs a new store; nil when neither does.
+  private static func obstacle(job: MigrationJob, connection: StoreConnection, type: StoreType) throws -> String? {
+    if job.steps.count > 1 { return "the job has \(job.steps.count) steps" }
+    guard job.steps.first?.isInferred == true else { return "the mapping is not inferred" }
+    if type != .sqlite { return "the store is no SQLite file" }
+    if !job.chunkPredicates.isEmpty { return "'chunks.by' asks for chunks" }
+    for (name, wanted) in [("page_size", 4096), ("auto_vacuum", 2)] as [(String, Int64)] {
+      let found = try connection.integer("PRAGMA source.\(name)") ?? 0
+      if found != wanted { return "the store's \(name) is \(found), and that of a new store is \(wanted)" }
+    }
+    let encoding = try connection.value("PRAGMA source.encoding")
+    if encoding != .text("UTF-8") { return "the store's text is not UTF-8" }
+    let odd = try connection.rows(
+      "SELECT name FROM source.sqlite_master WHERE type = 'table' AND (name = 'sqlite_sequence' OR sql LIKE 'CREATE VIRTUAL%') ORDER BY name LIMIT 1"
+    ).first
+    if let odd, case .text(let name)? = odd.first {
+      return "table '\(String(decoding: name, as: UTF8.self))' is none that Core Data makes"
+    }
+    return nil
+  }
+
+  /// Why statements alone cannot carry the mapping out; nil when they can.
+  private static func obstacle(_ program: StepProgram) throws -> String? {
+    for mapping in program.mappings {
+      guard program.facts.mappings[mapping.index].keys == .offset(0) else {
+        return "objects of '\(mapping.source.name)' get new keys"
+      }
+      let reasons = try program.create(mapping.index, predicate: nil).reasons
+      if let reason = reasons.first { return "mapping '\(mapping.name)' runs in Swift: \(reason)" }
+      for (attribute, value) in mapping.attributes {
+        guard case .copy(let name) = value.withoutDefault,
+          let from = program.resolved.sourceModel.attribute(name, of: mapping.source.name),
+          from.allowsExternalBinaryDataStorage, !attribute.allowsExternalBinaryDataStorage
+        else { continue }
+        return "the external files of '\(mapping.source.name).\(name)' go into their rows"
+      }
+    }
+    return nil
+  }
+}
+
+/// What a migration by SQL alone does, decided before it writes.
+package struct LightweightProgram: InPlaceProgram {
+  package let job: MigrationJob
+  let plan: MigrationPlan
+  package let leftOut: LeftOutTables
+  let layout: LightweightLayout
+  /// The statements of the step, under the names that tables and columns have once they are renamed.
+  let step: StepProgram
+  /// The source as it was found.
+  let sourceSchema: StoreSchema
+  package let triggers: [String]
+  package let metadata: StoreMetadata
+  /// Why a change of definitions alone will not do.
+  let rowReason: String
+
+  package var destination: StoreSchema { step.destinationSchema }
+  package var objects: Int64? { step.facts.mappings.reduce(0) { $0 + $1.rows } }
+  package var dropped: [MigrationPlan.Dropped] { plan.steps.flatMap(\.dropped) }
+  package var losses: LossReport { plan.losses }
+  package var notes: [String] { plan.notes }
+  package var passes: Int { plan.steps.first?.passes.count ?? 0 }
+  package var plannedRows: Int64 { plan.totalRows }
+  package var keepsFiles: Bool { false }
+
+  package func counters() throws -> [(number: Int, highest: Int64)] {
+    step.resolved.keptCounters(destination: destination, facts: step.facts).map { ($0.0, $0.1) }
+  }
+
+  package func contentDigest(_ files: StoreFiles) throws -> String { try files.contentDigest() }
+
+  package func begin(
+    on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
+  ) throws -> any InPlaceRun {
+    try LightweightRun(self, connection: connection, mover: mover, files: files, stamp: stamp)
+  }
+
+  /// Destination table to the mappings whose objects it holds.
+  func mappings(of table: StoreSchema.EntityTable) -> [ResolvedEntityMapping] {
+    step.mappings.filter { step.resolved.destinationModel.root(of: $0.destination.name)?.name == table.rootEntityName }
+  }
+
+  func rows(of table: StoreSchema.EntityTable) -> Int64 {
+    mappings(of: table).reduce(0) { $0 + step.facts.mappings[$1.index].rows }
+  }
+
+  /// What takes time in proportion to rows, for the plan.
+  var costs: [String] {
+    var costs: [String] = []
+    func count(_ rows: Int64) -> String { "\(rows) row\(rows == 1 ? "" : "s")" }
+    for (name, reason) in layout.reasons where reason != "new" {
+      guard let table = step.destinationSchema.tables.first(where: { $0.name == name }) else {
+        costs.append("table \(name) is made anew: \(reason)")
+        continue
+      }
+      costs.append("table \(name) is made anew, \(count(rows(of: table))): \(reason)")
+    }
+    for kept in layout.tables {
+      for mapping in mappings(of: kept.new) {
+        let rows = step.facts.mappings[mapping.index].rows
+        guard rows > 0 else { continue }
+        let (was, now) = numbers(mapping)
+        if was != now { costs.append("entity number of \(mapping.destination.name), \(was) to \(now): \(count(rows))") }
+        for (attribute, value) in mapping.attributes where value == .modelDefault && !attribute.defaultValue.isNull {
+          costs.append("default of \(mapping.destination.name).\(attribute.name): \(count(rows))")
+        }
+        for attribute in step.resolved.destinationModel.attributes(of: mapping.destination.name)
+        where attribute.isDerived && !attribute.isTransient {
+          costs.append("derived \(mapping.destination.name).\(attribute.name): \(count(rows))")
+        }
+      }
+    }
+    let rows = step.facts.entities.reduce(0) { $0 + $1.rows }
+    costs.append("\(count(rows)) compared with what the destination wants, and the file checked: \(rowReason)")
+    return costs
+  }
+
+  func numbers(_ mapping: ResolvedEntityMapping) -> (was: Int, now: Int) {
+    (
+      step.sourceSchema.number(of: mapping.source.name) ?? -1,
+      step.destinationSchema.number(of: mapping.destination.name) ?? -1
+    )
+  }
+}

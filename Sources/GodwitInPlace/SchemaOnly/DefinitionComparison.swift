@@ -1,0 +1,294 @@
+import GodwitEngine
+import GodwitInference
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Two models, compared as far as rows that exist are concerned: whether each is right for both as it is.
+struct DefinitionComparison {
+  typealias Obstacle = DefinitionLayout.Obstacle
+
+  let resolved: ResolvedMapping
+  let source, destination: StoreSchema
+  let pairing: ModelPairing
+
+  private var old: ManagedObjectModel { resolved.sourceModel }
+  private var new: ManagedObjectModel { resolved.destinationModel }
+
+  init(resolved: ResolvedMapping, source: StoreSchema, destination: StoreSchema) {
+    self.resolved = resolved
+    self.source = source
+    self.destination = destination
+    pairing = ModelPairing(from: resolved.sourceModel, to: resolved.destinationModel)
+  }
+
+  /// Entities of both models.
+  private var pairs: [(was: EntityDescription, now: EntityDescription)] {
+    pairing.entities.compactMap { pair in pair.old.flatMap { was in pair.new.map { (was, $0) } } }
+  }
+
+  /// - Throws: the first thing that a row would have to be read or written for.
+  func check() throws(Obstacle) {
+    try checkEntities()
+    try checkMappings()
+    for (was, now) in pairs {
+      try checkAttributes(was, now)
+      try checkRelationships(was, now)
+      try checkConstraints(was, now)
+    }
+    try checkDerived()
+  }
+
+  // MARK: Entities
+
+  private func checkEntities() throws(Obstacle) {
+    for pair in pairing.entities {
+      switch (pair.old, pair.new) {
+      case (let was?, nil): throw Obstacle(reason: "entity \(was.name) goes")
+      case (nil, let now?):
+        guard let root = new.root(of: now.name), pairing.oldName(of: root.name) != nil else { continue }
+        throw Obstacle(reason: "entity \(now.name) comes into the table of \(root.name)")
+      case (let was?, let now?):
+        let numbers = (source.number(of: was.name) ?? -1, destination.number(of: now.name) ?? -1)
+        guard numbers.0 == numbers.1 else {
+          throw Obstacle(reason: "the entity number of \(now.name) changes, \(numbers.0) to \(numbers.1)")
+        }
+        guard was.superentityName == now.superentityName.flatMap({ pairing.oldName(of: $0) }),
+          (was.superentityName == nil) == (now.superentityName == nil)
+        else { throw Obstacle(reason: "entity \(now.name) has another parent") }
+      case (nil, nil): continue
+      }
+    }
+  }
+
+  private func checkMappings() throws(Obstacle) {
+    var mapped: Set<String> = []
+    for mapping in resolved.entityMappings {
+      guard pairing.oldName(of: mapping.destination.name) == mapping.source.name, mapping.filter == nil,
+        mapping.mapping.uniqueBy.isEmpty, mapped.insert(mapping.source.name).inserted
+      else { throw Obstacle(reason: "mapping '\(mapping.name)' is not that of one entity to its successor") }
+    }
+    for (was, now) in pairs where !was.isAbstract && !mapped.contains(was.name) {
+      throw Obstacle(reason: "no mapping takes the objects of \(now.name)")
+    }
+  }
+
+  // MARK: Attributes
+
+  /// The stored attribute whose values an attribute holds; nil for one that is new.
+  private func origin(
+    of attribute: AttributeDescription, in now: String, from was: String
+  ) throws(Obstacle) -> AttributeDescription? {
+    switch pairing.origin(of: .attribute(attribute), in: now, from: was) {
+    case .attribute(let found)?: return found.isTransient ? nil : found
+    case .relationship?: throw Obstacle(reason: "\(now).\(attribute.name) was a relationship")
+    case nil: return nil
+    }
+  }
+
+  private func checkAttributes(_ was: EntityDescription, _ now: EntityDescription) throws(Obstacle) {
+    var kept: Set<String> = []
+    for attribute in new.attributes(of: now.name) where !attribute.isTransient {
+      let path = "\(now.name).\(attribute.name)"
+      if attribute.type == .composite { throw Obstacle(reason: "\(path) is composite") }
+      guard let from = try origin(of: attribute, in: now.name, from: was.name) else {
+        if attribute.isDerived { throw Obstacle(reason: "\(path) is new and derived") }
+        if !attribute.defaultValue.isNull { throw Obstacle(reason: "\(path) is new and has a default") }
+        if !attribute.isOptional { throw Obstacle(reason: "\(path) is new and required") }
+        continue
+      }
+      kept.insert(from.name)
+      if from.type != attribute.type { throw Obstacle(reason: "\(path) changes its type") }
+      if from.allowsExternalBinaryDataStorage != attribute.allowsExternalBinaryDataStorage {
+        throw Obstacle(reason: "\(path) changes its external storage")
+      }
+      if from.derivationExpression != attribute.derivationExpression {
+        throw Obstacle(reason: "\(path) changes its derivation")
+      }
+      if from.isOptional, !attribute.isOptional { throw Obstacle(reason: "\(path) becomes required") }
+      if !from.isAtLeastAsStrict(as: attribute) { throw Obstacle(reason: "\(path) has a stricter rule") }
+    }
+    for attribute in old.attributes(of: was.name) where !attribute.isTransient && !kept.contains(attribute.name) {
+      throw Obstacle(reason: "\(was.name).\(attribute.name) goes")
+    }
+  }
+
+  /// What a derived attribute reads is found by name: with renamed properties it may be another's.
+  private func checkDerived() throws(Obstacle) {
+    let derived = pairs.lazy.flatMap { new.attributes(of: $0.now.name) }.first { $0.isDerived && !$0.isTransient }
+    guard let derived else { return }
+    for (was, now) in pairs {
+      for property in ModelPairing.Property.all(of: now.name, in: new) {
+        guard let from = pairing.origin(of: property, in: now.name, from: was.name), from.name != property.name else {
+          continue
+        }
+        throw Obstacle(
+          reason: "\(now.name).\(property.name) is renamed, and the derived attribute '\(derived.name)' may read it")
+      }
+    }
+  }
+
+  // MARK: Relationships
+
+  private func origin(
+    of relationship: RelationshipDescription, in now: String, from was: String
+  ) throws(Obstacle) -> RelationshipDescription? {
+    switch pairing.origin(of: .relationship(relationship), in: now, from: was) {
+    case .relationship(let found)?: return old.isStored(found) ? found : nil
+    case .attribute?: throw Obstacle(reason: "\(now).\(relationship.name) was an attribute")
+    case nil: return nil
+    }
+  }
+
+  private func checkRelationships(_ was: EntityDescription, _ now: EntityDescription) throws(Obstacle) {
+    var kept: Set<String> = []
+    for relationship in new.relationships(of: now.name) where new.isStored(relationship) {
+      let path = "\(now.name).\(relationship.name)"
+      guard let from = try origin(of: relationship, in: now.name, from: was.name) else {
+        try checkNew(relationship, path)
+        continue
+      }
+      kept.insert(from.name)
+      if from.isToMany != relationship.isToMany || from.isOrdered != relationship.isOrdered {
+        throw Obstacle(reason: "\(path) changes its storage")
+      }
+      guard pairing.oldName(of: relationship.destinationEntityName) == from.destinationEntityName else {
+        throw Obstacle(reason: "\(path) leads to another entity")
+      }
+      guard try isSameInverse(from, relationship) else { throw Obstacle(reason: "\(path) has another inverse") }
+      if !from.requiresObject, relationship.requiresObject { throw Obstacle(reason: "\(path) becomes required") }
+      let isCounted = relationship.isToMany
+      if isCounted,
+        relationship.minCount > from.minCount
+          || relationship.maxCount > 0 && (from.maxCount <= 0 || from.maxCount > relationship.maxCount)
+      {
+        throw Obstacle(reason: "\(path) has a stricter rule")
+      }
+    }
+    for relationship in old.relationships(of: was.name)
+    where old.isStored(relationship) && !kept.contains(relationship.name) {
+      throw Obstacle(reason: "\(was.name).\(relationship.name) goes")
+    }
+  }
+
+  /// A new relationship leads nowhere, and may.
+  private func checkNew(_ relationship: RelationshipDescription, _ path: String) throws(Obstacle) {
+    if relationship.requiresObject { throw Obstacle(reason: "\(path) is new and required") }
+    guard let inverse = new.inverse(of: relationship) else { return }
+    for owner in new.family(of: relationship.destinationEntityName) {
+      guard let was = pairing.oldName(of: owner.name), new.relationship(inverse.name, of: owner.name) != nil,
+        try origin(of: inverse, in: owner.name, from: was) != nil
+      else { continue }
+      throw Obstacle(reason: "\(path) is new, and its inverse has links")
+    }
+  }
+
+  private func isSameInverse(
+    _ was: RelationshipDescription, _ now: RelationshipDescription
+  ) throws(Obstacle) -> Bool {
+    switch (old.inverse(of: was), new.inverse(of: now)) {
+    case (nil, nil): return true
+    case (let before?, let after?):
+      guard before.isToMany == after.isToMany, before.isOrdered == after.isOrdered,
+        before.isTransient == after.isTransient, (before.name == was.name) == (after.name == now.name)
+      else { return false }
+      guard !after.isTransient else { return true }
+      for owner in new.family(of: now.destinationEntityName) where new.relationship(after.name, of: owner.name) != nil {
+        guard let entity = pairing.oldName(of: owner.name),
+          try origin(of: after, in: owner.name, from: entity)?.name == before.name
+        else { return false }
+      }
+      return true
+    default: return false
+    }
+  }
+
+  // MARK: Constraints
+
+  private func checkConstraints(_ was: EntityDescription, _ now: EntityDescription) throws(Obstacle) {
+    for properties in now.uniquenessConstraints {
+      let before = properties.map { name in
+        ModelPairing.Property.all(of: now.name, in: new).first { $0.name == name }
+          .flatMap { pairing.origin(of: $0, in: now.name, from: was.name)?.name } ?? ""
+      }
+      guard was.uniquenessConstraints.contains(before) else {
+        throw Obstacle(reason: "\(now.name) has a new uniqueness constraint, \(properties.joined(separator: ", "))")
+      }
+    }
+  }
+
+  // MARK: Columns
+
+  /// The present column whose values a column of an entity's table holds; nil for one that is new, and so without values.
+  func origin(of column: StoreSchema.Column) throws(Obstacle) -> String? {
+    let entity: String
+    switch column.role {
+    case .primaryKey, .entity, .optimisticLock: return column.name
+    case .attribute(let owner, _, _), .foreignKey(let owner, _), .foreignEntity(let owner, _), .orderKey(let owner, _):
+      entity = owner
+    }
+    var found: Set<String?> = []
+    for member in new.family(of: entity) {
+      guard let was = pairing.oldName(of: member.name) else { continue }
+      found.insert(try origin(of: column, in: member.name, from: was))
+    }
+    guard found.count == 1, let only = found.first else {
+      throw Obstacle(reason: "column \(column.name) has values for some entities alone")
+    }
+    return only
+  }
+
+  private func origin(
+    of column: StoreSchema.Column, in now: String, from was: String
+  ) throws(Obstacle) -> String? {
+    switch column.role {
+    case .primaryKey, .entity, .optimisticLock: return column.name
+    case .attribute(_, let name, _):
+      guard let attribute = new.attribute(name, of: now),
+        let from = try origin(of: attribute, in: now, from: was)
+      else { return nil }
+      guard let present = source.column(of: from.name, in: was) else {
+        throw Obstacle(reason: "\(now).\(name) had no column")
+      }
+      return present
+    case .foreignKey(_, let name), .foreignEntity(_, let name), .orderKey(_, let name):
+      guard let relationship = new.relationship(name, of: now),
+        let from = try origin(of: relationship, in: now, from: was)
+      else { return nil }
+      guard case .foreignKey(_, let key, let entity, let order) = source.storage(of: from.name, in: was) else {
+        throw Obstacle(reason: "the links of \(now).\(name) were stored otherwise")
+      }
+      let present: String?
+      switch column.role {
+      case .foreignKey: present = key
+      case .foreignEntity: present = entity
+      default: present = order
+      }
+      guard let present else {
+        throw Obstacle(reason: "column \(column.name) is new, and there are links that need it")
+      }
+      return present
+    }
+  }
+
+  /// The present table of a relationship's links with its columns, and the new columns; nil for a new relationship.
+  func joinOrigin(
+    of join: StoreSchema.JoinTable
+  ) throws(Obstacle) -> (
+    old: StoreSchema.JoinTable, was: LightweightLayout.JoinColumns, now: LightweightLayout.JoinColumns
+  )? {
+    let (entity, name) = (join.ownerEntityName, join.ownerRelationshipName)
+    guard let was = pairing.oldName(of: entity), let relationship = new.relationship(name, of: entity),
+      let from = try origin(of: relationship, in: entity, from: was)
+    else { return nil }
+    guard
+      case .join(let old, let oldSubject, let oldObject, let oldOrder) = source.storage(of: from.name, in: was),
+      case .join(_, let subject, let object, let order) = destination.storage(of: name, in: entity),
+      old.isReflexive == join.isReflexive
+    else { throw Obstacle(reason: "the links of \(entity).\(name) were stored otherwise") }
+    return (
+      old, .init(old, subject: oldSubject, object: oldObject, order: oldOrder),
+      .init(join, subject: subject, object: object, order: order)
+    )
+  }
+}

@@ -1,0 +1,89 @@
+package import GodwitEngine
+package import GodwitJob
+package import GodwitLowering
+import GodwitModel
+package import GodwitStore
+
+/// What a migration by definition alone does, decided before it writes and without a look at any row of the model's tables.
+package struct DefinitionProgram: InPlaceProgram {
+  package let job: MigrationJob
+  let layout: DefinitionLayout
+  package let destination: StoreSchema
+  package let leftOut: LeftOutTables
+  package let triggers: [String]
+  package let metadata: StoreMetadata
+  package let notes: [String]
+  private let kept: [(number: Int, highest: Int64)]
+  private let digest: String
+
+  /// - Throws: `DefinitionLayout.Obstacle` when some row would have to be read or written.
+  init(job: MigrationJob, source: AttachedSource) throws {
+    let file = try StoreTables(source.connection)
+    layout = try DefinitionLayout(
+      resolved: source.resolved, source: source.sourceSchema, destination: source.destinationSchema, file: file)
+    self.job = job
+    destination = source.destinationSchema
+    leftOut = source.leftOut
+    let derived = try DerivedTriggers(
+      source: source.sourceSchema, destination: source.destinationSchema, connection: source.connection)
+    triggers = derived.statements
+    notes = derived.notes + source.leftOut.notes
+    metadata = try StoreMetadata(reading: source.connection, path: job.sourcePath)
+    let fixed =
+      try source.connection.rows("SELECT * FROM source.Z_PRIMARYKEY ORDER BY Z_ENT")
+      + source.connection.rows("SELECT * FROM source.Z_METADATA")
+    kept = try Self.counters(layout, source)
+    digest = Digest.hex((file.texts + fixed.map { "\($0)" }).joined(separator: "\n"))
+  }
+
+  private static func counters(
+    _ layout: DefinitionLayout, _ source: AttachedSource
+  ) throws -> [(number: Int, highest: Int64)] {
+    try layout.tables.compactMap { table in
+      guard let number = source.destinationSchema.number(of: table.new.rootEntityName),
+        let old = source.sourceSchema.tables.first(where: { $0.name == table.old })
+      else { return nil }
+      let numbers = source.sourceSchema.model.family(of: old.rootEntityName)
+        .compactMap { source.sourceSchema.number(of: $0.name) }
+      let highest = try source.connection.integer(
+        "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))"
+      )
+      return (number, highest ?? 0)
+    }
+  }
+
+  package var objects: Int64? { nil }
+  package var dropped: [MigrationPlan.Dropped] { [] }
+  /// Nothing is counted.
+  package var losses: LossReport { LossReport() }
+  package var passes: Int { 0 }
+  package var plannedRows: Int64 { 0 }
+  package var keepsFiles: Bool { true }
+
+  package func counters() -> [(number: Int, highest: Int64)] { kept }
+
+  /// That of the definitions, entity numbers and metadata: what else the store holds was not read.
+  package func contentDigest(_ files: StoreFiles) -> String { digest }
+
+  package func begin(
+    on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
+  ) -> any InPlaceRun { DefinitionRun(self, connection: connection) }
+
+  /// What takes time in proportion to rows all the same, for the plan.
+  ///
+  /// - Parameter bytes: Those of the store.
+  func costs(bytes: Int64) -> [String] {
+    var costs: [String] = []
+    if job.inPlace?.keepsOld == true {
+      costs.append(
+        "the old store is kept, so \(ByteCount(bytes: bytes)) are copied where the file system cannot share them")
+    }
+    let filled = Set(layout.tables.map(\.new.name) + layout.joins.map(\.new.name))
+    for index in layout.indexes.made where filled.contains(index.table) {
+      costs.append("index \(index.name) is made: every row of \(index.table) is read")
+    }
+    for index in layout.indexes.dropped { costs.append("index \(index) is dropped: all its pages are freed") }
+    for table in layout.dropped { costs.append("table \(table) is dropped: all its pages are freed") }
+    return costs
+  }
+}

@@ -1,0 +1,86 @@
+package import GodwitModel
+package import GodwitStore
+
+/// What becomes of the values of an attribute whose numeric type is another in the later model.
+///
+/// Core Data infers changes among its numeric types, and from Boolean to an integer. A value that the new type cannot hold
+/// stops a run, and so does one with a fraction where whole numbers are wanted: how Core Data rounds such is not known.
+package struct NumericChange {
+  let source, destination: AttributeType
+
+  /// Nil for a change that is not inferred.
+  package init?(from source: AttributeType, to destination: AttributeType) {
+    guard source != destination else { return nil }
+    guard source.isNumeric && destination.isNumeric || source == .boolean && destination.isInteger else { return nil }
+    self.source = source
+    self.destination = destination
+  }
+
+  /// Why a change of types is none that inference takes, where that is not plain.
+  static func doubt(from source: AttributeType, to destination: AttributeType) -> String? {
+    let isKnown = !(source.isNumeric && destination == .boolean || source == .boolean && destination.isNumeric)
+    return isKnown ? nil : "whether Core Data infers it is not known"
+  }
+
+  /// Whether the new type cannot hold some values of the old one. What is no integer stops a run; what is too large for a
+  /// decimal stays in the store, where it is read as no number.
+  var mayNotFit: Bool {
+    if let range = destination.integerRange {
+      if source == .boolean { return false }
+      guard let own = source.integerRange else { return true }
+      return own.lowerBound < range.lowerBound || own.upperBound > range.upperBound
+    }
+    return destination == .decimal && !source.isInteger
+  }
+
+  /// Whether the new type holds only a neighbour of some values of the old one.
+  var mayRound: Bool {
+    switch destination {
+    case .double: source == .integer64 || source == .decimal
+    case .float: source != .integer16
+    default: false
+    }
+  }
+
+  /// True for a stored value that the new type cannot hold; nil when there is none.
+  func misfit(_ column: String) -> String? {
+    guard mayNotFit else { return nil }
+    if let range = destination.integerRange {
+      return
+        "\(column) NOT NULL AND NOT (\(column) BETWEEN \(range.lowerBound) AND \(range.upperBound) AND CAST(\(column) AS INTEGER) = \(column))"
+    }
+    // Foundation's decimals end not far above.
+    return "\(column) NOT NULL AND NOT abs(\(column)) < 1e127"
+  }
+
+  /// How many of the values become a neighbour, and how many do not fit, counted in one walk over a table.
+  ///
+  /// - Parameter condition: Which rows are meant, as what follows `WHERE`.
+  package func counts(
+    of column: String, in table: String, where condition: String, on connection: StoreConnection
+  ) throws -> (rounded: Int64, misfits: Int64) {
+    var counts: (rounded: Int64, misfits: Int64) = (0, 0)
+    if let misfit = misfit(column) {
+      counts.misfits =
+        try connection.integer("SELECT count(*) FROM \(table) WHERE (\(condition)) AND (\(misfit))") ?? 0
+    }
+    guard mayRound else { return counts }
+    let numbers = "(\(condition)) AND typeof(\(column)) IN ('integer', 'real')"
+    guard destination == .float else {
+      counts.rounded =
+        try connection.integer(
+          "SELECT count(*) FROM \(table) WHERE \(numbers) AND CAST(\(column) AS REAL) <> \(column)") ?? 0
+      return counts
+    }
+    // SQL has no numbers of this size.
+    try connection.query("SELECT \(column) FROM \(table) WHERE \(numbers)") { row in
+      switch row.value(0) {
+      case .integer(let number): if Int64(exactly: Float(number)) != number { counts.rounded += 1 }
+      case .real(let number): if Double(Float(number)) != number { counts.rounded += 1 }
+      default: break
+      }
+      return true
+    }
+    return counts
+  }
+}

@@ -1,0 +1,142 @@
+package import GodwitModel
+package import GodwitStore
+
+/// What an appending job leaves in its destination's metadata, under `GodwitAssociations`: which keys are its own, and how
+/// they come from the source's, so that later jobs find its objects and the verifier knows them.
+///
+/// A finished store holds no table of ours, so that pairs of keys are not kept: what a mapping with `unique-by` or dense
+/// numbers associated is known to its own job alone.
+package struct AppendRecord: Hashable, Sendable {
+  package static let key = "GodwitAssociations"
+
+  /// The keys of one hierarchy: those given out before the job, and up to which the job gave them out.
+  package struct Keys: Hashable, Sendable {
+    /// nil when the job made the store.
+    package var after: Int64?
+    package var through: Int64
+
+    package init(
+      after: Int64? = nil, through: Int64
+    ) {
+      self.after = after
+      self.through = through
+    }
+  }
+
+  package struct Mapping: Hashable, Sendable {
+    package var name: String
+    package var source: String
+    package var destination: String
+    package var filter: String?
+    package var uniqueBy: [String]
+    package var keys: PlanFacts.Keys
+
+    package init(
+      name: String, source: String, destination: String, filter: String? = nil, uniqueBy: [String], keys: PlanFacts.Keys
+    ) {
+      self.name = name
+      self.source = source
+      self.destination = destination
+      self.filter = filter
+      self.uniqueBy = uniqueBy
+      self.keys = keys
+    }
+  }
+
+  /// The digest under which `GodwitJobs` names the job.
+  package var job: String
+  /// `Z_UUID` of the source.
+  package var sourceUUID: String
+  /// The digest of the source's content.
+  package var source: String
+  /// By root entity of the destination.
+  package var keys: [String: Keys]
+  /// In mapping order.
+  package var mappings: [Mapping]
+
+  /// Whether the job found a destination to append to.
+  package var foundStore: Bool { keys.values.contains { $0.after != nil } }
+
+  // MARK: Property list
+
+  /// The records of a store, oldest first.
+  ///
+  /// - Throws: `.dataWrong` (65) when they cannot be read.
+  package static func all(in metadata: StoreMetadata, path: String) throws -> [AppendRecord] {
+    guard let value = metadata.values[key] else { return [] }
+    let records = value.array?.map(AppendRecord.init(propertyList:))
+    guard let records, !records.contains(nil) else {
+      throw GodwitError(
+        .dataWrong, "cannot read the metadata of '\(path)': key '\(key)' does not hold what Godwit writes",
+        remedy: "restore the store from a backup")
+    }
+    return records.compactMap { $0 }
+  }
+
+  package var propertyList: PropertyListValue {
+    .dictionary([
+      "job": .string(job), "uuid": .string(sourceUUID), "source": .string(source),
+      "keys": .dictionary(
+        keys.mapValues { keys in
+          var entry: [String: PropertyListValue] = ["through": .integer(keys.through)]
+          entry["after"] = keys.after.map { .integer($0) }
+          return .dictionary(entry)
+        }), "mappings": .array(mappings.map(\.propertyList)),
+    ])
+  }
+
+  private init?(propertyList: PropertyListValue) {
+    guard let values = propertyList.dictionary, let job = values["job"]?.string,
+      let uuid = values["uuid"]?.string, let source = values["source"]?.string,
+      let ranges = values["keys"]?.dictionary, let list = values["mappings"]?.array
+    else { return nil }
+    keys = [:]
+    for (entity, range) in ranges {
+      guard let through = range.dictionary?["through"]?.integer else { return nil }
+      let after = range.dictionary?["after"]?.integer
+      // The next key must exist.
+      guard after != .max else { return nil }
+      keys[entity] = Keys(after: after, through: through)
+    }
+    mappings = list.compactMap(Mapping.init(propertyList:))
+    guard mappings.count == list.count else { return nil }
+    (self.job, sourceUUID, self.source) = (job, uuid, source)
+  }
+
+  package init(job: String, sourceUUID: String, source: String, keys: [String: Keys], mappings: [Mapping]) {
+    self.job = job
+    self.sourceUUID = sourceUUID
+    self.source = source
+    self.keys = keys
+    self.mappings = mappings
+  }
+}
+
+extension AppendRecord.Mapping {
+  var propertyList: PropertyListValue {
+    var values: [String: PropertyListValue] = [
+      "name": .string(name), "source": .string(source), "destination": .string(destination),
+    ]
+    values["filter"] = filter.map { .string($0) }
+    if !uniqueBy.isEmpty { values["unique-by"] = .array(uniqueBy.map { .string($0) }) }
+    switch keys {
+    case .offset(let offset): values["offset"] = .integer(offset)
+    case .dense(let first): values["first"] = .integer(first)
+    }
+    return .dictionary(values)
+  }
+
+  init?(propertyList: PropertyListValue) {
+    guard let values = propertyList.dictionary, let name = values["name"]?.string,
+      let source = values["source"]?.string, let destination = values["destination"]?.string
+    else { return nil }
+    switch (values["offset"]?.integer, values["first"]?.integer) {
+    case (let offset?, nil): keys = .offset(offset)
+    case (nil, let first?): keys = .dense(first: first)
+    default: return nil
+    }
+    (self.name, self.source, self.destination) = (name, source, destination)
+    filter = values["filter"]?.string
+    uniqueBy = values["unique-by"]?.array?.compactMap(\.string) ?? []
+  }
+}

@@ -1,0 +1,52 @@
+import GodwitModel
+package import GodwitStore
+import GodwitXcode
+
+/// The digests that make it the same job. Order is the order of comparison.
+package struct JobFingerprint: Codable, Equatable {
+  /// The digest of the source's content; empty where it is not known.
+  package var source: String
+  package var sourceModel: String
+  package var destinationModel: String
+  package var mappings: String
+  /// The manifest keys that decide content.
+  package var manifest: String
+
+  /// All digests but the source's, which costs a reading of the whole store.
+  package init(_ job: MigrationJob) {
+    source = ""
+    sourceModel = Self.digest(of: job.sourceModel)
+    destinationModel = Self.digest(of: job.destinationModel)
+    mappings = Digest.hex(job.mappingText)
+    // Chunk sizes and budgets decide nothing. Nor does `append`: a job that made a store must not add all of it once more
+    // when the key comes later.
+    manifest = Digest.hex(
+      "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
+        + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.layoutText + job.policyText)
+  }
+
+  /// The fingerprint with the digest of the whole source content.
+  package func withContent(of files: StoreFiles) throws -> JobFingerprint {
+    var fingerprint = self
+    fingerprint.source = try files.contentDigest()
+    return fingerprint
+  }
+
+  /// One digest of all, kept in the finished store under `GodwitJobs`.
+  package var digest: String {
+    Digest.hex("godwit-job-1\n" + [source, sourceModel, destinationModel, mappings, manifest].joined(separator: "\n"))
+  }
+
+  /// What a model says, and the hashes that were published for it.
+  private static func digest(of model: ManagedObjectModel) -> String {
+    let published = model.publishedVersionHashes.sorted { Text($0.key) < Text($1.key) }
+    return Digest.hex(model.xcodeContents + published.map { "\n\($0.key) \($0.value.base64)" }.joined())
+  }
+}
+
+extension StoreMetadata.Key {
+  /// Under this key a finished store names the digests of the jobs that made it.
+  package static let jobs = "GodwitJobs"
+  /// As `jobs`, for a store between two steps, which nobody gets to see.
+  package static let step = "GodwitStep"
+}

@@ -1,0 +1,78 @@
+import Foundation
+public import GodwitModel
+package import GodwitStore
+
+/// A store whose layout tells the names that Core Data gave where its model leaves them open.
+public struct LayoutStore: Sendable {
+  public let path: String
+  public let model: ManagedObjectModel
+  let names: JoinNames
+
+  /// Reads the names; writes nothing.
+  ///
+  /// - Parameter model: The version that the store was made with.
+  /// - Throws: as `StoreConnection.openStore` and `StoreSchema.init(model:probing:)`.
+  public init(path: String, model: ManagedObjectModel) throws {
+    let connection = try StoreConnection.openStore(readingAt: path, model: model)
+    defer { try? connection.close() }
+    self.init(path: path, model: model, names: JoinNames(of: try StoreSchema(model: model, probing: connection)))
+  }
+
+  init(path: String, model: ManagedObjectModel, names: JoinNames) {
+    (self.path, self.model, self.names) = (path, model, names)
+  }
+}
+
+extension MigrationJob {
+  /// What is known of the names that the model of the job's destination leaves open.
+  ///
+  /// A store of the destination version says all of them. Else the source's names stay where all that Core Data looks at
+  /// is the same in both versions. The stores between two steps are named by the rules: nobody gets to see them.
+  ///
+  /// - Parameter sourceSchema: What the source has, when it is known already.
+  func joinNames(sourceSchema: StoreSchema? = nil) throws -> JoinNames {
+    let layout = StoreSchema(model: destinationModel)
+    guard position.isLast, !layout.guesses.isEmpty || !layout.unknownOrders.isEmpty else { return JoinNames() }
+    if let layoutStore { return layoutStore.names }
+    if let firstSource { return firstSource.names.kept(from: firstSource.model, to: destinationModel) }
+    // What a store of another type becomes has the names that the rules make.
+    guard try StoreFiles(path: sourcePath).type == .sqlite else { return JoinNames() }
+    let schema =
+      if let sourceSchema { sourceSchema } else {
+        try StoreSchema(
+          model: sourceModel, probing: try .openStore(readingAt: sourcePath, model: sourceModel))
+      }
+    return JoinNames(of: schema).kept(from: sourceModel, to: destinationModel)
+  }
+
+  /// The layout of the store that the job makes.
+  package func destinationSchema(from sourceSchema: StoreSchema? = nil) throws -> StoreSchema {
+    StoreSchema(model: destinationModel, names: try joinNames(sourceSchema: sourceSchema))
+  }
+
+  /// What the first step of several reads, for the last one; nil where it tells nothing.
+  var namesOfSource: LayoutStore? {
+    let layout = StoreSchema(model: destinationModel)
+    guard layoutStore == nil, !layout.guesses.isEmpty || !layout.unknownOrders.isEmpty,
+      (try? StoreFiles(path: sourcePath).type) == .sqlite
+    else { return nil }
+    return try? LayoutStore(path: sourcePath, model: sourceModel)
+  }
+
+  /// What plan and summary say of names that Core Data may choose otherwise.
+  package func layoutNotes() throws -> [String] {
+    guard destinationType == .sqlite, !appends || !FileManager.default.fileExists(atPath: destinationPath) else {
+      return []
+    }
+    let remedy = "a store of version '\(destinationModel.name)' that Core Data wrote settles it (layout-from)"
+    return try destinationSchema().guesses.map { "\($0); \(remedy)" }
+  }
+
+  /// What of the layout decides content, for the digest of the job.
+  var layoutText: String {
+    guard let layoutStore else { return "" }
+    let layout = StoreSchema(model: destinationModel)
+    guard !layout.guesses.isEmpty || !layout.unknownOrders.isEmpty else { return "" }
+    return "\nlayout " + layoutStore.names.text
+  }
+}

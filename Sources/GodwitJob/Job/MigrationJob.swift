@@ -1,0 +1,295 @@
+package import GodwitDisk
+public import GodwitModel
+public import GodwitStore
+
+/// One hop of a job, from a model version to another.
+public struct MigrationStep: Sendable {
+  public var sourceModel: ManagedObjectModel
+  public var destinationModel: ManagedObjectModel
+  /// Laid end to end; the order is the mapping order.
+  public var mappingModels: [MappingModel]
+  /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
+  public var origin: String?
+  /// The versions between, where inferred steps became one; empty for a step that is one hop.
+  public package(set) var passedVersions: [String] = []
+  /// Why the step is not one with the inferred step before it; nil where there is none.
+  public package(set) var reasonApart: String?
+  /// Runs before the step reads its source.
+  public var willMigrate: MigrationStage.Hook?
+  /// Runs on the store that the step made.
+  public var didMigrate: MigrationStage.Hook?
+
+  public init(
+    sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModels: [MappingModel],
+    origin: String? = nil
+  ) {
+    self.sourceModel = sourceModel
+    self.destinationModel = destinationModel
+    self.mappingModels = mappingModels
+    self.origin = origin
+  }
+
+  /// The `origin` of a step whose mappings were inferred.
+  public static let inferredOrigin = "inferred"
+
+  public var isInferred: Bool { origin == Self.inferredOrigin }
+
+  package var hops: Int { passedVersions.count + 1 }
+
+  /// The versions from the first to the last.
+  package var versions: [String] { [sourceModel.name] + passedVersions + [destinationModel.name] }
+
+  /// A canonical text of the mappings, for the digest that notices a change.
+  var mappingText: String {
+    let hooks = [("before", willMigrate), ("after", didMigrate)].compactMap { place, hook in
+      hook.map { "hook \(place) \($0.identity)" }
+    }
+    return ([MigrationJob.canonicalText(of: mappingModels)] + hooks).joined(separator: "\n")
+  }
+}
+
+/// What is to be migrated: one source store, one destination, and the steps between their models.
+///
+/// The command line makes it from a manifest; code can make it by hand.
+public struct MigrationJob: Sendable {
+  public var name: String
+  public var sourcePath: String
+  public var destinationPath: String
+  public var destinationType = StoreType.sqlite
+  /// At least one; each step's source model is the destination model of the step before.
+  public var steps: [MigrationStep] {
+    // A job without a step means nothing; the last sound value stays.
+    didSet {
+      if steps.isEmpty { steps = oldValue }
+      requestedSteps = nil
+    }
+  }
+  /// The steps as they were asked for, when some became one; they are what the job's digest tells of.
+  private var requestedSteps: [MigrationStep]?
+  /// Whether steps become one where that makes no difference; a test compares.
+  var fusesSteps = true
+  /// Where the source model came from, for the plan; nil when it is one of those given.
+  public var sourceModelOrigin: String?
+  /// Where mapping models were looked for and what was found, for the plan.
+  public var mappingSearch: [String] = []
+  /// Rows per chunk; nil: chosen from sampled row widths and the memory budget.
+  public var chunkRows: Int?
+  /// Predicates in place of key ranges, by mapping name.
+  public var chunkPredicates: [String: [ParsedPredicate]]
+  public var memory: ByteCount
+  /// What `now()` means in every expression, in seconds since 2001; nil: the moment the run begins.
+  public var now: Double?
+  /// The policies that mappings may name.
+  public var policies: PolicyRegistry = [:]
+  /// What the policies find in the manager's user info when a step begins.
+  public var userInfo: [String: PropertyListValue] = [:]
+  /// A store of the destination version, whose names the new store takes where the model leaves them open.
+  public var layoutStore: LayoutStore?
+  /// For the last of several steps: what the first one reads.
+  var firstSource: LayoutStore?
+  /// What becomes of a policy class that nobody registered.
+  public var unregisteredPolicies = UnregisteredPolicies.fail
+  /// Whether a run that loses something of the source stops before it writes, or before the destination is in place where
+  /// that shows only then.
+  public var failsOnLoss = false
+  /// Whether a job is refused that leaves no object of a source that has some: mostly it has the wrong model.
+  public var refusesEmptyResult = false
+  /// How SQLite checks the source beside the run.
+  public enum SourceCheck: String, Sendable, Hashable, CaseIterable {
+    /// Every page and record.
+    case quick
+    /// Indexes against their tables too.
+    case full
+    case none
+  }
+
+  public var sourceCheck = SourceCheck.quick
+  /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
+  public var dropsMirroring = false
+  /// When the source itself is to be replaced; `destinationPath` is `sourcePath` then.
+  public struct InPlace: Sendable {
+    /// Whether the old store stays, as `Name~.ext`.
+    public var keepsOld: Bool
+    /// Called before each step of the exchange; a test dies there.
+    package var beforeSwapStep: @Sendable (Int) throws -> Void = { _ in }
+    /// What a file system without them lacks; a test turns them off.
+    package var makesHardLinks = true
+    package var makesReflinks = true
+
+    public init(keepsOld: Bool = true) { self.keepsOld = keepsOld }
+
+    /// The name under which the old store stays: `people~.sqlite` for `people.sqlite`.
+    public static func oldPath(of store: String) -> String { InPlaceSwap.oldPath(of: store) }
+  }
+
+  /// nil for a job with a destination of its own.
+  public var inPlace: InPlace?
+  /// Room on the file system of a folder; a test tells another figure.
+  package var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
+  /// The folder of everything unfinished.
+  package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
+  /// Whether a destination that exists takes the new objects beside its own.
+  public var appends = false
+  /// Called before each step of the exchange that ends an append; a test dies there.
+  package var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
+  /// Which of how many steps of a larger job this one is.
+  package var position = StepPosition()
+
+  /// A job of one step.
+  public init(
+    name: String, sourcePath: String, destinationPath: String, sourceModel: ManagedObjectModel,
+    destinationModel: ManagedObjectModel, mappingModels: [MappingModel], chunkRows: Int? = nil,
+    chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64),
+    sourceModelOrigin: String? = nil
+  ) {
+    self.init(
+      name: name, sourcePath: sourcePath, destinationPath: destinationPath,
+      first: MigrationStep(
+        sourceModel: sourceModel, destinationModel: destinationModel, mappingModels: mappingModels),
+      chunkRows: chunkRows, chunkPredicates: chunkPredicates, memory: memory, sourceModelOrigin: sourceModelOrigin)
+  }
+
+  /// A job of one or more steps.
+  ///
+  /// - Parameter first: The step that reads the source.
+  /// - Parameter later: The steps after it, in order.
+  public init(
+    name: String, sourcePath: String, destinationPath: String, first: MigrationStep, later: [MigrationStep] = [],
+    chunkRows: Int? = nil, chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64),
+    sourceModelOrigin: String? = nil
+  ) {
+    self.name = name
+    self.sourcePath = sourcePath
+    self.destinationPath = destinationPath
+    self.sourceModelOrigin = sourceModelOrigin
+    self.chunkRows = chunkRows
+    self.chunkPredicates = chunkPredicates
+    self.memory = memory
+    steps = [first] + later
+  }
+
+  /// The job with the store itself in place of a symbolic link to it, where the job replaces that store: a rename would
+  /// replace the link.
+  package func resolvingLinks() -> MigrationJob {
+    guard inPlace != nil else { return self }
+    var job = self
+    job.sourcePath = StoreFiles.resolvingLink(sourcePath)
+    job.destinationPath = StoreFiles.resolvingLink(destinationPath)
+    return job
+  }
+
+  /// Whether the steps have stores and a record of their own: several, or one with hooks.
+  package var isStepped: Bool { steps.count > 1 || steps.contains { $0.willMigrate != nil || $0.didMigrate != nil } }
+
+  public var sourceModel: ManagedObjectModel { steps[0].sourceModel }
+  public var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
+
+  /// What decides content of the policies: which are registered and their versions.
+  var policyText: String {
+    let names = Set(mappingModels.flatMap(\.entityMappings).compactMap(\.policyName)).sorted { Text($0) < Text($1) }
+    let info = userInfo.isEmpty ? "" : "\nuser-info \(PropertyListValue.dictionary(userInfo).binaryPropertyList)"
+    return names.map { "\npolicy \($0) \(policies[$0].map { "version \($0().version)" } ?? "default")" }.joined()
+      + (names.isEmpty ? "" : info)
+  }
+
+  /// The mappings of all steps.
+  public var mappingModels: [MappingModel] { steps.flatMap(\.mappingModels) }
+
+  /// A canonical text of all mappings, for the digest that notices a change.
+  var mappingText: String {
+    // The models between decide the result as much as the mappings do.
+    (requestedSteps ?? steps).enumerated().map { index, step in
+      index == 0 ? step.mappingText : "step \(step.sourceModel.versionHashesDigest)\n" + step.mappingText
+    }.joined(separator: "\n")
+  }
+
+  /// The job with inferred steps made one where the result is equal: see `StepFusion`. Its digest is that of the steps as they
+  /// were asked for, whatever became of them.
+  package func fusingSteps() -> MigrationJob {
+    guard fusesSteps, requestedSteps == nil, steps.count > 1 else { return self }
+    var fused = [steps[0]]
+    for step in steps.dropFirst() {
+      var step = step
+      switch outcome(fused[fused.count - 1], step) {
+      case .fused(let one)?:
+        fused[fused.count - 1] = one
+        continue
+      case .apart(let reason)?: step.reasonApart = reason
+      case nil: break
+      }
+      fused.append(step)
+    }
+    var job = self
+    job.steps = fused
+    if fused.count < steps.count { job.requestedSteps = steps }
+    return job
+  }
+
+  private func outcome(_ first: MigrationStep, _ second: MigrationStep) -> StepFusion.Outcome? {
+    let outcome = StepFusion.outcome(first, second)
+    guard case .fused? = outcome else { return outcome }
+    // What it tells later jobs of its objects names the store that the last step reads.
+    if appends { return .apart("the job appends") }
+    let names = (first.mappingModels + second.mappingModels).flatMap(\.entityMappings).map(\.name)
+    if let name = names.first(where: { chunkPredicates[$0] != nil }) { return .apart("'chunks.by' cuts '\(name)'") }
+    return outcome
+  }
+
+  /// One step as a job of its own.
+  ///
+  /// - Parameters:
+  ///   - index: From 0.
+  ///   - source: The store that the step before made; nil for the job's source.
+  package func step(_ index: Int, source: String? = nil) -> MigrationJob {
+    let step = steps[index]
+    let names = Set(step.mappingModels.flatMap(\.entityMappings).map(\.name))
+    var job = self
+    job.steps = [step]
+    job.steps[0].willMigrate = nil
+    job.steps[0].didMigrate = nil
+    job.sourcePath = source ?? sourcePath
+    job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
+    job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
+    job.inPlace = nil
+    // The stores between are made anew; the last step appends.
+    job.appends = appends && index == steps.count - 1
+    job.position = StepPosition(index: index, count: steps.count)
+    job.firstSource = index > 0 && job.position.isLast ? namesOfSource : nil
+    return job
+  }
+
+  /// Names, kinds, expressions and order of all mappings, without comments or layout.
+  static func canonicalText(of models: [MappingModel]) -> String {
+    var lines: [String] = []
+    for mapping in models.flatMap(\.entityMappings) {
+      lines.append(
+        "mapping \(mapping.name) \(mapping.kind.rawValue) \(mapping.sourceEntityName ?? "-") \(mapping.destinationEntityName ?? "-")"
+      )
+      if let filter = mapping.filter { lines.append("filter \(filter.predicate)") }
+      if let policy = mapping.policyName { lines.append("policy \(policy)") }
+      if !mapping.uniqueBy.isEmpty { lines.append("unique-by \(mapping.uniqueBy.joined(separator: ","))") }
+      for (key, value) in mapping.userInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
+        lines.append("user-info \(key) \(value)")
+      }
+      for (property, info) in mapping.propertyUserInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
+        for (key, value) in info.sorted(by: { Text($0.key) < Text($1.key) }) {
+          lines.append("user-info \(property) \(key) \(value)")
+        }
+      }
+      for attribute in mapping.attributeMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
+        lines.append(
+          "attribute \(attribute.name) \(attribute.value.expression)"
+            + (attribute.usesDefaultForNil ? " else the default" : ""))
+      }
+      for relationship in mapping.relationshipMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
+        switch relationship.value {
+        case .mapping(let name, let path):
+          lines.append("relationship \(relationship.name) mapping \(name) \(path.joined(separator: "."))")
+        case .sourceRelationship(let name): lines.append("relationship \(relationship.name) source \(name)")
+        case .expression(let parsed): lines.append("relationship \(relationship.name) expression \(parsed.expression)")
+        }
+      }
+    }
+    return lines.joined(separator: "\n")
+  }
+}

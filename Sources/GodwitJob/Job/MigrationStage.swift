@@ -1,0 +1,64 @@
+public import GodwitModel
+
+/// A stop on the way from one model version to another, Core Data's `NSMigrationStage`.
+///
+/// A path goes through every stage that lies between source and destination: no step leads past one. What runs
+/// before and after the step that leads to the stage's version is up to its hooks. Without hooks the inferred steps around
+/// the version run as one where the result is equal.
+///
+/// ```swift
+/// let stages: [MigrationStage] = [
+///   .lightweight(to: "Library 2"),
+///   .custom(to: "Library 3", didMigrate: .init("fill shelf marks") { context in … }),
+/// ]
+/// ```
+public struct MigrationStage: Sendable {
+  /// What a hook is told.
+  public struct Context: Sendable {
+    /// The store before the step, or the store that the step made.
+    public var storePath: String
+    /// Whether the hook may change the store. The source of a job never changes.
+    public var isStoreWritable: Bool
+    public var sourceModel: ManagedObjectModel
+    public var destinationModel: ManagedObjectModel
+
+    package init(
+      storePath: String, isStoreWritable: Bool, sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel
+    ) {
+      self.storePath = storePath
+      self.isStoreWritable = isStoreWritable
+      self.sourceModel = sourceModel
+      self.destinationModel = destinationModel
+    }
+  }
+
+  /// Code that runs before or after a step.
+  ///
+  /// A run that is killed meanwhile runs the hook again: it must come to the same end when part of its work is done.
+  public struct Hook: Sendable {
+    /// Stands for the hook's work in the digest of the job: change it when the hook does something else.
+    public var identity: String
+    public var body: @Sendable (Context) throws -> Void
+
+    public init(_ identity: String, body: @escaping @Sendable (Context) throws -> Void) {
+      self.identity = identity
+      self.body = body
+    }
+  }
+
+  /// The name of the version that the stage leads to.
+  public var destinationModelName: String
+  /// Core Data's `willMigrateHandler`: the store still has the earlier version.
+  public var willMigrate: Hook?
+  /// Core Data's `didMigrateHandler`: the store has the stage's version, and nobody else sees it yet.
+  public var didMigrate: Hook?
+  public var location: GodwitError.Location?
+
+  /// A stage without code, `NSLightweightMigrationStage`.
+  public static func lightweight(to name: String) -> MigrationStage { MigrationStage(destinationModelName: name) }
+
+  /// A stage with code, `NSCustomMigrationStage`.
+  public static func custom(to name: String, willMigrate: Hook? = nil, didMigrate: Hook? = nil) -> MigrationStage {
+    MigrationStage(destinationModelName: name, willMigrate: willMigrate, didMigrate: didMigrate)
+  }
+}

@@ -1,0 +1,22 @@
+/// Which of how many steps.
+package struct StepPosition: Sendable, Hashable {
+  /// From 0.
+  package var index = 0
+  package var count = 1
+  /// The digest of the whole job, which the last step writes into the store; nil for a job of one step.
+  package var jobDigest: String?
+
+  package init(
+    index: Int = 0, count: Int = 1, jobDigest: String? = nil
+  ) {
+    self.index = index
+    self.count = count
+    self.jobDigest = jobDigest
+  }
+
+  package var isFirst: Bool { index == 0 }
+  package var isLast: Bool { index == count - 1 }
+
+  /// For example `step 2 of 4`.
+  package var site: String { "step \(index + 1) of \(count)" }
+}

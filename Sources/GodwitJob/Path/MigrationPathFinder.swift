@@ -1,0 +1,247 @@
+import GodwitInference
+public import GodwitModel
+
+/// A mapping model that a search came upon, before it is known which models it is for.
+public struct FoundMapping: Sendable {
+  /// Whether a mapping model is for two models.
+  public enum Fit: Sendable, Hashable {
+    case fits
+    /// Why not.
+    case differs(String)
+  }
+
+  /// What messages and the plan call it: a file's name.
+  public var origin: String
+  public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
+  /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of versions.
+  package var mayStart: @Sendable (_ source: ManagedObjectModel) -> Bool = { _ in true }
+  package var mayEnd: @Sendable (_ destination: ManagedObjectModel) -> Bool = { _ in true }
+  public var load: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) throws -> MappingModel
+
+  public init(
+    origin: String, fit: @escaping @Sendable (ManagedObjectModel, ManagedObjectModel) -> Fit,
+    load: @escaping @Sendable (ManagedObjectModel, ManagedObjectModel) throws -> MappingModel
+  ) {
+    self.origin = origin
+    self.fit = fit
+    self.load = load
+  }
+
+  /// A mapping model made in code, or read from text: it is for the models that have the names it gives.
+  ///
+  /// - Parameter models: The models that names are looked up in. A model with the hashes of the one named is as good.
+  public init(_ mapping: MappingModel, origin: String, among models: [ManagedObjectModel]) {
+    self.init(
+      origin: origin,
+      fit: { source, destination in
+        guard let from = mapping.sourceModelName, let to = mapping.destinationModelName else {
+          return .differs("it names no models ('source-model' and 'destination-model')")
+        }
+        func isNamed(_ name: String, _ model: ManagedObjectModel) -> Bool {
+          name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
+        }
+        guard isNamed(from, source), isNamed(to, destination) else {
+          return .differs("it names '\(from)' and '\(to)'")
+        }
+        return .fits
+      }, load: { _, _ in mapping })
+    func serves(_ name: String?) -> @Sendable (ManagedObjectModel) -> Bool {
+      { model in
+        name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
+      }
+    }
+    mayStart = serves(mapping.sourceModelName)
+    mayEnd = serves(mapping.destinationModelName)
+  }
+}
+
+/// Finds the steps from one model version to another: mapping models where there are any, inference elsewhere.
+///
+/// The path never goes back. A mapping model that leads all the way wins; else the path with the fewest steps, of
+/// equals the one with more mapping models. An inferred step never spans two versions that a mapping model serves: what
+/// its author wrote down would be skipped.
+public struct MigrationPathFinder: Sendable {
+  /// Oldest first; versions with equal hashes are one.
+  public let models: [ManagedObjectModel]
+  public let mappings: [FoundMapping]
+  /// No step leads past the version of a stage.
+  public let stages: [MigrationStage]
+  /// Hears of every mapping model considered, and why it was or was not taken.
+  public let log: @Sendable (String) -> Void
+
+  public init(
+    models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [],
+    log: @escaping @Sendable (String) -> Void = { _ in }
+  ) {
+    // Hashes are computed anew at each call: once for a version, not for every pair of them.
+    var seen: Set<[String: VersionHash]> = []
+    let kept = models.filter { seen.insert($0.versionHashes).inserted }
+    self.models = kept
+    self.mappings = mappings
+    self.stages = stages
+    self.log = log
+  }
+
+  /// - Throws: code `.noPath` (69) with the nearest miss, and with the order of versions that would make a path where there
+  ///   is one; `.configuration` (78) when several mapping models serve one step and do not go together; what reading a
+  ///   mapping model throws.
+  public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
+    let versions = try self.versions(from: source, to: destination)
+    var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
+    for (origin, reason) in search.misses { log("mapping model '\(origin)' not taken: \(reason)") }
+    guard let way = search.way() else { throw noPath(search) }
+    return try zip(way, way.dropFirst()).map { start, end in
+      try step(versions[start], versions[end], search.mappings(from: start, to: end))
+    }
+  }
+
+  // MARK: Versions
+
+  private func place(_ model: ManagedObjectModel) -> Int? {
+    let hashes = model.versionHashes
+    return models.firstIndex { $0.isCompatible(with: hashes) }
+  }
+
+  /// The source, what lies between, and the destination.
+  private func versions(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws -> [ManagedObjectModel] {
+    // A model that is none of the versions, such as one that the store itself carries, has no place among them.
+    guard let from = place(source), let to = place(destination) else { return [source, destination] }
+    guard from != to else { return [source, destination] }
+    guard from < to else {
+      let order = order(from: source, to: destination)
+      throw GodwitError(
+        .noPath, "no path leads from '\(source.name)' back to '\(destination.name)'",
+        cause: "the versions are " + models.map { "'\($0.name)'" }.joined(separator: ", ") + ", oldest first"
+          + (order == nil ? "; in no order of them a path leads there" : ""),
+        remedy: order.map { Self.remedy($0, source, destination) }
+          ?? "list a mapping model for this step under 'mappings'")
+    }
+    return [source] + models[(from + 1)..<to] + [destination]
+  }
+
+  private static func remedy(
+    _ order: [String], _ source: ManagedObjectModel, _ destination: ManagedObjectModel
+  ) -> String {
+    "if '\(source.name)' is older than '\(destination.name)', say so: `version-order: [\(order.joined(separator: ", "))]`"
+  }
+
+  /// An order of the versions in which a path leads from one to another, spelt for a manifest; nil when none is found.
+  ///
+  /// Every path is tried, whichever version it goes through. It is only proposed: which version is the older one shows in
+  /// no model.
+  private func order(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [String]? {
+    guard let from = place(source), let to = place(destination), from != to else { return nil }
+    let others = models.indices.filter { $0 != from && $0 != to }
+    var search = MigrationPathSearch(
+      versions: [source] + others.map { models[$0] } + [destination], mappings: mappings, stages: stages,
+      isOrdered: false)
+    guard let way = search.way() else { return nil }
+    let places = [from] + others + [to]
+    let passed = way.map { places[$0] }
+    let ordered = models.indices.flatMap { place in
+      place == from ? passed : passed.contains(place) ? [] : [place]
+    }
+    // What stands between two versions of the path may bar it: a stage, or a step that a mapping model serves.
+    let between = ordered[(ordered.firstIndex(of: from) ?? 0)...(ordered.firstIndex(of: to) ?? 0)].map { models[$0] }
+    var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages)
+    return check.way() == nil ? nil : ordered.map { Self.yaml(models[$0].name) }
+  }
+
+  /// A name as a member of a YAML list.
+  private static func yaml(_ name: String) -> String {
+    let isPlain =
+      name.unicodeScalars.first.map { ("A"..."Z").contains($0) || ("a"..."z").contains($0) } == true
+      && name.unicodeScalars.allSatisfy {
+        ("A"..."Z").contains($0) || ("a"..."z").contains($0) || ("0"..."9").contains($0)
+          || " ._-".unicodeScalars.contains($0)
+      } && !name.hasSuffix(" ")
+      && !["true", "false", "yes", "no", "on", "off", "null", "y", "n"].contains(name.lowercased())
+    return isPlain ? name : "'" + name.replacing("'", with: "''") + "'"
+  }
+
+  // MARK: Steps
+
+  private func stage(of model: ManagedObjectModel) -> MigrationStage? {
+    stages.first { $0.destinationModelName == model.name }
+  }
+
+  private func step(
+    _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ found: [FoundMapping]
+  ) throws -> MigrationStep {
+    var step = try stepWithoutHooks(source, destination, found)
+    step.willMigrate = stage(of: destination)?.willMigrate
+    step.didMigrate = stage(of: destination)?.didMigrate
+    return step
+  }
+
+  private func stepWithoutHooks(
+    _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ found: [FoundMapping]
+  ) throws -> MigrationStep {
+    guard !found.isEmpty else {
+      log("'\(source.name)' to '\(destination.name)': inferred")
+      return MigrationStep(
+        sourceModel: source, destinationModel: destination,
+        mappingModels: [try MappingModel(inferredFrom: source, to: destination)], origin: MigrationStep.inferredOrigin)
+    }
+    var loaded: [(mapping: MappingModel, origin: String)] = []
+    for candidate in found {
+      let mapping = try candidate.load(source, destination)
+      let text = MigrationJob.canonicalText(of: [mapping])
+      // The same mapping model as Xcode's source and compiled, for one.
+      if let twin = loaded.first(where: { MigrationJob.canonicalText(of: [$0.mapping]) == text }) {
+        log("mapping model '\(candidate.origin)' not taken: it says the same as '\(twin.origin)'")
+        continue
+      }
+      loaded.append((mapping, candidate.origin))
+    }
+    var owner: [String: String] = [:]
+    for (mapping, origin) in loaded {
+      for entity in mapping.entityMappings {
+        if let other = owner[entity.name], other != origin {
+          throw GodwitError(
+            .configuration,
+            "cannot choose between mapping models from '\(source.name)' to '\(destination.name)': '\(other)' and '\(origin)' both have a mapping '\(entity.name)'",
+            remedy: "list the one to use under 'mappings', or narrow 'mapping-search'")
+        }
+        owner[entity.name] = origin
+      }
+    }
+    let origins = loaded.map(\.origin).joined(separator: ", ")
+    log("'\(source.name)' to '\(destination.name)': \(origins)")
+    return MigrationStep(
+      sourceModel: source, destinationModel: destination, mappingModels: loaded.map(\.mapping), origin: origins)
+  }
+
+  // MARK: No path
+
+  private func noPath(_ search: MigrationPathSearch) -> GodwitError {
+    let versions = search.versions
+    let furthest = search.furthest
+    var lines: [String] = []
+    if furthest > 0 { lines.append("the furthest version that can be reached is '\(versions[furthest].name)'") }
+    var told: [String: Int] = [:]
+    for end in versions.indices where end > furthest {
+      guard let reason = search.refusal(from: furthest, to: end) else { continue }
+      // Later versions are mostly in the way for the same reasons.
+      if let index = told[reason] {
+        lines[index] = lines[index].replacing(
+          "' cannot be inferred:", with: "' and later ones cannot be inferred:", maxReplacements: 1)
+        continue
+      }
+      told[reason] = lines.count
+      let indented = reason.split(separator: "\n").joined(separator: "\n  ")
+      lines.append("'\(versions[furthest].name)' to '\(versions[end].name)' cannot be inferred: \(indented)")
+    }
+    for (origin, reason) in search.misses { lines.append("mapping model '\(origin)' is not for it: \(reason)") }
+    var remedy = "write a mapping model for the step that is missing; `godwit mapping new` drafts one"
+    if let source = versions.first, let destination = versions.last, let order = order(from: source, to: destination) {
+      remedy += "; a path leads there with `version-order: [\(order.joined(separator: ", "))]`, if that is their order"
+    }
+    return GodwitError(
+      .noPath,
+      "no path leads from '\(versions[0].name)' to '\(versions[versions.count - 1].name)'",
+      cause: lines.joined(separator: "\n"), remedy: remedy)
+  }
+}

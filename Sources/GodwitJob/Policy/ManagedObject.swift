@@ -1,0 +1,207 @@
+import Foundation
+public import GodwitModel
+package import GodwitStore
+
+/// An object of the source or of the destination as a migration policy sees it, Core Data's `NSManagedObject`.
+///
+/// A value: changing it changes no store. What a policy makes or changes is written by `MigrationPass.insert` or `save`;
+/// relationships are set through the manager. Objects of the source are read only. Not to be kept from one hook to the
+/// next: keep its `key`.
+public struct ManagedObject {
+  public var entityName: String { layout.entityName }
+  /// The primary key.
+  public let key: Int64
+  /// Whether it belongs to the source.
+  public var isSource: Bool { context === run.sourceContext }
+  package let layout: ObjectLayout
+  /// Its row, in the order of the table's columns; nil until something asks for it.
+  private var values: [SQLValue]?
+  /// What was set and does not fit; `insert` throws it.
+  private(set) package var problem: Problem?
+  let run: any PolicyHost
+  package let context: ObjectContext
+  /// The call of a hook that made it; 0 for an object of a store.
+  package let call: Int
+
+  package final class Problem {
+    package let error: GodwitError
+
+    init(_ error: GodwitError) { self.error = error }
+  }
+
+  package init(_ stored: StoredObject, run: any PolicyHost) {
+    (key, layout, context, values) = (stored.key, stored.layout, stored.context, stored.values)
+    self.run = run
+    call = 0
+  }
+
+  /// - Parameters:
+  ///   - values: nil for an object of a store, whose row is read when something asks for it.
+  ///   - call: The call that makes it; 0 for an object of a store.
+  package init(
+    _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: any PolicyHost, call: Int = 0
+  ) {
+    (self.key, self.layout, self.context, self.values) = (key, layout, context, values)
+    self.run = run
+    self.call = call
+  }
+
+  /// Its row.
+  package func row() throws -> [SQLValue] {
+    if let values { return values }
+    if let stored = try context.object(entityName: entityName, key: key) { return stored.values }
+    throw failure("the object is not in the store")
+  }
+
+  private var model: ManagedObjectModel { context.schema.model }
+
+  /// The value of an attribute, as its type says.
+  ///
+  /// Reading what is no attribute gives nil and fails the hook when it returns; so does setting what does not fit, or
+  /// an object of the source.
+  public subscript(attribute: String) -> AttributeValue {
+    get {
+      do { return try attributeValue(attribute) } catch {
+        run.note(error)
+        return .null
+      }
+    }
+    set {
+      do { try set(attribute, newValue) } catch {
+        problem = problem ?? (error as? GodwitError).map(Problem.init)
+        run.note(error)
+      }
+    }
+  }
+
+  private func failure(_ message: String) -> GodwitError {
+    GodwitError(.dataWrong, "\(entityName) p\(key): \(message)")
+  }
+
+  /// - Throws: `.dataWrong` when there is no such attribute, or the store holds something else than its type says.
+  public func attributeValue(_ name: String) throws -> AttributeValue {
+    guard let attribute = layout.attributes[name] else {
+      let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
+      throw failure("'\(entityName)' has no attribute '\(name)'\(hint)")
+    }
+    guard let place = attribute.place else { return .null }
+    return try context.value(try row()[place], of: attribute, entityName: entityName, key: key)
+  }
+
+  private mutating func set(_ name: String, _ value: AttributeValue) throws {
+    guard !isSource else { throw failure("cannot set '\(name)': objects of the source are read only") }
+    guard let attribute = layout.attributes[name] else {
+      let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
+      throw failure("cannot set '\(name)': '\(entityName)' has no such attribute\(hint)")
+    }
+    let isDerived = attribute.description.isDerived
+    guard !isDerived, let place = attribute.place else {
+      throw failure("cannot set '\(name)': the attribute is \(isDerived ? "derived" : "not stored")")
+    }
+    do {
+      let stored = try SQLValue(encoding: value, as: attribute.description)
+      if values == nil { values = try row() }
+      values?[place] = stored
+    } catch let error as GodwitError { throw failure(error.message) }
+  }
+
+  // MARK: Typed reading
+
+  private func typed<T>(_ name: String, _ what: String, _ pick: (AttributeValue) -> T?) throws -> T? {
+    let value = try attributeValue(name)
+    if value.isNull { return nil }
+    guard let picked = pick(value) else { throw failure("attribute '\(name)' is no \(what)") }
+    return picked
+  }
+
+  /// Invalid UTF-8 becomes U+FFFD; `self["name"]` keeps the bytes.
+  public func string(_ attribute: String) throws -> String? {
+    try typed(attribute, "text") { value in
+      switch value {
+      case .string(let text), .uri(let text): text.string
+      default: nil
+      }
+    }
+  }
+
+  public func integer(_ attribute: String) throws -> Int64? {
+    try typed(attribute, "integer") { if case .integer(let number) = $0 { number } else { nil } }
+  }
+
+  public func boolean(_ attribute: String) throws -> Bool? {
+    try typed(attribute, "boolean") { if case .boolean(let truth) = $0 { truth } else { nil } }
+  }
+
+  /// Any number as a double.
+  public func double(_ attribute: String) throws -> Double? {
+    try typed(attribute, "number") { value in
+      switch value {
+      case .double(let number): number
+      case .integer(let number): Double(number)
+      case .decimal(let number): number.nearestDouble
+      default: nil
+      }
+    }
+  }
+
+  /// Seconds since 2001-01-01T00:00:00Z.
+  public func date(_ attribute: String) throws -> Double? {
+    try typed(attribute, "date") { if case .date(let seconds) = $0 { seconds } else { nil } }
+  }
+
+  public func data(_ attribute: String) throws -> [UInt8]? {
+    try typed(attribute, "binary data") { if case .data(let bytes) = $0 { bytes } else { nil } }
+  }
+
+  // MARK: Related objects
+
+  /// What a to-one leads to.
+  ///
+  /// In the destination: what policies have set so far, and from the relationship stage on what the mappings without a
+  /// policy set.
+  public func object(_ relationship: String) throws -> ManagedObject? { try objects(relationship).first }
+
+  /// What a relationship leads to: in its order when it is ordered, else by key.
+  public func objects(_ relationship: String) throws -> [ManagedObject] {
+    guard layout.relationships[relationship] != nil else {
+      let hint = Spelling.suggestion(for: relationship, among: model.relationships(of: entityName).map(\.name))
+      throw failure("'\(entityName)' has no relationship '\(relationship)'\(hint)")
+    }
+    guard isSource else { return try run.related(self, relationship) }
+    let stored = StoredObject(context: context, layout: layout, key: key, values: try row())
+    return try stored.value(relationship).storedObjects.map { ManagedObject($0, run: run) }
+  }
+}
+
+extension ManagedObject: Equatable {
+  /// Whether both are the same object of the same store, whatever values they carry.
+  public static func == (a: ManagedObject, b: ManagedObject) -> Bool {
+    a.key == b.key && a.isSource == b.isSource && a.entityName == b.entityName
+  }
+}
+
+extension ManagedObject: EvaluatedObject {
+  public func value(_ property: String) throws -> EvaluatedValue {
+    guard let relationship = layout.relationships[property]?.description else {
+      return .value(try attributeValue(property))
+    }
+    let found = try objects(property)
+    return relationship.isToMany ? .objects(found, ordered: relationship.isOrdered) : .object(found.first)
+  }
+}
+
+extension ManagedObject: CustomStringConvertible {
+  /// Entity and key; no user data.
+  public var description: String { "\(entityName) p\(key)" }
+}
+
+extension EvaluatedValue {
+  /// The stored objects among what a relationship leads to.
+  var storedObjects: [StoredObject] {
+    switch self {
+    case .object(let object): (object as? StoredObject).map { [$0] } ?? []
+    case .objects(let objects, _): objects.compactMap { $0 as? StoredObject }
+    case .value, .values: []
+    }
+  }
+}

@@ -1,0 +1,15 @@
+/// What a run will write at most, by place, beside what lies there already. An estimate on the high side.
+public struct DiskNeed: Sendable, Hashable, Codable {
+  /// In the work folder beside the destination: stores under construction with their indexes and journal, spill files,
+  /// external files that cannot be linked, what an XML store is converted into or written from.
+  public var destinationBytes: Int64
+  /// In the folder of temporary files: what SQLite sorts and does not hold in memory.
+  public var temporaryBytes: Int64
+
+  public init(destinationBytes: Int64, temporaryBytes: Int64) {
+    self.destinationBytes = destinationBytes
+    self.temporaryBytes = temporaryBytes
+  }
+
+  public var totalBytes: Int64 { destinationBytes + temporaryBytes }
+}

@@ -1,0 +1,103 @@
+public import GodwitModel
+
+/// What of the source does not come over, counted: one value for the plan, the summary and their JSON.
+///
+/// The plan holds what counting the source tells. A run adds what shows only when objects are made.
+public struct LossReport: Sendable, Codable, Hashable {
+  public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
+    /// Objects that no mapping takes.
+    case objects
+    /// Values of an attribute that no mapping reads.
+    case values
+    /// Links of a relationship that no mapping follows, or whose objects the destination's relationship cannot hold.
+    case links
+    /// Links that lead to no object already in the source. Nothing is lost with them: Core Data reads them as nil.
+    case linksToNothing = "links to nothing"
+    /// A policy class that nobody registered, where Core Data's default policy takes its place. Not counted in objects.
+    case policy
+    /// Values that an expression turned to nil though an attribute that it reads was not nil.
+    case nils = "values turned to nil"
+    /// Values that an attribute of another numeric type holds only nearly.
+    case rounded
+    /// To-one relationships that found several objects and took the first.
+    case several
+  }
+
+  public struct Loss: Sendable, Codable, Hashable {
+    /// The step that loses it, from 1.
+    public var step: Int
+    public var kind: Kind
+    /// An entity, `Entity.property`, or for a policy its class.
+    public var subject: String
+    /// How many; nil where rows are counted only when the step before is done, and for policies.
+    public var count: Int64?
+    public var reason: String
+
+    public init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String) {
+      (self.step, self.kind, self.subject, self.count, self.reason) = (step, kind, subject, count, reason)
+    }
+
+    /// Whether the source holds something that the destination will not hold. What is not counted yet is no loss so far.
+    public var isLoss: Bool {
+      switch kind {
+      case .linksToNothing: false
+      case .policy: true
+      case .objects, .values, .links, .nils, .rounded, .several: (count ?? 0) > 0
+      }
+    }
+  }
+
+  public var losses: [Loss]
+
+  public init(_ losses: [Loss] = []) { self.losses = losses }
+
+  public var isEmpty: Bool { losses.isEmpty }
+
+  /// What `on-loss: fail` refuses.
+  public var refusable: [Loss] { losses.filter(\.isLoss) }
+
+  /// The losses of one step, from 1.
+  public func ofStep(_ step: Int) -> [Loss] { losses.filter { $0.step == step } }
+
+  package mutating func add(_ other: LossReport) { losses += other.losses }
+}
+
+extension LossReport.Loss: CustomStringConvertible {
+  public var description: String {
+    let number = count.map { "\($0)" } ?? "any"
+    switch kind {
+    case .objects: return "\(number) of \(subject) (\(reason))"
+    case .values: return "\(number) values of \(subject) (\(reason))"
+    case .links: return "\(number) links of \(subject) (\(reason))"
+    case .linksToNothing: return "\(number) links of \(subject) lead to no object, and are nil"
+    case .policy: return "\(subject) (\(reason))"
+    case .nils: return "\(number) values of \(subject) became nil (\(reason))"
+    case .rounded: return "\(number) values of \(subject) (\(reason))"
+    case .several: return "\(number) to-one relationships found several objects and took the first"
+    }
+  }
+
+  /// One word for the start of a line.
+  public var label: String {
+    switch kind {
+    case .objects: "dropped"
+    case .values, .links, .nils: "lost"
+    case .linksToNothing: "links"
+    case .policy: "policy"
+    case .rounded: "rounded"
+    case .several: "several"
+    }
+  }
+}
+
+extension MigrationJob {
+  /// What `on-loss: fail` says of losses; nil when nothing is lost, or the job may lose it.
+  public func error(for losses: LossReport) -> GodwitError? {
+    guard failsOnLoss, !losses.refusable.isEmpty else { return nil }
+    return GodwitError(
+      .dataWrong, "job '\(name)' would lose something of the source",
+      cause: losses.refusable.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
+      remedy: "map what is lost, or run the job without 'on-loss: fail' and --fail-on-loss",
+      safe: "the source is untouched, and no destination was put in place")
+  }
+}

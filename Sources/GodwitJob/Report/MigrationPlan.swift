@@ -1,0 +1,271 @@
+import GodwitModel
+
+/// Everything a migration will do, decided before it writes: print it, compare it, keep it beside a bug report.
+public struct MigrationPlan: Sendable {
+  /// How an entity mapping runs.
+  public enum Lane: String, Sendable, Codable {
+    /// Set at a time inside SQLite.
+    case sql
+    /// With some expression evaluated in Swift, row at a time.
+    case object
+  }
+
+  /// One entity mapping of a pass.
+  public struct Mapping: Sendable, Codable, Hashable {
+    public var name: String
+    /// Empty for a mapping of kind add.
+    public var source: String
+    public var destination: String
+    public var filter: String?
+    public var lane: Lane
+    /// Why it is in the object lane; empty in the sql lane.
+    public var reasons: [String]
+    /// Source objects it takes.
+    public var rows: Int64
+    /// Chunks of the create stage.
+    public var chunks: Int
+    /// `kept`, `+1000` or `dense from 1`.
+    public var keys: String
+    /// `computed` or `spill file`.
+    public var association: String
+    /// How each mapped relationship is set.
+    public var relationships: [String: String]
+
+    package init(
+      name: String, source: String, destination: String, filter: String? = nil, lane: Lane, reasons: [String],
+      rows: Int64, chunks: Int, keys: String, association: String, relationships: [String: String]
+    ) {
+      self.name = name
+      self.source = source
+      self.destination = destination
+      self.filter = filter
+      self.lane = lane
+      self.reasons = reasons
+      self.rows = rows
+      self.chunks = chunks
+      self.keys = keys
+      self.association = association
+      self.relationships = relationships
+    }
+  }
+
+  /// A partial mapping model: mappings migrated together, after those they look up.
+  public struct Pass: Sendable, Codable, Hashable {
+    public var number: Int
+    public var mappings: [Mapping]
+
+    package init(
+      number: Int, mappings: [Mapping]
+    ) {
+      self.number = number
+      self.mappings = mappings
+    }
+  }
+
+  /// One hop from a model version to another.
+  public struct Step: Sendable, Codable, Hashable {
+    public var sourceModel: String
+    public var destinationModel: String
+    public var passes: [Pass]
+    /// Source objects that no mapping takes, by entity.
+    public var dropped: [Dropped]
+    /// Where the mappings came from; nil when the job names them.
+    public var origin: String?
+    /// The versions that the step goes through, its own included, where several inferred hops became one.
+    public var hops: [String]?
+    /// Why the step is not one with the inferred step before it.
+    public var reasonApart: String?
+    /// What runs before and after the step, by its identity.
+    public var hooks: [String] = []
+    /// Why rows are not counted; nil where they are.
+    public var rowsNote: String?
+    /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or `through the executor: …` with
+    /// the reason.
+    public var way: String?
+    /// Of a step by SQL or by definition alone: what takes time in proportion to rows.
+    public var costs: [String]?
+
+    package init(
+      sourceModel: String, destinationModel: String, passes: [Pass], dropped: [Dropped], origin: String? = nil,
+      hops: [String]? = nil, reasonApart: String? = nil, hooks: [String] = [], rowsNote: String? = nil,
+      way: String? = nil, costs: [String]? = nil
+    ) {
+      self.sourceModel = sourceModel
+      self.destinationModel = destinationModel
+      self.passes = passes
+      self.dropped = dropped
+      self.origin = origin
+      self.hops = hops
+      self.reasonApart = reasonApart
+      self.hooks = hooks
+      self.rowsNote = rowsNote
+      self.way = way
+      self.costs = costs
+    }
+  }
+
+  public struct Dropped: Sendable, Codable, Hashable {
+    public var entity: String
+    public var rows: Int64
+    /// `no mapping`, `remove mapping`, or `filtered out`.
+    public var reason: String
+
+    package init(
+      entity: String, rows: Int64, reason: String
+    ) {
+      self.entity = entity
+      self.rows = rows
+      self.reason = reason
+    }
+  }
+
+  /// Chunks and rows of one stage.
+  public struct StageCount: Sendable, Codable, Hashable {
+    public var stage: Chunk.Stage
+    public var chunks: Int
+    public var rows: Int64
+
+    package init(
+      stage: Chunk.Stage, chunks: Int, rows: Int64
+    ) {
+      self.stage = stage
+      self.chunks = chunks
+      self.rows = rows
+    }
+  }
+
+  public var job: String
+  public var source: String
+  public var destination: String
+  /// Where the source model came from; nil when it is one of those given.
+  public var sourceModelOrigin: String?
+  public var steps: [Step]
+  public var stages: [StageCount]
+  /// Estimated peak of disk space that the run needs beside the source.
+  public var disk: DiskNeed
+  /// All of it, in bytes.
+  public var diskBytes: Int64 { disk.totalBytes }
+  /// What is free beside the destination; nil when the file system does not say.
+  public var freeBytes: Int64?
+  /// Where SQLite sorts what does not fit in memory, and what is free there.
+  public var temporaryFolder: String?
+  public var temporaryFreeBytes: Int64?
+  public var sourceBytes: Int64
+  /// Why a run would be refused for want of free space; nil where there is enough.
+  public package(set) var shortage: String?
+  /// What the run keeps to.
+  public var limits = MigrationLimits()
+  /// The mappings whose policy nobody registered: `run` refuses the job until they are.
+  public var missingPolicies: [PolicyUse] = []
+  /// Where `mappings: auto` looked, and what became of each mapping model that it found.
+  public var mappingSearch: [String] = []
+  /// What does not come over, in the order of steps.
+  public var losses = LossReport()
+  /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
+  public var notes: [String] = []
+
+  /// In execution order.
+  public let chunks: [Chunk]
+  package let facts: PlanFacts
+
+  package init(
+    job: String, source: String, destination: String, steps: [Step], stages: [StageCount], disk: DiskNeed,
+    sourceBytes: Int64, chunks: [Chunk], facts: PlanFacts, sourceModelOrigin: String? = nil
+  ) {
+    self.job = job
+    self.source = source
+    self.destination = destination
+    self.steps = steps
+    self.stages = stages
+    self.disk = disk
+    self.sourceBytes = sourceBytes
+    self.chunks = chunks
+    self.facts = facts
+    self.sourceModelOrigin = sourceModelOrigin
+  }
+
+  /// Rows that all chunks read together; what the percent is a part of.
+  public var totalRows: Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
+}
+
+extension MigrationPlan {
+  package static func wayOfSteps(_ count: Int) -> String { "through the executor: the job has \(count) steps" }
+
+  package static let wayOfDefinitions =
+    "in place by definition alone: no row is read or written, so their number does not matter"
+
+}
+
+extension MigrationPlan: Equatable {
+  /// Whether both would do the same to the same: what is free on the disk and the moment of the plan do not count.
+  public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
+    (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
+      && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)
+      && a.losses == b.losses
+      && (a.disk, a.sourceBytes, a.limits) == (b.disk, b.sourceBytes, b.limits)
+  }
+}
+
+extension MigrationPlan: CustomStringConvertible {
+  public var description: String {
+    var lines = [
+      "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
+    ]
+    if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }
+    lines += mappingSearch.map { "  search       \($0)" }
+    for (index, step) in steps.enumerated() {
+      lines.append("")
+      lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
+      if let origin = step.origin {
+        let hops = step.hops.map { ", \($0.count - 1) hops in one: \($0.joined(separator: " to "))" }
+        lines.append("  mappings     \(origin)\(hops ?? "")")
+      }
+      if let reason = step.reasonApart { lines.append("  apart        from the step before: \(reason)") }
+      lines += step.hooks.map { "  hook         \($0)" }
+      if let way = step.way { lines.append("  way          \(way)") }
+      for cost in step.costs ?? [] { lines.append("  takes time   \(cost)") }
+      for pass in step.passes {
+        lines.append("  pass \(pass.number) of \(step.passes.count)")
+        for mapping in pass.mappings {
+          lines.append(
+            "    \(mapping.name): \(mapping.source.isEmpty ? "new" : "\(mapping.source) to") \(mapping.destination)")
+          if let filter = mapping.filter { lines.append("      filter     \(filter)") }
+          lines.append(
+            "      lane       \(mapping.lane.rawValue)"
+              + (mapping.reasons.isEmpty ? "" : " (\(mapping.reasons.joined(separator: "; ")))"))
+          lines.append(
+            "      rows       "
+              + (step.rowsNote ?? "\(mapping.rows) in \(mapping.chunks) chunk\(mapping.chunks == 1 ? "" : "s")"))
+          lines.append("      keys       \(mapping.keys), association \(mapping.association)")
+          for (name, how) in mapping.relationships.sorted(by: { $0.key < $1.key }) {
+            lines.append("      \(name): \(how)")
+          }
+        }
+      }
+      lines += losses.ofStep(index + 1).map { "  \($0.label.padded(to: 13))\($0)" }
+    }
+    lines.append("")
+    lines += missingPolicies.map { "not registered: \($0)" }
+    if !stages.isEmpty { lines.append("stages") }
+    for stage in stages {
+      lines.append(
+        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows) rows"
+      )
+    }
+    lines += notes.map { "note         \($0)" }
+    func free(_ bytes: Int64?) -> String { bytes.map { " (\(ByteCount(bytes: $0)) free)" } ?? "" }
+    lines.append("disk needed  \(ByteCount(bytes: disk.destinationBytes)) beside the destination\(free(freeBytes))")
+    if disk.temporaryBytes > 0 {
+      let folder = temporaryFolder.map { "'\($0)'" } ?? "the temporary folder"
+      lines.append(
+        "             \(ByteCount(bytes: disk.temporaryBytes)) for sorting in \(folder)\(free(temporaryFreeBytes))")
+    }
+    if let shortage { lines.append("warning      `godwit run` will end with 74: \(shortage)") }
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension String {
+  /// The string with spaces after it up to a width.
+  func padded(to width: Int) -> String { count >= width ? self : self + String(repeating: " ", count: width - count) }
+}

@@ -1,0 +1,117 @@
+import Synchronization
+
+/// Where a running migration stands.
+public struct MigrationProgress: Sendable, Hashable {
+  /// 0 to 100; never less than an earlier one, also after a resume.
+  public var percent: Double
+  public var step: Int
+  public var steps: Int
+  public var pass: Int
+  public var passes: Int
+  /// The mapping, or what is built.
+  public var name: String
+  public var stage: String
+  /// Chunks done of this name and stage, and of how many.
+  public var chunk: Int
+  public var chunks: Int
+  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`, where
+  /// rows are not counted.
+  public var rows: Int64
+  public var totalRows: Int64
+  public var rowsPerSecond: Double
+  /// nil while nothing is known.
+  public var secondsLeft: Double?
+  public var residentBytes: Int64
+
+  package init(
+    percent: Double, step: Int, steps: Int, pass: Int, passes: Int, name: String, stage: String, chunk: Int,
+    chunks: Int, rows: Int64, totalRows: Int64, rowsPerSecond: Double, secondsLeft: Double? = nil, residentBytes: Int64
+  ) {
+    self.percent = percent
+    self.step = step
+    self.steps = steps
+    self.pass = pass
+    self.passes = passes
+    self.name = name
+    self.stage = stage
+    self.chunk = chunk
+    self.chunks = chunks
+    self.rows = rows
+    self.totalRows = totalRows
+    self.rowsPerSecond = rowsPerSecond
+    self.secondsLeft = secondsLeft
+    self.residentBytes = residentBytes
+  }
+}
+
+/// What a run did.
+public struct MigrationSummary: Sendable, Hashable {
+  public enum Outcome: String, Sendable, Hashable {
+    case finished
+    /// The destination was finished by an earlier run of the same job.
+    case alreadyFinished = "already finished"
+    /// At a checkpoint; the same command resumes.
+    case stopped
+  }
+
+  public var outcome: Outcome
+  /// Why it stopped: `time box reached`, `SIGTERM`, …
+  public var reason: String?
+  /// Objects made, by all runs of the job together.
+  public var objects: Int64 = 0
+  /// false after a migration in place by definition alone, which reads no row: `objects` is 0 then.
+  public var isCounted = true
+  /// To-one relationships that found several objects and took the first.
+  public var several: Int64 = 0
+  /// Relationship assignments that a later one displaced.
+  public var displaced: Int64 = 0
+  /// Source objects that no mapping took.
+  public var dropped: [MigrationPlan.Dropped] = []
+  /// What does not come over, in the order of steps.
+  public var losses = LossReport()
+  /// The plan's notes: what was left out, and what cannot be kept up.
+  public var notes: [String] = []
+  public var seconds: Double = 0
+  public var peakBytes: Int64 = 0
+  public var wasResumed: Bool = false
+
+  package init(
+    outcome: Outcome, reason: String? = nil, objects: Int64 = 0, isCounted: Bool = true, several: Int64 = 0,
+    displaced: Int64 = 0, dropped: [MigrationPlan.Dropped] = [], losses: LossReport = LossReport(),
+    notes: [String] = [], seconds: Double = 0, peakBytes: Int64 = 0, wasResumed: Bool = false
+  ) {
+    self.outcome = outcome
+    self.reason = reason
+    self.objects = objects
+    self.isCounted = isCounted
+    self.several = several
+    self.displaced = displaced
+    self.dropped = dropped
+    self.losses = losses
+    self.notes = notes
+    self.seconds = seconds
+    self.peakBytes = peakBytes
+    self.wasResumed = wasResumed
+  }
+}
+
+/// Stops a running migration from another thread.
+public final class MigrationControl: Sendable {
+  private struct State {
+    var reason: String?
+    var interrupt: (@Sendable () -> Void)?
+  }
+  private let state = Mutex(State())
+
+  public init() {}
+
+  /// Asks for a stop at the next checkpoint. The first reason stays.
+  public func stop(reason: String) { state.withLock { $0.reason = $0.reason ?? reason } }
+
+  /// Rolls the running chunk back, so that the stop comes at once. Call `stop` first.
+  public func interrupt() { state.withLock { $0.interrupt }?() }
+
+  public var reason: String? { state.withLock { $0.reason } }
+
+  package func setInterrupt(_ action: (@Sendable () -> Void)?) { state.withLock { $0.interrupt = action } }
+}

@@ -1,0 +1,70 @@
+/// What is durable of a job, and what is left.
+public struct MigrationStatus: Sendable, Codable {
+  public enum State: String, Sendable, Codable {
+    case notStarted = "not started"
+    case unfinished
+    case finished
+    /// The destination exists, and this job did not make it from this source.
+    case foreign = "destination exists"
+  }
+
+  /// Chunks of one stage and mapping.
+  public struct Line: Sendable, Codable {
+    public var stage: String
+    public var name: String
+    public var done: Int
+    public var chunks: Int
+    public var rows: Int64
+    public var rowsDone: Int64
+  }
+
+  public var state: State
+  public var job: String
+  public var percent: Double
+  public var lines: [Line]
+  /// The step at work, from 1, and how many there are; nil for a job of one step.
+  public var step: Int?
+  public var steps: Int?
+
+  /// - Parameter known: The percent, where no chunk tells it.
+  package init(state: State, job: String, chunks: [Chunk], done: Set<Int>, percent known: Double = 0) {
+    self.state = state
+    self.job = job
+    lines = []
+    var index: [String: Int] = [:]
+    var (rows, rowsDone): (Int64, Int64) = (0, 0)
+    for chunk in chunks {
+      let key = "\(chunk.stage.rawValue) \(chunk.name)"
+      let position = index[key] ?? lines.count
+      if index[key] == nil {
+        index[key] = position
+        lines.append(Line(stage: chunk.stage.rawValue, name: chunk.name, done: 0, chunks: 0, rows: 0, rowsDone: 0))
+      }
+      lines[position].chunks += 1
+      lines[position].rows += chunk.rows
+      rows += max(1, chunk.rows)
+      if done.contains(chunk.id) {
+        lines[position].done += 1
+        lines[position].rowsDone += chunk.rows
+        rowsDone += max(1, chunk.rows)
+      }
+    }
+    percent = state == .finished ? 100 : rows == 0 ? known : Double(rowsDone) / Double(rows) * 100
+  }
+}
+
+extension MigrationStatus: CustomStringConvertible {
+  public var description: String {
+    var text = "job \(job): \(state.rawValue)"
+    if state == .foreign { text += ", but was not made by this job, or the source, a model or a mapping changed since" }
+    guard state == .unfinished else { return text }
+    let tenths = Int(percent * 10)
+    text += ", \(tenths / 10).\(tenths % 10)%"
+    if let step, let steps { text += ", step \(step) of \(steps)" }
+    for line in lines {
+      text +=
+        "\n  \(line.stage.padded(to: 10))\(line.name): chunks \(line.done)/\(line.chunks), rows \(line.rowsDone)/\(line.rows)"
+    }
+    return text
+  }
+}

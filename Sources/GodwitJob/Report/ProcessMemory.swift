@@ -1,0 +1,18 @@
+import Foundation
+
+/// The process's resident memory, as the kernel counts it.
+package enum ProcessMemory {
+  /// Bytes resident now; 0 where `/proc` does not tell.
+  package static var residentBytes: Int64 { field("VmRSS:") }
+  /// The most that was resident so far.
+  package static var peakBytes: Int64 { field("VmHWM:") }
+
+  private static func field(_ name: String) -> Int64 {
+    guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return 0 }
+    for line in status.split(separator: "\n") where line.hasPrefix(name) {
+      let kib = line.dropFirst(name.count).split(whereSeparator: \.isWhitespace).first.flatMap { Int64($0) } ?? 0
+      return kib * 1024
+    }
+    return 0
+  }
+}

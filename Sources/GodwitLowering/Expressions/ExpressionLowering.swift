@@ -1,0 +1,423 @@
+package import GodwitModel
+package import GodwitStore
+
+/// Why an expression cannot be said in SQL; it then runs in Swift, and the plan shows the reason.
+package struct NotLowerable: Error {
+  package var reason: String
+
+  package init(
+    reason: String
+  ) {
+    self.reason = reason
+  }
+}
+
+/// Turns expressions and predicates on a row of the source store into SQL with the same result.
+///
+/// Filters follow the SQLite store's meaning of NULL, value expressions that of evaluation in memory
+/// (`Expressions` page). Every column read carries a check of its storage class: SQLite itself would
+/// call `'abc' >= 18` true.
+package struct ExpressionLowering {
+  enum Role { case filter, value }
+
+  /// A row that expressions read: the alias of its table in the statement, and its entity.
+  package struct Row {
+    package var alias: String
+    package var entityName: String
+
+    package init(
+      alias: String, entityName: String
+    ) {
+      self.alias = alias
+      self.entityName = entityName
+    }
+  }
+
+  /// A lowered expression.
+  enum Lowered {
+    /// A value; a nil type is a number that may be an integer or not.
+    case value(sql: String, type: AttributeType?)
+    /// An object: the SQL of its primary key, NULL when there is no such object.
+    case object(key: String, entityName: String)
+    case collection(LoweredCollection)
+    case list([Lowered])
+    case null
+  }
+
+  /// Where a column read is tested for its storage class.
+  package enum Checks {
+    /// Where it is read.
+    case inline
+    /// By `godwit_row`, for columns of the statement's own row that are read whatever the row holds.
+    case byRow
+    /// Nowhere: the planner has run the same expression on every row.
+    case done
+  }
+
+  /// Whether every expression runs in Swift; for tests that compare the lanes.
+  @TaskLocal static var runsAllInSwift = false
+
+  let schema: StoreSchema
+  let role: Role
+  let row: Row
+  let builder: StatementBuilder
+  /// The text of the whole expression, for messages.
+  let text: String
+  /// The database that the schema's tables are in.
+  var database = StoreConnection.sourceSchema
+  /// What `$entityMapping` and `$propertyMapping` stand for.
+  var bindings = MappingBindings()
+  /// SUBQUERY variables in scope.
+  var variables: [String: Row] = [:]
+  var checks = Checks.inline
+  private let budget = Budget()
+
+  init(schema: StoreSchema, role: Role, row: Row, builder: StatementBuilder, text: String) {
+    self.schema = schema
+    self.role = role
+    self.row = row
+    self.builder = builder
+    self.text = text
+  }
+
+  /// Keeps the SQL of one expression small. Some operators name an operand twice, and SQLite's parser has a stack
+  /// of 100 entries; an expression beyond that runs in Swift.
+  private final class Budget {
+    private var nodes = 0
+
+    func spend() throws {
+      nodes += 1
+      if nodes > 2000 { throw NotLowerable(reason: "an expression of this size runs in Swift") }
+    }
+
+    static func check(_ sql: String) throws {
+      guard sql.utf8.count <= 1 << 16, SQLNesting.depth(of: sql) <= SQLNesting.limit else {
+        throw NotLowerable(reason: "an expression nested this deeply runs in Swift")
+      }
+    }
+  }
+
+  // MARK: Entry points
+
+  /// The condition of a filter as SQL that is true, false or NULL; falls back to Swift.
+  package static func condition(
+    _ filter: ParsedPredicate, schema: StoreSchema, row: Row, builder: StatementBuilder, checks: Checks = .inline
+  ) -> (sql: String, reason: String?) {
+    var lowering = ExpressionLowering(
+      schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text)
+    lowering.checks = checks
+    let mark = builder.mark
+    do {
+      if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
+      let sql = try lowering.predicate(filter.predicate)
+      try Budget.check(sql)
+      return (sql, nil)
+    } catch {
+      builder.restore(mark)
+      let sql = lowering.evaluated(
+        .init(work: .predicate(filter.predicate), entityName: row.entityName, text: filter.source.text),
+        reading: filter.predicate.operands)
+      return (sql, (error as? NotLowerable)?.reason ?? "\(error)")
+    }
+  }
+
+  /// A value expression as SQL; falls back to Swift.
+  package static func value(
+    _ expression: ParsedExpression, schema: StoreSchema, row: Row, builder: StatementBuilder,
+    bindings: MappingBindings = .init()
+  ) -> (sql: String, type: AttributeType?, reason: String?) {
+    var lowering = ExpressionLowering(
+      schema: schema, role: .value, row: row, builder: builder, text: expression.source.text)
+    lowering.bindings = bindings
+    lowering.checks = builder.rowChecks == nil ? .inline : .byRow
+    let mark = builder.mark
+    do {
+      if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
+      let lowered = try lowering.lower(expression.expression)
+      let sql = try lowering.single(lowered, expression.expression)
+      try Budget.check(sql)
+      guard case .value(_, let type) = lowered else { return (sql, nil, nil) }
+      return (sql, type, nil)
+    } catch {
+      builder.restore(mark)
+      let sql = lowering.evaluated(
+        .init(
+          work: .expression(expression.expression), entityName: row.entityName, text: expression.source.text,
+          bindings: bindings), reading: [expression.expression])
+      return (sql, nil, (error as? NotLowerable)?.reason ?? "\(error)")
+    }
+  }
+
+  /// A call of Swift, which gets the attributes of the row that the expressions read, so that it need not look for them.
+  private func evaluated(_ evaluation: LoweredFunctions.Evaluation, reading expressions: [Expression]) -> String {
+    var evaluation = evaluation
+    var names: Set<String> = []
+    for expression in expressions {
+      _ = expression.contains { part in
+        if case .keyPath(let base, let segments) = part.node, segments.count == 1 {
+          switch base?.node {
+          case nil, .evaluatedObject, .variable("source"): names.insert(segments[0])
+          default: break
+          }
+        }
+        return false
+      }
+    }
+    for name in names.sorted() where evaluation.attributes.count < Self.limitHanded {
+      guard let attribute = schema.model.attribute(name, of: row.entityName), !attribute.isTransient,
+        schema.column(of: name, in: row.entityName) != nil
+      else { continue }
+      evaluation.attributes.append(name)
+    }
+    return Self.call(evaluation, number: builder.evaluation(evaluation), row: row.alias, schema: schema)
+  }
+
+  /// The call of an expression for a row, which hands its attributes over.
+  package static func call(
+    _ evaluation: LoweredFunctions.Evaluation, number: Int, row: String, schema: StoreSchema
+  ) -> String {
+    let columns = evaluation.attributes.compactMap { schema.column(of: $0, in: evaluation.entityName) }
+    return "godwit_eval(\(number), \((["Z_PK"] + columns.map(quoted)).map { "\(row).\($0)" }.joined(separator: ", ")))"
+  }
+
+  /// SQLite passes 127 arguments at most.
+  private static let limitHanded = 100
+
+  // MARK: Values
+
+  private func single(_ lowered: Lowered, _ expression: Expression) throws -> String {
+    switch lowered {
+    case .value(let sql, _): return sql
+    case .null: return "NULL"
+    case .object, .collection, .list: throw NotLowerable(reason: "'\(expression)' is no single value")
+    }
+  }
+
+  func lower(_ expression: Expression) throws -> Lowered {
+    if checks == .byRow, !expression.isArithmetic {
+      var inner = self
+      inner.checks = .inline
+      return try inner.lower(expression)
+    }
+    try budget.spend()
+    switch expression.node {
+    case .constant(let value): return try constant(value)
+    case .evaluatedObject: return .object(key: "\(row.alias).Z_PK", entityName: row.entityName)
+    case .variable(let name):
+      let row = try self.row(of: name)
+      return .object(key: "\(row.alias).Z_PK", entityName: row.entityName)
+    case .keyPath(let base, let segments): return try keyPath(base: base, segments)
+    case .arithmetic(let op, let left, let right): return try arithmetic(op, left, right)
+    case .negation(let operand):
+      let lowered = try lower(operand)
+      if lowered.isDecimal { return .value(sql: "(-\(try self.sql(lowered)))", type: .decimal) }
+      let (sql, type) = try number(operand)
+      return .value(sql: "(-\(sql))", type: type == .boolean ? .integer64 : type)
+    case .aggregate(let elements): return .list(try elements.map(lower))
+    case .ternary(let condition, let then, let otherwise): return try ternary(condition, then, otherwise)
+    case .function(let name, let arguments): return try function(name, arguments)
+    case .call(_, let selector, _): throw NotLowerable(reason: "FUNCTION \(selector) runs in Swift")
+    case .subquery(let collection, let variable, let predicate):
+      return .collection(try subquery(collection, variable, predicate))
+    case .cast(let operand, let type): return try cast(operand, type)
+    case .element(let collection, .size):
+      return try aggregate("@count", over: try collected(collection))
+    case .element: throw NotLowerable(reason: "an index into a collection runs in Swift")
+    case .set(let op, _, _): throw NotLowerable(reason: "\(op.rawValue) runs in Swift")
+    case .fetch: throw NotLowerable(reason: "FETCH runs in Swift")
+    }
+  }
+
+  func constant(_ value: AttributeValue) throws -> Lowered {
+    if case .boolean(let flag) = value { return .value(sql: flag ? "1" : "0", type: .boolean) }
+    let stored = SQLValue(value)
+    // Also what is not a number.
+    if stored == .null { return .null }
+    let type = value.attributeType
+    return .value(sql: builder.bind(stored), type: type)
+  }
+
+  func row(of variable: String) throws -> Row {
+    if let found = variables[variable] { return found }
+    guard variable == "source", role == .value else {
+      throw NotLowerable(reason: "variable $\(variable) runs in Swift")
+    }
+    return row
+  }
+
+  private func keyPath(base: Expression?, _ segments: [String]) throws -> Lowered {
+    let start: Row
+    switch base?.node {
+    case nil, .evaluatedObject: start = row
+    case .variable(let name):
+      if variables[name] == nil, let known = bindings.constant(name, segments) { return try constant(known) }
+      start = try row(of: name)
+    case .subquery: return try follow(segments[...], from: try collected(base))
+    default: throw NotLowerable(reason: "a key path on a computed object runs in Swift")
+    }
+    let model = schema.model
+    var chain = ObjectChain(row: start, schema: schema, database: database, builder: builder)
+    for (index, segment) in segments.enumerated() {
+      if chain.isToMany { return try follow(segments[index...], from: LoweredCollection(chain)) }
+      if segment.hasPrefix("@") { throw NotLowerable(reason: "'\(segment)' on a single object runs in Swift") }
+      if let attribute = model.attribute(segment, of: chain.entityName) {
+        guard index == segments.count - 1 else { throw NotLowerable(reason: "'\(segment)' has no properties") }
+        let inner = try chain.loadedRow()
+        return .value(sql: chain.scalar(try read(attribute, of: inner)), type: attribute.type)
+      }
+      guard let relationship = model.relationship(segment, of: chain.entityName) else {
+        throw NotLowerable(reason: "'\(segment)' is a property of a subentity")
+      }
+      try chain.follow(relationship.name)
+    }
+    if chain.isToMany { return .collection(try LoweredCollection(chain)) }
+    // A key that leads to no row is no object, in memory as here.
+    _ = try chain.loadedRow()
+    return .object(key: chain.scalar(chain.key), entityName: chain.entityName)
+  }
+
+  /// A column with a check of what it holds.
+  func read(_ attribute: AttributeDescription, of row: Row) throws -> String {
+    guard let column = schema.column(of: attribute.name, in: row.entityName), !attribute.isTransient else {
+      throw NotLowerable(reason: "'\(attribute.name)' is not stored")
+    }
+    guard !attribute.allowsExternalBinaryDataStorage else {
+      throw NotLowerable(reason: "'\(attribute.name)' carries a prefix that Swift takes off")
+    }
+    let sql = "\(row.alias).\(quoted(column))"
+    let site = self.site(attribute, of: row)
+    let key = "\(row.alias).Z_PK"
+    if checks == .done || checks == .byRow && row.alias == self.row.alias {
+      if checks == .byRow {
+        var field = RowCheck.Field(reading: attribute.type, site: site)
+        if attribute.type == .boolean { field.kinds.insert(.real) }
+        if attribute.type == .uuid { field.byteCount = 16 }
+        builder.rowChecks?.add(sql, field)
+      }
+      switch attribute.type {
+      case .decimal: return Self.decimal(sql, again: sql)
+      case .boolean: return "(\(sql) <> 0)"
+      default: return sql
+      }
+    }
+    switch attribute.type {
+    case .decimal:
+      // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
+      return Self.decimal(Self.checked(sql, type: .decimal, site: site, key: key), again: sql)
+    case .boolean:
+      // Any number but 0 is true, whatever the store holds for it.
+      return
+        "(CASE WHEN typeof(\(sql)) IN ('integer','real','null') THEN \(sql) <> 0 ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
+    default: return Self.checked(sql, type: attribute.type, site: site, key: key)
+    }
+  }
+
+  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too large.
+  ///
+  /// - Parameter again: The same without a check.
+  private static func decimal(_ checked: String, again sql: String) -> String {
+    let limit = AttributeValue.decimalLimit
+    // Parts of an AND are evaluated in any order, the check comes first.
+    return "(CASE WHEN \(checked) > -\(limit) THEN CASE WHEN \(sql) < \(limit) THEN \(sql) END END)"
+  }
+
+  private func site(_ attribute: AttributeDescription, of row: Row) -> Int {
+    builder.site(
+      ReadingSite(
+        entityName: row.entityName, propertyName: attribute.name, expected: attribute.type.phrase, cause: text,
+        action: "evaluate"))
+  }
+
+  /// The place of the expression itself, for functions that can fail.
+  var ownSite: Int {
+    builder.site(
+      ReadingSite(entityName: row.entityName, propertyName: "", expected: "", cause: text, action: "evaluate"))
+  }
+
+  package static func checked(_ sql: String, type: AttributeType, site: Int, key: String) -> String {
+    let allowed = (type.storageClasses + ["null"]).map { "'\($0)'" }.joined(separator: ",")
+    let test =
+      switch type {
+      case .decimal: "typeof(\(sql)) IN (\(allowed)) OR \(sql) = 'NaN'"
+      case .uuid: "\(sql) IS NULL OR typeof(\(sql)) = 'blob' AND length(\(sql)) = 16"
+      default: "typeof(\(sql)) IN (\(allowed))"
+      }
+    return "(CASE WHEN \(test) THEN \(sql) ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
+  }
+}
+
+extension Expression {
+  /// Whether nothing but attributes, constants and arithmetic that SQL knows is in it.
+  package var isArithmeticThroughout: Bool {
+    switch node {
+    case .arithmetic(let op, let left, let right):
+      op != .power && left.isArithmeticThroughout && right.isArithmeticThroughout
+    case .negation(let operand): operand.isArithmeticThroughout
+    default: isArithmetic
+    }
+  }
+
+  /// Whether its operands are evaluated whatever the row holds: an attribute of the object itself, a constant, or
+  /// arithmetic.
+  fileprivate var isArithmetic: Bool {
+    switch node {
+    case .constant, .arithmetic, .negation: true
+    case .keyPath(nil, let segments): segments.count == 1
+    case .keyPath(let base?, let segments):
+      if case .variable = base.node {
+        segments.count == 1
+      } else {
+        base.node == .evaluatedObject && segments.count == 1
+      }
+    default: false
+    }
+  }
+}
+
+/// How deep SQL nests, in entries of SQLite's parser stack.
+enum SQLNesting {
+  /// SQLite's parser has 100 entries; what stands around an expression takes the rest.
+  static let limit = 60
+
+  /// An upper bound of what the deepest place of the text takes.
+  ///
+  /// A parenthesis takes up to 3 entries (with the operator and the operand before it), 6 after a word, as in
+  /// `f(a, (` and `a IN (1, (`; `CASE` takes 6. Measured on SQLite 3.40.
+  static func depth(of sql: String) -> Int {
+    var (deepest, depth) = (0, 0)
+    var open: [Int] = []
+    var word: [UInt8] = []
+    var isQuoted = false
+    var last: UInt8 = 0
+    func push(_ cost: Int) {
+      open.append(cost)
+      depth += cost
+      deepest = max(deepest, depth)
+    }
+    func pop() { depth -= open.popLast() ?? 0 }
+    for byte in sql.utf8 {
+      if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+      if isQuoted {
+        word = []
+        continue
+      }
+      let isLetter = (byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A) || byte == 0x5F
+      if isLetter {
+        word.append(byte)
+        last = byte
+        continue
+      }
+      if word.elementsEqual("CASE".utf8) { push(6) }
+      if word.elementsEqual("END".utf8) { pop() }
+      let wasWord = !word.isEmpty
+      word = []
+      switch byte {
+      case UInt8(ascii: "("): push(wasWord || last | 0x20 >= 0x61 && last | 0x20 <= 0x7A ? 6 : 3)
+      case UInt8(ascii: ")"): pop()
+      default: break
+      }
+      if byte != 0x20 { last = byte }
+    }
+    return deepest
+  }
+}

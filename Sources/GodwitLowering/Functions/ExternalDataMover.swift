@@ -1,0 +1,108 @@
+import Foundation
+import GodwitDisk
+import GodwitModel
+package import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Carries external binary data while a chunk's rows are made.
+///
+/// A value that stays external brings its file into the support folder under construction, as a hard link where the
+/// file system allows. Names do not depend on chunks, so a chunk that is run again finds its files there. `finishChunk`
+/// makes them durable before the commit of the rows that name them.
+package final class ExternalDataMover {
+  package let source: SupportFolder
+  let destination: SupportFolder
+  private var isFolderMade = false
+  private var isSynced = true
+  private var pending: [Pending] = []
+  /// Whether values are handed to a policy: references stay those of the source until an object is inserted, and a
+  /// file that becomes a value is read as a whole.
+  package var servesPolicy = false
+
+  /// A large file whose bytes a row waits for.
+  private struct Pending {
+    var column: String
+    var key: Int64
+    var name: String
+  }
+
+  /// Files up to this size become a value at once; larger ones flow into their row a piece at a time.
+  private static let wholeBytes: Int64 = 1 << 20
+  /// The most bytes that SQLite takes in one value.
+  private static let limitBytes: Int64 = 1_000_000_000
+
+  package init(source: SupportFolder, destination: SupportFolder) {
+    self.source = source
+    self.destination = destination
+  }
+
+  package func beginChunk() { pending = [] }
+
+  /// Rows that wait for `finishChunk`.
+  package var pendingCount: Int { pending.count }
+
+  /// The rows that came to wait after so many were not kept.
+  package func forgetPending(after count: Int) { pending.removeSubrange(min(count, pending.count)...) }
+
+  /// Carries the file of a value that stays external.
+  ///
+  /// - Parameter salt: makes a new name of the file's, for a second value that refers to it.
+  /// - Returns: the stored value; that of the source when its file is missing, so that nothing is lost that was there.
+  package func carry(_ value: [UInt8], salt: String?) throws -> [UInt8] {
+    guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
+    if !isFolderMade {
+      for (folder, like) in [(destination.path, source.path), (destination.dataPath, source.dataPath)] {
+        try WorkFolder.makeFolder(folder, mode: FileRights.folderMode(like: like))
+      }
+      isFolderMade = true
+      isSynced = false
+    }
+    let newName = salt.map { Self.name(from: name, salt: $0) } ?? name
+    guard try destination.carry(name, from: source, as: newName) else { return value }
+    isSynced = false
+    return StoredBinary.external(name: newName).bytes
+  }
+
+  /// A UUID that depends on a name and a salt alone.
+  static func name(from name: String, salt: String) -> String {
+    let digits = Array(Digest.hex("\(name)\n\(salt)").uppercased().prefix(32))
+    let cuts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
+    return cuts.map { String(digits[$0]) }.joined(separator: "-")
+  }
+
+  /// The plain value of an external one, or so many zero bytes for `finishChunk` to fill; nil when the file is missing.
+  func inline(_ name: String, column: String, key: Int64) throws -> SQLFunctionResult? {
+    guard let size = source.size(of: name) else { return nil }
+    if servesPolicy { return try source.bytes(of: name, limit: ObjectContext.externalLimit).map { .value(.blob($0)) } }
+    guard size > Self.wholeBytes else {
+      return try source.bytes(of: name, limit: .init(bytes: Self.wholeBytes)).map { .value(.blob($0)) }
+    }
+    guard size <= Self.limitBytes else {
+      throw GodwitError(
+        .dataWrong,
+        "cannot store the external file '\(source.path(of: name))' in its row: SQLite takes \(ByteCount(bytes: Self.limitBytes)) at most",
+        remedy: "keep 'Allows External Storage' in the destination model")
+    }
+    pending.append(Pending(column: column, key: key, name: name))
+    return .zeros(size)
+  }
+
+  /// Fills the rows that wait and makes files durable. Call inside the chunk's transaction.
+  package func finishChunk(table: String, on connection: StoreConnection) throws {
+    for waiting in pending {
+      try connection.fillBlob(
+        table: table, column: waiting.column, key: waiting.key, with: waiting.name, in: source)
+    }
+    pending = []
+    guard !isSynced else { return }
+    for folder in [destination.dataPath, destination.path, (destination.path as NSString).deletingLastPathComponent] {
+      try WorkFolder.sync(folder)
+    }
+    isSynced = true
+  }
+}

@@ -1,0 +1,50 @@
+package import GodwitStore
+
+/// Gathers the tests of a row while its statement is built.
+package struct RowChecks {
+  private(set) package var fields: [RowCheck.Field] = []
+  /// The SQL of the values that are tested, beside `fields`.
+  private(set) var arguments: [String] = []
+
+  package init() {}
+
+  /// - Parameter isLarge: Whether the value may be a large one, of which nothing is asked but the storage class.
+  package mutating func add(_ value: String, _ test: RowCheck.Field, isLarge: Bool = false) {
+    var (sql, field) = (value, test)
+    // Bytes may be many, and their storage class is all that is asked.
+    if field.kinds == [.null, .blob] && field.byteCount == nil || isLarge {
+      field.isTypeName = true
+      sql = "typeof(\(sql))"
+    }
+    guard !field.isVoid, !zip(arguments, fields).contains(where: { $0 == (sql, field) }) else { return }
+    fields.append(field)
+    arguments.append(sql)
+  }
+
+  /// Whether the same values are tested for the same, whatever place a failure would name.
+  package func isAlike(_ other: RowChecks) -> Bool {
+    func placeless(_ field: RowCheck.Field) -> RowCheck.Field {
+      var field = field
+      field.site = 0
+      return field
+    }
+    return arguments == other.arguments && fields.map(placeless) == other.fields.map(placeless)
+  }
+
+  /// SQLite takes at most 127 arguments.
+  static let limit = 120
+
+  /// SQL that is `key` when every value passes, and fails otherwise.
+  ///
+  /// - Parameter member: SQL of the number of the mapping that the row goes through, whose rows the call counts.
+  package func guarding(_ key: String, member: String = "0", builder: StatementBuilder) -> String {
+    var sql = key
+    for start in stride(from: 0, to: max(1, fields.count), by: Self.limit) {
+      let part = start..<min(fields.count, start + Self.limit)
+      let number = builder.rowCheck(RowCheck(fields: Array(fields[part])))
+      let counted = start == 0 ? member : "-1"
+      sql = "godwit_row(\((["\(number)", counted, "s.Z_PK", sql] + arguments[part]).joined(separator: ", ")))"
+    }
+    return sql
+  }
+}

@@ -1,0 +1,304 @@
+package import Foundation
+package import GodwitModel
+package import GodwitSpill
+package import GodwitStore
+
+/// The Swift side of lowered SQL: checks, text functions, look-ups and expressions that SQL cannot say.
+///
+/// Registered once on a connection. `running` says which statement's places and expressions the calls
+/// refer to, and turns a failed call into an error with its place. One thread at a time.
+package final class SQLFunctions {
+  private struct Failure {
+    var site: ReadingSite
+    var key: Int64
+    var found: String
+  }
+
+  let connection: StoreConnection
+  package let evaluation: SourceEvaluation
+  private(set) var current = LoweredFunctions()
+  private var expressions: PreparedExpressions?
+  /// Those of statements that have run: a statement runs for a chunk, or for one object of a policy.
+  private var knownExpressions: [ObjectIdentifier: PreparedExpressions] = [:]
+  private static let limitExpressions = 64
+  private var failure: Failure?
+  private var depth = 0
+  private var thrown: (any Error)?
+  /// Readers of spill files, by mapping.
+  @exclusivity(unchecked) package var readers = SpillReaders()
+  /// The mapping whose spill file a look-up found damaged.
+  package var damagedSpill: (mapping: Int, error: SpillError)?
+  /// Carries external binary data; nil where nothing is written.
+  package var mover: ExternalDataMover?
+  /// Knows values of the expressions of the statement that runs.
+  package var ahead: (any KnownValues)?
+  /// Hears of every value that an expression gave: its number, the key, the value.
+  package var recorder: ((Int, Int64, SQLValue) throws -> Void)?
+  /// Checks, source keys and counts of what is called for every row.
+  package let rows = RowFunctions()
+  /// Reads the source keys of a mapping.
+  package var readKeySet: ((Int) throws -> KeySet)?
+  /// Compiled patterns of the validation rules in force, anchored at both ends.
+  package var patterns: [NSRegularExpression] = []
+
+  /// Anchored at both ends, so that a shorter alternative does not hide the whole match.
+  package static func validationPattern(_ pattern: String) throws -> NSRegularExpression {
+    try NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")
+  }
+
+  package init(connection: StoreConnection, sourceSchema: StoreSchema, now: Double) throws {
+    self.connection = connection
+    evaluation = SourceEvaluation(connection: connection, schema: sourceSchema, now: now)
+    try connection.register(rows)
+    try registerChecks()
+    try registerText()
+    try registerCalls()
+    try registerExternalData()
+    try register("godwit_lookup", arguments: 2) { functions, arguments in
+      guard arguments.kind(1) == .integer, let reader = functions.readers[Int(arguments.int64(0))] else {
+        return .value(.null)
+      }
+      do throws(SpillError) {
+        return .value(try reader.lookup(source: arguments.int64(1)).map { .integer($0) } ?? .null)
+      } catch {
+        if error.isDamage { functions.damagedSpill = (Int(arguments.int64(0)), error) }
+        throw error
+      }
+    }
+    // godwit_eval(expression, key, attributes that it reads…)
+    try register("godwit_eval", arguments: -1) { functions, arguments in
+      let (number, key) = (Int(arguments.int64(0)), arguments.int64(1))
+      // Numbers are those of one statement: another may run while it is prepared.
+      if let ahead = functions.ahead, functions.expressions?.builder === ahead.builder,
+        arguments.kind(1) == .integer, let known = ahead.value(number, key)
+      {
+        return .value(known)
+      }
+      guard let prepared = functions.prepared(number) else { return .failure("no such expression") }
+      let value = try functions.evaluation.value(of: prepared, key: key, attributes: arguments)
+      try functions.recorder?(number, key, value)
+      return .value(value)
+    }
+  }
+
+  /// The expressions of a statement that its rows have called.
+  private final class PreparedExpressions {
+    let builder: StatementBuilder
+    var byNumber: [SourceEvaluation.Prepared?] = []
+
+    init(_ builder: StatementBuilder) { self.builder = builder }
+  }
+
+  private func prepared(_ number: Int) -> SourceEvaluation.Prepared? {
+    guard let expressions, number >= 0 else { return nil }
+    if number < expressions.byNumber.count, let known = expressions.byNumber[number] { return known }
+    guard number < current.evaluations.count else { return nil }
+    let missing = current.evaluations.count - expressions.byNumber.count
+    expressions.byNumber += Array(repeating: nil, count: max(0, missing))
+    let prepared = evaluation.prepare(current.evaluations[number])
+    expressions.byNumber[number] = prepared
+    return prepared
+  }
+
+  private func expressions(of builder: StatementBuilder) -> PreparedExpressions {
+    if let known = knownExpressions[ObjectIdentifier(builder)] { return known }
+    if knownExpressions.count >= Self.limitExpressions { knownExpressions.removeAll() }
+    let expressions = PreparedExpressions(builder)
+    knownExpressions[ObjectIdentifier(builder)] = expressions
+    return expressions
+  }
+
+  /// Notes an error that a callback is about to fail with, so that `running` can throw it as it is.
+  func note(_ error: any Error) { thrown = error }
+
+  /// Where expressions find the source's external binary data.
+  package func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
+
+  package func setNow(_ now: Double) {
+    evaluation.now = now
+    knownExpressions.removeAll()
+  }
+
+  package var now: Double { evaluation.now }
+
+  /// Runs `body`, whose statements were built with `statement`'s builder.
+  ///
+  /// - Throws: `.dataWrong` with the place when a value did not fit or an expression failed.
+  package func running<T>(
+    _ statement: ChunkStatement, site: @autoclosure () -> String, _ body: () throws -> T
+  ) throws -> T {
+    for mapping in statement.builder.functions.keySets where rows.keySet(mapping) == nil {
+      rows.setKeySet(try readKeySet?(mapping), for: mapping)
+    }
+    // A policy's answer to an expression may run statements of its own.
+    let outer = (current, expressions)
+    (current, expressions) = (statement.builder.functions, expressions(of: statement.builder))
+    rows.checks = current.rowChecks
+    rows.misfit = nil
+    failure = nil
+    thrown = nil
+    depth += 1
+    defer {
+      (current, expressions) = outer
+      rows.checks = current.rowChecks
+      depth -= 1
+      if depth == 0 { evaluation.forget() }
+    }
+    do {
+      return try body()
+    } catch {
+      if let misfit = rows.misfit { _ = fail(misfit.site, key: misfit.key, found: misfit.kind.name) }
+      if let failure { throw self.error(failure, site: site()) }
+      if let spill = thrown as? SpillError { throw GodwitError(spill) }
+      if var known = thrown as? GodwitError {
+        known.site = known.site ?? site()
+        throw known
+      }
+      if var known = error as? GodwitError {
+        known.site = known.site ?? site()
+        throw known
+      }
+      throw error
+    }
+  }
+
+  private func error(_ failure: Failure, site: String) -> GodwitError {
+    let place = failure.site
+    let found = failure.found == "real" ? "a number with a fraction or out of range" : Self.phrase(failure.found)
+    return GodwitError(
+      .dataWrong,
+      "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
+      site: site, cause: place.cause.map { "expression '\($0)'" },
+      remedy:
+        "repair the source or change the mapping, then `godwit discard` the job and run again")
+  }
+
+  private static func phrase(_ storage: String) -> String {
+    switch storage {
+    case "text": "text"
+    case "blob": "bytes"
+    case "integer": "an integer that does not fit"
+    case "null": "nil"
+    default: storage
+    }
+  }
+
+  func register(
+    _ name: String, arguments: Int,
+    _ body: @escaping (SQLFunctions, SQLFunctionArguments) throws -> SQLFunctionResult
+  ) throws {
+    // Whoever steps a statement with these functions does so through `running`, which holds `self`.
+    try connection.register(function: name, arguments: arguments) { [unowned self] values in
+      do { return try body(self, values) } catch {
+        thrown = error
+        throw error
+      }
+    }
+  }
+
+  // MARK: Checks
+
+  private func registerChecks() throws {
+    try register("godwit_bad", arguments: 3) { functions, arguments in
+      functions.fail(
+        Int(arguments.int64(0)), key: arguments.int64(1), found: String(decoding: arguments.bytes(2), as: UTF8.self))
+    }
+    // godwit_fit(value, attribute type, site, key): the value as the type stores it.
+    try register("godwit_fit", arguments: 4) { functions, arguments in
+      let kind = arguments.kind(0)
+      if kind == .null { return .argument(0) }
+      let type = AttributeType(rawValue: Int(arguments.int64(1))) ?? .undefined
+      func misfit() -> SQLFunctionResult {
+        functions.fail(Int(arguments.int64(2)), key: arguments.int64(3), found: kind.name)
+      }
+      switch type {
+      case .integer16, .integer32, .integer64:
+        let value: Int64?
+        switch kind {
+        case .integer: value = arguments.int64(0)
+        case .real: value = RowCheck.Field.whole(arguments.double(0))
+        default: value = nil
+        }
+        guard let value, type.integerRange?.contains(value) == true else { return misfit() }
+        return .value(.integer(value))
+      case .boolean:
+        switch kind {
+        case .integer: return .value(.integer(arguments.int64(0) == 0 ? 0 : 1))
+        case .real: return .value(.integer(arguments.double(0) == 0 ? 0 : 1))
+        default: return misfit()
+        }
+      case .double, .float:
+        switch kind {
+        case .integer: return .value(.real(Double(arguments.int64(0))))
+        case .real: return .argument(0)
+        default: return misfit()
+        }
+      case .decimal, .date: return kind == .integer || kind == .real ? .argument(0) : misfit()
+      case .string, .uri: return kind == .text ? .argument(0) : misfit()
+      case .binary, .transformable: return kind == .blob ? .argument(0) : misfit()
+      case .uuid: return kind == .blob && arguments.withBytes(0, { $0.count }) == 16 ? .argument(0) : misfit()
+      case .undefined, .objectID, .composite: return .argument(0)
+      }
+    }
+  }
+
+  /// `evaluate 'photo' for Person p4`, for a message.
+  func place(_ site: Int, key: Int64) -> String {
+    guard current.sites.indices.contains(site) else { return "read a value" }
+    let place = current.sites[site]
+    return "\(place.action) '\(place.propertyName)' for \(place.entityName) p\(key)"
+  }
+
+  func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
+    if current.sites.indices.contains(site) {
+      failure = Failure(site: current.sites[site], key: key, found: found)
+    }
+    return .failure("a value does not fit")
+  }
+}
+
+/// Values of a statement's expressions that were evaluated ahead.
+package protocol KnownValues: AnyObject {
+  /// Of the statement whose expressions these are.
+  var builder: StatementBuilder { get }
+  /// The value of an expression for the row with a key; nil where it is not known.
+  func value(_ number: Int, _ key: Int64) -> SQLValue?
+}
+
+/// Readers of spill files by mapping: a list, since one is asked for with every row.
+package struct SpillReaders {
+  private var list: [SpillReader?] = []
+
+  package subscript(mapping: Int) -> SpillReader? {
+    get { mapping >= 0 && mapping < list.count ? list[mapping] : nil }
+    set {
+      while list.count <= mapping { list.append(nil) }
+      list[mapping] = newValue
+    }
+  }
+}
+
+extension SQLFunctionArguments.Kind {
+  /// As `typeof` says it.
+  fileprivate var name: String {
+    switch self {
+    case .integer: "integer"
+    case .real: "real"
+    case .text: "text"
+    case .blob: "blob"
+    case .null: "null"
+    }
+  }
+}
+
+extension GodwitError {
+  /// A spill file's error as the command line reports it.
+  package init(_ error: SpillError) {
+    let code: Code =
+      switch error.kind {
+      case .damaged, .missing, .io: .inputOutput
+      case .misuse: .internalBug
+      }
+    self.init(code, error.message, cause: "'\(error.path)'", remedy: error.remedy)
+  }
+}

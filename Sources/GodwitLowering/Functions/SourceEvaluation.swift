@@ -1,0 +1,142 @@
+import Foundation
+package import GodwitModel
+package import GodwitStore
+
+/// Evaluates expressions on objects of the source store in memory, one object at a time: the object lane.
+package final class SourceEvaluation {
+  private let context: ObjectContext
+  private let fetches = FetchedObjects()
+  var now: Double
+  /// How often an expression was made ready, which costs more than evaluating it.
+  private(set) var preparations = 0
+  /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated.
+  package var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
+
+  init(connection: StoreConnection, schema: StoreSchema, now: Double) {
+    context = ObjectContext(connection: connection, schema: schema, database: StoreConnection.sourceSchema)
+    self.now = now
+  }
+
+  func setSupportFolder(_ folder: SupportFolder) { context.support = folder }
+
+  /// Drops the rows and statements kept since the last call.
+  func forget() { context.reset() }
+
+  /// An expression of a statement, ready for its rows.
+  final class Prepared {
+    enum Work {
+      case expression(CompiledExpression)
+      case predicate(CompiledPredicate)
+    }
+    /// An attribute that each call hands over.
+    struct Handed {
+      let name: String
+      let attribute: ObjectLayout.Attribute
+      /// Which argument of the call it is.
+      let position: Int
+    }
+
+    let work: Work
+    let entityName, text: String
+    let context: ObjectContext
+    let handed: [Handed]
+
+    init(_ evaluation: LoweredFunctions.Evaluation, context: ObjectContext, now: Double, host: SourceHost) {
+      (entityName, text, self.context) = (evaluation.entityName, evaluation.text, context)
+      let layout = context.layout(of: evaluation.entityName)
+      handed = evaluation.attributes.enumerated().compactMap { offset, name in
+        layout?.attributes[name].map { Handed(name: name, attribute: $0, position: offset + 2) }
+      }
+      work =
+        switch evaluation.work {
+        case .predicate(let predicate):
+          .predicate(ExpressionEvaluator(now: now, role: .filter, host: host).compile(predicate))
+        case .expression(let expression):
+          .expression(
+            ExpressionEvaluator(now: now, role: .value, mapping: evaluation.bindings, host: host, bindsSource: true)
+              .compile(expression))
+        }
+    }
+  }
+
+  func prepare(_ evaluation: LoweredFunctions.Evaluation) -> Prepared {
+    preparations += 1
+    // Whose policy answers is known when it is asked.
+    let host = SourceHost(context: context, now: now, fetches: fetches) { [unowned self] call in
+      try policyCall.map { try $0(call) }
+    }
+    return Prepared(evaluation, context: context, now: now, host: host)
+  }
+
+  /// - Parameter arguments: The call's: from the third on what the row has in the expression's attributes.
+  func value(of prepared: Prepared, key: Int64, attributes arguments: SQLFunctionArguments? = nil) throws -> SQLValue {
+    if let arguments, arguments.kind(1) != .integer { return .null }
+    let object: any EvaluatedObject
+    if let arguments, !prepared.handed.isEmpty {
+      object = HandedObject(evaluation: prepared, arguments: arguments)
+    } else {
+      guard let stored = try context.object(entityName: prepared.entityName, key: key) else { return .null }
+      object = stored
+    }
+    do {
+      switch prepared.work {
+      case .predicate(let predicate): return try predicate.matches(object).map { .integer($0 ? 1 : 0) } ?? .null
+      case .expression(let expression):
+        guard case .value(let value) = try expression.evaluate(with: object) else {
+          throw GodwitError(
+            .dataWrong,
+            "cannot evaluate '\(prepared.text)' for \(prepared.entityName) p\(key): expected one value, found objects"
+          )
+        }
+        return SQLValue(value)
+      }
+    } catch let error as ExpressionError {
+      throw GodwitError(
+        .dataWrong, "cannot evaluate '\(prepared.text)' for \(prepared.entityName) p\(key): \(error.message)")
+    }
+  }
+}
+
+/// An object of the source of which a statement hands some attributes over; the rest is read when it is asked for.
+///
+/// It reads the arguments of the call when the expression does, and is not to be kept beyond the call. Small enough to
+/// lie in an existential without a box.
+package struct HandedObject: EvaluatedObject {
+  let evaluation: SourceEvaluation.Prepared
+  let arguments: SQLFunctionArguments
+
+  package var entityName: String { evaluation.entityName }
+  package var key: Int64 { arguments.int64(1) }
+
+  package func value(_ property: String) throws -> EvaluatedValue {
+    for handed in evaluation.handed where handed.name == property {
+      return .value(
+        try evaluation.context.value(
+          arguments.value(handed.position), of: handed.attribute, entityName: entityName, key: key))
+    }
+    return try stored().value(property)
+  }
+
+  /// The whole object.
+  package func stored() throws -> StoredObject {
+    if let stored = try evaluation.context.object(entityName: entityName, key: key) { return stored }
+    throw GodwitError(.dataWrong, "cannot evaluate an expression: \(entityName) p\(key) is not in the store")
+  }
+}
+
+extension SQLValue {
+  /// A computed value as SQLite holds it; `godwit_fit` turns it into what its column stores.
+  init(_ value: AttributeValue) {
+    switch value {
+    case .null: self = .null
+    case .boolean(let flag): self = .integer(flag ? 1 : 0)
+    case .integer(let number): self = .integer(number)
+    case .double(let number), .date(let number): self = number.isNaN ? .null : .real(number)
+    case .decimal(let number):
+      self = number.isNaN ? .null : number.wholeNumber.map { .integer($0) } ?? .real(number.nearestDouble)
+    case .string(let text), .uri(let text): self = .text(text.utf8)
+    case .data(let bytes): self = .blob(bytes)
+    case .uuid(let uuid): self = withUnsafeBytes(of: uuid.uuid) { .blob(Array($0)) }
+    }
+  }
+}

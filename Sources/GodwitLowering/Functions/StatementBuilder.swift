@@ -1,0 +1,148 @@
+package import GodwitModel
+package import GodwitStore
+
+/// What one SQL statement under construction shares: bound constants, aliases, and the places that a
+/// failing row is reported by.
+///
+/// Parameters `?1` and `?2` are the chunk's first and last key; constants follow. Constants are bound,
+/// never spelt, so that no text needs quoting and no double is rounded on its way through a literal.
+package final class StatementBuilder {
+  private(set) var constants: [SQLValue] = []
+  private(set) package var functions = LoweredFunctions()
+  private var aliases = 0
+
+  static let reservedParameters = 2
+
+  package func bind(_ value: SQLValue) -> String {
+    switch value {
+    case .null: return "NULL"
+    case .integer(let number) where number > Int64.min: return number < 0 ? "(\(number))" : "\(number)"
+    default: break
+    }
+    if let index = constants.firstIndex(of: value) { return "?\(index + 1 + Self.reservedParameters)" }
+    constants.append(value)
+    return "?\(constants.count + Self.reservedParameters)"
+  }
+
+  /// Tests of the row `s` that the statement makes in one call; nil while each value is tested where it is read.
+  package var rowChecks: RowChecks?
+
+  /// Attributes of the destination that get NULL until their row is completed, though what they copy is tested.
+  package var leftOut: Set<String> = []
+
+  package init() {}
+
+  /// What `restore` goes back to.
+  typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
+  var mark: Mark { (constants, functions, rowChecks) }
+
+  /// Forgets the constants and places of an expression that was given up.
+  func restore(_ mark: Mark) { (constants, functions, rowChecks) = mark }
+
+  package func alias(_ stem: String = "t") -> String {
+    aliases += 1
+    return "\(stem)\(aliases)"
+  }
+
+  /// The number of a place to report, for `godwit_bad` and `godwit_fit`.
+  package func site(_ site: ReadingSite) -> Int { functions.site(site) }
+
+  /// The number of a test, for `godwit_row`.
+  func rowCheck(_ check: RowCheck) -> Int { functions.rowCheck(check) }
+
+  /// Says that the statement asks `godwit_image` of a mapping.
+  package func needsKeySet(_ mapping: Int) { functions.keySets.insert(mapping) }
+
+  /// The number of an expression that runs in Swift, for `godwit_eval`.
+  func evaluation(_ evaluation: LoweredFunctions.Evaluation) -> Int { functions.evaluation(evaluation) }
+
+  /// The arguments of the statement for a chunk of keys, both ends included.
+  package func arguments(from first: Int64 = .min, through last: Int64 = .max) -> [SQLValue] {
+    [.integer(first), .integer(last)] + constants
+  }
+}
+
+/// Where a value is read or stored, for the message when it does not fit.
+package struct ReadingSite: Sendable, Hashable {
+  /// The entity whose row is read.
+  package var entityName: String
+  package var propertyName: String
+  /// `an integer`, `text`, …
+  package var expected: String
+  /// The expression or filter the value is read for, when it is not a plain copy.
+  package var cause: String?
+  /// `evaluate` for a value read, `store` for a value that does not fit its destination.
+  package var action: String
+
+  package init(
+    entityName: String, propertyName: String, expected: String, cause: String? = nil, action: String
+  ) {
+    self.entityName = entityName
+    self.propertyName = propertyName
+    self.expected = expected
+    self.cause = cause
+    self.action = action
+  }
+}
+
+/// The tables that the registered SQL functions of a statement refer to by number.
+package struct LoweredFunctions {
+  package struct Evaluation: Hashable {
+    package enum Work: Hashable {
+      case expression(Expression)
+      case predicate(Predicate)
+    }
+    package var work: Work
+    package var entityName: String
+    var text: String
+    /// What the call gets of the object's row.
+    var attributes: [String] = []
+    /// What `$entityMapping` and `$propertyMapping` stand for.
+    package var bindings = MappingBindings()
+  }
+
+  /// The functions that `godwit_call` answers, by position.
+  static let names = [
+    "raise:toPower:", "uppercase:", "lowercase:", "canonical:", "length:", "sqrt:", "log:", "ln:", "exp:", "ceiling:",
+    "floor:", "trunc:", "abs:", "modulus:by:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:",
+    "leftshift:by:", "rightshift:by:", "onesComplement:", "castObject:toType:", "sum:", "min:", "max:", "average:",
+    "median:", "mode:", "stddev:",
+  ]
+  static let functions = names.map { ExpressionFunction(named: $0) }
+
+  private(set) var sites: [ReadingSite] = []
+  private(set) package var evaluations: [Evaluation] = []
+  private(set) var rowChecks: [RowCheck] = []
+  /// Mappings whose source keys `godwit_image` must know.
+  package var keySets: Set<Int> = []
+
+  mutating func rowCheck(_ check: RowCheck) -> Int {
+    rowChecks.append(check)
+    return rowChecks.count - 1
+  }
+
+  mutating func site(_ site: ReadingSite) -> Int {
+    if let index = sites.firstIndex(of: site) { return index }
+    sites.append(site)
+    return sites.count - 1
+  }
+
+  mutating func evaluation(_ evaluation: Evaluation) -> Int {
+    if let index = evaluations.firstIndex(of: evaluation) { return index }
+    evaluations.append(evaluation)
+    return evaluations.count - 1
+  }
+}
+
+extension AttributeType {
+  /// SQLite storage classes that values of the type may have in a store.
+  var storageClasses: [String] {
+    switch self {
+    case .integer16, .integer32, .integer64, .boolean: ["integer"]
+    case .double, .float, .date, .decimal: ["integer", "real"]
+    case .string, .uri: ["text"]
+    case .binary, .transformable, .uuid: ["blob"]
+    case .undefined, .objectID, .composite: ["integer", "real", "text", "blob"]
+    }
+  }
+}

@@ -1,0 +1,133 @@
+internal import CPosix
+import Foundation
+import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A shell command of a manifest's `stages`.
+///
+/// What it prints goes to a stream as text, with control characters escaped. The run waits for the command itself: a child
+/// that it left in the background, and that holds its output open, keeps nobody.
+struct HookProcess {
+  let command: String
+  let folder: String
+  let environment: [String: String]
+  /// Takes what the command prints, whole lines at a time.
+  let output: (String) -> Void
+
+  /// How often it is asked whether the command has ended while it prints nothing.
+  private static let waitMilliseconds: Int32 = 20
+
+  /// - Returns: nil when the command ended with status 0, else what it did.
+  /// - Throws: `.inputOutput` when it cannot be started.
+  func run() throws -> String? {
+    var pipe: [Int32] = [-1, -1]
+    guard Self.makePipe(&pipe) == 0 else { throw failure(errno) }
+    defer { close(pipe[0]) }
+    for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
+    let process: pid_t
+    do {
+      defer { close(pipe[1]) }
+      process = try spawn(output: pipe[1])
+    }
+    var status: Int32 = 0
+    var isOver = false
+    var lines = LineBuffer(write: output)
+    while !isOver {
+      var ready = pollfd(fd: pipe[0], events: Int16(POLLIN), revents: 0)
+      _ = poll(&ready, 1, Self.waitMilliseconds)
+      let ended = waitpid(process, &status, WNOHANG)
+      isOver = ended == process || ended < 0 && errno != EINTR
+      let isClosed = lines.read(pipe[0])
+      // Without output to wait for, `poll` would return at once.
+      if isClosed, !isOver {
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        isOver = true
+      }
+    }
+    lines.flush()
+    let signal = status & 0x7f
+    if signal != 0 { return "signal \(signal) ended it" }
+    let code = (status >> 8) & 0xff
+    return code == 0 ? nil : "it ended with status \(code)"
+  }
+
+  private func spawn(output: Int32) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
+    posix_spawn_file_actions_addchdir_np(&actions, folder)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // What is blocked or ignored here is not there.
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    var ignored = none
+    for number in [SIGPIPE, SIGXFSZ] { sigaddset(&ignored, number) }
+    posix_spawnattr_setsigdefault(&attributes, &ignored)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    var words: [UnsafeMutablePointer<CChar>?] = ["/bin/sh", "-c", command].map { (word: String) in strdup(word) }
+    var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0.key)=\($0.value)") }
+    words.append(nil)
+    variables.append(nil)
+    defer { for pointer in words + variables { free(pointer) } }
+    var process: pid_t = 0
+    let code = posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, &variables)
+    guard code == 0 else { throw failure(code) }
+    return process
+  }
+
+  private static func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
+
+  private func failure(_ code: Int32) -> GodwitError {
+    GodwitError(.inputOutput, "cannot start '\(command)'", cause: String(cString: strerror(code)))
+  }
+}
+
+/// Hands on text by lines, so that no character is cut in two.
+private struct LineBuffer {
+  let write: (String) -> Void
+  private var bytes: [UInt8] = []
+  private var buffer = [UInt8](repeating: 0, count: 1 << 16)
+  private static let limitBytes = 1 << 16
+
+  init(write: @escaping (String) -> Void) { self.write = write }
+
+  /// Takes what is there to be read; returns whether that was all there will ever be.
+  mutating func read(_ descriptor: Int32) -> Bool {
+    while true {
+      let count = Self.get(descriptor, &buffer)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return count == 0 || errno != EAGAIN }
+      bytes += buffer.prefix(count)
+      guard let end = bytes.lastIndex(of: UInt8(ascii: "\n")) ?? (bytes.count > Self.limitBytes ? bytes.count - 1 : nil)
+      else { continue }
+      write(String(decoding: bytes[...end], as: UTF8.self))
+      bytes.removeSubrange(...end)
+    }
+  }
+
+  mutating func flush() {
+    guard !bytes.isEmpty else { return }
+    write(String(decoding: bytes, as: UTF8.self) + "\n")
+    bytes = []
+  }
+
+  private static func get(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
+    #if canImport(Glibc)
+      Glibc.read(descriptor, &buffer, buffer.count)
+    #else
+      Musl.read(descriptor, &buffer, buffer.count)
+    #endif
+  }
+}

@@ -1,0 +1,48 @@
+import Godwit
+import GodwitJob
+import GodwitModel
+import GodwitStore
+import Logging
+
+extension JobLoader {
+  /// The store that settles names which the destination model leaves open: the one of `layout-from`, else one among
+  /// `models` that has the hashes of the destination; nil without either.
+  func layoutStore(for model: ManagedObjectModel) throws -> LayoutStore? {
+    if let path = manifest.layoutFrom { return try layoutStore(at: path, for: model) }
+    for path in manifest.models where PublishedVersionHashes.isFile(at: path.resolved) {
+      guard let files = try? StoreFiles(path: path.resolved), files.type == .sqlite,
+        let metadata = try? StoreMetadata(readingStoreAt: path.resolved),
+        metadata.applicationValues[MigrationManager.jobsKey] == nil, Self.fits(metadata, model),
+        let store = try? LayoutStore(path: path.resolved, model: model)
+      else { continue }
+      logger.debug("names of tables are taken from a store among the models", metadata: ["file": "\(path.resolved)"])
+      return store
+    }
+    return nil
+  }
+
+  private func layoutStore(at path: ManifestPath, for model: ManagedObjectModel) throws -> LayoutStore {
+    func refuse(_ why: String) -> GodwitError {
+      GodwitError(
+        .configuration, "cannot take names from '\(path.resolved)': \(why)", location: path.location,
+        remedy: "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove 'layout-from'")
+    }
+    do {
+      guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is no SQLite store") }
+      let metadata = try StoreMetadata(readingStoreAt: path.resolved)
+      guard metadata.applicationValues[MigrationManager.jobsKey] == nil else {
+        throw refuse("Godwit made this store, so its names are no evidence")
+      }
+      guard Self.fits(metadata, model) else { throw refuse("it is not a store of version '\(model.name)'") }
+      return try LayoutStore(path: path.resolved, model: model)
+    } catch var error as GodwitError {
+      error.location = error.location ?? path.location
+      throw error
+    }
+  }
+
+  private static func fits(_ metadata: StoreMetadata, _ model: ManagedObjectModel) -> Bool {
+    let hashes = metadata.entityVersionHashes
+    return hashes.count == metadata.versionHashes.count && model.isCompatible(with: hashes)
+  }
+}

@@ -1,0 +1,243 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitXcode
+import Logging
+import Synchronization
+
+/// `mappings: auto`: which mapping models there are, and which way they lead.
+extension JobLoader {
+  /// - Returns: The steps; and for the plan where mapping models were looked for, and what became of each.
+  /// - Throws: 69 at the key `mappings` with the nearest miss, when no path leads to the destination.
+  func path(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
+  ) throws -> (steps: [MigrationStep], search: [String]) {
+    let names = try orderedNames(versions, leadingTo: destination.name)
+    let wanted = Self.namesBetween(source.name, destination.name, in: names)
+    if manifest.stages.isEmpty, try foundMappings(among: [source, destination]).mappings.isEmpty,
+      wanted.count < names.count || wanted.first == source.name,
+      let direct = try? path(
+        from: source, to: destination, among: versions, named: [source.name, destination.name], of: names)
+    {
+      // Nothing but inference can serve a step, so the versions between need not be read.
+      return direct
+    }
+    do { return try path(from: source, to: destination, among: versions, named: wanted, of: names) } catch let error
+      as GodwitError where error.code == .noPath && wanted.count < names.count
+    {
+      // Perhaps the order is not what the names say: the error tells of all versions then.
+      return try path(from: source, to: destination, among: versions, named: names, of: names)
+    }
+  }
+
+  private func path(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions,
+    named wanted: [String], of names: [String]
+  ) throws -> (steps: [MigrationStep], search: [String]) {
+    let ordered = versions.readable(named: wanted)
+    let found = try foundMappings(among: ordered)
+    let log = SearchLog()
+    let finder = MigrationPathFinder(
+      models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: names)
+    ) { [logger] line in
+      logger.debug("\(line)")
+      log.add(line)
+    }
+    let looked = "looked for mapping models in " + found.places.joined(separator: ", ")
+    logger.debug("\(looked)")
+    do {
+      let steps = try finder.path(from: source, to: destination)
+      var search = [looked + (found.mappings.isEmpty ? ": none found" : "")]
+      search += log.lines
+      for step in steps {
+        for candidate in found.mappings
+        where (step.origin ?? "").components(separatedBy: ", ").contains(candidate.mapping.origin) {
+          guard let reason = candidate.staleness(step.sourceModel, step.destinationModel) else { continue }
+          let line =
+            "mapping model '\(candidate.mapping.origin)' is stale: \(reason); it is taken for the names of its models"
+          logger.debug("\(line)")
+          search.append(line)
+        }
+      }
+      return (steps, search)
+    } catch var error as GodwitError {
+      if error.location == nil, error.code == .noPath {
+        error.location = manifest.locations["mappings"]
+        let passedOver = versions.models.filter { wanted.contains($0.name) }.compactMap(\.problem)
+        let lines =
+          [looked + (found.mappings.isEmpty ? ": none found" : "")] + passedOver.map { "not considered: \($0.line)" }
+        error.cause = ([error.cause].compactMap(\.self) + lines).joined(separator: "\n")
+      }
+      throw error
+    }
+  }
+
+  /// What the path finder says of each mapping model.
+  private final class SearchLog: Sendable {
+    private let kept = Mutex<[String]>([])
+    var lines: [String] { kept.withLock { $0 } }
+    func add(_ line: String) { kept.withLock { $0.append(line) } }
+  }
+
+  private struct Candidate {
+    var mapping: FoundMapping
+    /// What has changed since the mapping model was built for two models of these names; nil when nothing has.
+    var staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { _, _ in nil }
+  }
+
+  /// The versions on the way, both ends included: no other is read. All of them where the ends do not say.
+  private static func namesBetween(_ source: String, _ destination: String, in names: [String]) -> [String] {
+    guard let first = names.firstIndex(of: source), let last = names.lastIndex(of: destination), first <= last else {
+      return names
+    }
+    return Array(names[first...last])
+  }
+
+  /// All version names, oldest first: by `version-order`, else by their natural order with what is current last.
+  private func orderedNames(_ versions: ModelVersions, leadingTo destination: String) throws -> [String] {
+    var seen: Set<String> = []
+    let names = versions.oldestFirst(leadingTo: destination).map(\.name).filter { seen.insert($0).inserted }
+    guard !manifest.versionOrder.isEmpty else { return names }
+    return try manifest.versionOrder.map { name in
+      guard names.contains(name) else {
+        throw GodwitError(
+          .configuration,
+          "version-order names the unknown model '\(name)'" + Spelling.suggestion(for: name, among: names),
+          location: manifest.locations["version-order"],
+          cause: "the models are " + names.map { "'\($0)'" }.joined(separator: ", "),
+          remedy: "correct the name, or list its model under 'models'")
+      }
+      return name
+    }
+  }
+
+  /// The mapping models under `mapping-search`, by default beside the models and in the project around them.
+  private func foundMappings(
+    among models: [ManagedObjectModel]
+  ) throws -> (mappings: [Candidate], places: [String]) {
+    guard manifest.mappingSearch.isEmpty else { return try namedMappings(among: models) }
+    let search = MappingSearch(besideModels: manifest.models.map { ModelReference(parsing: $0.resolved).path })
+    if search.isCutShort {
+      logger.debug(
+        "the search for mapping models ended before all folders were seen; name theirs with 'mapping-search'")
+    }
+    var beside: [Candidate] = []
+    var elsewhere: [Candidate] = []
+    for file in search.files {
+      let candidate = readable(file.path, among: models, isBeside: file.isBeside)
+      if file.isBeside { beside.append(candidate) } else { elsewhere.append(candidate) }
+    }
+    // What lies beside the models is for them; what lies elsewhere counts where nothing beside them does.
+    let near = beside.map(\.mapping)
+    for index in elsewhere.indices {
+      let fit = elsewhere[index].mapping.fit
+      elsewhere[index].mapping.fit = { source, destination in
+        let own = fit(source, destination)
+        guard own == .fits, let other = near.first(where: { $0.fit(source, destination) == .fits }) else { return own }
+        return .differs("'\(other.origin)' beside the models serves '\(source.name)' to '\(destination.name)'")
+      }
+    }
+    var places = search.places
+    if search.isCutShort { places.append("not all of it: too many folders, name theirs with 'mapping-search'") }
+    return (beside + elsewhere, places)
+  }
+
+  private func namedMappings(
+    among models: [ManagedObjectModel]
+  ) throws -> (mappings: [Candidate], places: [String]) {
+    var mappings: [Candidate] = []
+    var seen: Set<String> = []
+    for place in manifest.mappingSearch {
+      var isFolder: ObjCBool = false
+      guard FileManager.default.fileExists(atPath: place.resolved, isDirectory: &isFolder) else {
+        throw GodwitError(
+          .missingInput, "cannot search '\(place.raw)' for mapping models: no such file or folder",
+          location: place.location, remedy: "correct 'mapping-search'")
+      }
+      let isBundle = XcodeFileKind.identify(place.resolved) == .mappingModel
+      if isFolder.boolValue && !isBundle {
+        mappings += MappingSearch.mappingFiles(inFolder: place.resolved).filter { seen.insert($0).inserted }
+          .map { readable($0, among: models, isBeside: true) }
+      } else if seen.insert(place.resolved).inserted {
+        mappings.append(try found(place.resolved, among: models, isBeside: true))
+      }
+    }
+    return (mappings, manifest.mappingSearch.map { "'\($0.raw)'" })
+  }
+
+  /// A mapping model that nobody named: one that cannot be read is of another job, maybe. One that is needed is missed all
+  /// the same, and named then.
+  private func readable(_ path: String, among models: [ManagedObjectModel], isBeside: Bool) -> Candidate {
+    do { return try found(path, among: models, isBeside: isBeside) } catch {
+      let reason = (error as? GodwitError)?.message ?? "\(error)"
+      return Candidate(
+        mapping: FoundMapping(
+          origin: origin(of: path, isBeside: isBeside), fit: { _, _ in .differs("it cannot be read: \(reason)") },
+          load: { _, _ in throw error }))
+    }
+  }
+
+  /// What messages call a file: its name, or its path where others may have the same name.
+  private func origin(of path: String, isBeside: Bool) -> String {
+    guard !isBeside else { return URL(filePath: path).lastPathComponent }
+    let base = URL(filePath: manifest.file).deletingLastPathComponent().standardizedFileURL.path + "/"
+    let whole = URL(filePath: path).standardizedFileURL.path
+    return whole.hasPrefix(base) ? String(whole.dropFirst(base.count)) : whole
+  }
+
+  private func found(_ path: String, among models: [ManagedObjectModel], isBeside: Bool) throws -> Candidate {
+    let name = origin(of: path, isBeside: isBeside)
+    logger.debug("mapping model found", metadata: ["file": "\(path)"])
+    guard XcodeFileKind.identify(path) != nil else {
+      let mapping = try MappingModel(contentsOfYAML: path)
+      var candidate = FoundMapping(mapping, origin: name, among: models)
+      guard !isBeside else { return Candidate(mapping: candidate) }
+      let fit = candidate.fit
+      candidate.fit = { source, destination in
+        let own = fit(source, destination)
+        guard own == .fits, let reason = Self.missingEntity(of: mapping, source, destination) else { return own }
+        return .differs("it is stale, or for other models of these names: \(reason)")
+      }
+      return Candidate(mapping: candidate)
+    }
+    let model = try XcodeMappingModel(contentsOf: path)
+    let staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { source, destination in
+      model.fit(from: source, to: destination) == .names ? model.difference(from: source, to: destination) : nil
+    }
+    var found = FoundMapping(
+      origin: name,
+      fit: { source, destination in
+        switch model.fit(from: source, to: destination) {
+        case .hashes: return .fits
+        case .names where isBeside: return .fits
+        case .names:
+          let reason = model.difference(from: source, to: destination) ?? "its hashes differ"
+          return .differs("it is stale, or for other models of these names: \(reason)")
+        case .none(let reason): return .differs(reason)
+        }
+      },
+      load: { source, destination in
+        do { return try model.mappingModel(from: source, to: destination) } catch var error as GodwitError {
+          guard let reason = staleness(source, destination) else { throw error }
+          error.cause = ["the mapping model is stale: \(reason)", error.cause].compactMap(\.self)
+            .joined(separator: "\n")
+          throw error
+        }
+      })
+    found.mayStart = { model.mayStart(from: $0) }
+    found.mayEnd = { model.mayEnd(at: $0) }
+    return Candidate(mapping: found, staleness: staleness)
+  }
+
+  /// An entity that a mapping model names and its models lack.
+  private static func missingEntity(
+    of mapping: MappingModel, _ source: ManagedObjectModel, _ destination: ManagedObjectModel
+  ) -> String? {
+    for entity in mapping.entityMappings {
+      for (name, model) in [(entity.sourceEntityName, source), (entity.destinationEntityName, destination)] {
+        if let name, model.entity(name) == nil { return "it names the entity '\(name)', which '\(model.name)' lacks" }
+      }
+    }
+    return nil
+  }
+}

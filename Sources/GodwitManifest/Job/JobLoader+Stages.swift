@@ -1,0 +1,59 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+
+/// `stages`: shell commands before and after the step that leads to a version.
+extension JobLoader {
+  /// - Throws: 78 when a stage names a version that no model has.
+  func stages(among names: [String]) throws -> [MigrationStage] {
+    try manifest.stages.map { stage in
+      guard names.contains(stage.step.value) else {
+        throw GodwitError(
+          .configuration,
+          "stages names the unknown version '\(stage.step.value)'"
+            + Spelling.suggestion(for: stage.step.value, among: names),
+          location: stage.step.location, cause: "the versions are " + names.map { "'\($0)'" }.joined(separator: ", "),
+          remedy: "name the version that the step leads to")
+      }
+      let folder = URL(filePath: manifest.file).deletingLastPathComponent().path
+      func hook(_ command: Located<String>?) -> MigrationStage.Hook? {
+        command.map { command in
+          MigrationStage.Hook(command.value) { [hookOutput] in
+            try Self.run(command, in: folder, context: $0, output: hookOutput)
+          }
+        }
+      }
+      var made = MigrationStage.custom(
+        to: stage.step.value, willMigrate: hook(stage.before), didMigrate: hook(stage.after))
+      made.location = stage.step.location
+      return made
+    }
+  }
+
+  /// Runs a command in the manifest's folder; what it prints goes to standard error.
+  ///
+  /// - Throws: 74 when it cannot be started or does not end with 0: the same command resumes.
+  private static func run(
+    _ command: Located<String>, in folder: String, context: MigrationStage.Context, output: @escaping (String) -> Void
+  ) throws {
+    var environment = ProcessInfo.processInfo.environment
+    environment["GODWIT_STORE"] = URL(filePath: context.storePath).path
+    environment["GODWIT_STORE_IS_WRITABLE"] = context.isStoreWritable ? "1" : "0"
+    environment["GODWIT_SOURCE_MODEL"] = context.sourceModel.name
+    environment["GODWIT_DESTINATION_MODEL"] = context.destinationModel.name
+    func failed(_ cause: String) -> GodwitError {
+      GodwitError(
+        .inputOutput, "the hook '\(command.value)' failed", location: command.location, cause: cause,
+        remedy:
+          "repair what the command needs and run the same job; to change the command, `godwit discard` the job and run it again"
+      )
+    }
+    let problem: String?
+    do {
+      problem = try HookProcess(
+        command: command.value, folder: folder.isEmpty ? "." : folder, environment: environment, output: output
+      ).run()
+    } catch let error as GodwitError { throw failed(error.cause ?? error.message) }
+    if let problem { throw failed(problem) }
+  }
+}

@@ -1,0 +1,213 @@
+import Foundation
+import Godwit
+package import GodwitJob
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+package import Logging
+
+/// Turns a manifest into a job: finds the models, reads the mappings, refuses what this version does not do.
+package struct JobLoader {
+  let manifest: JobManifest
+  let logger: Logger
+  let policies: PolicyRegistry
+  /// Where the output of hooks goes.
+  let hookOutput: @Sendable (String) -> Void
+
+  /// Reads the manifest only.
+  package init(
+    manifestPath: String, logger: Logger, policies: PolicyRegistry = [:],
+    hookOutput: @escaping @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+  ) throws {
+    manifest = try JobManifest(contentsOf: manifestPath)
+    self.hookOutput = hookOutput
+    self.policies = policies
+    self.logger = logger
+  }
+
+  /// What a job is wanted for.
+  package enum Purpose {
+    case migration
+    /// The source of a job that ran in place is the old store.
+    case verification
+  }
+
+  /// The job, with all that it names read and checked as far as can be without reading rows.
+  package func job(for purpose: Purpose = .migration) throws -> MigrationJob {
+    try refuseUnsupported()
+    var versions = try ModelVersions(manifest.models)
+    logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
+    let path = try sourcePath(for: purpose)
+    let metadata = try StoreMetadata(readingStoreAt: path)
+    let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
+    if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
+    if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
+    let target = try destinationModel(among: versions, merged: merged)
+    let listed = try listedMappings()
+    let (source, origin) = try sourceModel(
+      among: versions, metadata: metadata, path: path,
+      nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
+    logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    let (steps, search) = try steps(listed, from: source, to: target, among: versions)
+    var job = MigrationJob(
+      name: manifest.job, sourcePath: path, destinationPath: destination(), first: steps[0],
+      later: Array(steps.dropFirst()), chunkRows: manifest.chunks.rows,
+      chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
+      sourceModelOrigin: origin)
+    job.mappingSearch = search
+    job.layoutStore = try layoutStore(for: target)
+    job.policies = policies
+    job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
+    job.failsOnLoss = manifest.onLoss == .fail
+    job.refusesEmptyResult = !manifest.allowEmpty
+    job.dropsMirroring = manifest.cloudkit == .drop
+    job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
+    job.appends = manifest.append
+    job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
+    if case .inPlace(let keepsOld, _) = manifest.destination {
+      // A store that is replaced stays of its type.
+      job.destinationType = try StoreFiles(path: path).type
+      if purpose == .migration { job.inPlace = .init(keepsOld: keepsOld) }
+    }
+    logFusing(of: job)
+    return job
+  }
+
+  /// Says which inferred steps are one, and why others are not.
+  private func logFusing(of job: MigrationJob) {
+    for step in MigrationManager(job).job.steps {
+      if let reason = step.reasonApart {
+        logger.debug("the step to '\(step.destinationModel.name)' is not fused with the one before: \(reason)")
+      }
+      guard !step.passedVersions.isEmpty else { continue }
+      let passed = step.passedVersions.map { "'\($0)'" }.joined(separator: ", ")
+      logger.debug("'\(step.sourceModel.name)' to '\(step.destinationModel.name)' in one step, through \(passed)")
+    }
+  }
+
+  /// The store that the job reads.
+  private func sourcePath(for purpose: Purpose) throws -> String {
+    let path = isInPlace ? StoreFiles.resolvingLink(manifest.source.resolved) : manifest.source.resolved
+    guard purpose == .verification, case .inPlace(let keepsOld, _) = manifest.destination else { return path }
+    let old = MigrationJob.InPlace.oldPath(of: path)
+    guard FileManager.default.fileExists(atPath: old) else {
+      throw GodwitError(
+        .missingInput, "cannot verify '\(path)': the store it was made of is not there as '\(old)'",
+        remedy: keepsOld
+          ? "run the job with `godwit run` first" : "a job with `keep-old: false` leaves nothing to compare with")
+    }
+    return old
+  }
+
+  // MARK: Models
+
+  /// - Parameter nameWanted: what the mappings call the source model; one that carries no name gets it.
+  private func sourceModel(
+    among versions: ModelVersions, metadata: StoreMetadata, path: String, nameWanted: String?
+  ) throws -> (ManagedObjectModel, origin: String?) {
+    let hasHashes = !metadata.versionHashes.isEmpty
+    if let assumed = manifest.assumeSourceModel {
+      guard !hasHashes else {
+        throw GodwitError(
+          .configuration,
+          "cannot assume the source model '\(assumed.value)': the store '\(path)' says which model it has",
+          location: assumed.location, remedy: "remove 'assume-source-model'")
+      }
+      return (try versions.model(named: assumed, key: "assume-source-model"), nil)
+    }
+    guard hasHashes else {
+      throw GodwitError(
+        .noPath, "no model fits the store '\(path)': it says nothing of its model",
+        remedy: "name the model version with 'assume-source-model'")
+    }
+    do {
+      return (try versions.model(fitting: metadata, path: path), nil)
+    } catch let error as GodwitError where error.code == .noPath {
+      // The last resort, and an old one: what the application ships with wins where it fits.
+      switch try StoredModel(inStoreAt: path, metadata: metadata, name: nameWanted) {
+      case .fits(let cached):
+        logger.debug("source model taken from the store", metadata: ["omissions": "\(cached.omissions.count)"])
+        return (cached.model, "from the store's own cache")
+      case .missing: throw error
+      case .differs, .unreadable:
+        var error = error
+        error.cause = (error.cause.map { $0 + "\n" } ?? "") + "the model in the store's own cache does not fit either"
+        throw error
+      }
+    }
+  }
+
+  private func destinationModel(among versions: ModelVersions, merged: MergedModels?) throws -> ManagedObjectModel {
+    let whole = try merged?.destination()
+    var model: ManagedObjectModel
+    switch (manifest.destinationModel, whole) {
+    case (let name?, let whole?) where name.value == whole.name: model = whole
+    case (let name?, _): model = try versions.model(named: name, key: "destination-model")
+    case (nil, let whole?): model = whole
+    case (nil, nil): model = try versions.currentModel()
+    }
+    guard let configuration = manifest.configuration else { return model }
+    do { model = try model.restricted(toConfiguration: configuration) } catch var error as GodwitError {
+      error.location = manifest.locations["configuration"]
+      throw error
+    }
+    return model
+  }
+
+  // MARK: Mappings
+
+  private func listedMappings() throws -> [ListedMapping] {
+    guard case .files(let paths) = manifest.mappings else { return [] }
+    return try paths.map { path in
+      logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
+      return try ListedMapping(path)
+    }
+  }
+
+  /// The steps by the key `mappings`: those listed, what can be inferred, or the path that leads there.
+  private func steps(
+    _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel,
+    among versions: ModelVersions
+  ) throws -> (steps: [MigrationStep], search: [String]) {
+    var step: MigrationStep
+    switch manifest.mappings {
+    case .files:
+      let models = try listed.map { try $0.model(from: source, to: destination) }
+      step = MigrationStep(sourceModel: source, destinationModel: destination, mappingModels: models)
+    case .inferred:
+      step = MigrationStep(
+        sourceModel: source, destinationModel: destination,
+        mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
+    case .auto: return try path(from: source, to: destination, among: versions)
+    }
+    for stage in try stages(among: versions.names) {
+      guard stage.destinationModelName == destination.name else {
+        throw GodwitError(
+          .configuration,
+          "stages names '\(stage.destinationModelName)', but the one step leads to '\(destination.name)'",
+          location: stage.location, remedy: "write `mappings: auto`, which goes through every stage")
+      }
+      (step.willMigrate, step.didMigrate) = (stage.willMigrate, stage.didMigrate)
+    }
+    return ([step], [])
+  }
+
+  private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {
+    let known = mappings.flatMap(\.entityMappings).map(\.name)
+    var all: [String: [ParsedPredicate]] = [:]
+    for (name, texts) in manifest.chunks.by.sorted(by: { $0.key < $1.key }) {
+      guard known.contains(name) else {
+        throw GodwitError(
+          .configuration,
+          "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
+          location: manifest.chunks.locations[name], remedy: "correct the name, or remove it from 'chunks.by'")
+      }
+      all[name] = try texts.map { text in
+        do throws(ExpressionError) {
+          return ParsedPredicate(try Predicate(parsing: text.text), source: text)
+        } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
+      }
+    }
+    return all
+  }
+}

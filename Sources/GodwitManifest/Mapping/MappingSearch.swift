@@ -1,0 +1,123 @@
+import Foundation
+import GodwitXcode
+
+/// Finds the files of mapping models that `mappings: auto` considers, where nobody says with `mapping-search` where they are.
+///
+/// Beside the models first. Then the whole project around them: the folder that holds the bundle and its parents, up to the
+/// nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an `.xcodeproj` or an `.xcworkspace`, and
+/// everything below. Without such a folder nothing but the bundle's own folder is looked at. Nothing is read but names,
+/// links are not followed, and what others bring along is left out.
+struct MappingSearch {
+  struct File: Hashable {
+    var path: String
+    /// Whether it lies beside the models. A file elsewhere may belong to other models of the same names.
+    var isBeside: Bool
+  }
+
+  private(set) var files: [File] = []
+  /// Where it looked, as messages say it.
+  private(set) var places: [String] = []
+  /// Where the search ended before all was seen.
+  private(set) var isCutShort = false
+  private var seen: Set<String> = []
+  private var entries = 0
+
+  /// Folders whose files are made or come from elsewhere. Hidden ones are left out too.
+  static let foreignFolders: Set<String> = ["node_modules", "Pods", "Carthage", "DerivedData", "SourcePackages"]
+  /// Bundles that hold no mapping models of the project.
+  private static let closedExtensions: Set<String> = [
+    "xcdatamodeld", "xcdatamodel", "momd", "xcassets", "xcodeproj", "xcworkspace", "playground", "xcmappingmodel",
+  ]
+  /// How deep below the project's folder, and how many names.
+  static let limitDepth = 12
+  static let limitEntries = 50_000
+
+  /// - Parameter models: Paths of models, without a version.
+  init(besideModels models: [String]) {
+    var folders: [String] = []
+    for model in models {
+      let folder = Self.folder(ofModel: model)
+      if !folders.contains(folder) { folders.append(folder) }
+    }
+    for folder in folders {
+      places.append("'\(folder)'")
+      add(Self.mappingFiles(inFolder: folder), isBeside: true)
+    }
+    var walked: [String] = []
+    for folder in folders {
+      guard let root = Self.root(above: folder), !walked.contains(root) else { continue }
+      walked.append(root)
+      places.append("the project in '\(root)'")
+      walk(root, depth: 0)
+    }
+  }
+
+  private mutating func add(_ paths: [String], isBeside: Bool) {
+    for path in paths where seen.insert(URL(filePath: path).standardizedFileURL.path).inserted {
+      files.append(File(path: path, isBeside: isBeside))
+    }
+  }
+
+  /// The folder that holds a model, or the bundle that the model is a version of.
+  static func folder(ofModel path: String) -> String {
+    var url = URL(filePath: path).standardizedFileURL
+    let parent = url.deletingLastPathComponent()
+    if ["xcdatamodeld", "momd"].contains(parent.pathExtension.lowercased()) { url = parent }
+    return url.deletingLastPathComponent().path
+  }
+
+  /// The folder of the project; nil when none of the parents looks like one.
+  static func root(above folder: String) -> String? {
+    let manager = FileManager.default
+    var url = URL(filePath: folder).standardizedFileURL
+    var project: String?
+    while true {
+      let path = url.path
+      if manager.fileExists(atPath: path + "/.git") { return path }
+      if project == nil {
+        let names = (try? manager.contentsOfDirectory(atPath: path)) ?? []
+        let isProject = names.contains { name in
+          name == "Package.swift" || name.hasSuffix(".xcodeproj") || name.hasSuffix(".xcworkspace")
+        }
+        if isProject { project = path }
+      }
+      let parent = url.deletingLastPathComponent().standardizedFileURL
+      guard parent.path != path, path != "/" else { return project }
+      url = parent
+    }
+  }
+
+  private mutating func walk(_ folder: String, depth: Int) {
+    guard depth <= Self.limitDepth else {
+      isCutShort = true
+      return
+    }
+    add(Self.mappingFiles(inFolder: folder), isBeside: false)
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted(by: ModelBundle.precedes)
+    for name in names {
+      entries += 1
+      guard entries <= Self.limitEntries else {
+        isCutShort = true
+        return
+      }
+      guard !name.hasPrefix("."), !Self.foreignFolders.contains(name),
+        !Self.closedExtensions.contains(URL(filePath: name).pathExtension.lowercased())
+      else { continue }
+      let path = folder + "/" + name
+      let type = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+      guard type == .typeDirectory else { continue }
+      walk(path, depth: depth + 1)
+      if isCutShort, entries > Self.limitEntries { return }
+    }
+  }
+
+  /// The mapping models that lie in a folder, by name.
+  static func mappingFiles(inFolder folder: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.filter { name in
+      if name.hasSuffix(".mapping.yaml") || name.hasSuffix(".mapping.yml") { return true }
+      let kind = XcodeFileKind.identify(folder + "/" + name)
+      return name != "xcmapping.xml" && (kind == .mappingModel || kind == .compiledMappingModel)
+    }.sorted(by: ModelBundle.precedes).map { folder + "/" + $0 }
+  }
+}

@@ -1,0 +1,268 @@
+import Crypto
+import Foundation
+import GodwitModel
+
+/// The files of one store: the database and what SQLite may keep beside it.
+///
+/// It only reads, and it opens the files outside SQLite. Closing such a descriptor drops the POSIX
+/// locks that SQLite holds on the same file in this process: use it for source stores, which are
+/// read without locks, and never for a store that this process writes.
+public struct StoreFiles: Sendable, Hashable {
+  /// Absolute, with symbolic links resolved, as SQLite looks for the other files beside the real one.
+  public let path: String
+  /// The path as the caller gave it, for messages.
+  public let givenPath: String
+  /// An XML store is a single file, whose content `StoreConnection.attachSource` converts.
+  public private(set) var type = StoreType.sqlite
+
+  public var walPath: String { path + "-wal" }
+  public var shmPath: String { path + "-shm" }
+  public var journalPath: String { path + "-journal" }
+
+  /// Checks that the path leads to a readable file: an XML store, or a whole SQLite file. Whether Core Data made
+  /// that one, only `StoreConnection.checkCoreDataTables` can tell.
+  ///
+  /// - Throws: `.missingInput` when there is no file, `.permission` when it cannot be read,
+  ///   `.dataWrong` when it is no regular file, empty, of another kind or truncated.
+  public init(path given: String) throws {
+    givenPath = given
+    guard !given.isEmpty, !given.utf8.contains(0) else {
+      throw GodwitError(.missingInput, "cannot read store '\(given)': expected a path, found none")
+    }
+    guard let resolved = realpath(given, nil) else { throw Self.failure(errno, reading: given) }
+    defer { free(resolved) }
+    path = String(cString: resolved)
+    try check()
+  }
+
+  static func failure(_ code: Int32, reading path: String) -> GodwitError { .reading(storeAt: path, code) }
+
+  private func wrong(_ problem: String, remedy: String? = nil) -> GodwitError {
+    GodwitError(.dataWrong, "cannot read store '\(givenPath)': \(problem)", remedy: remedy)
+  }
+
+  private mutating func check() throws {
+    var info = stat()
+    // Checked before opening: opening a named pipe would wait for a writer.
+    guard stat(path, &info) == 0 else { throw Self.failure(errno, reading: givenPath) }
+    guard info.st_mode & S_IFMT == S_IFREG else {
+      let found = info.st_mode & S_IFMT == S_IFDIR ? "a folder" : "a special file"
+      throw wrong("expected a file, found \(found)")
+    }
+    let file = try ReadableFile(path: path, name: givenPath)
+    guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
+    let header = try file.prefix(StoreType.headBytes)
+    if try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map({ $0 != 0 }) ?? false {
+      try Self.refuseSuperJournal(beside: path, named: givenPath)
+    }
+    let content = StoreType.Content(head: header)
+    guard content != .store(.xml) else {
+      type = .xml
+      return
+    }
+    if GitLFSPointer.matches(header) {
+      throw GitLFSPointer.problem(givenPath, what: "store", .dataWrong)
+    }
+    guard content == .store(.sqlite), header.count >= 100 else {
+      throw wrong("expected a SQLite file, found \(content.name)", remedy: StoreType.unreadableTypes)
+    }
+    let rawPageSize = Self.bigEndian(header[16..<18])
+    let pageSize = rawPageSize == 1 ? 65536 : rawPageSize
+    guard pageSize >= 512, pageSize <= 65536, pageSize & (pageSize - 1) == 0 else {
+      throw wrong("expected a page size of 512 to 65536 bytes, found \(pageSize)")
+    }
+    // The page count holds only when the writer knew of it; a -wal or -journal may add or cut pages.
+    let hasValidCount = header[24..<28].elementsEqual(header[92..<96])
+    if hasValidCount, try !hasWAL(), try !hasHotJournal() {
+      let expected = Self.bigEndian(header[28..<32]) * pageSize
+      guard file.size >= expected else {
+        throw wrong(
+          "expected \(expected) bytes, found \(file.size): the file is truncated",
+          remedy: "copy the store again, or restore it from a backup")
+      }
+    }
+  }
+
+  private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> Int64 {
+    bytes.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
+  }
+
+  /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing, the
+  /// path itself.
+  public static func resolvingLink(_ path: String) -> String {
+    var info = stat()
+    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK, let resolved = realpath(path, nil) else {
+      return path
+    }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+
+  /// Whether a `-wal` with content lies beside the store.
+  public func hasWAL() throws -> Bool {
+    guard type == .sqlite else { return false }
+    return try Self.stamp(of: walPath, headerBytes: 0).map { $0.size > 0 } ?? false
+  }
+
+  /// Whether a `-journal` lies beside the store that SQLite would roll back: one whose first byte is set.
+  public func hasHotJournal() throws -> Bool {
+    guard type == .sqlite else { return false }
+    return try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
+  }
+
+  /// Refuses a database whose journal would make SQLite delete another file.
+  ///
+  /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite deletes
+  /// it after the rollback. Call before SQLite may write to the database, and for every store that is read.
+  ///
+  /// - Throws: `.dataWrong` (65) for such a journal, and for one that is no ordinary file.
+  static func refuseSuperJournal(beside path: String, named name: String) throws {
+    let journal = path + "-journal"
+    var info = stat()
+    guard lstat(journal, &info) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return }
+      throw failure(errno, reading: journal)
+    }
+    guard info.st_mode & S_IFMT == S_IFREG else {
+      throw GodwitError(
+        .dataWrong, "cannot open '\(name)': its journal '\(journal)' is no ordinary file",
+        remedy: "find out what made it, and move it away if it does not belong to the store")
+    }
+    guard try RollbackJournal.namesSuperJournal(ReadableFile(path: journal, name: journal)) else { return }
+    throw GodwitError(
+      .dataWrong,
+      "cannot open '\(name)': its journal '\(journal)' belongs to a transaction over several databases, and names a file that SQLite deletes when it rolls the journal back",
+      remedy:
+        "have the application that wrote the store open it once, or take the store from a backup; open it with no other tool if you do not know where it comes from",
+      safe: "nothing was changed")
+  }
+
+  // MARK: Noticing changes
+
+  /// What is compared to notice that another process changed a store: size, time and first bytes.
+  public struct Stamp: Sendable, Hashable, Codable {
+    public struct File: Sendable, Hashable, Codable {
+      public var size: Int64
+      /// Modification time: whole seconds since 1970 and the rest.
+      public var seconds: Int64
+      public var nanoseconds: Int64
+      /// The first bytes: 100 of the store, 32 of the `-wal`.
+      public var header: [UInt8]
+    }
+    public var store: File
+    /// nil when there is no `-wal` or it is empty.
+    public var wal: File?
+    /// nil when there is no `-journal` or it is empty.
+    public var journal: File?
+  }
+
+  /// The present state of the files. Costs three look-ups and at most 164 bytes of reading.
+  ///
+  /// - Throws: `.missingInput` when the store is gone; `.permission` or `.inputOutput` when it cannot be read.
+  public func stamp() throws -> Stamp {
+    guard let store = try Self.stamp(of: path, headerBytes: 100) else {
+      throw Self.failure(ENOENT, reading: givenPath)
+    }
+    guard type == .sqlite else { return Stamp(store: store) }
+    let wal = try Self.stamp(of: walPath, headerBytes: 32)
+    let journal = try Self.stamp(of: journalPath, headerBytes: 32)
+    return Stamp(
+      store: store, wal: wal.flatMap { $0.size > 0 ? $0 : nil },
+      journal: journal.flatMap { $0.size > 0 ? $0 : nil })
+  }
+
+  /// nil when there is no such file.
+  private static func stamp(of path: String, headerBytes: Int) throws -> Stamp.File? {
+    var info = stat()
+    guard stat(path, &info) == 0 else {
+      if errno == ENOENT { return nil }
+      throw failure(errno, reading: path)
+    }
+    let header =
+      headerBytes > 0 && info.st_mode & S_IFMT == S_IFREG
+      ? try ReadableFile(path: path, name: path).prefix(headerBytes) : []
+    return Stamp.File(
+      size: Int64(info.st_size), seconds: Int64(info.st_mtim.tv_sec),
+      nanoseconds: Int64(info.st_mtim.tv_nsec), header: header)
+  }
+
+  /// Bytes of the store; 0 when it cannot be asked.
+  public var size: Int64 {
+    var info = stat()
+    return stat(path, &info) == 0 ? Int64(info.st_size) : 0
+  }
+
+  /// SHA-256 of the bytes of the store, then of a `-wal` with content, as 64 hex digits.
+  ///
+  /// Reads all of both files in pieces of 1 MiB.
+  ///
+  /// - Parameter isWanted: Asked after each piece; false ends it with a `CancellationError`.
+  public func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
+    var hash = SHA256()
+    for file in try hasWAL() ? [path, walPath] : [path] {
+      try ReadableFile(path: file, name: file).forEachPiece {
+        hash.update(bufferPointer: $0)
+        guard isWanted() else { throw CancellationError() }
+      }
+    }
+    return hash.finalize().map { byte in
+      let hex = String(byte, radix: 16)
+      return hex.count == 1 ? "0" + hex : hex
+    }.joined()
+  }
+
+  // MARK: Addressing
+
+  /// A `file:` URI for SQLite: every byte that is not plain in a path is percent-encoded.
+  static func uri(path given: String, query: String) -> String {
+    // What follows two slashes is a host unless it begins with another one.
+    let path = given.hasPrefix("/") ? given : FileManager.default.currentDirectoryPath + "/" + given
+    let digits = Array("0123456789ABCDEF")
+    var uri = "file://"
+    for byte in path.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "_"), UInt8(ascii: "~"):
+        uri.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        uri.append("%")
+        uri.append(digits[Int(byte >> 4)])
+        uri.append(digits[Int(byte & 15)])
+      }
+    }
+    return uri + "?" + query
+  }
+
+  /// Copies the store and what lies beside it (but the `-shm`, which SQLite remakes) to a new name.
+  ///
+  /// A symbolic link beside the store is not followed: SQLite would not either.
+  func copy(to copy: String) throws {
+    for suffix in ["", "-wal", "-journal"] {
+      let (source, target) = (path + suffix, copy + suffix)
+      unlink(target)
+      var info = stat()
+      guard lstat(source, &info) == 0 else {
+        if errno == ENOENT { continue }
+        throw Self.failure(errno, reading: source)
+      }
+      guard info.st_mode & S_IFMT == S_IFREG else {
+        throw GodwitError(.dataWrong, "cannot copy '\(source)': it is no ordinary file")
+      }
+      let input = try ExternalFile(source)
+      // The copy of a read-only file must take the rollback.
+      let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      guard output >= 0 else { throw Self.uncopied(source, target, errno) }
+      defer { close(output) }
+      while let piece = try input.next() {
+        try NewFile.write(piece, to: output) { Self.uncopied(source, target, $0) }
+      }
+    }
+    unlink(copy + "-shm")
+  }
+
+  private static func uncopied(_ source: String, _ target: String, _ code: Int32) -> GodwitError {
+    GodwitError(
+      .inputOutput, "cannot copy '\(source)' to '\(target)'", cause: String(cString: strerror(code)),
+      remedy: "free disk space, or name another work folder")
+  }
+}

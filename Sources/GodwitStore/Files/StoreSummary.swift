@@ -1,0 +1,163 @@
+import Foundation
+
+/// What can be told of a store without its model, for `godwit inspect`.
+public struct StoreSummary: Sendable, Hashable, Encodable {
+  public struct Entity: Sendable, Hashable, Encodable {
+    /// `Z_ENT`
+    public var number: Int64
+    /// nil when `Z_PRIMARYKEY` holds NULL.
+    public var name: String?
+    /// nil for a root.
+    public var superentityNumber: Int64?
+    /// Rows of exactly this entity; nil when its table was not found under the expected name.
+    public var rows: Int64?
+    /// `Z_MAX`
+    public var primaryKeyCounter: Int64?
+  }
+
+  /// Rows whose `Z_ENT` is of no entity that belongs in their table.
+  public struct StrayRows: Sendable, Hashable, Encodable {
+    public var table: String
+    /// `Z_ENT`; nil for NULL.
+    public var number: Int64?
+    public var rows: Int64
+  }
+
+  public var path: String
+  /// What follows on files, pages and tables is empty or 0 for an XML store.
+  public var type: StoreType
+  public var fileBytes: Int64
+  /// The size of a `-wal` with content; nil without one.
+  public var walBytes: Int64?
+  public var hasHotJournal: Bool
+  public var uuid: String
+  public var frameworkVersion: Int64?
+  public var versionIdentifiers: [String]
+  /// All keys of the metadata, sorted.
+  public var metadataKeys: [String]
+  /// The application's keys among them.
+  public var applicationKeys: [String]
+  /// By number; persistent history's own (16001 and up) included.
+  public var entities: [Entity]
+  public var strayRows: [StrayRows]
+  public var pageSizeBytes: Int64
+  /// `wal` or `delete`, as the file's header says.
+  public var journalMode: String
+  /// 0 none, 1 full, 2 incremental.
+  public var autoVacuum: Int64
+  public var hasModelCache: Bool
+  /// Tables of persistent history (`ACHANGE`, `ATRANSACTION`…).
+  public var historyTables: [String]
+  /// Tables of CloudKit mirroring (`ANSCK…`).
+  public var cloudKitTables: [String]
+  public var triggers: [String]
+  /// Files of external binary data in the store's support folder, and their bytes.
+  public var externalFiles: Int64
+  public var externalBytes: Int64
+
+  /// Reads a store, leaving no trace. Costs a scan of every entity table.
+  ///
+  /// - Throws: as `StoreConnection.openStore` and `StoreMetadata.init(readingStoreAt:)`.
+  public init(readingStoreAt path: String) throws {
+    let files = try StoreFiles(path: path)
+    switch files.type {
+    case .sqlite: try self.init(readingDatabase: files, path: path)
+    case .xml: try self.init(readingXMLStore: files)
+    }
+  }
+
+  private init(readingDatabase files: StoreFiles, path: String) throws {
+    let connection = try StoreConnection.openStore(readingAt: path)
+    let metadata = try StoreMetadata(reading: connection, path: path)
+    let stamp = try files.stamp()
+    self.path = path
+    type = .sqlite
+    fileBytes = stamp.store.size
+    walBytes = stamp.wal?.size
+    hasHotJournal = try files.hasHotJournal()
+    uuid = metadata.uuid
+    frameworkVersion = metadata.frameworkVersion
+    versionIdentifiers = metadata.versionIdentifiers
+    metadataKeys = metadata.values.keys.sorted()
+    applicationKeys = metadata.applicationValues.keys.sorted()
+    pageSizeBytes = try connection.integer("PRAGMA source.page_size") ?? 0
+    autoVacuum = try connection.integer("PRAGMA source.auto_vacuum") ?? 0
+    journalMode = stamp.store.header.count > 18 && stamp.store.header[18] == 2 ? "wal" : "delete"
+    func names(_ type: String) throws -> [String] {
+      var names: [String] = []
+      try connection.query("SELECT name FROM source.sqlite_master WHERE type = ?1 ORDER BY name", [.text(type)]) {
+        if let name = $0.string(0) { names.append(name) }
+        return true
+      }
+      return names
+    }
+    let tables = try names("table")
+    triggers = try names("trigger")
+    hasModelCache = tables.contains("Z_MODELCACHE")
+    cloudKitTables = tables.filter { $0.hasPrefix("ANSCK") }
+    historyTables = tables.filter { ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains($0) }
+    var (count, bytes): (Int64, Int64) = (0, 0)
+    try SupportFolder(ofStoreAt: path).forEachFile { _, size in
+      count += 1
+      bytes += size
+    }
+    (externalFiles, externalBytes) = (count, bytes)
+    (entities, strayRows) = try Self.entities(connection, tables: Set(tables))
+  }
+
+  private static func entities(_ connection: StoreConnection, tables: Set<String>) throws -> ([Entity], [StrayRows]) {
+    var entities: [Int64: Entity] = [:]
+    var strays: [StrayRows] = []
+    try connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM source.Z_PRIMARYKEY") { row in
+      let parent = row.int64(2)
+      entities[row.int64(0)] = Entity(
+        number: row.int64(0), name: row.string(1), superentityNumber: parent == 0 ? nil : parent, rows: nil,
+        primaryKeyCounter: row.isNull(3) ? nil : row.int64(3))
+      return true
+    }
+    func root(_ entity: Entity) -> Entity {
+      var current = entity
+      // Bounded, as damaged rows may lead in a circle.
+      for _ in 0..<entities.count {
+        guard let parent = current.superentityNumber.flatMap({ entities[$0] }) else { break }
+        current = parent
+      }
+      return current
+    }
+    // In number order, so that rows with a number of another table's entity are reported alike every time.
+    for root in Set(entities.values.map(root)).sorted(by: { $0.number < $1.number }) {
+      guard let name = root.name?.uppercased(),
+        let table = ["Z" + name, "A" + name].first(where: tables.contains)
+      else { continue }
+      var columns: Set<String> = []
+      try connection.query("PRAGMA source.table_info(\(StoreSchema.identifier(table)))") { row in
+        if let column = row.string(1) { columns.insert(column) }
+        return true
+      }
+      guard columns.contains("Z_ENT") else { continue }
+      let members = entities.values.filter { Self.belongs($0, to: root, entities) }.map(\.number)
+      for member in members { entities[member]?.rows = 0 }
+      try connection.query("SELECT Z_ENT, count(*) FROM source.\(StoreSchema.identifier(table)) GROUP BY Z_ENT") {
+        row in
+        let number = row.int64(0)
+        if members.contains(number) {
+          entities[number]?.rows = row.int64(1)
+        } else {
+          strays.append(StrayRows(table: table, number: row.isNull(0) ? nil : number, rows: row.int64(1)))
+        }
+        return true
+      }
+    }
+    return (entities.values.sorted { $0.number < $1.number }, strays)
+  }
+
+  private static func belongs(_ entity: Entity, to root: Entity, _ entities: [Int64: Entity]) -> Bool {
+    var current: Entity? = entity
+    for _ in 0...entities.count {
+      guard let here = current else { return false }
+      if here.number == root.number { return true }
+      current = here.superentityNumber.flatMap { entities[$0] }
+    }
+    return false
+  }
+}

@@ -1,0 +1,233 @@
+import Foundation
+package import GodwitModel
+
+/// The objects of a store as expressions see them, faulted in row by row: a context.
+///
+/// Made fresh for a chunk and dropped with it; it keeps at most `limitRows` rows of a table, and none between chunks.
+package final class ObjectContext {
+  let connection: StoreConnection
+  package let schema: StoreSchema
+  /// The database the tables are in: `source` or `main`.
+  package let database: String
+  /// Where external binary data is; nil where none can be read.
+  package var support: SupportFolder?
+  /// Whether values above `LargeValue.limit` are left in their rows, and read when they are asked for: for one who
+  /// compares objects, and need not hold what is only copied.
+  package var leavesLargeValues = false
+  /// The largest external file that an expression reads.
+  package static let externalLimit = ByteCount.mebibytes(16)
+  private static let limitRows = 500
+  /// Of all rows kept.
+  private static let limitBytes = 1 << 20
+  private var keptBytes = 0
+  private var statements: [String: SQLStatement] = [:]
+  /// By table.
+  private var readers: [String: RowReader] = [:]
+  /// By entity name.
+  private var tables: [String: ObjectTable] = [:]
+
+  package init(connection: StoreConnection, schema: StoreSchema, database: String) {
+    self.connection = connection
+    self.schema = schema
+    self.database = database
+  }
+
+  package func reset() {
+    dropRows()
+    statements = [:]
+    readers = [:]
+  }
+
+  private func dropRows() {
+    for table in tables.values where !table.rows.isEmpty { table.rows = [:] }
+    keptBytes = 0
+  }
+
+  /// Drops what was read of a row that is about to change.
+  package func forget(entityName: String, key: Int64) {
+    guard let table = tables[entityName], !table.rows.isEmpty else { return }
+    table.rows[key] = nil
+  }
+
+  /// The table of an entity; nil when the model has no such entity.
+  package func table(of entity: String) -> ObjectTable? {
+    if let known = tables[entity] { return known }
+    guard let root = schema.model.root(of: entity)?.name,
+      let table = tables[root] ?? ObjectTable(of: root, schema: schema, database: database)
+    else { return nil }
+    (tables[root], tables[entity]) = (table, table)
+    return table
+  }
+
+  package func layout(of entity: String) -> ObjectLayout? {
+    schema.number(of: entity).flatMap { table(of: entity)?.layouts[Int64($0)] }
+  }
+
+  package func layout(ofNumber number: Int64) -> ObjectLayout? {
+    schema.entityName(Int(truncatingIfNeeded: number)).flatMap { table(of: $0)?.layouts[number] }
+  }
+
+  /// The object with a primary key among an entity and its subentities; nil when there is no such row.
+  package func object(entityName: String, key: Int64) throws -> StoredObject? {
+    guard let table = table(of: entityName) else { return nil }
+    let row: StoredRow
+    if let known = table.rows[key] {
+      row = known
+    } else {
+      guard let found = try load(table, key: key) else { return nil }
+      if table.rows.count >= Self.limitRows || keptBytes > Self.limitBytes { dropRows() }
+      table.rows[key] = found
+      keptBytes += found.values.byteCount
+      row = found
+    }
+    guard let layout = table.layout(of: row.values), table.holds(layout, asKindOf: entityName) else { return nil }
+    return StoredObject(context: self, layout: layout, key: key, values: row.values, large: row.large)
+  }
+
+  private func load(_ table: ObjectTable, key: Int64) throws -> StoredRow? {
+    if leavesLargeValues { return try reader(of: table).row(key) }
+    let statement = try cached(table.reading)
+    try statement.bind(.integer(key))
+    guard try statement.step() else { return nil }
+    let values = statement.row.values(0..<table.table.columns.count)
+    statement.reset()
+    return StoredRow(values: values)
+  }
+
+  private func reader(of table: ObjectTable) throws -> RowReader {
+    if let known = readers[table.table.name] { return known }
+    let reader = try RowReader(connection, database: database, table: table.table.name, columns: table.selected)
+    readers[table.table.name] = reader
+    return reader
+  }
+
+  /// Primary keys by one query with one key as parameter.
+  func keys(_ sql: String, _ key: Int64) throws -> [Int64] {
+    let statement = try cached(sql)
+    try statement.bind(.integer(key))
+    var keys: [Int64] = []
+    while try statement.step() { keys.append(statement.row.int64(0)) }
+    statement.reset()
+    return keys
+  }
+
+  private func cached(_ sql: String) throws -> SQLStatement {
+    if let known = statements[sql] { return known }
+    let statement = try connection.prepare(sql)
+    statements[sql] = statement
+    return statement
+  }
+}
+
+/// One stored object, its row read and its relationships followed on demand.
+package struct StoredObject: EvaluatedObject {
+  package let context: ObjectContext
+  package let layout: ObjectLayout
+  package let key: Int64
+  /// In the order of the table's columns; NULL in the place of a value that was left in the row.
+  package let values: [SQLValue]
+  /// Values that were left in the row, by place.
+  package var large: [Int: LargeValue] = [:]
+
+  package init(
+    context: ObjectContext, layout: ObjectLayout, key: Int64, values: [SQLValue], large: [Int: LargeValue] = [:]
+  ) {
+    self.context = context
+    self.layout = layout
+    self.key = key
+    self.values = values
+    self.large = large
+  }
+
+  package var entityName: String { layout.entityName }
+
+  /// What the row has in a column, as a whole.
+  package func stored(_ column: String) throws -> SQLValue {
+    try layout.places[column].map { try value(at: $0) } ?? .null
+  }
+
+  /// What the row has in a column; a value that was left there stays there.
+  package func content(_ column: String) -> StoredContent {
+    guard let place = layout.places[column] else { return .value(.null) }
+    return large[place].map { .large($0) } ?? .value(values[place])
+  }
+
+  private func value(at place: Int) throws -> SQLValue {
+    guard !large.isEmpty, let large = large[place] else { return values[place] }
+    return try context.connection.whole(large)
+  }
+
+  package func value(_ property: String) throws -> EvaluatedValue {
+    if let attribute = layout.attributes[property] { return .value(try value(of: attribute)) }
+    guard let relationship = layout.relationships[property] else {
+      throw GodwitError(.configuration, "'\(entityName)' has no property '\(property)'")
+    }
+    let description = relationship.description
+    let destination = description.destinationEntityName
+    switch relationship.storage {
+    case .key(let place):
+      guard case .integer(let other) = values[place] else { return .object(nil) }
+      return .object(try context.object(entityName: destination, key: other))
+    case .query(let sql):
+      let keys = try context.keys(sql, key)
+      return .objects(
+        try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: description.isOrdered)
+    case .none: return description.isToMany ? .objects([], ordered: false) : .object(nil)
+    }
+  }
+
+  func value(of attribute: ObjectLayout.Attribute) throws -> AttributeValue {
+    guard let place = attribute.place else { return .null }
+    return try context.value(value(at: place), of: attribute, entityName: entityName, key: key)
+  }
+}
+
+extension ObjectContext {
+  /// What a column holds, as the attribute's type says.
+  package func value(
+    _ stored: SQLValue, of attribute: ObjectLayout.Attribute, entityName: @autoclosure () -> String,
+    key: @autoclosure () -> Int64
+  ) throws -> AttributeValue {
+    if !attribute.isExternal, let known = AttributeValue(stored: stored, as: attribute.type) { return known }
+    return try externalValue(stored, of: attribute.description, entityName: entityName(), key: key())
+  }
+
+  /// A value that may lie in a file of its own, or that does not fit.
+  private func externalValue(
+    _ stored: SQLValue, of attribute: AttributeDescription, entityName: String, key: Int64
+  ) throws -> AttributeValue {
+    var problem: GodwitError?
+    do {
+      return try AttributeValue(
+        decoding: stored, as: attribute,
+        external: { [support] name in
+          do {
+            if let bytes = try support?.bytes(of: name, limit: ObjectContext.externalLimit) { return bytes }
+            problem = GodwitError(
+              .dataWrong,
+              "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): its external file '\(support?.path(of: name) ?? name)' is missing",
+              remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command")
+          } catch let error as GodwitError { problem = error }
+          throw problem ?? GodwitError(.dataWrong, "cannot read an external file")
+        })
+    } catch {
+      if let problem { throw problem }
+      throw GodwitError(
+        .dataWrong,
+        "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(stored.kind)",
+        remedy: "repair the source, then `godwit discard` the job and run again")
+    }
+  }
+}
+
+extension [SQLValue] {
+  /// Memory, about.
+  package var byteCount: Int {
+    reduce(0) { sum, value in
+      switch value {
+      case .null, .integer, .real: sum + 16
+      case .text(let bytes), .blob(let bytes): sum + 48 + bytes.count
+      }
+    }
+  }
+}

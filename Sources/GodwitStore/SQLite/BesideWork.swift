@@ -1,0 +1,57 @@
+import Foundation
+
+/// Work on a thread of its own, for whose result somebody waits later.
+package final class BesideWork<Value: Sendable>: Sendable {
+  /// What the thread and its owner share, so that the thread does not keep the owner.
+  private final class State: @unchecked Sendable {
+    let condition = NSCondition()
+    var result: Result<Value, any Error>?
+    var isAbandoned = false
+  }
+
+  private let state = State()
+
+  /// - Parameter body: Asks now and then whether somebody still wants the result, and throws when nobody does.
+  package init(_ body: @escaping @Sendable (_ isWanted: () -> Bool) throws -> Value) {
+    let thread = Thread { [state] in
+      let result = Result { try body { state.condition.withLock { !state.isAbandoned } } }
+      state.condition.withLock {
+        state.result = result
+        state.condition.broadcast()
+      }
+    }
+    // As much as the main thread has: expressions nest.
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+
+  deinit { abandon() }
+
+  /// Waits for the result. It is kept, so that it may be asked for again.
+  package func value() throws -> Value {
+    try state.condition.withLock {
+      while true {
+        if let result = state.result { return try result.get() }
+        state.condition.wait()
+      }
+    }
+  }
+
+  /// Waits while the result is wanted; nil when that ends before the result is there.
+  package func value(while isWanted: () -> Bool) throws -> Value? {
+    while true {
+      let result = state.condition.withLock {
+        if state.result == nil { _ = state.condition.wait(until: Date(timeIntervalSinceNow: 0.1)) }
+        return state.result
+      }
+      if let result { return try result.get() }
+      guard isWanted() else { return nil }
+    }
+  }
+
+  /// The result if it is there.
+  package func valueIfReady() throws -> Value? { try state.condition.withLock { state.result }?.get() }
+
+  /// Says that nobody wants the result.
+  package func abandon() { state.condition.withLock { state.isAbandoned = true } }
+}

@@ -1,0 +1,30 @@
+import GodwitModel
+
+extension StoreConnection {
+  /// What SQLite's check of a database has to say; empty when all is sound. Its words name pages, rows and indexes, never
+  /// values.
+  ///
+  /// - Parameter isFull: Whether indexes are compared with their tables too, which takes twice as long.
+  package func complaints(about schema: String, isFull: Bool, limit: Int) throws -> [String] {
+    var complaints: [String] = []
+    do {
+      try query("PRAGMA \(schema).\(isFull ? "integrity" : "quick")_check(\(limit))") { row in
+        if let text = row.string(0), text != "ok" { complaints.append(text) }
+        return complaints.count < limit
+      }
+    } catch let error as GodwitError where error.code == .dataWrong {
+      // Some damage ends the check itself.
+      complaints.append(error.message)
+    }
+    return complaints
+  }
+
+  /// SQLite's quick check of the store that was made: every page and record is sound.
+  ///
+  /// - Throws: `.inputOutput` (74) with SQLite's first complaint.
+  package func quickCheck(remedy: String, safe: String? = nil) throws {
+    guard let problem = try complaints(about: "main", isFull: false, limit: 1).first else { return }
+    throw GodwitError(
+      .inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem, remedy: remedy, safe: safe)
+  }
+}

@@ -1,0 +1,25 @@
+import CSQLite
+
+/// What SQLite is told about files that somebody else wrote.
+extension StoreConnection {
+  /// - `cell_size_check`: a page is tested before it is used, so that damage is an error and not another row.
+  /// - `trusted_schema` off: the schema of a store calls no function that could do harm.
+  /// - The defensive mode: no SQL writes the schema or a shadow table as if it were rows.
+  func defend() throws {
+    try execute("PRAGMA cell_size_check = ON")
+    try execute("PRAGMA trusted_schema = OFF")
+    try setDefensive(true)
+  }
+
+  /// Runs `body` without the defensive mode: for what writes definitions, or turns the journal off.
+  public func undefended<T>(_ body: () throws -> T) throws -> T {
+    try setDefensive(false)
+    defer { try? setDefensive(true) }
+    return try body()
+  }
+
+  private func setDefensive(_ isOn: Bool) throws {
+    let code = withHandle { godwit_sqlite3_switch($0, SQLITE_DBCONFIG_DEFENSIVE, isOn ? 1 : 0) }
+    guard code == SQLITE_OK else { throw lastError(code, sql: nil) }
+  }
+}

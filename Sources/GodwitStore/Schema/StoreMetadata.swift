@@ -1,0 +1,213 @@
+public import Foundation
+public import GodwitModel
+
+/// What a store says of itself: its identifier, the hashes of the model it was written with, and
+/// the application's own keys.
+///
+/// It is the one row of `Z_METADATA`: a UUID and a binary property list.
+public struct StoreMetadata: Sendable, Hashable {
+  /// The store identifier (`Z_UUID`), part of every object URI; usually upper case.
+  public var uuid: String
+  /// All keys of the property list as they were read.
+  public var values: [String: PropertyListValue]
+
+  /// The keys that Core Data writes.
+  public enum Key {
+    public static let storeType = "NSStoreType"
+    public static let frameworkVersion = "NSPersistenceFrameworkVersion"
+    public static let versionHashes = "NSStoreModelVersionHashes"
+    public static let hashesVersion = "NSStoreModelVersionHashesVersion"
+    public static let versionIdentifiers = "NSStoreModelVersionIdentifiers"
+    public static let digest = "NSStoreModelVersionHashesDigest"
+    public static let checksum = "NSStoreModelVersionChecksumKey"
+    public static let autoVacuumLevel = "_NSAutoVacuumLevel"
+    /// Hashes of the persistent history's own model.
+    public static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
+    public static let all: Set<String> = [
+      storeType, frameworkVersion, versionHashes, hashesVersion, versionIdentifiers, digest, checksum,
+      autoVacuumLevel, ancillaryHashes,
+    ]
+  }
+
+  /// The framework version that fresh stores name, that of macOS 14 and iOS 17.
+  public static let currentFrameworkVersion: Int64 = 1344
+
+  /// The most bytes of a property list that are read.
+  static let limitBytes: Int64 = 16 << 20
+
+  // MARK: Reading
+
+  /// Reads the metadata of the store at a path, leaving no trace.
+  ///
+  /// - Throws: as `StoreConnection.openStore` and `init(reading:schema:path:)`.
+  public init(readingStoreAt path: String) throws {
+    let files = try StoreFiles(path: path)
+    guard files.type == .sqlite else {
+      try self.init(readingXMLStore: files)
+      return
+    }
+    let connection = try StoreConnection.openStore(readingAt: path)
+    try self.init(reading: connection, path: path)
+  }
+
+  /// Reads the metadata of an open or attached store.
+  ///
+  /// - Parameter path: What messages call the store.
+  /// - Throws: `.dataWrong` when the table, its row, the identifier or the property list is missing,
+  ///   NULL, damaged, or longer than 16 MiB.
+  public init(
+    reading connection: StoreConnection, schema: String = StoreConnection.sourceSchema, path: String
+  ) throws {
+    func wrong(_ problem: String) -> GodwitError {
+      GodwitError(
+        .dataWrong, "cannot read the metadata of '\(path)': \(problem)",
+        remedy: "restore the store, with the -wal that belongs to it, from a backup")
+    }
+    let prefix = StoreSchema.identifier(schema)
+    var columns: Set<String> = []
+    try connection.query("PRAGMA \(prefix).table_info(Z_METADATA)") { row in
+      if let name = row.string(1) { columns.insert(name) }
+      return true
+    }
+    guard !columns.isEmpty else { throw wrong("table 'Z_METADATA' is missing") }
+    for column in ["Z_VERSION", "Z_UUID", "Z_PLIST"] where !columns.contains(column) {
+      throw wrong("column '\(column)' of table 'Z_METADATA' is missing")
+    }
+    let order = "FROM \(prefix).Z_METADATA ORDER BY Z_VERSION LIMIT 1"
+    let head = try connection.rows("SELECT Z_UUID, length(Z_PLIST) \(order)").first
+    guard let head, head.count == 2 else { throw wrong("table 'Z_METADATA' has no row") }
+    guard case .text(let identifier) = head[0], !identifier.isEmpty else {
+      throw wrong("expected an identifier in 'Z_UUID', found none")
+    }
+    guard case .integer(let length) = head[1] else {
+      throw wrong("expected a property list in 'Z_PLIST', found NULL")
+    }
+    guard length <= Self.limitBytes else {
+      throw wrong("expected a property list of at most 16 MiB, found \(length) bytes")
+    }
+    let bytes: [UInt8] =
+      switch try connection.value("SELECT Z_PLIST \(order)") {
+      case .blob(let bytes), .text(let bytes): bytes
+      default: []
+      }
+    let list: PropertyListValue
+    do { list = try PropertyListValue(binary: bytes) } catch let malformed as PropertyListValue.Malformed {
+      throw wrong("the property list cannot be read: \(malformed.problem)")
+    }
+    guard let values = list.dictionary else { throw wrong("the property list is no dictionary") }
+    // A store without version information has no hashes at all; one with something else in their place is damaged.
+    if let hashes = values[Key.versionHashes] {
+      guard hashes.dictionary?.values.allSatisfy({ $0.data != nil }) == true else {
+        throw wrong("key '\(Key.versionHashes)' holds no hashes")
+      }
+    }
+    uuid = String(decoding: identifier, as: UTF8.self)
+    self.values = values
+  }
+
+  // MARK: Making
+
+  /// Metadata for a new store.
+  public init(
+    uuid: UUID = UUID(), versionHashes: [String: [UInt8]], digest: String? = nil, checksum: String? = nil,
+    versionIdentifiers: [String] = [""]
+  ) {
+    self.uuid = uuid.uuidString
+    values = [:]
+    values = values(
+      versionHashes: versionHashes, digest: digest, checksum: checksum, versionIdentifiers: versionIdentifiers,
+      extra: [:])
+  }
+
+  /// Metadata for a new store of a model: its version hashes, their digest and checksum, its identifiers.
+  public init(model: ManagedObjectModel, uuid: UUID = UUID()) {
+    self.init(
+      uuid: uuid, versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
+      checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers)
+  }
+
+  /// The keys of a store with another model: Core Data's keys are set, the application's and the
+  /// framework version are kept, the history model's hashes are dropped, `extra` is added last.
+  ///
+  /// A digest or checksum that is nil leaves its key out.
+  public func values(
+    versionHashes: [String: [UInt8]], digest: String?, checksum: String?, versionIdentifiers: [String],
+    extra: [String: PropertyListValue]
+  ) -> [String: PropertyListValue] {
+    var values = applicationValues
+    values[Key.storeType] = .string("SQLite")
+    values[Key.frameworkVersion] = .integer(frameworkVersion ?? Self.currentFrameworkVersion)
+    values[Key.versionHashes] = .dictionary(versionHashes.mapValues { .data($0) })
+    values[Key.hashesVersion] = .integer(3)
+    values[Key.versionIdentifiers] = .array(versionIdentifiers.map { .string($0) })
+    values[Key.autoVacuumLevel] = .string("2")
+    values[Key.digest] = digest.map { .string($0) }
+    values[Key.checksum] = checksum.map { .string($0) }
+    return values.merging(extra) { _, new in new }
+  }
+
+  /// `values(versionHashes:…)` as the bytes of `Z_PLIST`. Equal values give equal bytes.
+  public func plistData(
+    versionHashes: [String: [UInt8]], digest: String?, checksum: String?, versionIdentifiers: [String],
+    extra: [String: PropertyListValue] = [:]
+  ) -> [UInt8] {
+    PropertyListValue.dictionary(
+      values(
+        versionHashes: versionHashes, digest: digest, checksum: checksum,
+        versionIdentifiers: versionIdentifiers, extra: extra)
+    ).binaryPropertyList
+  }
+
+  /// The present values as the bytes of `Z_PLIST`. Equal values give equal bytes.
+  public var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
+
+  /// Writes the one row of `Z_METADATA`, replacing what is there.
+  public func write(to connection: StoreConnection, schema: String = "main") throws {
+    let table = "\(StoreSchema.identifier(schema)).Z_METADATA"
+    try connection.execute("DELETE FROM \(table)")
+    try connection.execute(
+      "INSERT INTO \(table) (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)", [.text(uuid), .blob(plistData)])
+  }
+
+  // MARK: Core Data's keys
+
+  /// The version of Core Data that wrote last (241 to 1344 were seen); nil when the key is missing.
+  public var frameworkVersion: Int64? { values[Key.frameworkVersion]?.integer }
+
+  /// Entity name to version hash, abstract entities included.
+  public var versionHashes: [String: [UInt8]] {
+    (values[Key.versionHashes]?.dictionary ?? [:]).compactMapValues(\.data)
+  }
+
+  /// The version hashes as `ManagedObjectModel.isCompatible(with:)` takes them; those of another length are left out.
+  public var entityVersionHashes: [String: VersionHash] {
+    versionHashes.compactMapValues { VersionHash(bytes: $0) }
+  }
+
+  /// 3 in every store seen; nil when the key is missing.
+  public var hashesVersion: Int64? { values[Key.hashesVersion]?.integer }
+
+  public var versionIdentifiers: [String] {
+    (values[Key.versionIdentifiers]?.array ?? []).compactMap(\.string)
+  }
+
+  /// Base64 of SHA-512 over names and hashes; nil in stores of versions before 977.
+  public var digest: String? { values[Key.digest]?.string }
+
+  /// Base64 of SHA-256 over the hashes; nil in stores of versions before 1333.
+  public var checksum: String? { values[Key.checksum]?.string }
+
+  public var autoVacuumLevel: String? { values[Key.autoVacuumLevel]?.string }
+
+  /// Everything that Core Data did not write.
+  public var applicationValues: [String: PropertyListValue] {
+    values.filter { !Key.all.contains($0.key) }
+  }
+}
+
+extension StoreMetadata {
+  /// Keys under the prefixes of CloudKit mirroring's own classes.
+  package static func isMirroringKey(_ key: String) -> Bool {
+    key.hasPrefix("NSCloudKit") || key.hasPrefix("PFCloudKit")
+  }
+}

@@ -1,0 +1,54 @@
+import Foundation
+public import GodwitModel
+import GodwitStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A made-up store of any size for a model: every entity, attribute and relationship is used, and every rule kept.
+///
+/// Equal models, numbers of rows and seeds give equal stores, the identifier included. Memory does not grow
+/// with the number of rows: every value is computed from the object's place. Not for measuring how an
+/// application's own data compresses or clusters: values are spread evenly.
+public struct StoreSynthesis: Sendable {
+  public let model: ManagedObjectModel
+  /// All objects of the store, over all entities.
+  public let rows: Int
+  public let seed: UInt64
+  /// Whether what a migration may stumble over is made too: holes in keys, negative and huge keys, NULL
+  /// wherever it is allowed, Unicode of every kind, extreme numbers, binary data of up to 1 MiB.
+  public let isNasty: Bool
+
+  /// The most rows that can be asked for.
+  public static let rowLimit = 1_000_000_000
+
+  public init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
+    self.model = model
+    self.rows = rows
+    self.seed = seed
+    self.isNasty = isNasty
+  }
+
+  /// Makes the store: under a temporary name beside the path, renamed when it is complete.
+  ///
+  /// - Throws: `.cannotCreate` when something is at the path, or its folder is missing; `.permission` when the
+  ///   folder cannot be written; `.usage` when the number of rows is out of range, or when required
+  ///   relationships, limits or a regular expression cannot be satisfied; `.inputOutput` when the disk is full.
+  public func write(to path: String) throws {
+    guard rows >= 0, rows <= Self.rowLimit else {
+      throw GodwitError(.usage, "cannot make \(rows) rows: expected 0 to \(Self.rowLimit)")
+    }
+    let content = try SynthesisContent(self)
+    let temporary = try NewFile.temporaryName(beside: path)
+    do {
+      try content.write(to: temporary)
+      try NewFile.publish(temporary, as: path, like: nil)
+    } catch {
+      NewFile.discard(temporary)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import GodwitInference
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// The store that a migration in place began with, for what rows may keep of it as it was.
+///
+/// A step that changes definitions alone leaves every row byte for byte: the counters of edits, and keys that lead nowhere,
+/// which an ordinary run sets anew. Entities and relationships are found by the renames of the models, never by a mapping.
+final class OriginalStore {
+  private let connection: StoreConnection
+  private let schema: StoreSchema
+  /// One for each hop of the job, in order.
+  private let pairings: [ModelPairing]
+  private var statements: [String: SQLStatement] = [:]
+
+  /// - Returns: nil when the job's source is not the old store that a migration in place kept for its destination, or no
+  ///   SQLite store.
+  init?(of job: MigrationJob) throws {
+    func path(_ name: String) -> String { URL(filePath: name).standardizedFileURL.path }
+    guard path(job.sourcePath) == path(MigrationJob.InPlace.oldPath(of: job.destinationPath)),
+      try StoreFiles(path: job.sourcePath).type == .sqlite
+    else { return nil }
+    connection = try .openStore(readingAt: job.sourcePath, model: job.sourceModel)
+    schema = try StoreSchema(model: job.sourceModel, probing: connection)
+    pairings = job.steps.map { ModelPairing(from: $0.sourceModel, to: $0.destinationModel) }
+  }
+
+  /// `Z_OPT` of the row that an object was; nil when there is none.
+  func lock(ofKey key: Int64, in entity: String) throws -> SQLValue? {
+    guard let table = originalName(of: entity).flatMap(schema.table) else { return nil }
+    return try first("SELECT Z_OPT FROM source.\(quoted(table.name)) WHERE Z_PK = ?1", [.integer(key)])?.first
+  }
+
+  /// Whether the row of an object that has its table to itself, before and after, bore the very number, whatever it says:
+  /// Core Data does not ask for it there.
+  func holdsNumber(_ number: SQLValue, ofKey key: Int64, in entity: String) throws -> Bool {
+    guard let before = originalName(of: entity), schema.fillsTable(before), let table = schema.table(of: before) else {
+      return false
+    }
+    let row = try first("SELECT Z_ENT FROM source.\(quoted(table.name)) WHERE Z_PK = ?1", [.integer(key)])
+    return row?.first == number
+  }
+
+  /// Whether the very link was there, and one of its ends was not.
+  ///
+  /// - Parameter entity: What the row says of the number of the object it leads to; nil where nothing is said.
+  func holdsLinkToNothing(
+    _ side: VerifiedLink.End, from key: Int64, to target: Int64, entity number: SQLValue? = nil
+  ) throws -> Bool {
+    guard let (entity, relationship) = original(of: side) else { return false }
+    switch schema.storage(of: relationship.name, in: entity) {
+    case .foreignKey(let table, let column, let entityColumn, _):
+      let row = try first(
+        "SELECT \(quoted(column)), \(entityColumn.map(quoted) ?? "NULL") FROM source.\(quoted(table)) WHERE Z_PK = ?1",
+        [.integer(key)])
+      guard let row, row[0] == .integer(target), number.map({ $0 == row[1] }) ?? true else { return false }
+      return try !isThere(target, relationship.destinationEntityName)
+    case .join(let join, let subject, let object, _):
+      let row = try first(
+        "SELECT 1 FROM \(join.rows(in: "source")) WHERE \(quoted(subject)) = ?1 AND \(quoted(object)) = ?2",
+        [.integer(key), .integer(target)])
+      guard row != nil else { return false }
+      return try !isThere(key, entity) || !isThere(target, relationship.destinationEntityName)
+    case .inverse, .none: return false
+    }
+  }
+
+  private func isThere(_ key: Int64, _ entity: String) throws -> Bool {
+    guard let table = schema.table(of: entity) else { return false }
+    let kind = schema.isObject(of: schema.model.family(of: entity).map(\.name))
+    return try first("SELECT 1 FROM source.\(quoted(table.name)) WHERE Z_PK = ?1\(kind.further)", [.integer(key)])
+      != nil
+  }
+
+  private func first(_ sql: String, _ arguments: [SQLValue]) throws -> [SQLValue]? {
+    let statement = try statements[sql] ?? connection.prepare(sql)
+    statements[sql] = statement
+    try statement.bind(arguments)
+    defer { try? statement.bind([]) }
+    guard try statement.step() else { return nil }
+    return (0..<statement.row.count).map { statement.row.value($0) }
+  }
+
+  // MARK: Names
+
+  private func originalName(of entity: String) -> String? {
+    pairings.reversed().reduce(entity) { (name: String?, pairing) in name.flatMap { pairing.oldName(of: $0) } }
+  }
+
+  private func original(of side: VerifiedLink.End) -> (entity: String, relationship: RelationshipDescription)? {
+    var (entity, relationship) = (side.entity, side.relationship)
+    for pairing in pairings.reversed() {
+      guard let before = pairing.oldName(of: entity),
+        case .relationship(let found)? = pairing.origin(of: .relationship(relationship), in: entity, from: before)
+      else { return nil }
+      (entity, relationship) = (before, found)
+    }
+    return (entity, relationship)
+  }
+}

@@ -1,0 +1,157 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Which part of a destination one of several jobs made, as the store's metadata say.
+///
+/// What they say of keys only chooses what is compared with what: a wrong word is a finding, never a pass.
+struct AppendedPart {
+  private let record: AppendRecord
+  /// Those of the jobs before it.
+  private let earlier: [AppendRecord]
+  /// Whether no job came after it.
+  private let isLast: Bool
+
+  /// Whether the job found a destination.
+  var foundStore: Bool { record.foundStore }
+
+  /// nil when no job appended to the store.
+  ///
+  /// - Parameters:
+  ///   - appends: Whether the job does, and so must be named.
+  ///   - digest: The name that the job has in the destination.
+  /// - Throws: `.missingInput` (66) when the store does not name the job.
+  init?(of appends: Bool, in path: String, digest: () throws -> String) throws {
+    // What is wrong with the metadata is a finding, in its place.
+    guard appends || (try? StoreFiles(path: path))?.type == .sqlite,
+      let metadata = try appends ? StoreMetadata(readingStoreAt: path) : try? StoreMetadata(readingStoreAt: path),
+      appends || metadata.values[AppendRecord.key] != nil
+    else { return nil }
+    let records = try AppendRecord.all(in: metadata, path: path)
+    let jobs = metadata.values[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
+    let digest = try digest()
+    if jobs.contains(digest), let index = records.lastIndex(where: { $0.job == digest }) {
+      record = records[index]
+      earlier = Array(records[..<index])
+      isLast = index == records.count - 1
+    } else if jobs.contains(digest) {
+      // It made the store without `append`: what the first job after it found is its own.
+      guard let next = records.first, next.foundStore else { return nil }
+      record = AppendRecord(
+        job: digest, sourceUUID: "", source: "",
+        keys: next.keys.mapValues { .init(after: nil, through: $0.after ?? .max) },
+        mappings: [])
+      earlier = []
+      isLast = false
+    } else {
+      guard appends else { return nil }
+      throw GodwitError(
+        .missingInput, "cannot verify '\(path)': it does not name this job among those that made it",
+        remedy:
+          "run the job with `godwit run` first; a source, model or mapping that changed since makes it another job")
+    }
+  }
+
+  /// Whether the record says how keys came about.
+  var namesMappings: Bool { !record.mappings.isEmpty }
+
+  /// The keys of a hierarchy that the job gave out.
+  func keys(of root: String) -> Keys {
+    guard let keys = record.keys[root] else { return Keys() }
+    // What an application added since is called extra, as in any store.
+    return Keys(first: keys.after.map { $0 + 1 } ?? .min, last: isLast ? .max : keys.through)
+  }
+
+  /// From the first to the last; none when the last is below the first.
+  struct Keys: Hashable {
+    var first = Int64.min
+    var last = Int64.max
+
+    func contains(_ key: Int64) -> Bool { key >= first && key <= last }
+  }
+
+  enum Numbering {
+    case shift(Int64)
+    case start(Int64)
+  }
+
+  /// How the keys of a mapping's objects come about; nil when the record does not know the mapping.
+  func keys(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> Numbering? {
+    let place = mapping.index - mappings.count { $0.earlierOffset != nil }
+    guard record.mappings.indices.contains(place), record.mappings[place].name == mapping.name else { return nil }
+    return switch record.mappings[place].keys {
+    case .offset(let offset): .shift(offset)
+    case .dense(let first): .start(first)
+    }
+  }
+
+  /// The mappings of earlier jobs on the same source whose objects can be told by their keys.
+  func earlierMappings(_ job: MigrationJob) throws -> [(mapping: EntityMapping, offset: Int64)] {
+    try earlier.filter { $0.source == record.source }.flatMap { record in
+      try record.mappings.compactMap { known -> (EntityMapping, Int64)? in
+        guard case .offset(let offset) = known.keys, known.uniqueBy.isEmpty,
+          job.sourceModel.entity(known.source) != nil, job.destinationModel.entity(known.destination) != nil
+        else { return nil }
+        var mapping = EntityMapping(
+          name: known.name, kind: .transform, source: known.source, destination: known.destination)
+        if let text = known.filter {
+          let source = SourceText(text)
+          do throws(ExpressionError) {
+            mapping.filter = ParsedPredicate(try Predicate(parsing: text), source: source)
+          } catch { throw GodwitError(error, in: source, what: "filter of the earlier mapping '\(known.name)'") }
+          if mapping.filter?.predicate.operands.contains(where: \.callsNow) == true { return nil }
+        }
+        return (mapping, offset)
+      }
+    }
+  }
+}
+
+extension Verification {
+  /// The keys of the job's objects in a table.
+  func keys(of root: String) -> AppendedPart.Keys { appended?.keys(of: root) ?? .init() }
+
+  /// A further condition, with its AND, that an object is one of the job's; empty when every object is.
+  func own(_ key: String, _ entity: String) -> String {
+    let range = range(of: entity)
+    return range == .init() ? "" : " AND \(key) BETWEEN \(range.first) AND \(range.last)"
+  }
+
+  /// The same for a row of the join table `j`: none of its ends is younger than the job, and one is the job's.
+  func ownRows(_ from: String, _ entity: String, _ to: String, _ other: String) -> String {
+    guard appended != nil else { return "" }
+    let (a, b) = (range(of: entity), range(of: other))
+    return
+      " AND j.\(from) <= \(a.last) AND j.\(to) <= \(b.last) AND (j.\(from) >= \(a.first) OR j.\(to) >= \(b.first))"
+  }
+
+  private func range(of entity: String) -> AppendedPart.Keys {
+    keys(of: job.destinationModel.root(of: entity)?.name ?? entity)
+  }
+
+  /// Finds the objects that an earlier job made of what it took; one that is gone is led to no more.
+  func settleEarlier(_ mapping: VerifiedMapping, offset: Int64) throws {
+    let table = table(try destinationTable(mapping.destinationEntity).name)
+    let isObject = isObject(mapping.destinationEntity, "Z_ENT", in: destinationSchema)
+    let set = try scratch.prepare("UPDATE \(image(mapping.index)) SET destination = ?2 WHERE source = ?1")
+    defer { set.finalize() }
+    try scratch.query("SELECT source FROM \(image(mapping.index)) ORDER BY source") { row in
+      let (key, overflow) = row.int64(0).addingReportingOverflow(offset)
+      guard !overflow,
+        try integer("SELECT 1 FROM \(table) WHERE Z_PK = ?1 AND \(isObject)", [.integer(key)], on: destination) != nil
+      else { return true }
+      try set.run([.integer(row.int64(0)), .integer(key)])
+      return true
+    }
+  }
+
+  /// Notes the external files of an object that the job did not make.
+  func noteExternalFiles(ofOther row: StoredRow, root: String) throws {
+    var name: String? = isAlone(root, in: destinationSchema) ? root : nil
+    if name == nil, row.values.count > 1, case .integer(let number) = row.values[1] { name = names[number] }
+    guard let name else { return }
+    for (attribute, place) in try layout(of: name).attributes where row.values.indices.contains(place) {
+      try noteExternalFile(row.values[place], attribute, name, isCounted: false)
+    }
+  }
+}

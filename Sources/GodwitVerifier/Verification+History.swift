@@ -1,0 +1,45 @@
+import GodwitStore
+
+/// Persistent history is dropped: its tables are as the source made them, empty, and count on from where they were.
+extension Verification {
+  private static let history = "('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING')"
+
+  /// What the source says made the history's tables and indexes: type, name, SQL.
+  func historyItems() throws -> [(type: String, name: String, sql: String)] {
+    try source.rows(
+      "SELECT type, name, sql FROM \(Self.attached).sqlite_master WHERE tbl_name IN \(Self.history) AND sql NOT NULL AND type <> 'trigger'"
+    ).map { ($0[0].text, $0[1].text, $0[2].text) }
+  }
+
+  /// - Parameter rows: Rows of the destination's `Z_PRIMARYKEY`; those of history are taken out.
+  func checkHistory(_ rows: inout [Int64: [SQLValue]]) throws {
+    for item in try historyItems() where item.type == "table" {
+      let count = try destination.integer("SELECT COUNT(*) FROM \(table(item.name))") ?? 0
+      if count > 0 { find(.schema, "table '\(item.name)' has \(count) rows of a history that should be dropped") }
+      let name = String(item.name.dropFirst())
+      let highest = try source.integer("SELECT MAX(Z_PK) FROM \(table(item.name))") ?? 0
+      for row in try source.rows(
+        "SELECT Z_ENT, Z_MAX FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_NAME = ?1 AND Z_ENT > 16000", [.text(name)])
+      {
+        guard case .integer(let number) = row[0] else { continue }
+        var wanted = highest
+        if case .integer(let counter) = row[1] { wanted = max(wanted, counter) }
+        let made = rows.removeValue(forKey: number)
+        let counter = try destination.integer(
+          "SELECT Z_MAX FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT = ?1 AND Z_NAME = ?2",
+          [.integer(number), .text(name)])
+        if made == nil || counter ?? -1 < wanted {
+          find(.counter, name, "the history's counter is \(counter.map { "\($0)" } ?? "missing"), less than \(wanted)")
+        }
+        report.count("counters of persistent history", 1)
+      }
+    }
+  }
+}
+
+extension SQLValue {
+  /// The text, empty for what is none.
+  fileprivate var text: String {
+    if case .text(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { "" }
+  }
+}

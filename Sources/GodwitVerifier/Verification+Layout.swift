@@ -1,0 +1,107 @@
+import GodwitJob
+import GodwitStore
+
+/// The destination beside a store of its version that Core Data wrote: the names of tables and columns must be the same.
+extension Verification {
+  /// - Throws: as `StoreConnection.openStore`.
+  func compareLayout() throws {
+    guard job.position.isLast, let store = job.layoutStore, appended?.foundStore != true else { return }
+    let connection = try StoreConnection.openStore(readingAt: store.path, model: store.model)
+    defer { try? connection.close() }
+    let wanted = try StoreLayout(of: connection)
+    let found = try StoreLayout(of: destination)
+    let unknown = destinationSchema.tables.map(\.name) + destinationSchema.joinTables.map(\.name)
+    func ours(_ name: String) -> Bool { StoreLayout.isOfModel(name) }
+    for name in Set(unknown).union(wanted.columns.keys.filter(ours)).union(found.columns.keys.filter(ours)).sorted() {
+      switch (wanted.columns[name], found.columns[name]) {
+      case (let columns?, let present?):
+        for column in columns.subtracting(present).sorted() {
+          find(.schema, "table '\(name)' lacks column '\(column)', which '\(store.path)' has")
+        }
+        for column in present.subtracting(columns).sorted() {
+          find(.schema, "table '\(name)' has column '\(column)', which '\(store.path)' lacks")
+        }
+      case (.some, nil): find(.schema, "table '\(name)' is missing, which '\(store.path)' has")
+      case (nil, .some): find(.schema, "table '\(name)' is not in '\(store.path)'")
+      case (nil, nil): break
+      }
+    }
+    report.count("tables of the layout store", Int64(wanted.columns.keys.count(where: ours)))
+    // Where the store has an index on the same columns, it must have the same name. Other stores may have fewer indexes,
+    // made by an earlier version of Core Data, or more, left behind by a migration.
+    var compared: Int64 = 0
+    var others: Int64 = 0
+    for (name, index) in wanted.indexes.sorted(by: { $0.key < $1.key }) where ours(index.table) {
+      guard found.indexes[name] != index else {
+        compared += 1
+        continue
+      }
+      let same = found.indexes.filter { $0.value == index }.keys.sorted()
+      if !same.isEmpty, wanted.isCurrent, !same.contains(where: { wanted.indexes[$0] == index }) {
+        find(.schema, "index '\(same[0])' is called '\(name)' in '\(store.path)'")
+      } else if same.isEmpty, found.indexes[name] != nil {
+        find(.schema, "index '\(name)' has other columns in '\(store.path)'")
+      } else {
+        others += 1
+      }
+    }
+    report.count("indexes of the layout store", compared)
+    if others > 0 {
+      report.count("not proved: indexes of the layout store that the model does not ask for under their name", others)
+    }
+  }
+}
+
+/// Tables, columns and indexes of a store as its file says.
+private struct StoreLayout {
+  struct Index: Equatable {
+    var table: String
+    /// In order, each with its direction.
+    var columns: [String]
+    var isUnique: Bool
+  }
+
+  private(set) var columns: [String: Set<String>] = [:]
+  private(set) var indexes: [String: Index] = [:]
+  /// Whether Core Data named its indexes as it does from framework version 851 on.
+  private(set) var isCurrent = false
+
+  static func isOfModel(_ name: String) -> Bool {
+    name.hasPrefix("Z") && !["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(name)
+  }
+
+  init(of connection: StoreConnection) throws {
+    var tables: [String] = []
+    try connection.query("SELECT name FROM \(Verification.attached).sqlite_master WHERE type = 'table'") { row in
+      if let name = row.string(0) { tables.append(name) }
+      return true
+    }
+    for table in tables {
+      var names: Set<String> = []
+      try connection.query("PRAGMA \(Verification.attached).table_info(\(StoreSchema.identifier(table)))") { row in
+        names.insert(row.string(1) ?? "")
+        return true
+      }
+      columns[table] = names
+    }
+    var found: [(name: String, table: String, sql: String)] = []
+    try connection.query(
+      "SELECT name, tbl_name, sql FROM \(Verification.attached).sqlite_master WHERE type = 'index' AND sql NOT NULL"
+    ) { row in
+      found.append((row.string(0) ?? "", row.string(1) ?? "", row.string(2) ?? ""))
+      return true
+    }
+    for (name, table, sql) in found {
+      if sql.contains("COLLATE BINARY") { isCurrent = true }
+      var names: [String] = []
+      try connection.query(
+        "SELECT name, \"desc\" FROM pragma_index_xinfo(?1, ?2) WHERE key = 1 ORDER BY seqno",
+        [.text(name), .text(Verification.attached)]
+      ) { row in
+        names.append((row.string(0) ?? "") + (row.int64(1) == 0 ? "" : " DESC"))
+        return true
+      }
+      indexes[name] = Index(table: table, columns: names, isUnique: sql.uppercased().hasPrefix("CREATE UNIQUE"))
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+extension Verification {
+  /// Walks every destination table beside the list of what should be in it, both in key order.
+  func compareObjects() throws {
+    for root in job.destinationModel.rootEntities { try compareRows(root: root.name) }
+    for mapping in mappings where mapping.earlierOffset == nil {
+      guard mapping.policyName == nil else {
+        let taken = try scratch.integer("SELECT COUNT(*) FROM \(image(mapping.index))") ?? 0
+        report.count("not proved: what the policy of mapping '\(mapping.name)' made of its source objects", taken)
+        continue
+      }
+      let unknown = try layout(of: mapping.destinationEntity).attributes.filter { attribute, _ in
+        if attribute.isDerived { return false }
+        return if case .unknown? = mapping.values[attribute.name] { true } else { false }
+      }
+      if !unknown.isEmpty { report.count("not proved: attributes of mapping '\(mapping.name)'", Int64(unknown.count)) }
+    }
+  }
+
+  private func compareRows(root: String) throws {
+    var counts: [String: Int64] = [:]
+    var values: Int64 = 0
+    var made: [String: Int64] = [:]
+    let expected = try scratch.prepare(
+      "SELECT destination, mapping, source FROM \(self.made(root)) ORDER BY destination")
+    defer { expected.finalize() }
+    let rows = try destinationReader(of: root)
+    let own = keys(of: root)
+    var others: Int64 = 0
+    var hasExpected = try expected.step()
+    var present = try rows.next()
+    while hasExpected || present != nil {
+      guard let row = present, case .integer(let key)? = row.values.first,
+        !hasExpected || expected.row.int64(0) >= key
+      else {
+        let mapping = mappings[expected.row.int(1)]
+        find(
+          .missingObject, mapping.destinationEntity, key: expected.row.int64(0),
+          "mapping '\(mapping.name)' takes p\(expected.row.int64(2)) of the source, its object is missing")
+        hasExpected = try expected.step()
+        continue
+      }
+      guard own.contains(key) else {
+        others += 1
+        if hasExpected, expected.row.int64(0) == key {
+          find(
+            .sharedObject, root, key: key,
+            "mapping '\(mappings[expected.row.int(1)].name)' leads to an object of another job")
+          hasExpected = try expected.step()
+        }
+        try noteExternalFiles(ofOther: row, root: root)
+        present = try rows.next()
+        continue
+      }
+      let entity = try concreteEntity(of: row.values, key: key, root: root)
+      if hasExpected, expected.row.int64(0) == key {
+        let mapping = mappings[expected.row.int(1)]
+        if let entity, entity != mapping.destinationEntity {
+          find(
+            .entity, mapping.destinationEntity, key: key,
+            "mapping '\(mapping.name)' makes \(mapping.destinationEntity), the row says \(entity)")
+        } else if entity != nil {
+          values += try compareValues(row, key: key, mapping: mapping, source: expected.row.int64(2))
+        }
+        hasExpected = try expected.step()
+      } else if hasPolicies, let entity {
+        made[entity, default: 0] += 1
+        policyEntities.insert(entity)
+      } else {
+        find(.extraObject, entity ?? root, key: key, "no source object explains it")
+      }
+      if let entity {
+        counts[entity, default: 0] += 1
+        try checkRow(row, key: key, layout: try self.layout(of: entity))
+      }
+      present = try rows.next()
+    }
+    for (entity, count) in counts.sorted(by: { $0.key < $1.key }) { report.count("objects of \(entity)", count) }
+    for (entity, count) in made.sorted(by: { $0.key < $1.key }) {
+      report.count("not proved: objects of \(entity) that no mapping explains, as a policy may make them", count)
+    }
+    if others > 0 { report.count("objects of \(root) that the job did not make", others) }
+    if values > 0 { report.count("values in \(try destinationTable(root).name)", values) }
+    objects.reset()
+  }
+
+  /// The entity that a row's `Z_ENT` names; nil, with a finding, when its objects cannot be in this table.
+  private func concreteEntity(of row: [SQLValue], key: Int64, root: String) throws -> String? {
+    let number = SQLValue.int(destinationSchema.number(of: root) ?? -1)
+    if let original, row.count > 2, row[1] != number, destinationSchema.fillsTable(root),
+      try original.holdsNumber(row[1], ofKey: key, in: root)
+    {
+      report.count("rows of \(root) with their old number, which Core Data does not ask for", 1)
+      return root
+    }
+    guard row.count > 2, case .integer(let number) = row[1], let name = names[number],
+      job.destinationModel.isKind(name, of: root)
+    else {
+      find(.entity, root, key: key, "Z_ENT names no entity of this table")
+      return nil
+    }
+    guard job.destinationModel.entity(name)?.isAbstract == false else {
+      find(.entity, name, key: key, "Z_ENT names an abstract entity")
+      return nil
+    }
+    return name
+  }
+
+  private func compareValues(
+    _ row: StoredRow, key: Int64, mapping: VerifiedMapping, source: Int64
+  ) throws -> Int64 {
+    let layout = try layout(of: mapping.destinationEntity)
+    guard let object = try objects.object(entityName: mapping.sourceEntity, key: source) else { return 0 }
+    for (property, message) in try differences(of: object, in: mapping, row: row, layout: layout) {
+      find(.value, mapping.destinationEntity, key: key, property: property, message)
+    }
+    return Int64(layout.attributes.count)
+  }
+
+  // MARK: Rules of one row
+
+  /// `Z_OPT`, columns of other entities, and the model's rules for attributes and required to-ones.
+  private func checkRow(_ row: StoredRow, key: Int64, layout: VerifiedLayout) throws {
+    try checkLock(row.values[layout.lockPlace], key: key, entity: layout.entity)
+    for (name, place) in layout.others where !row.content(place).isNull {
+      find(.value, layout.entity, key: key, "column \(name) belongs to another entity and is not NULL")
+    }
+    for (attribute, place) in layout.attributes where !attribute.isDerived {
+      try noteExternalFile(row.values[place], attribute, layout.entity)
+      if let message = try broken(attribute, row.content(place)) {
+        find(.invalid, layout.entity, key: key, property: attribute.name, message)
+      }
+    }
+  }
+
+  /// A migration sets the counter of edits to 1, or leaves the row alone.
+  private func checkLock(_ found: SQLValue, key: Int64, entity: String) throws {
+    guard found != .integer(1) else { return }
+    guard let original else { return find(.entity, entity, key: key, "Z_OPT is not 1") }
+    if try original.lock(ofKey: key, in: entity) == found { return report.count("rows with their old Z_OPT", 1) }
+    find(.entity, entity, key: key, "Z_OPT is neither 1 nor what it was")
+  }
+
+  private func broken(_ attribute: AttributeDescription, _ content: StoredContent) throws -> String? {
+    switch content {
+    case .value(let value): return try broken(attribute, value)
+    case .large(let large):
+      // Only a text has rules that concern what it says.
+      let hasRules =
+        attribute.type == .string && large.isText
+        && (attribute.minimumLength != nil || attribute.maximumLength != nil || attribute.regularExpression != nil)
+      return try broken(attribute, hasRules ? destination.whole(large) : large.isText ? .text([]) : .blob([]))
+    }
+  }
+
+  private func broken(_ attribute: AttributeDescription, _ value: SQLValue) throws -> String? {
+    if value == .null { return attribute.isOptional ? nil : "it is required and nil" }
+    // A step that changes definitions alone leaves a row as it is, and any number but 0 is true.
+    if original != nil, attribute.type == .boolean, case .integer = value { return nil }
+    guard Self.isStorable(value, as: attribute.type) else {
+      return "it is \(value.kind), which no \(attribute.type.xcodeName) is"
+    }
+    switch value {
+    case .integer, .real:
+      if let low = attribute.minimumValue, Self.compare(value, low) == .orderedAscending {
+        return "it is below the minimum"
+      }
+      if let high = attribute.maximumValue, Self.compare(value, high) == .orderedDescending {
+        return "it is above the maximum"
+      }
+      return nil
+    case .text(let bytes) where attribute.type == .string:
+      let text = String(decoding: bytes, as: UTF8.self)
+      if let low = attribute.minimumLength, text.utf16.count < low { return "it is shorter than \(low)" }
+      if let high = attribute.maximumLength, text.utf16.count > high { return "it is longer than \(high)" }
+      guard let pattern = attribute.regularExpression else { return nil }
+      guard let expression = patterns[pattern] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")) else {
+        report.count("not proved: values of '\(attribute.name)', whose regular expression cannot be read", 1)
+        return nil
+      }
+      patterns[pattern] = expression
+      let whole = NSRange(text.startIndex..., in: text)
+      return expression.firstMatch(in: text, range: whole) == nil ? "it does not match the regular expression" : nil
+    default: return nil
+    }
+  }
+
+  private static func isStorable(_ value: SQLValue, as type: AttributeType) -> Bool {
+    switch (type, value) {
+    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
+      type.integerRange?.contains(number) ?? true
+    case (.boolean, .integer(let number)): number == 0 || number == 1
+    case (.decimal, .integer), (.decimal, .real), (.double, .integer), (.double, .real), (.float, .integer),
+      (.float, .real),
+      (.date, .integer), (.date, .real):
+      true
+    case (.decimal, .text(let bytes)): bytes.elementsEqual("NaN".utf8)
+    case (.string, .text), (.uri, .text), (.binary, .blob), (.transformable, .blob): true
+    case (.uuid, .blob(let bytes)): bytes.count == 16
+    case (.undefined, _), (.objectID, _), (.composite, _): true
+    default: false
+    }
+  }
+
+  private static func compare(_ value: SQLValue, _ limit: AttributeValue) -> ComparisonResult {
+    func order<T: Comparable>(_ a: T, _ b: T) -> ComparisonResult {
+      a < b ? .orderedAscending : a > b ? .orderedDescending : .orderedSame
+    }
+    let bound: Double
+    switch (value, limit) {
+    case (.integer(let a), .integer(let b)): return order(a, b)
+    case (_, .integer(let number)): bound = Double(number)
+    case (_, .double(let number)), (_, .date(let number)): bound = number
+    case (_, .decimal(let number)): bound = Double(number.description) ?? .nan
+    default: return .orderedSame
+    }
+    switch value {
+    case .integer(let number): return order(Double(number), bound)
+    case .real(let number): return order(number, bound)
+    default: return .orderedSame
+    }
+  }
+}

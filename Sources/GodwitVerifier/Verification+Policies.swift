@@ -1,0 +1,58 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// What policies leave open: which objects they made and what those lead to is theirs alone to know.
+///
+/// A policy cannot change an object of a mapping without one, nor link two of them, so everything between those is
+/// proved as ever.
+extension Verification {
+  var hasPolicies: Bool {
+    job.mappingModels.contains { model in
+      model.entityMappings.contains { mapping in mapping.policyName.map { job.policies[$0] != nil } == true }
+    }
+  }
+
+  /// Whether no mapping without a policy explains an object of a table.
+  func isMadeByPolicy(_ key: Int64, _ entity: String) throws -> Bool {
+    guard hasPolicies, let root = job.destinationModel.root(of: entity)?.name else { return false }
+    return try integer("SELECT 1 FROM \(made(root)) WHERE destination = ?1", [.integer(key)], on: scratch) == nil
+  }
+
+  /// Whether an object of a policy may have taken the place of one of two objects that should be linked. It may have
+  /// given the place up again: then none of the two leads to it.
+  ///
+  /// - Parameter inverse: What leads back; nil without an inverse.
+  func isDisplacedByPolicy(
+    _ subject: Int64, _ target: Int64, of side: VerifiedLink.End, inverse: RelationshipDescription?
+  ) throws -> Bool {
+    guard hasPolicies else { return false }
+    if let inverse, !inverse.isToMany || !side.relationship.isToMany {
+      let model = job.destinationModel
+      // One of the near side's kind takes the target where it leads back to one; one of the far side's takes the subject.
+      let takers =
+        (inverse.isToMany ? [] : [side.entity])
+        + (side.relationship.isToMany ? [] : [side.relationship.destinationEntityName])
+      if takers.contains(where: { taker in policyEntities.contains { model.isKind($0, of: taker) } }) { return true }
+    }
+    let far = side.relationship.destinationEntityName
+    let (table, own, other): (String, String, String)
+    switch destinationSchema.storage(of: side.relationship.name, in: side.entity) {
+    case .foreignKey(let name, let column, _, _): (table, own, other) = (name, "Z_PK", column)
+    case .join(let join, let subject, let object, _): (table, own, other) = (join.name, subject, object)
+    case .inverse, .none: return false
+    }
+    let (near, away) = (StoreSchema.identifier(own), StoreSchema.identifier(other))
+    func leadsToPolicy(_ from: String, _ key: Int64, _ to: String, _ entity: String) throws -> Bool {
+      var isFound = false
+      try destination.query(
+        "SELECT \(to) FROM \(self.table(table)) WHERE \(from) = ?1 AND \(to) IS NOT NULL", [.integer(key)]
+      ) { row in
+        isFound = try isMadeByPolicy(row.int64(0), entity)
+        return !isFound
+      }
+      return isFound
+    }
+    return try leadsToPolicy(near, subject, away, far) || leadsToPolicy(away, target, near, side.entity)
+  }
+}

@@ -1,0 +1,380 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Relationship assignments are replayed one after the other, as if objects were set in memory:
+/// mapping order, then source key, then property name. Each assignment clears what the object led to,
+/// and takes the objects it now leads to away from others where the inverse is a to-one. What stands
+/// at the end is what the store must hold.
+extension Verification {
+  func compareRelationships() throws {
+    let links = VerifiedLink.all(of: job.destinationModel)
+    for link in links {
+      try replay(link)
+      for end in link.ends.indices { try compare(link, end: end) }
+      try scratch.execute("DROP TABLE temp.edge")
+    }
+    for mapping in mappings where mapping.unread > 0 {
+      report.count("not proved: relationships of mapping '\(mapping.name)'", Int64(mapping.unread))
+    }
+  }
+
+  // MARK: Replay
+
+  /// A target of one assignment: where it stands among the owner's objects, and the owner among its.
+  private struct Target {
+    var key: Int64
+    var place: Int64?
+    var inversePlace: Int64?
+  }
+
+  private struct Part {
+    var end: Int
+    var assignment: VerifiedMapping.Assignment
+  }
+
+  private func replay(_ link: VerifiedLink) throws {
+    // a is the object at the first end, b the one it leads to. pa orders the b of one a; pb the a of one b.
+    // way says how the places came about: only places of one way compare.
+    try scratch.execute(
+      "CREATE TABLE temp.edge (a INTEGER, b INTEGER, pa INTEGER, pb INTEGER, way INTEGER, PRIMARY KEY (a, b)) WITHOUT ROWID"
+    )
+    try scratch.execute("CREATE INDEX temp.edge_b ON edge (b, a)")
+    for mapping in mappings {
+      let parts = mapping.assignments.compactMap { assignment -> Part? in
+        let declaring = job.destinationModel.declaringEntity(
+          of: assignment.relationship.name, in: mapping.destinationEntity)?.name
+        return link.ends.firstIndex { $0.entity == declaring && $0.relationship.name == assignment.relationship.name }
+          .map { Part(end: $0, assignment: assignment) }
+      }.sorted { Text($0.assignment.relationship.name) < Text($1.assignment.relationship.name) }
+      guard !parts.isEmpty else { continue }
+      // An object is assigned once for each property, whatever the number of its sources: it holds nothing
+      // between two of them, so that one property's turn ends before the next one's begins.
+      try scratch.query(
+        "SELECT source, destination FROM \(image(mapping.index)) WHERE source = winner AND destination IS NOT NULL ORDER BY source"
+      ) { row in
+        for part in parts {
+          try assign(part, of: link, mapping: mapping, winner: row.int64(0), object: row.int64(1))
+        }
+        return true
+      }
+    }
+  }
+
+  /// Sets one property of one object: a to-one to what its lowest-key source finds, a to-many to what all
+  /// its sources find together.
+  private func assign(
+    _ part: Part, of link: VerifiedLink, mapping: VerifiedMapping, winner: Int64, object: Int64
+  ) throws {
+    try clear(object, end: part.end, of: link)
+    guard part.assignment.relationship.isToMany, !mapping.uniqueBy.isEmpty else {
+      return try assign(part, of: link, mapping: mapping, source: winner, object: object)
+    }
+    try scratch.query(
+      "SELECT source FROM \(image(mapping.index)) WHERE winner = ?1 ORDER BY source", [.integer(winner)]
+    ) { row in
+      try assign(part, of: link, mapping: mapping, source: row.int64(0), object: object)
+      return true
+    }
+  }
+
+  private func assign(
+    _ part: Part, of link: VerifiedLink, mapping: VerifiedMapping, source key: Int64, object: Int64
+  ) throws {
+    let isToMany = part.assignment.relationship.isToMany
+    let (reached, isAnyOrdered) = try follow(part.assignment.path, from: key, in: mapping.sourceEntity)
+    // A path of one segment can keep the source's order; of several, only when none is ordered.
+    let isSourceOrdered = reached.contains { $0.place != nil || $0.inversePlace != nil }
+    let isMixed = part.assignment.path.count > 1 && isAnyOrdered || !mapping.uniqueBy.isEmpty
+    for lookup in part.assignment.lookups {
+      // Several sources of one object may each have their place.
+      let way = part.end * 4 + (isMixed || !mappings[lookup].uniqueBy.isEmpty ? 2 : 0) + (isSourceOrdered ? 1 : 0)
+      var targets: [Target] = []
+      for target in reached {
+        guard
+          let image = try integer(
+            "SELECT destination FROM \(image(lookup)) WHERE source = ?1", [.integer(target.key)], on: scratch)
+        else { continue }
+        targets.append(Target(key: image, place: target.place, inversePlace: target.inversePlace))
+      }
+      if !isToMany {
+        guard let first = targets.min(by: { $0.key < $1.key }) else { continue }
+        return try connect(object, first, part: part, way: way, mapping: mapping, lookup: lookup, link: link)
+      }
+      for target in targets {
+        try connect(object, target, part: part, way: way, mapping: mapping, lookup: lookup, link: link)
+      }
+    }
+  }
+
+  /// Takes away all that an object leads to at one end.
+  private func clear(_ object: Int64, end: Int, of link: VerifiedLink) throws {
+    if end == 0 || link.isOwnInverse { try change("DELETE FROM temp.edge WHERE a = ?1", [.integer(object)]) }
+    if end == 1 || link.isOwnInverse { try change("DELETE FROM temp.edge WHERE b = ?1", [.integer(object)]) }
+  }
+
+  private func connect(
+    _ object: Int64, _ target: Target, part: Part, way: Int, mapping: VerifiedMapping, lookup: Int, link: VerifiedLink
+  ) throws {
+    let inverse: RelationshipDescription? =
+      link.isOwnInverse ? link.ends[0].relationship : link.ends.count == 2 ? link.ends[1 - part.end].relationship : nil
+    if let inverse, !inverse.isToMany {
+      try clear(target.key, end: link.isOwnInverse ? 0 : 1 - part.end, of: link)
+    }
+    let (a, b) = part.end == 0 ? (object, target.key) : (target.key, object)
+    let place = SQLValue.integer(target.place ?? Int64(lookup))
+    let inversePlace = SQLValue.integer(target.inversePlace ?? Int64(mapping.index))
+    let places = part.end == 0 ? [place, inversePlace] : [inversePlace, place]
+    let insert = "INSERT OR REPLACE INTO temp.edge (a, b, pa, pb, way) VALUES (?1, ?2, ?3, ?4, ?5)"
+    try change(insert, [.integer(a), .integer(b)] + places + [.int(way)])
+    if link.isOwnInverse, a != b { try change(insert, [.integer(b), .integer(a)] + places + [.int(way)]) }
+  }
+
+  private func change(_ sql: String, _ arguments: [SQLValue]) throws { try cached(sql, on: scratch).run(arguments) }
+
+  /// The source objects along a path of relationships, with the source's order keys of the last one; and whether any of
+  /// them is ordered.
+  private func follow(
+    _ path: [String], from key: Int64, in entity: String
+  ) throws -> (targets: [Target], isOrdered: Bool) {
+    var reached = [Target(key: key)]
+    var isOrdered = false
+    var current = entity
+    for (index, name) in path.enumerated() {
+      guard let relationship = sourceSchema.model.relationship(name, of: current) else { return ([], false) }
+      var next: [Target] = []
+      for object in reached {
+        // A path goes on from objects, not from keys of objects that are gone.
+        guard try index == 0 || isThere(object.key, current) else { continue }
+        try step(name, in: current, from: object.key, to: &next)
+      }
+      isOrdered = isOrdered || next.contains { $0.place != nil || $0.inversePlace != nil }
+      reached = next
+      current = relationship.destinationEntityName
+    }
+    return (reached, isOrdered)
+  }
+
+  /// Whether a key leads to an object of an entity or of one of its subentities.
+  private func isThere(_ key: Int64, _ entity: String) throws -> Bool {
+    guard let table = sourceSchema.table(of: entity) else { return false }
+    let kind = table.rootEntityName == entity ? "" : " AND \(isKind(entity, "Z_ENT", in: sourceSchema))"
+    return try integer("SELECT 1 FROM \(self.table(table.name)) WHERE Z_PK = ?1\(kind)", [.integer(key)], on: source)
+      != nil
+  }
+
+  private func step(_ name: String, in entity: String, from key: Int64, to reached: inout [Target]) throws {
+    let sql: String
+    func column(_ name: String?) -> String { name.map(StoreSchema.identifier) ?? "NULL" }
+    switch sourceSchema.storage(of: name, in: entity) {
+    case .foreignKey(let table, let key, _, let order):
+      sql = "SELECT \(column(key)), NULL, \(column(order)) FROM \(self.table(table)) WHERE Z_PK = ?1"
+    case .inverse(let table, let key, _, let order):
+      sql = "SELECT Z_PK, \(column(order)), NULL FROM \(self.table(table)) WHERE \(column(key)) = ?1"
+    case .join(let join, let subject, let object, let order):
+      let other = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+      sql =
+        "SELECT \(column(object)), \(column(order)), \(column(other)) FROM \(join.rows(in: Self.attached)) WHERE \(column(subject)) = ?1"
+    case .none: return
+    }
+    let statement = try cached(sql, on: source)
+    try statement.bind([.integer(key)])
+    while try statement.step() {
+      guard !statement.row.isNull(0) else { continue }
+      func place(_ index: Int) -> Int64? { statement.row.isNull(index) ? nil : statement.row.int64(index) }
+      reached.append(Target(key: statement.row.int64(0), place: place(1), inversePlace: place(2)))
+    }
+    try statement.bind([])
+  }
+
+  // MARK: Compare
+
+  private func compare(_ link: VerifiedLink, end: Int) throws {
+    let side = link.ends[end]
+    switch destinationSchema.storage(of: side.relationship.name, in: side.entity) {
+    case .foreignKey(let table, let column, let entityColumn, let orderColumn):
+      try compareKeys(link, end: end, table: table, column: column)
+      try checkTargets(side, table: table, column: column, entityColumn: entityColumn)
+      if let orderColumn {
+        let owner = link.ends.count == 2 ? link.ends[1 - end] : side
+        try compareOrder(owner, sql: (table, column, "Z_PK", orderColumn), end: 1 - end)
+      }
+    case .join(let join, let subject, let object, let order):
+      if end == 0 { try compareJoin(link, side: side, join: join, subject: subject, object: object) }
+      if let order {
+        try compareOrder(side, sql: (join.name, subject, object, order), end: end)
+      }
+    case .inverse, .none: break
+    }
+  }
+
+  /// Two lists of pairs in the same order: what only the first has is missing, what only the second has is extra.
+  private func merge(
+    _ expected: SQLStatement, _ actual: SQLStatement, _ side: VerifiedLink.End, inverse: RelationshipDescription?
+  ) throws -> Int64 {
+    var links: Int64 = 0
+    var unproved: Int64 = 0
+    var old: Int64 = 0
+    defer {
+      if old > 0 { self.report.count("links of \(side.name) to nothing, as in the old store", old) }
+      if unproved > 0 {
+        self.report.count("not proved: links of \(side.name) that a policy's objects have part in", unproved)
+      }
+    }
+    var hasExpected = try expected.step()
+    var hasActual = try actual.step()
+    func report(_ kind: VerificationReport.Finding.Kind, _ row: SQLRow, _ what: String) {
+      find(
+        kind, side.entity, key: row.int64(0), property: side.relationship.name, "the link to p\(row.int64(1)) \(what)")
+    }
+    while hasExpected || hasActual {
+      let (e, a) = (expected.row, actual.row)
+      if hasExpected, hasActual, e.int64(0) == a.int64(0), e.int64(1) == a.int64(1) {
+        links += 1
+        hasExpected = try expected.step()
+        hasActual = try actual.step()
+      } else if hasExpected, !hasActual || (e.int64(0), e.int64(1)) < (a.int64(0), a.int64(1)) {
+        if try isDisplacedByPolicy(e.int64(0), e.int64(1), of: side, inverse: inverse) {
+          unproved += 1
+        } else {
+          report(.missingLink, e, "is missing")
+        }
+        hasExpected = try expected.step()
+      } else {
+        if try isMadeByPolicy(a.int64(0), side.entity)
+          || isMadeByPolicy(a.int64(1), side.relationship.destinationEntityName)
+        {
+          unproved += 1
+        } else if try original?.holdsLinkToNothing(side, from: a.int64(0), to: a.int64(1)) == true {
+          old += 1
+        } else {
+          report(.extraLink, a, "comes from no assignment, or from one that a later one displaced")
+        }
+        hasActual = try actual.step()
+      }
+    }
+    return links
+  }
+
+  private func compareKeys(_ link: VerifiedLink, end: Int, table: String, column: String) throws {
+    let side = link.ends[end]
+    let inverse = link.isOwnInverse ? side.relationship : link.ends.count == 2 ? link.ends[1 - end].relationship : nil
+    let pair = end == 0 ? "a, b" : "b, a"
+    let expected = try scratch.prepare("SELECT \(pair) FROM temp.edge ORDER BY \(pair)")
+    let key = StoreSchema.identifier(column)
+    let actual = try destination.prepare(
+      "SELECT Z_PK, \(key) FROM \(self.table(table)) WHERE \(key) IS NOT NULL\(own("Z_PK", side.entity)) ORDER BY Z_PK")
+    defer {
+      expected.finalize()
+      actual.finalize()
+    }
+    report.count("links of \(side.name)", try merge(expected, actual, side, inverse: inverse))
+  }
+
+  private func compareJoin(
+    _ link: VerifiedLink, side: VerifiedLink.End, join: StoreSchema.JoinTable, subject: String, object: String
+  ) throws {
+    let (from, to) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
+    let inverse = link.isOwnInverse ? side.relationship : link.ends.count == 2 ? link.ends[1].relationship : nil
+    let own = ownRows(from, side.entity, to, side.relationship.destinationEntityName)
+    let expected = try scratch.prepare("SELECT a, b FROM temp.edge ORDER BY a, b")
+    let actual = try destination.prepare(
+      "SELECT \(from), \(to) FROM \(table(join.name)) AS j WHERE 1\(own) ORDER BY \(from), \(to)")
+    defer {
+      expected.finalize()
+      actual.finalize()
+    }
+    report.count("links of \(side.name)", try merge(expected, actual, side, inverse: inverse))
+    let ends = [(side.entity, from), (side.relationship.destinationEntityName, to)]
+    for (entity, column) in ends {
+      try destination.query(
+        """
+        SELECT j.\(from), j.\(to) FROM \(table(join.name)) AS j LEFT JOIN \(table(try destinationTable(entity).name)) AS o \
+        ON o.Z_PK = j.\(column) WHERE (o.Z_PK IS NULL OR NOT \(isKind(entity, "o.Z_ENT", in: destinationSchema)))\(own)
+        """
+      ) { row in
+        if try original?.holdsLinkToNothing(side, from: row.int64(0), to: row.int64(1)) == true { return true }
+        find(
+          .danglingLink, side.entity, key: row.int64(0), property: side.relationship.name,
+          "its row of \(join.name) leads to p\(row.int64(1)), and one of the two is no \(entity)")
+        return true
+      }
+    }
+  }
+
+  /// Keys that lead nowhere or to another entity, and entity columns that disagree with the object.
+  private func checkTargets(_ side: VerifiedLink.End, table: String, column: String, entityColumn: String?) throws {
+    let wanted = side.relationship.destinationEntityName
+    let key = "t.\(StoreSchema.identifier(column))"
+    let entity = entityColumn.map { "t.\(StoreSchema.identifier($0))" } ?? "NULL"
+    let isNone = "(o.Z_PK IS NULL OR NOT \(isKind(wanted, "o.Z_ENT", in: destinationSchema)))"
+    try destination.query(
+      """
+      SELECT t.Z_PK, \(key), \(isNone), \(entity) \
+      FROM \(self.table(table)) AS t LEFT JOIN \(self.table(try destinationTable(wanted).name)) AS o ON o.Z_PK = \(key) \
+      WHERE ((\(key) IS NOT NULL AND \(isNone)) \
+      OR \(entityColumn == nil ? "0" : "\(entity) IS NOT o.Z_ENT"))\(own("t.Z_PK", side.entity)) ORDER BY t.Z_PK
+      """
+    ) { row in
+      let isDangling = !row.isNull(1) && row.int64(2) != 0
+      if isDangling,
+        try original?.holdsLinkToNothing(side, from: row.int64(0), to: row.int64(1), entity: row.value(3)) == true
+      {
+        return true
+      }
+      find(
+        .danglingLink, side.entity, key: row.int64(0), property: side.relationship.name,
+        isDangling
+          ? "it leads to p\(row.int64(1)), which is no \(wanted)"
+          : "column \(entityColumn ?? "") is not the object's Z_ENT")
+      return true
+    }
+  }
+
+  /// Order keys ascend strictly for each owner, and in the source's order where there is one to keep.
+  ///
+  /// - Parameter end: The end whose objects own the order: 0 for the places `pa`.
+  private func compareOrder(
+    _ owner: VerifiedLink.End, sql: (table: String, owner: String, member: String, order: String),
+    end: Int
+  ) throws {
+    let names = [sql.owner, sql.order, sql.member].map(StoreSchema.identifier)
+    let place =
+      end == 0
+      ? "SELECT pa, way FROM temp.edge WHERE a = ?1 AND b = ?2"
+      : "SELECT pb, way FROM temp.edge WHERE b = ?1 AND a = ?2"
+    var last: (owner: Int64, order: Int64, place: Int64, way: Int64, member: Int64)?
+    var unproved: Int64 = 0
+    var places: Int64 = 0
+    try destination.query(
+      "SELECT \(names.joined(separator: ", ")) FROM \(table(sql.table)) WHERE \(names[0]) IS NOT NULL\(own(names[0], owner.entity)) ORDER BY \(names.joined(separator: ", "))"
+    ) { row in
+      let (key, order, member) = (row.int64(0), row.int64(1), row.int64(2))
+      places += 1
+      func wrong(_ what: String) {
+        find(.order, owner.entity, key: key, property: owner.relationship.name, "the place of p\(member) \(what)")
+      }
+      guard !row.isNull(1) else {
+        wrong("is not set")
+        return true
+      }
+      let expected = try self.row(place, [.integer(key), .integer(member)], on: scratch)
+      var now: (owner: Int64, order: Int64, place: Int64, way: Int64, member: Int64) = (key, order, .min, -1, member)
+      if case .integer(let number)? = expected?.first, case .integer(let way)? = expected?.last {
+        (now.place, now.way) = (number, way)
+      }
+      if let last, last.owner == key {
+        if order <= last.order { wrong("is not after that of p\(last.member)") }
+        if now.way < 0 || last.way < 0 || now.way != last.way || now.way & 2 != 0 {
+          unproved += 1
+        } else if (last.place, last.member) > (now.place, now.member) {
+          wrong("is not the source's: p\(last.member) should come after it")
+        }
+      }
+      last = now
+      return true
+    }
+    report.count("places in \(owner.name)", places)
+    if unproved > 0 { report.count("not proved: neighbours in \(owner.name)", unproved) }
+  }
+}

@@ -1,0 +1,91 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+extension Verification {
+  /// Rules that concern several rows: how many objects a relationship leads to, and uniqueness.
+  func checkRules() throws {
+    for entity in job.destinationModel.entities {
+      if !entity.isAbstract {
+        for relationship in job.destinationModel.relationships(of: entity.name) where !relationship.isTransient {
+          try checkCount(relationship, of: entity.name)
+        }
+      }
+      for properties in entity.uniquenessConstraints { try checkUnique(properties, of: entity.name) }
+    }
+  }
+
+  private func checkCount(_ relationship: RelationshipDescription, of entity: String) throws {
+    let counts: String
+    switch destinationSchema.storage(of: relationship.name, in: entity) {
+    case .foreignKey(let table, let column, _, _):
+      guard !relationship.isOptional else { return }
+      counts =
+        "SELECT Z_PK AS owner, 1 AS number FROM \(self.table(table)) WHERE \(StoreSchema.identifier(column)) IS NOT NULL"
+    case .inverse(let table, let column, _, _): counts = grouped(table, column)
+    case .join(let join, let subject, _, _): counts = grouped(join.name, subject)
+    case .none: return
+    }
+    // Required says nothing of how many objects a to-many leads to; its minimum does.
+    let low = relationship.isToMany ? relationship.minCount : relationship.isOptional ? 0 : 1
+    let high = relationship.isToMany && relationship.maxCount > 0 ? relationship.maxCount : Int.max
+    guard low > 0 || high < .max else { return }
+    var rows: Int64 = 0
+    try destination.query(
+      """
+      SELECT o.Z_PK, COALESCE(c.number, 0) FROM \(table(try destinationTable(entity).name)) AS o \
+      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE \(isObject(entity, "o.Z_ENT", in: destinationSchema))\(own("o.Z_PK", entity)) ORDER BY o.Z_PK
+      """
+    ) { row in
+      rows += 1
+      let count = row.int(1)
+      if count == 0, relationship.isOptional { return true }
+      if count < low || count > high {
+        let limits = high < .max ? "\(low) to \(high)" : "at least \(low)"
+        find(
+          .invalid, entity, key: row.int64(0), property: relationship.name,
+          "it leads to \(count) objects, the model wants \(limits)")
+      }
+      return true
+    }
+    report.count("counts of \(entity).\(relationship.name)", rows)
+  }
+
+  private func grouped(_ table: String, _ column: String) -> String {
+    let key = StoreSchema.identifier(column)
+    return "SELECT \(key) AS owner, COUNT(*) AS number FROM \(self.table(table)) WHERE \(key) IS NOT NULL GROUP BY 1"
+  }
+
+  /// Rows of equal values stand side by side when sorted. A NULL equals nothing.
+  private func checkUnique(_ properties: [String], of entity: String) throws {
+    var columns: [String] = []
+    for property in properties {
+      if let column = destinationSchema.column(of: property, in: entity) {
+        columns.append(StoreSchema.identifier(column))
+      } else if case .foreignKey(_, let column, _, _) = destinationSchema.storage(of: property, in: entity) {
+        columns.append(StoreSchema.identifier(column))
+      } else {
+        return report.count("not proved: uniqueness of \(entity).\(properties.joined(separator: ", "))", 1)
+      }
+    }
+    guard !columns.isEmpty else { return }
+    let list = columns.joined(separator: ", ")
+    let filled = columns.map { " AND \($0) IS NOT NULL" }.joined()
+    var last: [SQLValue] = []
+    var rows: Int64 = 0
+    try destination.query(
+      "SELECT Z_PK, \(list) FROM \(table(try destinationTable(entity).name)) WHERE \(isKind(entity, "Z_ENT", in: destinationSchema))\(filled) ORDER BY \(list), Z_PK"
+    ) { row in
+      rows += 1
+      let values = (1..<row.count).map { row.value($0) }
+      if values == last {
+        find(
+          .invalid, entity, key: row.int64(0), property: properties.joined(separator: ", "),
+          "another object has the same values, which must be unique")
+      }
+      last = values
+      return true
+    }
+    report.count("objects of \(entity) under a uniqueness constraint", rows)
+  }
+}

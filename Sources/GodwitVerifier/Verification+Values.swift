@@ -1,0 +1,176 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Where an entity's properties stand in the rows of its table.
+struct VerifiedLayout {
+  var entity: String
+  /// Places are those of the table's columns.
+  var entityPlace = 1
+  var lockPlace = 2
+  var attributes: [(attribute: AttributeDescription, place: Int)]
+  /// Columns of other entities in the same table, which must be NULL.
+  var others: [(name: String, place: Int)]
+}
+
+extension Verification {
+  func layout(of entity: String) throws -> VerifiedLayout {
+    if let known = layouts[entity] { return known }
+    let table = try destinationTable(entity)
+    let names = table.columns.map(\.name)
+    let own = Set(destinationSchema.columns(of: entity).map(\.name))
+    var layout = VerifiedLayout(entity: entity, attributes: [], others: [])
+    layout.attributes = job.destinationModel.attributes(of: entity).compactMap { attribute in
+      destinationSchema.column(of: attribute.name, in: entity).flatMap { names.firstIndex(of: $0) }
+        .map { (attribute, $0) }
+    }
+    layout.others = names.enumerated().filter { !own.contains($0.element) }.map { ($0.element, $0.offset) }
+    layouts[entity] = layout
+    return layout
+  }
+
+  /// Attributes whose stored value is not what the mapping says, each with what is wrong.
+  func differences(
+    of object: StoredObject, in mapping: VerifiedMapping, row: StoredRow, layout: VerifiedLayout
+  ) throws -> [(property: String, message: String)] {
+    var found: [(String, String)] = []
+    for (attribute, place) in layout.attributes where row.values.indices.contains(place) {
+      let held = row.content(place)
+      do {
+        if isExternal(attribute, in: mapping) {
+          let message = try externalDifference(of: attribute, in: mapping, from: object, found: held)
+          if let message { found.append((attribute.name, message)) }
+          continue
+        }
+        guard let expected = try expectedContent(of: attribute, in: mapping, from: object) else { continue }
+        guard try !agree(expected, held, attribute.type) else { continue }
+        found.append(
+          (
+            attribute.name,
+            expected.kind == held.kind
+              ? "the value is not what mapping '\(mapping.name)' gives for p\(object.key) of the source"
+              : "mapping '\(mapping.name)' gives \(expected.kind) for p\(object.key) of the source, the store holds \(held.kind)"
+          ))
+      } catch let error as ExpressionError {
+        found.append(
+          (attribute.name, "its value cannot be computed from p\(object.key) of the source: \(error.message)"))
+      } catch let error as GodwitError where error.code == .dataWrong {
+        found.append((attribute.name, error.message))
+      }
+    }
+    return found
+  }
+
+  /// As `expectedValue`, but what is copied from a large value stays where it is.
+  private func expectedContent(
+    of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
+  ) throws -> StoredContent? {
+    if !object.large.isEmpty, case .stored(let from)? = mapping.values[attribute.name],
+      let column = sourceSchema.column(of: from.name, in: object.entityName),
+      case .large(let large) = object.content(column)
+    {
+      return .large(large)
+    }
+    return try expectedValue(of: attribute, in: mapping, from: object).map { .value($0) }
+  }
+
+  /// Whether the destination holds what the source or the mapping gives.
+  private func agree(_ expected: StoredContent, _ found: StoredContent, _ type: AttributeType) throws -> Bool {
+    if case .value(let expected) = expected, case .value(let found) = found {
+      // A step that changes definitions alone leaves a row as it is, and any number but 0 is true.
+      return Self.agree(expected, original == nil ? found : Self.fitted(found, type))
+    }
+    guard expected.kind == found.kind, let a = Self.bytes(expected, source), let b = Self.bytes(found, destination)
+    else { return false }
+    return try a.isSame(as: b)
+  }
+
+  /// The bytes of a text or blob; nil for another value.
+  static func bytes(_ content: StoredContent, _ connection: StoreConnection) -> StoredBytes? {
+    switch content {
+    case .large(let large): .row(large, connection)
+    case .value(.text(let bytes)), .value(.blob(let bytes)): .memory(bytes)
+    case .value: nil
+    }
+  }
+
+  /// What the mapping stores in an attribute for a source object; nil when only the run could know.
+  func expectedValue(
+    of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
+  ) throws -> SQLValue? {
+    let value = try mappedValue(of: attribute, in: mapping, from: object)
+    guard value == .null, mapping.nilIsDefault.contains(attribute.name) else { return value }
+    return Self.stored(attribute.defaultValue)
+  }
+
+  private func mappedValue(
+    of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
+  ) throws -> SQLValue? {
+    switch mapping.values[attribute.name] {
+    case nil, .unknown: return nil
+    case .standard: return Self.stored(attribute.defaultValue)
+    case .stored(let from):
+      guard let column = sourceSchema.column(of: from.name, in: object.entityName) else { return .null }
+      return Self.fitted(try object.stored(column), attribute.type)
+    case .expression(let expression):
+      let compiled = compiled(expression, for: attribute.name, in: mapping)
+      guard case .value(let value) = try compiled.evaluate(with: object) else {
+        throw GodwitError(
+          .dataWrong,
+          "cannot verify '\(attribute.name)' for \(object.entityName) p\(object.key): expected one value, found objects"
+        )
+      }
+      return Self.fitted(Self.stored(value), attribute.type)
+    }
+  }
+
+  private func compiled(
+    _ expression: GodwitModel.Expression, for property: String, in mapping: VerifiedMapping
+  ) -> CompiledExpression {
+    if let known = compiledExpressions[mapping.index]?[property] { return known }
+    var bindings = mapping.bindings
+    bindings.propertyName = property
+    let host = SourceHost(context: objects, now: now, fetches: fetches)
+    let compiled = ExpressionEvaluator(now: now, role: .value, mapping: bindings, host: host, bindsSource: true)
+      .compile(expression)
+    compiledExpressions[mapping.index, default: [:]][property] = compiled
+    return compiled
+  }
+
+  /// A value as SQLite holds it.
+  private static func stored(_ value: AttributeValue) -> SQLValue {
+    switch value {
+    case .null: .null
+    case .boolean(let truth): .integer(truth ? 1 : 0)
+    case .integer(let number): .integer(number)
+    case .double(let number), .date(let number): number.isNaN ? .null : .real(number)
+    // Not a number has no value in an expression.
+    case .decimal(let number):
+      number.isNaN ? .null : number.wholeNumber.map { .integer($0) } ?? .real(number.nearestDouble)
+    case .string(let text), .uri(let text): .text(text.utf8)
+    case .data(let bytes): .blob(bytes)
+    case .uuid(let uuid): .blob(withUnsafeBytes(of: uuid.uuid) { Array($0) })
+    }
+  }
+
+  private static func fitted(_ value: SQLValue, _ type: AttributeType) -> SQLValue {
+    switch (type, value) {
+    case (.boolean, .integer(let number)): .integer(number == 0 ? 0 : 1)
+    case (.boolean, .real(let number)): .integer(number == 0 ? 0 : 1)
+    // A whole number that is too large for one becomes the nearest.
+    case (.double, .integer(let number)), (.float, .integer(let number)): .real(Double(number))
+    default: value
+    }
+  }
+
+  /// Whether a store holds a value. A column's affinity decides between an integer and a real number, so
+  /// numbers compare by value, which is exact.
+  static func agree(_ expected: SQLValue, _ found: SQLValue) -> Bool {
+    switch (expected, found) {
+    case (.integer(let a), .integer(let b)): return a == b
+    case (.integer(let a), .real(let b)), (.real(let b), .integer(let a)): return Int64(exactly: b) == a
+    case (let a, let b): return a == b
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// One comparison under way: both stores open for reading, and temporary tables for what is too large
+/// to keep.
+///
+/// 1. `checkFile`: SQLite's check, tables, metadata, counters.
+/// 2. `associate`: which source objects each mapping takes, and the destination key of each.
+/// 3. `compareObjects`: rows one by one, both directions, with values and rules; `compareDerived`: derived ones.
+/// 4. `compareRelationships`: assignments replayed, keys, join rows and order compared.
+/// 5. `checkRules`: counts of relationships, uniqueness.
+final class Verification {
+  /// The name under which each of the two connections has its store.
+  static let attached = StoreConnection.sourceSchema
+
+  let job: MigrationJob
+  let source: StoreConnection
+  let destination: StoreConnection
+  /// Holds nothing but temporary tables, in a file that SQLite removes.
+  let scratch: StoreConnection
+  let sourceSchema: StoreSchema
+  let destinationSchema: StoreSchema
+  let mappings: [VerifiedMapping]
+  let objects: ObjectContext
+  let fetches = FetchedObjects()
+  /// By mapping and attribute.
+  var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
+  private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
+  /// By destination root entity, in order; the first group keeps its keys.
+  var keyGroups: [String: [KeyGroup]] = [:]
+  var layouts: [String: VerifiedLayout] = [:]
+  /// For single rows of the destination, by table.
+  private var readers: [String: RowReader] = [:]
+  var patterns: [String: NSRegularExpression] = [:]
+  /// Destination entity by `Z_ENT`.
+  let names: [Int64: String]
+  /// For a destination that several jobs made: which part is this one's.
+  let appended: AppendedPart?
+  /// For a store that was migrated in place: the one that it was made of.
+  let original: OriginalStore?
+  var now = 0.0
+  var report = VerificationReport()
+  /// Entities of the destination that have objects which no mapping without a policy explains.
+  var policyEntities: Set<String> = []
+  /// Whether SQLite finds the source damaged.
+  var isSourceDamaged = false
+
+  /// Mappings into one destination table whose keys move by the same number.
+  struct KeyGroup {
+    /// The root entity whose table the source objects are in.
+    var sourceRoot: String
+    var members: [Int]
+  }
+
+  /// - Parameters:
+  ///   - part: What of the destination the job made; nil for all of it.
+  ///   - original: For a store that was migrated in place: the one that it was made of.
+  init(_ job: MigrationJob, part: AppendedPart? = nil, original: OriginalStore? = nil) throws {
+    self.job = job
+    self.original = original
+    appended = part
+    mappings = try VerifiedMapping.all(of: job, earlier: appended?.earlierMappings(job) ?? [])
+    let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
+    source = try .openStore(readingAt: job.sourcePath, cache: cache, model: job.sourceModel)
+    destination = try .openStore(
+      readingAt: job.destinationPath, cache: cache, model: job.destinationModel, purpose: .comparison)
+    scratch = try StoreConnection(path: nil, cache: .mebibytes(1))
+    for connection in [source, destination, scratch] { try connection.execute("PRAGMA temp_store = FILE") }
+    sourceSchema = try StoreSchema(model: job.sourceModel, probing: source)
+    // A store that was there before may be numbered as an old version of Core Data did.
+    destinationSchema =
+      appended?.foundStore == true
+      ? try StoreSchema(model: job.destinationModel, probing: destination)
+      : try job.destinationSchema(from: sourceSchema)
+    names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
+    objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
+    for store in [job.sourcePath, job.destinationPath] { try SupportFolder(ofStoreAt: store).refuseLinks() }
+    objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    objects.leavesLargeValues = true
+    try scratch.execute("CREATE TEMP TABLE probe (x)")
+    try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
+  }
+
+  func run(now: Double, progress: (Double) -> Void) throws {
+    self.now = now
+    progress(0)
+    // Nothing of it outlives the connection: one transaction saves a journal for each statement.
+    try scratch.execute("BEGIN")
+    try prepareExternalNames()
+    let isReadable = try checkFile()
+    progress(0.1)
+    // Without the tables there is nothing to compare; the findings say so.
+    guard isReadable else { return progress(1) }
+    try associate()
+    progress(0.3)
+    try compareObjects()
+    try compareDerived()
+    try checkExternalFiles()
+    progress(0.6)
+    try compareRelationships()
+    progress(0.95)
+    try checkRules()
+    statements = [:]
+    readers = [:]
+    progress(1)
+  }
+
+  // MARK: Findings
+
+  func find(
+    _ kind: VerificationReport.Finding.Kind, _ entity: String, key: Int64? = nil, property: String? = nil,
+    _ message: String
+  ) {
+    report.add(.init(kind, entity: entity, key: key, property: property, message: message))
+  }
+
+  /// A finding that concerns no entity of the destination.
+  func find(
+    _ kind: VerificationReport.Finding.Kind, key: Int64? = nil, property: String? = nil, _ message: String
+  ) {
+    report.add(.init(kind, key: key, property: property, message: message))
+  }
+
+  // MARK: Statements
+
+  /// A statement kept for many runs. Not for one that is still stepped when it is asked for again.
+  func cached(_ sql: String, on connection: StoreConnection) throws -> SQLStatement {
+    if let known = statements[ObjectIdentifier(connection)]?[sql] { return known }
+    let statement = try connection.prepare(sql)
+    statements[ObjectIdentifier(connection), default: [:]][sql] = statement
+    return statement
+  }
+
+  /// The first row of a kept statement; nil when it has none.
+  func row(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> [SQLValue]? {
+    let statement = try cached(sql, on: connection)
+    try statement.bind(arguments)
+    guard try statement.step() else { return nil }
+    let row = (0..<statement.row.count).map { statement.row.value($0) }
+    try statement.bind([])
+    return row
+  }
+
+  /// A row of a destination table by its key; nil when there is none.
+  func destinationRow(_ key: Int64, of entity: String) throws -> StoredRow? {
+    let table = try destinationTable(entity).name
+    let reader = try readers[table] ?? destinationReader(of: entity)
+    readers[table] = reader
+    return try reader.row(key)
+  }
+
+  func destinationReader(of entity: String) throws -> RowReader {
+    let table = try destinationTable(entity)
+    return try RowReader(
+      destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
+  }
+
+  func integer(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> Int64? {
+    if case .integer(let value)? = try row(sql, arguments, on: connection)?.first { value } else { nil }
+  }
+
+  /// A table of either store, by its name there.
+  func table(_ name: String) -> String { "\(Self.attached).\(StoreSchema.identifier(name))" }
+
+  func destinationTable(_ entity: String) throws -> StoreSchema.EntityTable {
+    guard let table = destinationSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(entity)'")
+    }
+    return table
+  }
+
+  func sourceTable(_ entity: String) throws -> StoreSchema.EntityTable {
+    guard let table = sourceSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the table of '\(entity)'")
+    }
+    return table
+  }
+
+  /// Whether all rows of an entity's table are its objects: Core Data asks for no number where there is but one entity.
+  func isAlone(_ entity: String, in schema: StoreSchema) -> Bool {
+    schema.model.lineage(of: entity).count == 1 && schema.model.family(of: entity).count == 1
+  }
+
+  /// The condition that a row with the number `column` is an object of the entity or a subentity, as a term of others.
+  func isKind(_ entity: String, _ column: String, in schema: StoreSchema) -> String {
+    isAlone(entity, in: schema) ? "TRUE" : "\(column) IN (\(numbers(entity, in: schema)))"
+  }
+
+  /// The condition that a row with the number `column` is an object of exactly the entity.
+  func isObject(_ entity: String, _ column: String, in schema: StoreSchema) -> String {
+    isAlone(entity, in: schema) ? "TRUE" : "+\(column) = \(schema.number(of: entity) ?? -1)"
+  }
+
+  /// The numbers of an entity and its subentities, for `Z_ENT IN (…)`.
+  func numbers(_ entity: String, in schema: StoreSchema) -> String {
+    schema.model.family(of: entity).compactMap { schema.number(of: $0.name) }.map(String.init).joined(separator: ", ")
+  }
+}

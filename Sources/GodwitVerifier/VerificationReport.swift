@@ -1,0 +1,119 @@
+import GodwitJob
+
+/// What `Verifier` found and what it looked at.
+///
+/// A clean report means that every check named in `checks` held for everything it counts. What could
+/// not be proved is counted too, under a name that starts with `not proved`.
+public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
+  /// One difference between what the destination holds and what it should hold. No user data.
+  public struct Finding: Sendable, Codable, Hashable, CustomStringConvertible {
+    public enum Kind: String, Sendable, Codable, Hashable {
+      /// SQLite's own check failed.
+      case file
+      /// A table, column or index differs from what Core Data would make.
+      case schema
+      /// Hashes, identifiers or keys of `Z_METADATA`.
+      case metadata
+      /// A row of `Z_PRIMARYKEY`: an entity number or a counter.
+      case counter
+      /// A row of the wrong entity, or of none.
+      case entity
+      /// A source object that a mapping takes has no destination object under its key.
+      case missingObject = "missing object"
+      /// A destination object that no source object explains.
+      case extraObject = "extra object"
+      /// Two source objects have the same destination object.
+      case sharedObject = "shared object"
+      case value
+      case missingLink = "missing link"
+      case extraLink = "extra link"
+      /// A key that leads to no object, or to one of another entity.
+      case danglingLink = "dangling link"
+      case order
+      /// A rule of the model is broken: required, limits, pattern, count, uniqueness.
+      case invalid
+      /// A source row that belongs to no entity of the source model.
+      case source
+    }
+
+    public var kind: Kind
+    /// The destination entity; nil when the finding concerns the file as a whole.
+    public var entity: String?
+    /// The primary key in the destination.
+    public var key: Int64?
+    public var property: String?
+    public var message: String
+
+    public init(_ kind: Kind, entity: String? = nil, key: Int64? = nil, property: String? = nil, message: String) {
+      self.kind = kind
+      self.entity = entity
+      self.key = key
+      self.property = property
+      self.message = message
+    }
+
+    public var description: String {
+      var place = entity ?? ""
+      if let property { place += ".\(property)" }
+      if let key { place += (place.isEmpty ? "" : " ") + "p\(key)" }
+      return "\(kind.rawValue): " + (place.isEmpty ? "" : "\(place): ") + message
+    }
+  }
+
+  /// What was looked at, and how many.
+  public struct Check: Sendable, Codable, Hashable {
+    public var name: String
+    public var count: Int64
+
+    public init(name: String, count: Int64) {
+      self.name = name
+      self.count = count
+    }
+  }
+
+  /// How many findings are kept; later ones are only counted.
+  public static let findingLimit = 100
+
+  /// The first findings.
+  public private(set) var findings: [Finding] = []
+  /// All findings, those not kept included.
+  public private(set) var totalFindings: Int64 = 0
+  public private(set) var checks: [Check] = []
+
+  public init() {}
+
+  public var isClean: Bool { totalFindings == 0 }
+
+  mutating func add(_ finding: Finding) {
+    totalFindings += 1
+    if findings.count < Self.findingLimit { findings.append(finding) }
+  }
+
+  mutating func count(_ name: String, _ count: Int64) {
+    if let index = checks.firstIndex(where: { $0.name == name }) {
+      checks[index].count += count
+    } else {
+      checks.append(Check(name: name, count: count))
+    }
+  }
+
+  /// Adds what one step of a job of several came to.
+  mutating func add(_ other: VerificationReport, of position: StepPosition) {
+    totalFindings += other.totalFindings
+    for var finding in other.findings where findings.count < Self.findingLimit {
+      finding.message = "\(position.site): \(finding.message)"
+      findings.append(finding)
+    }
+    for check in other.checks { count("\(check.name), \(position.site)", check.count) }
+  }
+
+  /// Findings, then checks, a line each; the last line is the verdict.
+  public var description: String {
+    var lines = findings.map(\.description)
+    let more = totalFindings - Int64(findings.count)
+    if more > 0 { lines.append("and \(more) more") }
+    lines += checks.map { "checked \($0.count) \($0.name)" }
+    lines.append(isClean ? "no difference found" : "\(totalFindings) findings")
+    return lines.joined(separator: "\n")
+  }
+}

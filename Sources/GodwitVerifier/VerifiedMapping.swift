@@ -1,0 +1,170 @@
+import GodwitJob
+import GodwitModel
+
+/// An entity mapping as the verifier reads it, with names looked up and nothing decided.
+struct VerifiedMapping {
+  enum Value {
+    /// The stored value of a source attribute.
+    case stored(AttributeDescription)
+    case expression(Expression)
+    /// The attribute's default.
+    case standard
+    /// Not to be known from the mapping.
+    case unknown
+  }
+
+  struct Assignment {
+    var relationship: RelationshipDescription
+    /// Relationship names from the source object; empty: the object itself.
+    var path: [String]
+    /// Indices of the mappings whose objects it leads to.
+    var lookups: [Int]
+  }
+
+  var index: Int
+  var name: String
+  var sourceEntity: String
+  var destinationEntity: String
+  var filter: Predicate?
+  /// What `$entityMapping` stands for.
+  var bindings: MappingBindings
+  var uniqueBy: [AttributeDescription]
+  var values: [String: Value]
+  /// Attributes whose nil becomes the default.
+  var nilIsDefault: Set<String>
+  var assignments: [Assignment]
+  /// Relationships that some expression sets which cannot be read.
+  var unread: Int
+  /// The registered policy that makes its objects; nil without one.
+  var policyName: String?
+  /// For a mapping of an earlier job, whose objects are led to and not compared: what is added to a source key. nil for
+  /// the job's own.
+  var earlierOffset: Int64?
+
+  /// The mappings that make objects, in mapping order; before them those of earlier jobs.
+  static func all(
+    of job: MigrationJob, earlier: [(mapping: EntityMapping, offset: Int64)] = []
+  ) throws -> [VerifiedMapping] {
+    let own = job.mappingModels.flatMap(\.entityMappings)
+    let makers = earlier.map(\.mapping) + own.filter { $0.kind != .add && $0.kind != .remove }
+    return try makers.indices.map { index in
+      var mapping = try VerifiedMapping(
+        at: index, among: makers, earlier: earlier.count, names: Set(own.map(\.name)), job: job)
+      if index < earlier.count { mapping.earlierOffset = earlier[index].offset }
+      return mapping
+    }
+  }
+
+  /// - Parameters:
+  ///   - earlier: How many of the makers are those of earlier jobs.
+  ///   - names: The names of the job's own mappings, which hide those of earlier ones.
+  private init(
+    at index: Int, among makers: [EntityMapping], earlier: Int, names: Set<String>, job: MigrationJob
+  ) throws {
+    let mapping = makers[index]
+    let (from, to) = (job.sourceModel, job.destinationModel)
+    guard let source = mapping.sourceEntityName, from.entity(source) != nil,
+      let destination = mapping.destinationEntityName, to.entity(destination) != nil
+    else {
+      throw GodwitError(
+        .configuration, "mapping '\(mapping.name)': expected entities of the two models, found others",
+        location: mapping.location, remedy: "correct the mapping file and run the job")
+    }
+    self.index = index
+    policyName = mapping.policyName.flatMap { job.policies[$0] == nil ? nil : $0 }
+    name = mapping.name
+    sourceEntity = source
+    destinationEntity = destination
+    filter = mapping.filter?.predicate
+    bindings = MappingBindings(mapping, property: nil)
+    uniqueBy = mapping.uniqueBy.compactMap { to.attribute($0, of: destination) }
+    values = [:]
+    nilIsDefault = Set(mapping.attributeMappings.filter(\.usesDefaultForNil).map(\.name))
+    for attribute in to.attributes(of: destination) where !attribute.isTransient {
+      values[attribute.name] =
+        policyName == nil ? Self.value(of: attribute, in: mapping, source: source, model: from) : .unknown
+    }
+    assignments = []
+    unread = 0
+    guard policyName == nil else { return }
+    for relationship in to.relationships(of: destination) where !relationship.isTransient {
+      let entry =
+        mapping.relationshipMappings.first { $0.name == relationship.name }?.value
+        ?? (mapping.kind == .copy && to.isStored(relationship)
+          && from.relationship(relationship.name, of: source).map(from.isStored) == true
+          ? .sourceRelationship(relationship.name) : nil)
+      guard let entry else { continue }
+      var wanted: (name: String?, path: [String])
+      switch entry {
+      case .mapping(let name, let path): wanted = (name, path)
+      case .sourceRelationship(let name): wanted = (nil, [name])
+      case .expression(let parsed):
+        if case .constant(.null) = parsed.expression.node { continue }
+        guard let read = Self.lookUp(parsed.expression) else {
+          unread += 1
+          continue
+        }
+        wanted = read
+      }
+      wanted.path.removeAll { $0.hasPrefix("@") }
+      var reached = source
+      for segment in wanted.path {
+        guard let next = from.relationship(segment, of: reached) else {
+          throw GodwitError(
+            .configuration, "mapping '\(mapping.name)': '\(reached)' has no relationship '\(segment)'",
+            location: mapping.location, remedy: "correct the mapping file and run the job")
+        }
+        reached = next.destinationEntityName
+      }
+      let lookups = makers.indices.filter { other in
+        guard let taken = makers[other].sourceEntityName, let made = makers[other].destinationEntityName,
+          wanted.name == nil || wanted.name == makers[other].name,
+          other >= earlier || wanted.name.map({ !names.contains($0) }) ?? true
+        else { return false }
+        return (wanted.path.isEmpty ? taken == reached : from.isKind(taken, of: reached))
+          && to.isKind(made, of: relationship.destinationEntityName)
+      }
+      assignments.append(Assignment(relationship: relationship, path: wanted.path, lookups: lookups))
+    }
+  }
+
+  private static func value(
+    of attribute: AttributeDescription, in mapping: EntityMapping, source: String, model: ManagedObjectModel
+  ) -> Value {
+    if attribute.isDerived { return .unknown }
+    if let entry = mapping.attributeMappings.first(where: { $0.name == attribute.name }) {
+      let expression = entry.value.expression
+      if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
+        segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient
+      {
+        return .stored(same)
+      }
+      return expression.callsNow ? .unknown : .expression(expression)
+    }
+    if mapping.kind == .copy, let same = model.attribute(attribute.name, of: source), !same.isTransient {
+      return .stored(same)
+    }
+    return .standard
+  }
+
+  /// Reads `FUNCTION($manager, "destinationInstancesFor…", "name", $source.path)`.
+  private static func lookUp(_ expression: Expression) -> (name: String?, path: [String])? {
+    guard case .call(let operand, let selector, let arguments) = expression.node,
+      case .variable("manager") = operand.node, arguments.count == 2,
+      case .constant(.string(let name)) = arguments[0].node
+    else { return nil }
+    let path: [String]
+    switch arguments[1].node {
+    case .variable("source"): path = []
+    case .keyPath(let base?, let segments):
+      guard case .variable("source") = base.node else { return nil }
+      path = segments
+    default: return nil
+    }
+    switch selector {
+    case "destinationInstancesForEntityMappingNamed:sourceInstances:": return (name.string, path)
+    case "destinationInstancesForSourceRelationshipNamed:sourceInstances:": return (nil, path)
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+public import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Proves a finished destination against its source, object by object, without the code that made it.
+///
+/// The executor lowers a mapping to SQL; the verifier evaluates the same expressions in Swift, works the
+/// keys out from what the destination holds, and replays relationship assignments one at a time. It
+/// needs time and temporary disk space in proportion to the store, and memory in proportion to nothing
+/// but the largest object: its largest to-many, and of its values those that an expression reads or that have rules of their
+/// own. What is copied is compared a piece at a time, in rows as in external files. It writes to neither store. A job of
+/// several steps is proved step by step, also where they ran as one, for which the stores between are made again in
+/// `TMPDIR`.
+///
+/// Of a store that several jobs appended to, it proves what the one job made: its record in the metadata says which keys
+/// these are. Objects of before and of later jobs are counted.
+///
+/// Of a store that was migrated in place, the old one stays as `Name~.ext`. A job whose source that is, is proved like any
+/// other; but rows may be the very ones of the old store, as a change of definitions alone leaves them. So columns may stand
+/// in another order, and a counter of edits (`Z_OPT`) or a key that leads nowhere may be the old row's.
+///
+/// What is not proved:
+/// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
+///   evaluated with the destination's time of modification;
+/// - what a registered policy made, and the links that its objects have part in;
+/// - relationships set by an expression other than the manager's two look-ups;
+/// - the order of an object's related objects when several assignments gave them, or a path of several
+///   segments that are ordered, or several sources of a `unique-by` object.
+///
+/// Each of these is counted in the report.
+public struct Verifier: Sendable {
+  public let job: MigrationJob
+
+  /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
+  let makeStore: @Sendable (MigrationJob) throws -> Void
+
+  package init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
+    self.job = job
+    self.makeStore = makeStore
+  }
+
+  /// Compares the whole destination with the whole source.
+  ///
+  /// - Parameter progress: Called with the share that is done, 0 to 1, never less than before.
+  /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a
+  ///   store cannot be read at all; `.stopped` (75) when a store changed meanwhile.
+  public func run(progress: (Double) -> Void = { _ in }) throws -> VerificationReport {
+    let unfinished = job.destinationPath + ".godwit"
+    // Another job may be at work on a copy; whether this one is finished the store says.
+    guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
+      throw GodwitError(
+        .missingInput, "cannot verify '\(job.destinationPath)': the job is unfinished, '\(unfinished)' exists",
+        remedy: "run the job to its end with `godwit run`, then verify")
+    }
+    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+      throw GodwitError(
+        .missingInput, "cannot verify '\(job.destinationPath)': no such file",
+        remedy: "run the job with `godwit run` first")
+    }
+    let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
+    let original = try OriginalStore(of: job)
+    guard !job.isStepped else { return try runSteps(part, original, progress: progress) }
+    return try compare(job, part, original, progress: progress)
+  }
+
+  /// The digest under which a destination names the job.
+  private func jobDigest() throws -> String {
+    let resolved = job.resolvingLinks().fusingSteps()
+    return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
+  }
+
+  /// - Parameters:
+  ///   - part: What of the destination the job made; nil for all of it.
+  ///   - original: What it was made of, when that was in place.
+  private func compare(
+    _ job: MigrationJob, _ part: AppendedPart?, _ original: OriginalStore?, progress: (Double) -> Void
+  ) throws -> VerificationReport {
+    let sourceFiles = try StoreFiles(path: job.sourcePath)
+    let destinationFiles = try StoreFiles(path: job.destinationPath)
+    let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
+    let verification = try Verification(job, part: part, original: original)
+    do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
+      where verification.isSourceDamaged && error.code == .internalBug
+    {
+      throw GodwitError(
+        .dataWrong, "cannot verify '\(job.destinationPath)': SQLite finds the source '\(job.sourcePath)' damaged",
+        cause: error.message, remedy: "restore the source from a backup and run the job again")
+    }
+    guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
+      throw GodwitError(
+        .stopped, "cannot verify '\(job.destinationPath)': a store changed meanwhile",
+        remedy: "stop what writes to it and run the same command")
+    }
+    return verification.report
+  }
+
+  /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the first
+  /// that a hook may have changed.
+  ///
+  /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
+  private func runSteps(
+    _ part: AppendedPart?, _ original: OriginalStore?, progress: (Double) -> Void
+  ) throws -> VerificationReport {
+    let scratch = try ScratchFolder()
+    defer { withExtendedLifetime(scratch) {} }
+    let folder = scratch.path
+    var report = VerificationReport()
+    var source: String?
+    let count = Double(job.steps.count)
+    for index in job.steps.indices {
+      var step = job.step(index, source: source)
+      // A hook is code of the manifest's: proving a store runs none. What it did to a store is not known, nor then what the
+      // later steps read. Before the first step it cannot change anything: the source is watched.
+      if job.steps[index].didMigrate != nil || index > 0 && job.steps[index].willMigrate != nil {
+        report.count(
+          "not proved: steps whose store a hook changed, and those after them, from \(step.position.site)",
+          Int64(job.steps.count - index))
+        break
+      }
+      if !step.position.isLast {
+        step.destinationType = .sqlite
+        step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
+        // A step of a job that has a destination ran before: what stops it now is worth its own error.
+        try makeStore(step)
+      }
+      let isLast = step.position.isLast
+      let found = try compare(step, isLast ? part : nil, isLast ? original : nil) {
+        progress((Double(index) + $0) / count)
+      }
+      report.add(found, of: step.position)
+      if let source { try? FileManager.default.removeItem(atPath: source) }
+      source = step.destinationPath
+    }
+    return report
+  }
+
+  /// Seconds since 2001.
+  private static func time(of stamp: StoreFiles.Stamp) -> Double {
+    Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
+  }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import GodwitModel
+import GodwitXML
+
+/// Reads the `contents` file of a `.xcdatamodel`.
+///
+/// What is not understood is an error that names it: an element or attribute ignored here could be
+/// data lost in a migration. Flags that only steer Xcode or CloudKit are known and dropped.
+struct ModelContents {
+  let file: String
+  let modelName: String
+  /// Whether elements know their line in the file; those made of an archive do not.
+  var hasLines = true
+  let remarks = Remarks()
+
+  /// What was replaced or left out so far.
+  final class Remarks {
+    var list: [ModelRemark] = []
+  }
+
+  /// - Throws: code `.missingInput` with file, line and column.
+  static func read(_ bytes: [UInt8], file: String, modelName: String) throws -> ManagedObjectModel {
+    let root = try MarkupReader.read(bytes, file: file)
+    return try ModelContents(file: file, modelName: modelName).model(root)
+  }
+
+  func model(_ root: MarkupElement) throws -> ManagedObjectModel {
+    guard root.name == "model" else {
+      throw problem("expected the element <model>, found <\(root.name)>", at: root)
+    }
+    try check(root, attributes: Self.modelAttributes, children: Self.modelChildren)
+    if let type = root.attribute("type"), type.value != "com.apple.IDECoreDataModeler.DataModel" {
+      throw problem("expected a Core Data model, found the type '\(type.value)'", at: type)
+    }
+    if let version = root.attribute("documentVersion"), version.value != "1.0" {
+      throw problem("expected document version 1.0, found '\(version.value)'", at: version)
+    }
+
+    let composites = try composites(root)
+    let entityElements = root.children(named: "entity")
+    var entities: [EntityDescription] = []
+    var places: [String: MarkupElement] = [:]
+    for element in entityElements {
+      let entity = try entity(element, composites: Set(composites.keys))
+      guard places.updateValue(element, forKey: entity.name) == nil else {
+        throw problem("entity '\(entity.name)' is defined twice", at: element)
+      }
+      entities.append(entity)
+    }
+    for element in entityElements { try resolveNames(of: element, entityNames: entities.map(\.name)) }
+    try resolveInverses(of: entityElements, entities: entities)
+
+    var configurations: [String: [String]] = [:]
+    for element in root.children(named: "configuration") {
+      try check(element, attributes: ["name", "syncable", "usedWithCloudKit"], children: ["memberEntity"])
+      let name = try required("name", of: element)
+      var members: [String] = []
+      for member in element.children {
+        try check(member, attributes: ["name"], children: [])
+        let entity = try required("name", of: member)
+        guard places[entity] != nil else {
+          throw unknown("entity", entity, among: places.keys.sorted(), at: member)
+        }
+        members.append(entity)
+      }
+      guard configurations.updateValue(members, forKey: name) == nil else {
+        throw problem("configuration '\(name)' is defined twice", at: element)
+      }
+    }
+
+    do {
+      var model = try ManagedObjectModel(
+        name: modelName, entities: entities,
+        versionIdentifiers: [root["userDefinedModelVersionIdentifier"] ?? ""],
+        configurations: configurations,
+        fetchRequestTemplates: try root.children(named: "fetchRequest").map(fetchRequest),
+        composites: composites)
+      model.remarks = remarks.list
+      return model
+    } catch var error as GodwitError {
+      error.location = error.location ?? location(root.line, root.column)
+      if error.location == nil { error.site = error.site ?? file }
+      throw error
+    }
+  }
+
+  /// Parents, destinations and inverses, so that a complaint has the place in the file.
+  private func resolveNames(of element: MarkupElement, entityNames: [String]) throws {
+    let known = Set(entityNames)
+    if let parent = element.attribute("parentEntity"), !known.contains(parent.value) {
+      throw unknown("parent entity", parent.value, among: entityNames, at: parent)
+    }
+    for relationship in element.children(named: "relationship") {
+      for key in ["destinationEntity", "inverseEntity"] {
+        if let name = relationship.attribute(key), !known.contains(name.value) {
+          throw unknown("entity", name.value, among: entityNames, at: name)
+        }
+      }
+    }
+  }
+
+  private func resolveInverses(of elements: [MarkupElement], entities: [EntityDescription]) throws {
+    let byName = Dictionary(entities.map { ($0.name, $0) }) { first, _ in first }
+    func relationshipNames(of name: String?) -> Set<String> {
+      var names: Set<String> = []
+      var (next, seen) = (name.flatMap { byName[$0] }, Set<String>())
+      while let entity = next, seen.insert(entity.name).inserted {
+        names.formUnion(entity.relationships.map(\.name))
+        next = entity.superentityName.flatMap { byName[$0] }
+      }
+      return names
+    }
+    for relationship in elements.flatMap({ $0.children(named: "relationship") }) {
+      guard let inverse = relationship.attribute("inverseName"), !inverse.value.isEmpty else { continue }
+      let destination = relationship["destinationEntity"]
+      let known = relationshipNames(of: destination).union(relationshipNames(of: relationship["inverseEntity"]))
+      guard known.contains(inverse.value) else {
+        throw problem(
+          "relationship '\(relationship["name"] ?? "")' names the inverse '\(inverse.value)', "
+            + "which '\(destination ?? "")' lacks" + Spelling.suggestion(for: inverse.value, among: known.sorted()),
+          at: inverse)
+      }
+    }
+  }
+
+  // MARK: Entities
+
+  private func entity(_ element: MarkupElement, composites: Set<String>) throws -> EntityDescription {
+    try check(element, attributes: Self.entityAttributes, children: Self.entityChildren)
+    var entity = EntityDescription(name: try required("name", of: element))
+    entity.managedObjectClassName = nonEmpty("representedClassName", of: element)
+    entity.superentityName = nonEmpty("parentEntity", of: element)
+    entity.isAbstract = try flag("isAbstract", of: element)
+    entity.renamingIdentifier = nonEmpty("elementID", of: element)
+    entity.versionHashModifier = nonEmpty("versionHashModifier", of: element)
+    var names: Set<String> = []
+    for child in element.children {
+      switch child.name {
+      case "attribute": entity.attributes.append(try attribute(child, of: entity.name, composites: composites))
+      case "relationship": entity.relationships.append(try relationship(child))
+      case "fetchedProperty": entity.fetchedProperties.append(try fetchedProperty(child))
+      case "userInfo": entity.userInfo = try userInfo(child)
+      case "fetchIndex": entity.fetchIndexes.append(try fetchIndex(child))
+      case "uniquenessConstraints":
+        entity.uniquenessConstraints = try nameLists(child, item: "uniquenessConstraint", name: "constraint")
+      case "compoundIndexes":
+        entity.compoundIndexes = try nameLists(child, item: "compoundIndex", name: "index")
+      default: break
+      }
+      if ["attribute", "relationship", "fetchedProperty"].contains(child.name),
+        let name = child["name"], !names.insert(name).inserted
+      {
+        throw problem("property '\(entity.name).\(name)' is defined twice", at: child)
+      }
+    }
+    return entity
+  }
+
+  private func composites(_ root: MarkupElement) throws -> [String: [AttributeDescription]] {
+    let elements = root.children(named: "composite")
+    let names = Set(elements.compactMap { $0["name"] })
+    var composites: [String: [AttributeDescription]] = [:]
+    for element in elements {
+      try check(element, attributes: ["name", "elementID", "syncable"], children: ["attribute", "userInfo"])
+      let name = try required("name", of: element)
+      let attributes = try element.children(named: "attribute").map { try attribute($0, of: name, composites: names) }
+      guard composites.updateValue(attributes, forKey: name) == nil else {
+        throw problem("composite type '\(name)' is defined twice", at: element)
+      }
+    }
+    for element in elements {
+      guard let name = element["name"] else { continue }
+      var open = (composites[name] ?? []).compactMap(\.compositeName)
+      var seen: Set<String> = []
+      while let next = open.popLast() {
+        guard next != name else { throw problem("composite type '\(name)' contains itself", at: element) }
+        if seen.insert(next).inserted { open += (composites[next] ?? []).compactMap(\.compositeName) }
+      }
+    }
+    return composites
+  }
+
+  private func fetchIndex(_ element: MarkupElement) throws -> FetchIndexDescription {
+    try check(element, attributes: ["name", "partialIndexPredicate"], children: ["fetchIndexElement"])
+    var elements: [FetchIndexDescription.Element] = []
+    for child in element.children {
+      try check(child, attributes: ["property", "expression", "expressionType", "type", "order"], children: [])
+      guard child["property"] != nil || child["expression"] != nil else {
+        throw problem("expected a property or an expression in <fetchIndexElement>, found neither", at: child)
+      }
+      elements.append(
+        .init(
+          propertyName: child["property"], expressionText: child["expression"],
+          isRTree: try choice("type", of: child, from: ["Binary", "RTree"], default: "Binary") == "RTree",
+          isAscending: try choice("order", of: child, from: ["ascending", "descending"], default: "ascending")
+            == "ascending"))
+    }
+    return FetchIndexDescription(
+      name: try required("name", of: element), elements: elements,
+      partialPredicateText: nonEmpty("partialIndexPredicate", of: element))
+  }
+
+  private func nameLists(_ element: MarkupElement, item: String, name: String) throws -> [[String]] {
+    try check(element, attributes: [], children: [item])
+    return try element.children.map { list in
+      try check(list, attributes: [], children: [name])
+      return try list.children.map { entry in
+        try check(entry, attributes: ["value"], children: [])
+        return try required("value", of: entry)
+      }
+    }
+  }
+
+  func userInfo(_ element: MarkupElement) throws -> [String: String] {
+    try check(element, attributes: [], children: ["entry"])
+    var info: [String: String] = [:]
+    for entry in element.children {
+      try check(entry, attributes: ["key", "value"], children: [])
+      guard let key = entry["key"] else { throw problem("expected attribute 'key' in <entry>, found none", at: entry) }
+      info[key] = entry["value"] ?? ""
+    }
+    return info
+  }
+
+  func fetchRequest(_ element: MarkupElement) throws -> FetchRequestTemplate {
+    try check(element, attributes: Self.fetchRequestAttributes, children: [])
+    return FetchRequestTemplate(
+      name: try required("name", of: element), entityName: try required("entity", of: element),
+      predicateText: element["predicateString"])
+  }
+}
