@@ -17,7 +17,6 @@ let package = Package(
     .executable(name: "godwit", targets: ["godwit-tool"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -32,7 +31,7 @@ let package = Package(
     // Calls of the C library that Glibc's module for Swift lacks.
     .systemLibrary(name: "CPosix"),
     // What follows reads from top to bottom as the story of a job. A target imports only what stands above it
-    // (`LayoutTests` checks that).
+    // (`TargetTests` checks that).
     //
     // What the data means, as pure values: models, mappings, values, expressions and version hashes.
     .target(
@@ -54,8 +53,7 @@ let package = Package(
     .target(
       name: "GodwitStore",
       dependencies: [
-        "CSQLite", "CPosix", "GodwitModel", "GodwitXML", .product(name: "GRDB", package: "GRDB.swift"),
-        .product(name: "GRDBSQLite", package: "GRDB.swift"),
+        "CSQLite", "CPosix", "GodwitModel", "GodwitXML",
         .product(name: "Crypto", package: "swift-crypto"),
       ], swiftSettings: strict),
     // Makes stores of any size with made-up content.
@@ -129,7 +127,6 @@ let package = Package(
       dependencies: [
         "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitDisk", "GodwitJob", "Godwit",
         "FaultShim",
-        .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
       path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "FaultShim", path: "Tests/FaultShim"),

@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 
 /// What is done with every connection that SQLite opens in this process from its registration on.
 struct ConnectionHook: Sendable {

@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 package import GodwitStore
 
 extension StoreConnection {

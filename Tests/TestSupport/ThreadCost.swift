@@ -1,5 +1,5 @@
+import CSQLite
 import Foundation
-import GRDBSQLite
 
 /// What a piece of work costs in figures that do not depend on the machine, nor on what other threads do.
 ///

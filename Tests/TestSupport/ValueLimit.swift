@@ -1,5 +1,5 @@
+import CSQLite
 import Foundation
-import GRDBSQLite
 
 /// The longest text or blob that SQLite hands over, on every connection that a piece of work opens: what asks for a
 /// longer one as a whole fails, on any machine and whatever other threads do.

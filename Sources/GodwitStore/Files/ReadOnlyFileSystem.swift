@@ -1,5 +1,5 @@
+import CSQLite
 import Foundation
-import GRDBSQLite
 
 /// What a database file of such a file system says.
 protocol ReadOnlyContent: AnyObject {

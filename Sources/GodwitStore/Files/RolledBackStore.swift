@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 
 /// A file system of SQLite's that shows a database as its hot journal would leave it, and writes nothing.
 ///

@@ -1,5 +1,5 @@
+import CSQLite
 import Foundation
-import GRDBSQLite
 
 /// The bytes of a value, wherever they lie, to be compared without holding them.
 public enum StoredBytes {

@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 public import GodwitModel
 
 /// A text or blob that is left in its row, to be read a piece at a time.

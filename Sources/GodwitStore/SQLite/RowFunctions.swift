@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 import GodwitModel
 
 /// State of the functions that are called once for every row, and so speak to SQLite without a layer between.

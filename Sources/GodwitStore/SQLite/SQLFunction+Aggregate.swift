@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 
 /// An aggregate function with its state's type hidden, so that C callbacks can hold it.
 private class AggregateFunction {

@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 
 /// The arguments of a call of a registered SQL function; valid during the call only.
 public struct SQLFunctionArguments {

@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 public import GodwitModel
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.

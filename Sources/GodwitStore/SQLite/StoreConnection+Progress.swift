@@ -1,4 +1,4 @@
-import GRDBSQLite
+import CSQLite
 
 extension StoreConnection {
   /// What a running statement asks now and then.

@@ -1,5 +1,5 @@
+import CSQLite
 import Foundation
-import GRDBSQLite
 public import GodwitModel
 
 extension StoreConnection {

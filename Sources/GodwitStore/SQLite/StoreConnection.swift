@@ -1,17 +1,15 @@
+import CSQLite
 import Foundation
-import GRDB
-import GRDBSQLite
 public import GodwitModel
 import Synchronization
 
 /// One SQLite connection: the main database (a store under construction, or memory) and, when
 /// attached as `source`, a store that is only read.
 ///
-/// GRDB opens, configures and closes it; rows flow through the C API. Use it from one thread at a
-/// time; `interrupt()` alone may be called from any.
+/// Use it from one thread at a time; `interrupt()` alone may be called from any.
 public final class StoreConnection: @unchecked Sendable {
-  private let queue: DatabaseQueue
   let handle: OpaquePointer
+  private var isClosed = false
   private let beside = Mutex<StoreConnection?>(nil)
   /// What messages call the main database.
   public let path: String
@@ -37,49 +35,53 @@ public final class StoreConnection: @unchecked Sendable {
   ///   - temporaryFilesInMemory: Whether sorters and temporary tables stay in memory.
   /// - Throws: as SQLite's errors map: see `StoreConnection.error(_:)`.
   public init(path: String?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
-    var configuration = Configuration()
-    configuration.label = "godwit"
-    configuration.busyMode = .immediateError
-    configuration.readonly = false
-    configuration.foreignKeysEnabled = false
     self.path = path ?? ":memory:"
     isMade = create
     let kib = max(256, cache.bytes / 1024)
-    do {
-      if let path, !create, !FileManager.default.fileExists(atPath: path) {
-        throw GodwitError(.missingInput, "cannot open '\(path)': no such file")
-      }
-      if let path {
-        // SQLite looks for the journal beside the real file.
-        let real = realpath(path, nil)
-        defer { free(real) }
-        try StoreFiles.refuseSuperJournal(beside: real.map { String(cString: $0) } ?? path, named: path)
-      }
-      queue =
-        try path.map { try DatabaseQueue(path: $0, configuration: configuration) }
-        ?? DatabaseQueue(configuration: configuration)
-      guard let handle = queue.inDatabase({ $0.sqliteConnection }) else {
-        throw GodwitError(.internalBug, "cannot use '\(self.path)': the connection is closed")
-      }
-      self.handle = handle
-      // GRDB's observation expects statements to run on its queue and traps in these when they do not.
-      sqlite3_commit_hook(handle, nil, nil)
-      sqlite3_rollback_hook(handle, nil, nil)
-    } catch let error as DatabaseError {
-      let known = Self.translate(
-        code: error.extendedResultCode.rawValue, message: error.message ?? "", path: self.path, sql: nil)
-      throw create ? Self.unopened(known, path: self.path, systemErrno: 0) : known
+    if let path, !create, !FileManager.default.fileExists(atPath: path) {
+      throw GodwitError(.missingInput, "cannot open '\(path)': no such file")
     }
+    if let path {
+      // SQLite looks for the journal beside the real file.
+      let real = realpath(path, nil)
+      defer { free(real) }
+      try StoreFiles.refuseSuperJournal(beside: real.map { String(cString: $0) } ?? path, named: path)
+    }
+    handle = try Self.open(self.path, create: create)
+    godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_DQS_DML, 0)
+    godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
+    do {
+      // Opening reads nothing: a file that is no database is found here.
+      try execute("SELECT 1 FROM sqlite_master LIMIT 1")
+    } catch let error as GodwitError where create { throw Self.unopened(error, path: self.path, systemErrno: 0) }
     try execute("PRAGMA cache_size = -\(kib)")
     try defend()
   }
 
-  /// Ends the connection; later calls fail. A connection that is not closed closes when it is released.
+  private static func open(_ path: String, create: Bool) throws -> OpaquePointer {
+    var handle: OpaquePointer?
+    // Sources are attached by URI.
+    let flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE
+    let code = sqlite3_open_v2(path, &handle, flags, nil)
+    if code == SQLITE_OK, let handle { return handle }
+    sqlite3_close(handle)
+    let error = translate(code: code, message: String(cString: sqlite3_errstr(code)), path: path, sql: nil)
+    throw create ? unopened(error, path: path, systemErrno: 0) : error
+  }
+
+  deinit { if !isClosed { sqlite3_close_v2(handle) } }
+
+  /// Ends the connection; nothing may be called after it. A connection that is not closed closes when it is released.
+  ///
+  /// - Throws: `.stopped` (75) while a statement is not finalized.
   public func close() throws {
-    do { try queue.close() } catch let error as DatabaseError {
-      throw Self.translate(
-        code: error.extendedResultCode.rawValue, message: error.message ?? "", path: path, sql: nil)
+    guard !isClosed else { return }
+    let code = sqlite3_close(handle)
+    guard code == SQLITE_OK else {
+      throw Self.translate(code: code, message: String(cString: sqlite3_errmsg(handle)), path: path, sql: nil)
     }
+    isClosed = true
   }
 
   /// Makes the statement that is running, on whatever thread, end with an error soon. Safe from any thread.

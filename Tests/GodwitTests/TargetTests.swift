@@ -1,0 +1,91 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `Package.swift` read from top to bottom tells the story of a job: a target imports only what stands above it.
+@Suite struct TargetTests {
+  private struct Target {
+    var name: String
+    var dependencies: [String]
+  }
+
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appending(path: path), encoding: .utf8)
+  }
+
+  /// The targets under `Sources`, in the order of the manifest.
+  private func targets() throws -> [Target] {
+    let package = try Self.text("Package.swift")
+    let pattern = /\.(?:target|executableTarget)\(\s*name: "([\w-]+)",\s*dependencies: \[(.*?)\](?:,|\))/
+      .dotMatchesNewlines()
+    return package.matches(of: pattern).compactMap { match in
+      let name = String(match.output.1)
+      guard FileManager.default.fileExists(atPath: Self.root.appending(path: "Sources/\(name)").path) else {
+        return nil
+      }
+      // Products of other packages are written in calls.
+      let own = String(match.output.2).replacing(/\.product\(.*?\)/, with: "")
+      return Target(name: name, dependencies: own.matches(of: /"([\w-]+)"/).map { String($0.output.1) })
+    }
+  }
+
+  private func files(of target: String) throws -> [String] {
+    let folder = Self.root.appending(path: "Sources/\(target)")
+    let walk = try #require(FileManager.default.enumerator(atPath: folder.path))
+    return walk.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted()
+  }
+
+  private func imports(of file: String) throws -> Set<String> {
+    let lines = try Self.text(file).split(separator: "\n")
+    return Set(
+      lines.compactMap { line in
+        let pattern = /^(?:@\w+ )?(?:(?:public|package|internal|private|fileprivate) )?import (?:\w+ )?(\w+)/
+        return line.firstMatch(of: pattern).map { String($0.output.1) }
+      })
+  }
+
+  @Test func `a target depends on what stands above it alone, and imports nothing else of ours`() throws {
+    let targets = try targets()
+    #expect(targets.count > 15)
+    var above: Set<String> = ["CSQLite", "CLZ4", "CZlib", "CPosix"]
+    for target in targets {
+      #expect(Set(target.dependencies).subtracting(above) == [], "\(target.name) depends on what stands below it")
+      for file in try files(of: target.name) {
+        let own = try imports(of: "Sources/\(target.name)/\(file)").filter { name in
+          targets.contains { $0.name == name }
+        }
+        #expect(own.subtracting(target.dependencies) == [], "\(target.name)/\(file)")
+      }
+      above.insert(target.name)
+    }
+  }
+
+  @Test func `the verifier cannot import what moves the data`() throws {
+    let targets = Dictionary(uniqueKeysWithValues: try targets().map { ($0.name, $0.dependencies) })
+    var reached: Set<String> = []
+    var open = ["GodwitVerifier"]
+    while let name = open.popLast() {
+      for next in targets[name] ?? [] where reached.insert(next).inserted { open.append(next) }
+    }
+    #expect(reached.contains("GodwitStore"))
+    #expect(reached.isDisjoint(with: ["GodwitLowering", "GodwitEngine", "GodwitInPlace", "GodwitSpill", "Godwit"]))
+  }
+
+  @Test func `no folder holds more than 25 files, no target a third of the code`() throws {
+    var lines: [String: Int] = [:]
+    for target in try targets() {
+      let files = try files(of: target.name)
+      for (folder, inside) in Dictionary(grouping: files, by: { ($0 as NSString).deletingLastPathComponent }) {
+        #expect(inside.count <= 25, "\(target.name)/\(folder) holds \(inside.count) files")
+      }
+      for file in files {
+        lines[target.name, default: 0] += try Self.text("Sources/\(target.name)/\(file)").split(separator: "\n").count
+      }
+    }
+    let whole = lines.values.reduce(0, +)
+    for (name, count) in lines { #expect(count * 3 < whole, "\(name) holds \(count) of \(whole) lines") }
+  }
+}
