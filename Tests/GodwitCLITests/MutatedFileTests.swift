@@ -47,7 +47,7 @@ private func environment(_ name: String, _ fallback: Int) -> Int {
 
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct `Mutated corpus files` {
-  private let seed = environment("GODWIT_SEED", 1)
+  private let seed = environment("GODWIT_SEED", 1 + 1000 * environment("GODWIT_ROUND", 0))
   private let runs = environment("GODWIT_RUNS", 3)
 
   private func paths(_ endings: [String]) -> [String] {

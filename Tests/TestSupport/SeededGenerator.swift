@@ -15,10 +15,12 @@ package struct SeededGenerator: RandomNumberGenerator {
   package mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<max(1, limit), using: &self) }
 }
 
-/// `GODWIT_SEED` runs one seed, `GODWIT_RUNS` so many.
+/// The seeds of a random test: `count` of them, others in each `GODWIT_ROUND` (0 unless it is set). `GODWIT_SEED` runs
+/// one seed, `GODWIT_RUNS` sets how many.
 package func testSeeds(_ count: Int) -> [UInt64] {
   let environment = ProcessInfo.processInfo.environment
   if let seed = environment["GODWIT_SEED"].flatMap(UInt64.init) { return [seed] }
-  let runs = environment["GODWIT_RUNS"].flatMap(Int.init) ?? count
-  return (0..<UInt64(max(1, runs))).map { $0 }
+  let runs = environment["GODWIT_RUNS"].flatMap(UInt64.init) ?? UInt64(count)
+  let first = environment["GODWIT_ROUND"].flatMap(UInt64.init) ?? 0
+  return (0..<max(1, runs)).map { first &* max(1, runs) &+ $0 }
 }
