@@ -24,6 +24,12 @@ struct JobLoader {
     self.logger = logger
   }
 
+  /// For a manifest that no file holds.
+  init(manifest: JobManifest, logger: Logger, policies: PolicyRegistry) {
+    (self.manifest, self.logger, self.policies) = (manifest, logger, policies)
+    diagnostics = .standardError
+  }
+
   /// What a job is wanted for.
   enum Purpose {
     case migration
@@ -33,6 +39,10 @@ struct JobLoader {
 
   /// The job, with all that it names read and checked as far as can be without reading rows.
   func job(for purpose: Purpose = .migration) throws -> MigrationJob {
+    do { return try read(for: purpose) } catch let error as GodwitError { throw tellingFolder(error) }
+  }
+
+  private func read(for purpose: Purpose) throws -> MigrationJob {
     try refuseUnsupported()
     var versions = try ModelVersions(manifest.models)
     logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
