@@ -79,7 +79,7 @@ struct WhyPathTests {
 
   @Test func `a policy that nobody registered is named, with the status of plan`() throws {
     try notes()
-    try project.write("Move.mapping.yaml", mappingText + "      policy: Mover\n")
+    try project.write("Move.mapping.yaml", mappingText + "    policy: Mover\n")
     let told = try why()
     #expect(told.status == 78)
     #expect(
