@@ -42,29 +42,52 @@ extension MigrationManager {
     return try manager(ofStoreAt: source, to: destination, limits: limits).plan()
   }
 
+  /// What is durable of a migration: see `status()`. Writes nothing.
+  public func status(migratingStoreAt source: String, to destination: String) throws -> MigrationStatus {
+    try manager(ofStoreAt: source, to: destination, limits: MigrationLimits(memory: job.memory)).status()
+  }
+
+  /// A manager of models has no stores of its own, and an empty path is that of the working folder.
+  func refuseWithoutStore() throws {
+    guard job.sourcePath.isEmpty || job.destinationPath.isEmpty else { return }
+    throw GodwitError(
+      .usage, "cannot tell which store is meant: the manager was made from models and names none",
+      remedy:
+        "call `plan(migratingStoreAt:to:limits:)`, `migrate(_:progress:)` or `status(migratingStoreAt:to:)`, or make the manager from a `MigrationJob`"
+    )
+  }
+
   /// Carries a plan out on a thread of its own, or resumes, or finds that all is done: see `run`.
   ///
-  /// Cancelling the task stops the run at a checkpoint; the summary says so, and the same call goes on.
+  /// Cancelling the task stops the run at a checkpoint. What is durable stays, and the same call goes on.
   ///
   /// - Parameter progress: Called after every chunk, on the run's thread.
+  /// - Returns: What the run did; its outcome is never `.stopped`.
+  /// - Throws: `CancellationError` where the task was cancelled before the end; else what `run` throws.
   @discardableResult
   public func migrate(
     _ plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws -> MigrationSummary {
+    try Task.checkCancellation()
     let manager = manager(ofStoreAt: plan.source, to: plan.destination, limits: plan.limits)
     let control = MigrationControl()
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let thread = Thread {
-          continuation.resume(with: Result { try manager.run(control: control, progress: progress) })
+    let summary: MigrationSummary
+    do {
+      summary = try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+          let thread = Thread {
+            continuation.resume(with: Result { try manager.run(control: control, progress: progress) })
+          }
+          // As much as the main thread has: expressions nest.
+          thread.stackSize = 8 << 20
+          thread.start()
         }
-        // As much as the main thread has: expressions nest.
-        thread.stackSize = 8 << 20
-        thread.start()
+      } onCancel: {
+        control.stop(reason: MigrationControl.cancelled)
       }
-    } onCancel: {
-      control.stop(reason: "cancelled")
-    }
+    } catch let error as GodwitError where error.code == .stopped && Task.isCancelled { throw CancellationError() }
+    guard summary.outcome != .stopped else { throw CancellationError() }
+    return summary
   }
 
   private func manager(

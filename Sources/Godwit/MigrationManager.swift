@@ -20,11 +20,11 @@ public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred ones are one where the result is equal.
   public private(set) var job: MigrationJob
 
-  public init(_ job: MigrationJob) { self.job = job.resolvingLinks().fusingSteps() }
+  public init(_ job: MigrationJob) { self.job = job.resolvingLinks().namingInferredSteps().fusingSteps() }
 
   /// - Parameter policies: Added to those of the job; of two with one name these win.
   public init(_ job: MigrationJob, policies: PolicyRegistry) {
-    self.job = job.resolvingLinks().fusingSteps()
+    self.job = job.resolvingLinks().namingInferredSteps().fusingSteps()
     self.job.policies.add(policies)
   }
 
@@ -46,7 +46,10 @@ public struct MigrationManager: Sendable {
   /// What `run` would do. Counts in the source; writes nothing, and works on a read-only tree.
   ///
   /// An unfinished run's plan is read from its ledger. Policies that nobody registered are listed; `run` refuses them.
+  ///
+  /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
   public func plan() throws -> MigrationPlan {
+    try refuseWithoutStore()
     let missing = job.missingPolicies
     var complete = self
     for use in missing { complete.job.policies.register(use.policy, PlannedPolicy()) }
@@ -70,7 +73,10 @@ public struct MigrationManager: Sendable {
   }
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.
+  ///
+  /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
   public func status() throws -> MigrationStatus {
+    try refuseWithoutStore()
     if job.isStepped, let status = try statusOfSteps() { return withDelivery(status) }
     if let ledger = try openLedger() {
       defer { try? ledger.connection.close() }
@@ -117,8 +123,10 @@ public struct MigrationManager: Sendable {
 
   /// Whether the destination is the finished store of this very job. Writes nothing.
   ///
-  /// - Throws: `.cannotCreate` (73) when something else stands at the destination.
+  /// - Throws: `.cannotCreate` (73) when something else stands at the destination; `.usage` (64) for a manager whose stores
+  ///   are not named yet.
   public func isFinished() throws -> Bool {
+    try refuseWithoutStore()
     if job.inPlace != nil { return try isMigratedInPlace() }
     if job.appends { return try isAppended(OpenSource(job, attach: false)) }
     guard isDestinationTaken else { return false }
@@ -188,16 +196,21 @@ public struct MigrationManager: Sendable {
 
   /// Migrates, or resumes, or finds that all is done.
   ///
+  /// It works on the calling thread. Where a task calls it and is cancelled, the run stops at the next checkpoint, as it does
+  /// by `control`: the summary's outcome is `.stopped`.
+  ///
   /// - Parameters:
   ///   - control: Stops the run from another thread.
   ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
   ///   - progress: Called after every chunk, on the calling thread.
-  /// - Throws: `GodwitError`; what is durable stays, and the same call resumes where that makes sense.
+  /// - Throws: `GodwitError`; what is durable stays, and the same call resumes where that makes sense. `.usage` (64) for a
+  ///   manager whose stores are not named yet.
   @discardableResult
   public func run(
     control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
     progress: (MigrationProgress) -> Void = { _ in }
   ) throws -> MigrationSummary {
+    try refuseWithoutStore()
     let watch = RunWatch(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
     let notes = (try? job.layoutNotes()) ?? []

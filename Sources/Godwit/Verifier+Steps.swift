@@ -3,5 +3,9 @@ public import GodwitVerifier
 
 extension Verifier {
   /// Proves the destination of a job. The stores between the steps of a job of several are made again by running these steps.
-  public init(job: MigrationJob) { self.init(job: job) { try MigrationManager($0).run() } }
+  public init(job: MigrationJob) {
+    self.init(job: job) { step in
+      if try MigrationManager(step).run().outcome == .stopped { throw CancellationError() }
+    }
+  }
 }

@@ -44,8 +44,10 @@ public struct Verifier: Sendable {
   ///
   /// - Parameter progress: Called with the share that is done, 0 to 1, never less than before.
   /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a
-  ///   store cannot be read at all; `.stopped` (75) when a store changed meanwhile.
+  ///   store cannot be read at all; `.stopped` (75) when a store changed meanwhile; `CancellationError` once the task that
+  ///   calls it is cancelled.
   public func run(progress: (Double) -> Void = { _ in }) throws -> VerificationReport {
+    try Task.checkCancellation()
     let unfinished = job.destinationPath + ".godwit"
     // Another job may be at work on a copy; whether this one is finished the store says.
     guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
@@ -80,7 +82,12 @@ public struct Verifier: Sendable {
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
     let verification = try Verification(job, part: part, original: original)
+    for connection in [verification.source, verification.destination, verification.scratch] {
+      connection.whileRunning { Task.isCancelled }
+    }
     do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
+      where error.code == .stopped && Task.isCancelled
+    { throw CancellationError() } catch let error as GodwitError
       where verification.isSourceDamaged && error.code == .internalBug
     {
       throw GodwitError(

@@ -419,7 +419,13 @@ package final class MarkupScanner {
 
   /// What is wrong with the file, at a place or here.
   package func problem(_ text: String, at place: GodwitError.Location? = nil) -> GodwitError {
-    GodwitError(
+    let start = lineStart - offset
+    if start >= 0, start < end, buffer[start..<end].starts(with: Array("<<<<<<<".utf8)) {
+      return GodwitError(
+        .dataWrong, "cannot read the XML store: it holds the conflict markers of an unfinished merge ('<<<<<<<')",
+        location: .init(file: file, line: line, column: 1), remedy: "resolve the conflict in version control")
+    }
+    return GodwitError(
       .dataWrong, "cannot read the XML store: \(text)", location: place ?? self.place,
       remedy: "copy the store again, or restore it from a backup")
   }

@@ -199,6 +199,7 @@ struct `Jobs that find their way` {
     #expect(failed.status == 74)
     #expect(failed.diagnostics.contains("staged.yaml:10:12: the hook 'test -e go' failed"), "\(failed.diagnostics)")
     #expect(failed.diagnostics.contains("it ended with status 1"))
+    #expect(failed.diagnostics.contains("to change the command, `godwit discard` the job and run it again"))
     try Data().write(to: URL(filePath: copy.folder.file("go")))
     let ran = try copy.command("run", "staged.yaml")
     #expect(ran.status == 0, "\(ran.diagnostics)")

@@ -20,6 +20,7 @@ import Testing
     let before = try job.sourceBytes()
     let manager = try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }
     let need = try manager.plan().diskBytes
+    #expect(try manager.plan().description.contains("warning      `godwit run` will end with 74: "))
     let error = try #require(throws: GodwitError.self) { try manager.run() }
     #expect(error.code == .inputOutput)
     #expect(error.message.contains("expected \(ByteCount(bytes: need)) of free space"), "\(error)")

@@ -88,7 +88,7 @@ struct FileInspection: Encodable {
   }
 
   /// - Throws: 66 when there is nothing at the path or it cannot be read, 65 when it is none of the kinds.
-  init(of text: String, models: [String]) throws {
+  init(of text: String, models: [String], configuration: String? = nil) throws {
     let manager = FileManager.default
     let reference = ModelReference(parsing: text)
     path = reference.path
@@ -133,7 +133,8 @@ struct FileInspection: Encodable {
       let metadata = try StoreMetadata(readingStoreAt: path)
       cachedModel = Self.cachedModel(try StoredModel(inStoreAt: path, metadata: metadata))
       guard !models.isEmpty else { return }
-      fittingModel = try ModelVersions(references: models).model(fitting: metadata, path: path).name
+      fittingModel = try ModelVersions(references: models, configuration: configuration)
+        .model(fitting: metadata, path: path, isJob: false).name
     } else if Self.isSpillFile(head) {
       kind = .spillFile
       spill = try Self.spill(path)

@@ -12,10 +12,17 @@ struct InspectVerb: Verb {
     help: ArgumentHelp("Models among which the one that fits a store is looked for.", valueName: "MODEL"))
   var models: [String] = []
 
+  @Option(help: ArgumentHelp("Of each of MODEL only the entities of this configuration.", valueName: "NAME"))
+  var configuration: String?
+
   @OptionGroup var format: FormatOptions
 
+  func validate() throws {
+    if configuration != nil, models.isEmpty { throw ValidationError("expected --models MODEL beside --configuration") }
+  }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let inspection = try FileInspection(of: path, models: models)
+    let inspection = try FileInspection(of: path, models: models, configuration: configuration)
     switch format.format {
     case .json: try session.print(json: inspection)
     case .text: session.output.write("\(inspection)\n")

@@ -12,7 +12,9 @@ struct PlanVerb: Verb {
   @OptionGroup var job: JobOptions
   @OptionGroup var format: FormatOptions
 
-  @Flag(name: .customLong("detailed-exitcode"), help: "Exit with 2 when a migration is needed, 0 when it is done.")
+  @Flag(
+    name: .customLong("detailed-exitcode"),
+    help: "Exit with 2 when a migration is needed, else 0.")
   var detailedExitCode = false
 
   @Flag(name: .customLong("fail-on-loss"), help: "Exit with 65 when something of the source does not come over.")
@@ -23,19 +25,34 @@ struct PlanVerb: Verb {
     if failOnLoss { migration.failsOnLoss = true }
     let manager = MigrationManager(migration)
     let isFinished = try manager.isFinished()
-    let plan = isFinished ? nil : try manager.plan()
+    let plan: MigrationPlan?
+    do { plan = isFinished ? nil : try manager.plan() } catch { throw migration.tellingHints(error) }
     session.warnOfReplacedValues(in: migration)
     session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
     switch format.format {
     case .json: try session.print(json: PlanRecord(migration, plan: plan))
     case .text:
       session.output.write(
-        plan.map { "\($0)\n" }
+        plan.map { "\($0)\n" + (migration.fitsAlready ? Self.fits(migration) : "") }
           ?? "job \(migration.name): already finished, nothing to do ('\(migration.destinationPath)')\n")
     }
     if let error = plan.flatMap({ $0.missingPolicies.isEmpty ? nil : migration.missingPolicyError }) { throw error }
-    if let error = plan.flatMap({ migration.error(for: $0.losses) }) { throw error }
-    return detailedExitCode && !isFinished ? 2 : 0
+    if let error = plan.flatMap({ migration.error(for: $0.losses) }) { throw migration.tellingHints(error) }
+    return detailedExitCode && !isFinished && !migration.fitsAlready ? 2 : 0
+  }
+}
+
+extension PlanVerb {
+  private static func fits(_ job: MigrationJob) -> String {
+    "note         the source has version '\(job.destinationModel.name)' already: no migration is needed, and `godwit run` \(job.inPlace == nil ? "makes a copy" : "writes it again")\n"
+  }
+}
+
+extension MigrationJob {
+  /// Whether the source has the version that is wanted, and nobody wrote down what else is to become of it.
+  fileprivate var fitsAlready: Bool {
+    !appends && steps.allSatisfy { $0.isInferred && $0.willMigrate == nil && $0.didMigrate == nil }
+      && sourceModel.isCompatible(with: destinationModel.versionHashes)
   }
 }
 
@@ -60,7 +77,7 @@ private struct PlanRecord: Encodable {
     source = migration.sourcePath
     destination = migration.destinationPath
     sourceModelOrigin = migration.sourceModelOrigin
-    isMigrationNeeded = plan != nil
+    isMigrationNeeded = plan != nil && !migration.fitsAlready
     guard let plan else { return }
     steps = plan.steps
     stages = plan.stages

@@ -50,7 +50,10 @@ struct RunVerb: Verb {
         session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
       }
       let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
-      let summary = try MigrationManager(migration).run(control: control, maximumSeconds: left) { printer.update($0) }
+      let summary: MigrationSummary
+      do {
+        summary = try MigrationManager(migration).run(control: control, maximumSeconds: left) { printer.update($0) }
+      } catch { throw migration.tellingHints(error) }
       signals.finish()
       try printer.end(summary, job: migration)
       guard summary.outcome == .stopped else { return 0 }

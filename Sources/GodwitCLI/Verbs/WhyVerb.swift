@@ -1,15 +1,22 @@
 import ArgumentParser
+import Foundation
+import Godwit
 import GodwitInference
+import GodwitManifest
 import GodwitModel
+import GodwitStore
 import GodwitXcode
+import Logging
 
 struct WhyVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "why",
     abstract: "Tell which model version fits a store, else why MODEL does not and what it would take.",
     discussion: """
-      Exit status: 0 MODEL fits; 2 a migration is needed; 69 no version of MODEL fits the store. With --against two \
-      models are compared, the first as if a store of it were there; rows are not counted then.
+      Tells what a job with `mappings: auto` would do. Exit status: 0 MODEL fits; 2 a migration is needed, and nothing \
+      stands against it; 69 no version of MODEL fits the store, or no path leads to MODEL; else that of the error that would \
+      stop the job, as for `plan --detailed-exitcode`. With --against two models are compared, the first as if a store of it \
+      were there; rows are not counted then.
       """)
 
   @Argument(help: ArgumentHelp("A store; a model with --against.", valueName: "STORE")) var source: String
@@ -17,6 +24,8 @@ struct WhyVerb: Verb {
   @Option(help: ArgumentHelp("Compare the model in place of STORE with this one.", valueName: "MODEL"))
   var against: String?
   @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
+  @Option(help: ArgumentHelp("Of every version only the entities of this configuration.", valueName: "NAME"))
+  var configuration: String?
   @OptionGroup var format: FormatOptions
 
   func validate() throws {
@@ -28,26 +37,65 @@ struct WhyVerb: Verb {
   }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let found = try compatibility()
+    var (found, path) = try against.map { try compareModels(with: $0, in: session) } ?? askStore(in: session)
+    // The last resort of a job: the model that the store itself carries.
+    if found.verdict == .noModelFits, let models = path?.models {
+      found = Compatibility(of: models.source, with: models.destination)
+    }
+    let shown = found.verdict == .migrationNeeded ? path : nil
     switch format.format {
-    case .json: try session.print(json: found)
-    case .text: session.output.write("\(found)\n")
+    case .json: try session.print(json: Record(found: found, path: shown))
+    case .text: session.output.write("\(found.text(path: shown?.lines ?? []))\n")
     }
     session.warnOfUnconfirmedHashRules(found.unconfirmedHashRules)
     switch found.verdict {
     case .compatible: return 0
-    case .migrationNeeded: return 2
-    case .noModelFits:
-      throw GodwitError(
-        .noPath, "no model fits the store '\(source)'", cause: found.first,
-        remedy: "give the model that has the version the store was written with")
+    case .migrationNeeded:
+      if let problem = path?.problem { throw problem }
+      return 2
+    case .noModelFits: throw try misfit(found)
     }
   }
 
-  private func compatibility() throws -> Compatibility {
-    if let against {
-      return Compatibility(of: try ModelVerb.read(source), with: try ModelVerb.read(against, hashes: hashes))
+  /// The comparison with the path beside it.
+  private struct Record: Encodable {
+    let found: Compatibility
+    let path: AutomaticPath?
+    private enum CodingKeys: String, CodingKey { case path }
+
+    func encode(to encoder: any Encoder) throws {
+      try found.encode(to: encoder)
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encodeIfPresent(path, forKey: .path)
     }
+  }
+
+  // MARK: A model against a model
+
+  private func compareModels(
+    with other: String, in session: CommandSession
+  ) throws -> (Compatibility, AutomaticPath?) {
+    var old = try ModelVerb.read(source)
+    var new = try ModelVerb.read(other, hashes: hashes)
+    if let configuration {
+      old = try old.restricted(toConfiguration: configuration)
+      new = try new.restricted(toConfiguration: configuration)
+    }
+    let found = Compatibility(of: old, with: new)
+    guard found.verdict == .migrationNeeded else { return (found, nil) }
+    let (from, to) = (ModelReference(parsing: source), ModelReference(parsing: other))
+    // Of versions in one bundle the names say which is older; of two bundles it is the one that was named first.
+    let isOneBundle = from.path == to.path
+    let loader = try loader(
+      models: isOneBundle ? [from.path] : ["\(from.path)#\(old.name)", "\(to.path)#\(new.name)"],
+      destinationModel: new.name, versionOrder: isOneBundle || old.name == new.name ? [] : [old.name, new.name],
+      in: session)
+    return (found, AutomaticPath(loader, from: old, to: new))
+  }
+
+  // MARK: A store against a model
+
+  private func askStore(in session: CommandSession) throws -> (Compatibility, AutomaticPath?) {
     let reference = ModelReference(parsing: model ?? "")
     let kind = XcodeFileKind.identify(ModelReference(parsing: source).path)
     guard kind == nil else {
@@ -55,8 +103,41 @@ struct WhyVerb: Verb {
         .usage, "expected a store, found a model: '\(source)'", remedy: "compare two models with `--against MODEL`")
     }
     let bundle = try ModelVerb.bundle(at: reference.path, hashes: hashes)
-    return try ModelVerb.listingReadable(in: bundle) {
-      try Compatibility(ofStoreAt: source, with: bundle, version: reference.version)
+    let found = try ModelVerb.listingReadable(in: bundle) {
+      try Compatibility(ofStoreAt: source, with: bundle, version: reference.version, configuration: configuration)
     }
+    guard found.verdict != .compatible else { return (found, nil) }
+    return (
+      found,
+      AutomaticPath(try loader(models: [reference.path], destinationModel: found.model, versionOrder: [], in: session))
+    )
+  }
+
+  private func loader(
+    models: [String], destinationModel: String, versionOrder: [String], in session: CommandSession
+  ) throws -> JobLoader {
+    let scratch = FileManager.default.temporaryDirectory.appending(path: "godwit-why-\(UUID().uuidString).sqlite").path
+    let manifest = JobManifest(
+      askingFor: source, to: scratch, models: models + hashes, destinationModel: destinationModel,
+      configuration: configuration, versionOrder: versionOrder, folder: FileManager.default.currentDirectoryPath)
+    return JobLoader(
+      manifest: manifest, logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }, policies: session.policies)
+  }
+
+  /// What to do where no version is the store's.
+  private func misfit(_ found: Compatibility) throws -> GodwitError {
+    var remedy = "give the model that has the version the store was written with"
+    let metadata = try StoreMetadata(readingStoreAt: source)
+    let hashes = metadata.entityVersionHashes
+    if metadata.versionHashes.isEmpty {
+      remedy =
+        "the store does not say which version it has: name the version in a manifest with `assume-source-model: NAME`"
+    } else if configuration == nil, let path = model.map({ ModelReference(parsing: $0).path }),
+      let other = try ModelVersions(references: [path] + self.hashes).configuration(fitting: hashes)
+    {
+      remedy =
+        "the configuration '\(other.configuration)' of '\(other.model)' fits: add `--configuration '\(other.configuration)'`"
+    }
+    return GodwitError(.noPath, "no model fits the store '\(source)'", cause: found.first, remedy: remedy)
   }
 }

@@ -65,10 +65,15 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   /// - Parameters:
   ///   - version: The version asked about; nil for the current one. All others are searched for the store's model.
-  /// - Throws: as `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and `ModelChange.changes`.
-  ///   A version that is not asked about and cannot be read is only noted.
-  public init(ofStoreAt path: String, with bundle: ModelBundle, version: String? = nil) throws {
-    let asked = try version.map(bundle.model(named:)) ?? bundle.currentModel()
+  ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it counts
+  ///     whole.
+  /// - Throws: as `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and `ModelChange.changes`; 78 when the
+  ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only noted.
+  public init(
+    ofStoreAt path: String, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
+  ) throws {
+    var asked = try version.map(bundle.model(named:)) ?? bundle.currentModel()
+    if let configuration { asked = try asked.restricted(toConfiguration: configuration) }
     let metadata = try StoreMetadata(readingStoreAt: path)
     var models: [ManagedObjectModel] = []
     var notes: [String] = []
@@ -82,7 +87,8 @@ public struct Compatibility: Sendable, Hashable, Encodable {
         continue
       }
       do {
-        let model = try bundle.model(named: name)
+        let whole = try bundle.model(named: name)
+        let model = configuration.flatMap { try? whole.restricted(toConfiguration: $0) } ?? whole
         models.append(model)
         if isFitting(model) { break }
       } catch let error as GodwitError {
@@ -223,7 +229,10 @@ extension Compatibility.EntityDifference: CustomStringConvertible {
 }
 
 extension Compatibility: CustomStringConvertible {
-  public var description: String {
+  public var description: String { text(path: pathText.map { ["path      \($0)"] } ?? []) }
+
+  /// - Parameter path: How the data gets there, in lines.
+  package func text(path: [String]) -> String {
     var lines: [String] = []
     switch verdict {
     case .compatible:
@@ -236,7 +245,7 @@ extension Compatibility: CustomStringConvertible {
       if let first { lines.append("  first     \(first)") }
       lines.append("  from '\(fitting.first ?? source)' to '\(model)'")
       lines += changes.map { "    \($0)" }
-      if let text = pathText { lines.append("  path      \(text)") }
+      lines += path.map { "  \($0)" }
     case .noModelFits:
       lines.append("no version fits: the store's own model is unknown, '\(model)' does not fit '\(source)'")
       if let first { lines.append("  first     \(first)") }
@@ -247,15 +256,16 @@ extension Compatibility: CustomStringConvertible {
       }
     }
     lines += notes.map { "  note      \($0)" }
-    return lines.joined(separator: "\n")
+    return lines.map(\.onOneLine).joined(separator: "\n")
   }
 
   private var pathText: String? {
     let written = changes.count { $0.effort == .mapping }
     return switch migrationPath {
     case nil: nil
-    case .inferable?: "can be inferred: `mappings: inferred`"
-    case .dependsOnRows?: "can be inferred where no row stands against it: `mappings: inferred`"
+    case .inferable?: "can be inferred, where the application has no mapping model of its own"
+    case .dependsOnRows?:
+      "can be inferred where no row stands against it and the application has no mapping model of its own"
     case .mapping? where written == 0: "a mapping file for this step: \(refusals.joined(separator: "; "))"
     case .mapping?: "a mapping file for this step: \(written) of \(changes.count) changes cannot be inferred"
     }

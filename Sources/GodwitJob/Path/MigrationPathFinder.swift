@@ -89,6 +89,7 @@ public struct MigrationPathFinder: Sendable {
     let versions = try self.versions(from: source, to: destination)
     var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
     for (origin, reason) in search.misses { log("mapping model '\(origin)' not taken: \(reason)") }
+    if search.foreignCount > 0 { log("\(search.foreignCount) mapping models not taken: they are for other models") }
     guard let way = search.way() else { throw noPath(search) }
     return try zip(way, way.dropFirst()).map { start, end in
       try step(versions[start], versions[end], search.mappings(from: start, to: end))
@@ -150,7 +151,7 @@ public struct MigrationPathFinder: Sendable {
   }
 
   /// A name as a member of a YAML list.
-  private static func yaml(_ name: String) -> String {
+  package static func yaml(_ name: String) -> String {
     let isPlain =
       name.unicodeScalars.first.map { ("A"..."Z").contains($0) || ("a"..."z").contains($0) } == true
       && name.unicodeScalars.allSatisfy {
@@ -235,6 +236,7 @@ public struct MigrationPathFinder: Sendable {
       lines.append("'\(versions[furthest].name)' to '\(versions[end].name)' cannot be inferred: \(indented)")
     }
     for (origin, reason) in search.misses { lines.append("mapping model '\(origin)' is not for it: \(reason)") }
+    if search.foreignCount > 0 { lines.append("\(search.foreignCount) mapping models are for other models") }
     var remedy = "write a mapping model for the step that is missing; `godwit mapping new` drafts one"
     if let source = versions.first, let destination = versions.last, let order = order(from: source, to: destination) {
       remedy += "; a path leads there with `version-order: [\(order.joined(separator: ", "))]`, if that is their order"

@@ -23,6 +23,8 @@ struct MigrationPathSearch {
   let versions: [ManagedObjectModel]
   /// The mapping models that serve no step, and why not the first.
   let misses: [(origin: String, reason: String)]
+  /// How many more serve no step because their models are none of these.
+  let foreignCount: Int
   private let stages: [MigrationStage]
   /// Whether the versions have an order, so that no step goes back.
   private let isOrdered: Bool
@@ -30,6 +32,9 @@ struct MigrationPathSearch {
   private let servedHops: [Hop]
   private var known: [Hop: Problem] = [:]
   private var ways: [Int: Way] = [0: Way(inferred: 0, before: 0)]
+
+  /// How many mapping models for other models are listed one by one.
+  static let limitForeign = 2
 
   private enum Problem {
     case none
@@ -44,6 +49,7 @@ struct MigrationPathSearch {
     self.isOrdered = isOrdered
     var served: [Hop: [FoundMapping]] = [:]
     var misses: [(origin: String, reason: String)] = []
+    var foreign: [(origin: String, reason: String)] = []
     for mapping in mappings {
       let starts = versions.indices.filter { mapping.mayStart(versions[$0]) }
       let ends = versions.indices.filter { mapping.mayEnd(versions[$0]) }
@@ -58,8 +64,15 @@ struct MigrationPathSearch {
       guard !isTaken else { continue }
       var reason = "it serves no step"
       if versions.count > 1, case .differs(let text) = mapping.fit(versions[0], versions[1]) { reason = text }
-      misses.append((mapping.origin, reason))
+      if starts.isEmpty && ends.isEmpty {
+        foreign.append((mapping.origin, reason))
+      } else {
+        misses.append((mapping.origin, reason))
+      }
     }
+    // One may be misnamed; a repository full of them tells nothing.
+    if foreign.count <= Self.limitForeign { misses += foreign }
+    foreignCount = foreign.count <= Self.limitForeign ? 0 : foreign.count
     self.served = served
     self.misses = misses
     servedHops = served.keys.sorted()

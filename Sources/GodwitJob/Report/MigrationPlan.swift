@@ -261,7 +261,7 @@ extension MigrationPlan: CustomStringConvertible {
         "             \(ByteCount(bytes: disk.temporaryBytes)) for sorting in \(folder)\(free(temporaryFreeBytes))")
     }
     if let shortage { lines.append("warning      `godwit run` will end with 74: \(shortage)") }
-    return lines.joined(separator: "\n")
+    return lines.map(\.onOneLine).joined(separator: "\n")
   }
 }
 

@@ -111,7 +111,13 @@ public final class MigrationControl: Sendable {
   /// Rolls the running chunk back, so that the stop comes at once. Call `stop` first.
   public func interrupt() { state.withLock { $0.interrupt }?() }
 
-  public var reason: String? { state.withLock { $0.reason } }
+  /// Why the run is to stop; nil to go on. Asked by a task that is cancelled, that is the reason.
+  public var reason: String? {
+    if Task.isCancelled { stop(reason: Self.cancelled) }
+    return state.withLock { $0.reason }
+  }
+
+  static let cancelled = "cancelled"
 
   package func setInterrupt(_ action: (@Sendable () -> Void)?) { state.withLock { $0.interrupt = action } }
 }

@@ -13,6 +13,18 @@ extension JobLoader {
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
   ) throws -> (steps: [MigrationStep], search: [String]) {
     let names = try orderedNames(versions, leadingTo: destination.name)
+    var found = try path(from: source, to: destination, among: versions, of: names)
+    for hint in hints(found.steps, among: versions, order: names) {
+      logger.debug("\(hint)")
+      found.search.append(hint)
+    }
+    return found
+  }
+
+  private func path(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions,
+    of names: [String]
+  ) throws -> (steps: [MigrationStep], search: [String]) {
     let wanted = Self.namesBetween(source.name, destination.name, in: names)
     if manifest.stages.isEmpty, try foundMappings(among: [source, destination]).mappings.isEmpty,
       wanted.count < names.count || wanted.first == source.name,
@@ -86,7 +98,7 @@ extension JobLoader {
   }
 
   /// The versions on the way, both ends included: no other is read. All of them where the ends do not say.
-  private static func namesBetween(_ source: String, _ destination: String, in names: [String]) -> [String] {
+  static func namesBetween(_ source: String, _ destination: String, in names: [String]) -> [String] {
     guard let first = names.firstIndex(of: source), let last = names.lastIndex(of: destination), first <= last else {
       return names
     }

@@ -25,6 +25,12 @@ package struct JobLoader {
     self.logger = logger
   }
 
+  /// For a manifest that no file holds.
+  package init(manifest: JobManifest, logger: Logger, policies: PolicyRegistry) {
+    (self.manifest, self.logger, self.policies) = (manifest, logger, policies)
+    hookOutput = { FileHandle.standardError.write(Data($0.utf8)) }
+  }
+
   /// What a job is wanted for.
   package enum Purpose {
     case migration
@@ -34,6 +40,10 @@ package struct JobLoader {
 
   /// The job, with all that it names read and checked as far as can be without reading rows.
   package func job(for purpose: Purpose = .migration) throws -> MigrationJob {
+    do { return try read(for: purpose) } catch let error as GodwitError { throw tellingFolder(error) }
+  }
+
+  private func read(for purpose: Purpose) throws -> MigrationJob {
     try refuseUnsupported()
     var versions = try ModelVersions(manifest.models)
     logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])

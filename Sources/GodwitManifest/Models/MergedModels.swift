@@ -3,24 +3,40 @@ import GodwitXcode
 
 /// The models under `merge-models`, which form one: each may be at another version in the source and in the destination.
 struct MergedModels {
-  private struct Part {
-    let versions: [ManagedObjectModel]
+  /// One of the models, its versions read when they are asked for.
+  private final class Part {
     let destination: ManagedObjectModel
+    private let bundle: ModelBundle
+    private var known: [String: ManagedObjectModel?] = [:]
+
+    init(_ path: ManifestPath) throws {
+      let reference = ModelReference(parsing: path.resolved)
+      bundle = try ModelBundle(contentsOf: reference.path)
+      destination = try reference.version.map(bundle.model(named:)) ?? bundle.currentModel()
+    }
+
+    /// Oldest first. A version that cannot be read cannot be the one that the store has.
+    var versions: [ManagedObjectModel] { bundle.versions.compactMap(version) }
+
+    /// The latest version that fits.
+    func latest(where fits: (ManagedObjectModel) -> Bool) -> ManagedObjectModel? {
+      for name in bundle.versions.reversed() { if let model = version(name), fits(model) { return model } }
+      return nil
+    }
+
+    private func version(_ name: String) -> ManagedObjectModel? {
+      if name == destination.name { return destination }
+      if let model = known[name] { return model }
+      let model = try? bundle.model(named: name)
+      known[name] = .some(model)
+      return model
+    }
   }
 
   private let parts: [Part]
 
   /// - Throws: as `ModelBundle`; 66 when a model has no current version and the reference names none.
-  init(_ paths: [ManifestPath]) throws {
-    parts = try paths.map { path in
-      let reference = ModelReference(parsing: path.resolved)
-      let bundle = try ModelBundle(contentsOf: reference.path)
-      let destination = try reference.version.map(bundle.model(named:)) ?? bundle.currentModel()
-      // A version that cannot be read cannot be the one that the store has.
-      let versions = bundle.versions.compactMap { $0 == destination.name ? destination : try? bundle.model(named: $0) }
-      return Part(versions: versions, destination: destination)
-    }
-  }
+  init(_ paths: [ManifestPath]) throws { parts = try paths.map(Part.init) }
 
   /// The current version of each, or the one that its reference names.
   func destination() throws -> ManagedObjectModel {
@@ -31,11 +47,20 @@ struct MergedModels {
   ///
   /// A model that the store has nothing of, because the application added it later, is left out.
   func model(fitting hashes: [String: VersionHash]) throws -> ManagedObjectModel? {
+    func fits(_ version: ManagedObjectModel) -> Bool {
+      version.versionHashes.allSatisfy { hashes[$0.key] == $0.value }
+    }
+    // Where the latest that fit explain the whole store, no other version can explain more of it.
+    let latest = parts.compactMap { part in part.latest { !$0.entities.isEmpty && fits($0) } }
+    if latest.count == parts.count, Set(latest.flatMap(\.entityNames)) == Set(hashes.keys),
+      latest.reduce(0, { $0 + $1.entityNames.count }) == hashes.count
+    {
+      let merged = try ManagedObjectModel(merging: latest)
+      if merged.isCompatible(with: hashes) { return merged }
+    }
     var chosen: [ManagedObjectModel] = []
     for part in parts {
-      let fitting = part.versions.filter { version in
-        version.versionHashes.allSatisfy { hashes[$0.key] == $0.value }
-      }
+      let fitting = part.versions.filter(fits)
       // Of versions that fit, the one that explains more of the store; of equals the later one.
       guard let best = fitting.max(by: { $0.entities.count < $1.entities.count }), !best.entities.isEmpty else {
         guard part.versions.contains(where: { $0.entityNames.contains { hashes[$0] != nil } }) else { continue }

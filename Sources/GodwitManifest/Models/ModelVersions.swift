@@ -136,6 +136,18 @@ package struct ModelVersions {
     return ordered
   }
 
+  /// - Parameter configuration: Of each version only the entities of this configuration.
+  /// - Throws: 78 when no version that can be read has it.
+  init(references: [String], configuration: String?) throws {
+    try self.init(references: references)
+    guard let configuration else { return }
+    let readable = models.compactMap(\.readable)
+    if let last = readable.last, !readable.contains(where: { $0.configurations[configuration] != nil }) {
+      _ = try last.restricted(toConfiguration: configuration)
+    }
+    restrict(toConfiguration: configuration)
+  }
+
   /// Takes of every version that has this configuration only its entities.
   mutating func restrict(toConfiguration configuration: String) {
     for candidate in models { candidate.restrict(to: configuration) }
@@ -198,8 +210,9 @@ package struct ModelVersions {
 
   /// The first model whose hashes are the store's. Reads no more versions than it takes to find it.
   ///
+  /// - Parameter isJob: Whether a manifest says what is to be done; an option of the command does otherwise.
   /// - Throws: 69 naming the nearest model and the first entity that differs, and each version that cannot be read.
-  package func model(fitting metadata: StoreMetadata, path: String) throws -> ManagedObjectModel {
+  package func model(fitting metadata: StoreMetadata, path: String, isJob: Bool = true) throws -> ManagedObjectModel {
     let hashes = metadata.entityVersionHashes
     if hashes.count == metadata.versionHashes.count {
       // A version whose published hashes are the store's needs no search.
@@ -214,7 +227,8 @@ package struct ModelVersions {
     guard let nearest = nearest(to: hashes) else {
       throw GodwitError(
         .noPath, "no model fits the store '\(path)'",
-        cause: passedOver.isEmpty ? nil : passedOver.joined(separator: "\n"), remedy: "list its model under 'models'")
+        cause: passedOver.isEmpty ? nil : passedOver.joined(separator: "\n"),
+        remedy: isJob ? "list its model under 'models'" : "name its model with `--models`")
     }
     let model = nearest
     let difference = Self.firstDifference(hashes, model)
@@ -225,15 +239,20 @@ package struct ModelVersions {
       cause += "\nits hash relies on a rule that is not confirmed: \(rule)"
     }
     for line in passedOver { cause += "\n" + line }
-    var remedy = "list the model version that the store was written with under 'models'"
+    var remedy =
+      isJob
+      ? "list the model version that the store was written with under 'models'"
+      : "give `--models` the version that the store was written with"
     if let found = configuration(fitting: hashes) {
       cause += "\nthe configuration '\(found.configuration)' of '\(found.model)' does fit"
-      remedy = "write `configuration: \(found.configuration)`"
+      remedy =
+        isJob ? "write `configuration: \(found.configuration)`" : "add `--configuration '\(found.configuration)'`"
     }
     throw GodwitError(.noPath, "no model fits the store '\(path)'", cause: cause, remedy: remedy)
   }
 
-  private func configuration(fitting hashes: [String: VersionHash]) -> (model: String, configuration: String)? {
+  /// The first configuration of a version whose entities have exactly these hashes.
+  func configuration(fitting hashes: [String: VersionHash]) -> (model: String, configuration: String)? {
     for model in models.lazy.compactMap(\.readable) {
       for name in model.configurations.keys.sorted(by: { Text($0) < Text($1) }) {
         guard let part = try? model.restricted(toConfiguration: name), part.isCompatible(with: hashes) else {

@@ -73,8 +73,20 @@ public struct GodwitError: Error, Sendable, Equatable {
 extension GodwitError {
   /// The message after the place of the file it is about: what a list of errors has one line for.
   package var line: String {
-    if let location { return "\(location.file):\(location.line):\(location.column): \(message)" }
-    return message + (site.map { " ('\($0)')" } ?? "")
+    if let location { return "\(location.file):\(location.line):\(location.column): \(message)".onOneLine }
+    return (message + (site.map { " ('\($0)')" } ?? "")).onOneLine
+  }
+}
+
+extension String {
+  /// The text with line feeds as `\n`: a name that holds one must not make a line that looks like another part of a message.
+  package var onOneLine: String {
+    guard utf8.contains(0x0A) else { return self }
+    var text = ""
+    for scalar in unicodeScalars {
+      text.unicodeScalars.append(contentsOf: scalar == "\n" ? "\\n".unicodeScalars : String(scalar).unicodeScalars)
+    }
+    return text
   }
 }
 
@@ -83,7 +95,7 @@ extension GodwitError: CustomStringConvertible {
   public var description: String {
     var text = ""
     if let location { text += "\(location.file):\(location.line):\(location.column): " }
-    text += message
+    text = (text + message).onOneLine
     for (label, value) in [("where", site), ("cause", cause), ("try", remedy), ("safe", safe)] {
       guard let value else { continue }
       let lines = value.split(separator: "\n", omittingEmptySubsequences: false)

@@ -1,0 +1,66 @@
+package import GodwitModel
+
+/// What a step that is inferred at once loses and the versions between would keep.
+///
+/// A renaming identifier may name the name before and no earlier one. Then the versions together tell what became of a
+/// property, and the two ends alone do not.
+package enum InferredLoss {
+  private struct Name: Hashable, Comparable {
+    var entity: String
+    /// Empty for the entity itself.
+    var property = ""
+    var description: String { property.isEmpty ? entity : "\(entity).\(property)" }
+    static func < (a: Name, b: Name) -> Bool { (a.entity, a.property) < (b.entity, b.property) }
+  }
+
+  /// Entities and `Entity.property` of the first version whose data comes over one version at a time and not at once.
+  ///
+  /// - Parameter versions: The first is the source of the step, the last its destination.
+  /// - Returns: Their names in order, an entity's properties not named beside it; empty where a version between leads nowhere.
+  package static func keptThrough(_ versions: [ManagedObjectModel]) -> [String] {
+    guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
+    let direct = carried(from: first, to: last)
+    let all = names(of: first)
+    // Nothing is lost that another way could keep.
+    guard all.contains(where: { direct[$0] == nil }) else { return [] }
+    var way = Dictionary(uniqueKeysWithValues: all.map { ($0, $0) })
+    for (before, after) in zip(versions, versions.dropFirst()) {
+      guard MappingInference(from: before, to: after).refusals.isEmpty else { return [] }
+      let hop = carried(from: before, to: after)
+      way = way.compactMapValues { hop[$0] }
+    }
+    let kept = way.keys.filter { direct[$0] == nil }
+    let entities = Set(kept.filter(\.property.isEmpty).map(\.entity))
+    return kept.filter { $0.property.isEmpty || !entities.contains($0.entity) }.sorted().map(\.description)
+  }
+
+  /// Whether a step that is inferred at once leaves something of its source.
+  package static func losesNames(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Bool {
+    let direct = carried(from: source, to: destination)
+    return names(of: source).contains { direct[$0] == nil }
+  }
+
+  /// Entities that have objects, and what these hold.
+  private static func names(of model: ManagedObjectModel) -> [Name] {
+    model.entities.filter { !$0.isAbstract }.flatMap { entity in
+      [Name(entity: entity.name)]
+        + model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }
+        .map { Name(entity: entity.name, property: $0.name) }
+        + model.relationships(of: entity.name).filter(model.isStored)
+        .map { Name(entity: entity.name, property: $0.name) }
+    }
+  }
+
+  private static func carried(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [Name: Name] {
+    let pairing = ModelPairing(from: source, to: destination)
+    var carried: [Name: Name] = [:]
+    for case (let before?, let after?) in pairing.entities {
+      carried[Name(entity: before.name)] = Name(entity: after.name)
+      for property in ModelPairing.Property.all(of: after.name, in: destination) {
+        guard let origin = pairing.origin(of: property, in: after.name, from: before.name) else { continue }
+        carried[Name(entity: before.name, property: origin.name)] = Name(entity: after.name, property: property.name)
+      }
+    }
+    return carried
+  }
+}

@@ -1,0 +1,18 @@
+public import Foundation
+
+extension GodwitError: LocalizedError {
+  /// The message, after the place in a file that it is about.
+  public var errorDescription: String? { location == nil ? message : line }
+
+  /// Where it happened and why; nil when nothing more is known.
+  public var failureReason: String? {
+    let parts = [site, cause].compactMap(\.self)
+    return parts.isEmpty ? nil : parts.joined(separator: "\n")
+  }
+
+  /// What to do next, and what is safe; nil when there is nothing to say.
+  public var recoverySuggestion: String? {
+    let parts = [remedy, safe].compactMap(\.self)
+    return parts.isEmpty ? nil : parts.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,229 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+private let mappingText = """
+  godwit-mapping: 1
+  source-model: Notes
+  destination-model: Notes 2
+  entity-mappings:
+    - name: NoteToNote
+      source: Note
+      destination: Note
+      attributes: {title: $source.title}
+
+  """
+
+/// What `why` says of the way, beside what `plan` does.
+struct WhyPathTests {
+  private let project = ProjectFixture()
+
+  /// Three versions, each with one optional attribute more, and a store of the first.
+  private func notes() throws {
+    let names = ["title", "body", "stars"]
+    let models = try (1...3).map { count in
+      try ManagedObjectModel(
+        name: count == 1 ? "Notes" : "Notes \(count)",
+        entities: [.made("Note", names[..<count].map { AttributeDescription(name: $0, type: .string) })])
+    }
+    try project.bundle("Notes.xcdatamodeld", models)
+    try project.store("notes.sqlite", models[0]) { builder in
+      for _ in 0..<3 { try builder.insert("Note", attributes: ["title": .init("private")]) }
+    }
+    try project.write(
+      "job.yaml", "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: Notes.xcdatamodeld\n")
+  }
+
+  private func why(_ options: String...) throws -> (status: Int32, output: String, diagnostics: String) {
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    let arguments = ["why", try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld")] + options
+    let status = GodwitCommand.run(arguments: arguments, in: session)
+    return (status, session.output.text, session.diagnostics.text)
+  }
+
+  private func plan(_ job: String = "job.yaml") throws -> (status: Int32, output: String, diagnostics: String) {
+    project.godwit("plan", try project.path(job), "--detailed-exitcode")
+  }
+
+  @Test func `an inferred step is told as such, and plan agrees`() throws {
+    try notes()
+    let told = try why()
+    #expect(told.status == 2, "\(told.diagnostics)")
+    #expect(told.output.contains("  path      `mappings: auto`: 'Notes' to 'Notes 3' inferred\n"), "\(told.output)")
+    #expect(try plan().status == 2)
+  }
+
+  @Test func `the application's mapping model is on the way, with its file`() throws {
+    try notes()
+    try project.write("Move.mapping.yaml", mappingText)
+    let told = try why()
+    #expect(told.status == 2, "\(told.diagnostics)")
+    let way = """
+        path      `mappings: auto` takes 2 steps
+                  'Notes' to 'Notes 2' by Move.mapping.yaml
+                  'Notes 2' to 'Notes 3' inferred
+
+      """
+    #expect(told.output.contains(way), "\(told.output)")
+    #expect(try plan().status == 2)
+    let json = try why("--format", "json")
+    let record = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+    let steps = try #require((record["path"] as? [String: Any])?["steps"] as? [[String: Any]])
+    #expect(steps.map { $0["mappings"] as? String } == ["Move.mapping.yaml", "inferred"])
+    #expect(record["verdict"] as? String == "migration-needed")
+  }
+
+  @Test func `a policy that nobody registered is named, with the status of plan`() throws {
+    try notes()
+    try project.write("Move.mapping.yaml", mappingText + "    policy: Mover\n")
+    let told = try why()
+    #expect(told.status == 78)
+    #expect(
+      told.output.contains("  policy    not registered: step 1, mapping 'NoteToNote' names 'Mover'"), "\(told.output)")
+    #expect(told.diagnostics.contains("no policy 'Mover' is registered"))
+    #expect(try plan().status == 78)
+  }
+
+  @Test func `without a path it is 69, as for plan`() throws {
+    try notes()
+    try project.write(
+      "job.yaml", "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: Notes.xcdatamodeld\n")
+    let last = try project.path("Notes.xcdatamodeld/Notes 3.xcdatamodel/contents")
+    let text = try String(contentsOfFile: last, encoding: .utf8)
+    try Data(text.replacing("attributeType=\"String\"", with: "attributeType=\"Date\"").utf8)
+      .write(to: URL(filePath: last))
+    let told = try why()
+    #expect(told.status == 69)
+    #expect(told.output.contains("  path      `mappings: auto` finds none\n"), "\(told.output)")
+    #expect(told.diagnostics.contains("no path leads from 'Notes' to 'Notes 3'"))
+    #expect(try plan().status == 69)
+  }
+
+  @Test func `what would be lost is counted`() throws {
+    try notes()
+    let last = try project.path("Notes.xcdatamodeld/Notes 3.xcdatamodel/contents")
+    let text = try String(contentsOfFile: last, encoding: .utf8)
+    try Data(text.replacing("name=\"title\"", with: "name=\"heading\"").utf8).write(to: URL(filePath: last))
+    let told = try why()
+    #expect(told.status == 2)
+    #expect(told.output.contains("  lost      3 values of Note.title"), "\(told.output)")
+    #expect(!told.output.contains("private"))
+  }
+
+  @Test func `a store that fits needs no migration, for plan either`() throws {
+    try notes()
+    try project.write(
+      "fits.yaml",
+      "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: Notes.xcdatamodeld\ndestination-model: Notes\n"
+    )
+    let fits = try plan("fits.yaml")
+    #expect(fits.status == 0, "\(fits.diagnostics)")
+    #expect(fits.output.contains("the source has version 'Notes' already: no migration is needed"))
+    #expect(
+      project.godwit("why", try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld#Notes")).status == 0)
+  }
+
+  @Test func `a store without version information is told of assume-source-model`() throws {
+    try notes()
+    let path = try project.path("notes.sqlite")
+    let connection = try StoreConnection(path: path)
+    var metadata = try StoreMetadata(reading: connection, schema: "main", path: path)
+    for key in metadata.values.keys where key.contains("Version") { metadata.values[key] = nil }
+    try metadata.write(to: connection)
+    try connection.close()
+    let told = try why()
+    #expect(told.status == 69)
+    #expect(told.diagnostics.contains("`assume-source-model: NAME`"), "\(told.diagnostics)")
+  }
+
+  @Test func `a store of one configuration is found with --configuration, which is proposed`() throws {
+    let note = EntityDescription.made("Note", [AttributeDescription(name: "title", type: .string)])
+    let mark = EntityDescription.made("Mark", [AttributeDescription(name: "page", type: .integer16)])
+    let whole = try ManagedObjectModel(name: "Notes", entities: [note, mark], configurations: ["Local": ["Note"]])
+    try project.bundle("Notes.xcdatamodeld", [whole])
+    try project.store("notes.sqlite", whole.restricted(toConfiguration: "Local")) { _ in }
+    let refused = try why()
+    #expect(refused.status == 69)
+    #expect(refused.diagnostics.contains("add `--configuration 'Local'`"), "\(refused.diagnostics)")
+    #expect(try why("--configuration", "Local").status == 0)
+    let unknown = try why("--configuration", "Lokal")
+    #expect(unknown.status == 78 && unknown.diagnostics.contains("did you mean 'Local'"), "\(unknown.diagnostics)")
+    let (store, bundle) = (try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld"))
+    let missed = project.godwit("inspect", store, "--models", bundle)
+    #expect(
+      missed.status == 69 && missed.diagnostics.contains("add `--configuration 'Local'`"), "\(missed.diagnostics)")
+    let found = project.godwit("inspect", store, "--models", bundle, "--configuration", "Local")
+    #expect(found.status == 0 && found.output.contains("'Notes' fits"), "\(found.diagnostics)")
+    #expect(project.godwit("inspect", store, "--models", bundle, "--configuration", "Lokal").status == 78)
+    #expect(project.godwit("inspect", store, "--configuration", "Local").status == 64)
+  }
+
+  @Test func `a step that loses what the versions between would keep says how to go through them`() throws {
+    let diary = try #require(FixtureProject.all.first { $0.name == "Diary" }).bundle
+    let store = try project.path("diary.sqlite")
+    #expect(project.godwit("make-store", diary + "#Diary", store, "--rows", "12").status == 0)
+    let hint = "would keep (Note, Notebook): write `stages: [{step: Diary 2}]`"
+    let told = project.godwit("why", store, diary)
+    #expect(
+      told.status == 65
+        && told.output.contains("  hint      'Diary' to 'Diary 3' at once loses what the versions between \(hint)"))
+    let job = "godwit: 1\nsource: diary.sqlite\ndestination: out.sqlite\nmodels: \(diary)\n"
+    try project.write("job.yaml", job)
+    #expect(try plan().diagnostics.contains(hint))
+    #expect(project.godwit("run", try project.path("job.yaml")).diagnostics.contains(hint))
+    try project.write("job.yaml", job + "stages: [{step: Diary 2}]\n")
+    let through = try plan()
+    #expect(through.status == 2 && !through.output.contains("at once loses"), "\(through.diagnostics)")
+    try project.write("job.yaml", job.replacing("out.sqlite", with: "two.sqlite") + "destination-model: Diary 2\n")
+    let near = try plan()
+    #expect(near.status == 2 && !near.output.contains("at once loses"), "\(near.output)")
+  }
+
+  @Test func `a path of a manifest is told with the folder it is looked for in`() throws {
+    try project.write("jobs/job.yaml", "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xcdatamodeld\n")
+    let folder = URL(filePath: try project.path("jobs")).standardizedFileURL.path
+    let missing = try plan("jobs/job.yaml")
+    #expect(missing.status == 66)
+    #expect(
+      missing.diagnostics.contains(
+        "'models' says 'M.xcdatamodeld', which is looked for in the manifest's folder, '\(folder)'"),
+      "\(missing.diagnostics)")
+    try notes()
+    try project.write(
+      "jobs/job.yaml", "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: ../Notes.xcdatamodeld\n")
+    let store = try plan("jobs/job.yaml")
+    #expect(store.status == 66 && store.diagnostics.contains("jobs/job.yaml:2:9: "), "\(store.diagnostics)")
+    #expect(
+      store.diagnostics.contains("'source' says 'a.sqlite', which is looked for in the manifest's folder, '\(folder)'"))
+  }
+
+  @Test func `mapping models of other models are counted, not listed`() throws {
+    try notes()
+    for number in 1...3 {
+      try project.write("Other\(number).mapping.yaml", mappingText.replacing(": Notes", with: ": App \(number)"))
+    }
+    let told = try plan()
+    #expect(
+      told.output.contains("search       3 mapping models not taken: they are for other models"), "\(told.output)")
+    #expect(!told.output.contains("Other1"))
+    // One that starts at a version of the bundle may be meant for it.
+    try project.write("Near.mapping.yaml", mappingText.replacing("Notes 2", with: "Notes 9"))
+    #expect(try plan().output.contains("mapping model 'Near.mapping.yaml' not taken"))
+  }
+
+  @Test func `conflict markers in an XML store are named`() throws {
+    try project.write(
+      "people.xml",
+      "<?xml version=\"1.0\"?>\n<!DOCTYPE database SYSTEM \"file:///x.dtd\">\n<database>\n<<<<<<< HEAD\n</database>\n")
+    let told = project.godwit("inspect", try project.path("people.xml"))
+    #expect(told.status == 65)
+    #expect(
+      told.diagnostics.contains(":4:1: cannot read the XML store: it holds the conflict markers"), "\(told.diagnostics)"
+    )
+    #expect(told.diagnostics.contains("resolve the conflict in version control"))
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import Godwit
+import Synchronization
+import TestSupport
+import Testing
+
+/// What the library does for the task that calls it, and for errors of Swift's own kinds.
+struct TaskTests {
+  private func job(_ folder: TemporaryFolder) throws -> MigrationJob {
+    try CallSiteFiles.write(in: folder)
+    var mapping = try CallSiteFiles.mapping()
+    mapping.entityMappings.removeLast()
+    return MigrationJob(
+      name: "people", sourcePath: folder.file("people.sqlite"), destinationPath: folder.file("out/people.sqlite"),
+      sourceModel: try CallSiteFiles.model(3), destinationModel: try CallSiteFiles.model(4), mappingModels: [mapping],
+      chunkRows: 1)
+  }
+
+  @Test func `a run stops at a checkpoint with the task that calls it, and the next one goes on`() async throws {
+    let folder = try TemporaryFolder()
+    let manager = MigrationManager(try job(folder))
+    let stopped = try await Task {
+      try manager.run { progress in if progress.rows > 0 { withUnsafeCurrentTask { $0?.cancel() } } }
+    }.value
+    #expect(stopped.outcome == .stopped)
+    #expect(stopped.reason == "cancelled")
+    #expect(try manager.status().state == .unfinished)
+    let resumed = try manager.run()
+    #expect(resumed.outcome == .finished && resumed.wasResumed)
+  }
+
+  @Test func `a verification ends with the task that calls it`() async throws {
+    let folder = try TemporaryFolder()
+    let job = try job(folder)
+    try MigrationManager(job).run()
+    let before = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try Verifier(job: job).run()
+    }
+    await #expect(throws: CancellationError.self) { try await before.value }
+    #expect(try Verifier(job: job).run().isClean)
+  }
+
+  @Test func `a verification under way ends before its end`() async throws {
+    let folder = try TemporaryFolder()
+    var job = try job(folder)
+    job.sourcePath = folder.file("many.sqlite")
+    job.chunkRows = nil
+    try StoreSynthesis(model: job.sourceModel, rows: 4_000, seed: 3).write(to: job.sourcePath)
+    try MigrationManager(job).run()
+    let shares = Mutex<[Double]>([])
+    let amid = Task { [job] in
+      try Verifier(job: job).run { share in
+        shares.withLock { $0.append(share) }
+        withUnsafeCurrentTask { $0?.cancel() }
+      }
+    }
+    await #expect(throws: CancellationError.self) { try await amid.value }
+    #expect(shares.withLock { $0.last ?? 1 } < 1)
+  }
+
+  @Test func `a migration of a cancelled task writes nothing`() async throws {
+    let folder = try TemporaryFolder()
+    let job = try job(folder)
+    let manager = MigrationManager(
+      sourceModel: job.sourceModel, destinationModel: job.destinationModel, mappingModel: job.mappingModels[0])
+    let plan = try manager.plan(migratingStoreAt: job.sourcePath, to: job.destinationPath)
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await manager.migrate(plan)
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(!FileManager.default.fileExists(atPath: folder.file("out")))
+  }
+
+  @Test func `a manager of models says that it names no store, and answers for the one it is given`() throws {
+    let folder = try TemporaryFolder()
+    let job = try job(folder)
+    let manager = MigrationManager(
+      sourceModel: job.sourceModel, destinationModel: job.destinationModel, mappingModel: job.mappingModels[0])
+    for ask in [
+      { _ = try manager.status() }, { _ = try manager.plan() }, { _ = try manager.isFinished() },
+      { _ = try manager.run() },
+    ] as [() throws -> Void] {
+      let error = #expect(throws: GodwitError.self) { try ask() }
+      #expect(error?.code == .usage && error?.message.contains("names none") == true, "\(error?.message ?? "")")
+    }
+    func state() throws -> MigrationStatus.State {
+      try manager.status(migratingStoreAt: job.sourcePath, to: job.destinationPath).state
+    }
+    #expect(try state() == .notStarted)
+    try MigrationManager(job).run()
+    #expect(try state() == .finished)
+  }
+
+  @Test func `an error says in Foundation's words what happened, why, and what to do`() {
+    var error = GodwitError(
+      .configuration, "cannot read it", location: .init(file: "job.yaml", line: 3, column: 1), site: "step 1",
+      cause: "it is empty", remedy: "write it", safe: "nothing was written")
+    let any: any Error = error
+    #expect(any.localizedDescription == "job.yaml:3:1: cannot read it")
+    #expect((any as? any LocalizedError)?.failureReason == "step 1\nit is empty")
+    #expect((any as? any LocalizedError)?.recoverySuggestion == "write it\nnothing was written")
+    (error.location, error.site, error.cause, error.remedy, error.safe) = (nil, nil, nil, nil, nil)
+    #expect(error.errorDescription == "cannot read it")
+    #expect(error.failureReason == nil && error.recoverySuggestion == nil)
+  }
+
+  @Test func `a line feed in a name does not end the line of a message`() {
+    let error = GodwitError(
+      .missingInput, "cannot read 'a\nb'", location: .init(file: "c\nd", line: 1, column: 1), cause: "one\ntwo")
+    #expect(error.description == "c\\nd:1:1: cannot read 'a\\nb'\n  cause   one\n          two")
+    #expect(error.line == "c\\nd:1:1: cannot read 'a\\nb'")
+  }
+
+  @Test func `an inferred mapping model given in code migrates in place by SQL`() throws {
+    let folder = try TemporaryFolder()
+    func model(_ name: String, _ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
+      try ManagedObjectModel(name: name, entities: [EntityDescription(name: "Note", attributes: attributes)])
+    }
+    let title = AttributeDescription(name: "title", type: .string)
+    var stars = AttributeDescription(name: "stars", type: .integer16)
+    (stars.isOptional, stars.defaultValue) = (false, .integer(3))
+    let (old, new) = (try model("Notes", [title]), try model("Notes 2", [title, stars]))
+    let store = folder.file("notes.sqlite")
+    let builder = try StoreBuilder(path: store, model: old)
+    for name in ["a", "b"] { try builder.insert("Note", attributes: ["title": .init(name)]) }
+    try builder.finish()
+    var job = MigrationJob(
+      name: "notes", sourcePath: store, destinationPath: store, sourceModel: old, destinationModel: new,
+      mappingModels: [try MappingModel(inferredFrom: old, to: new)])
+    job.inPlace = .init(keepsOld: true)
+    #expect(try MigrationManager(job).plan().steps[0].way == "in place by SQL, loading no rows")
+    // One that says anything else goes through the executor, as a mapping file does.
+    var other = job
+    other.steps[0].mappingModels[0].entityMappings[0].attributeMappings.removeAll { $0.name == "title" }
+    #expect(try MigrationManager(other).plan().steps[0].way == "through the executor: the mapping is not inferred")
+    #expect(try MigrationManager(job).run().outcome == .finished)
+    let made = try StoreConnection.openStore(readingAt: store)
+    #expect(try made.rows("SELECT ZSTARS FROM source.ZNOTE") == [[.integer(3)], [.integer(3)]])
+    var old2 = job
+    old2.sourcePath = MigrationJob.InPlace.oldPath(of: store)
+    old2.inPlace = nil
+    #expect(try Verifier(job: old2).run().isClean)
+  }
+}
