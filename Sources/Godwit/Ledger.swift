@@ -32,12 +32,14 @@ struct Ledger {
     var several: Int64 = 0
     /// Assignments that a later one displaced.
     var displaced: Int64 = 0
+    /// Values that expressions turned to nil.
+    var nils: [NilCount] = []
   }
 
   let connection: StoreConnection
 
   /// The format of the ledger's tables.
-  static let version = 4
+  static let version = 5
 
   static func exists(_ connection: StoreConnection) throws -> Bool {
     try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
@@ -54,6 +56,7 @@ struct Ledger {
       """)
     try connection.execute(
       "CREATE TABLE godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
+    try connection.execute(Self.nilTable)
     try set("version", "\(Self.version)")
     try set("identity", encoded(identity))
     try set("facts", encoded(facts))
@@ -129,6 +132,7 @@ struct Ledger {
     try connection.execute(
       "UPDATE godwit_chunk SET done = 1, rows = ?2, several = ?3, displaced = ?4 WHERE id = ?1",
       [.int(chunk.id), .integer(outcome.rows), .integer(outcome.several), .integer(outcome.displaced)])
+    try addNils(outcome.nils, of: chunk)
   }
 
   func totals() throws -> (objects: Int64, several: Int64, displaced: Int64) {
