@@ -470,13 +470,7 @@ public struct MigrationManager: Sendable {
     let totals = try ledger.totals()
     (summary.objects, summary.several, summary.displaced) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
-    summary.losses = plan.losses
-    if summary.several > 0 {
-      summary.losses.losses.append(
-        .init(
-          step: job.position.index + 1, kind: .several, subject: "to-one relationships", count: summary.several,
-          reason: "a to-one holds one object"))
-    }
+    summary.losses = try executor.losses(summary)
     summary.notes = plan.notes + executor.notes
     summary.wasResumed = !made
     var isComplete = stopped == nil || meter.isComplete

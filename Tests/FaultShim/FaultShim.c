@@ -3,10 +3,12 @@
 
 #ifdef __linux__
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -106,6 +108,48 @@ static int cuts(const char *path, int flags) {
 
 OPEN(open)
 OPEN(open64)
+
+// MARK: Reading folders
+
+static _Thread_local struct {
+  const char *ending;
+  int after;
+  int failure;
+} unreadable;
+
+void fault_unreadable(const char *ending, int after, int failure) {
+  unreadable.ending = ending;
+  unreadable.after = after;
+  unreadable.failure = failure;
+}
+
+// Whether the next entry of a folder cannot be read: errno tells it from the end.
+static int fails(DIR *folder) {
+  char link[64], path[4096];
+  if (!unreadable.ending || layer.inside) return 0;
+  int code = errno;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(folder));
+  ssize_t length = readlink(link, path, sizeof path);
+  errno = code;
+  size_t wanted = strlen(unreadable.ending);
+  if (length < (ssize_t)wanted || memcmp(path + length - wanted, unreadable.ending, wanted) != 0) return 0;
+  if (unreadable.after > 0) {
+    unreadable.after--;
+    return 0;
+  }
+  errno = unreadable.failure;
+  return 1;
+}
+
+struct dirent *readdir(DIR *folder) {
+  REAL(readdir);
+  return fails(folder) ? NULL : real(folder);
+}
+
+struct dirent64 *readdir64(DIR *folder) {
+  REAL(readdir64);
+  return fails(folder) ? NULL : real(folder);
+}
 
 // MARK: Bytes
 
@@ -217,5 +261,6 @@ int rmdir(const char *path) {
 
 void fault_arm(fault_before before, fault_after after, void *context) {}
 void fault_disarm(void) {}
+void fault_unreadable(const char *ending, int after, int failure) {}
 
 #endif

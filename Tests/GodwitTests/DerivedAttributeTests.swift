@@ -199,6 +199,65 @@ struct DerivedAttributeTests {
     #expect(report.findings.map(\.kind) == [.schema, .value])
   }
 
+  /// As many pages of a book as numbers, and the sum that the run computes.
+  private func sums(_ weights: [String]) throws -> (fixture: MigrationFixture, sum: String) {
+    let from: [EntityDescription] = [
+      .make("Book", [:], [.toMany("pages", "Page", inverse: "book")]),
+      .make("Page", ["weight": .double], [.toOne("book", "Book", inverse: "pages")]),
+    ]
+    var book = from[0]
+    book.attributes.append(Self.derived("sum", .double, "pages.@sum.weight"))
+    let fixture = try MigrationFixture(from, to: [book, from[1]])
+    try fixture.build { store in
+      try store.insert("Book", key: 1)
+      for key in weights.indices { try store.insert("Page", key: Int64(key + 1), relationships: ["book": [1]]) }
+    }
+    for (key, weight) in weights.enumerated() {
+      try fixture.alter("UPDATE ZPAGE SET ZWEIGHT = \(weight) WHERE Z_PK = \(key + 1)")
+    }
+    fixture.mappings = [
+      try .make("Book", "Book", kind: .copy), try .make("Page", "Page", kind: .copy),
+    ]
+    try fixture.run()
+    return (fixture, try fixture.rows("SELECT ZSUM FROM source.ZBOOK")[0])
+  }
+
+  @Test func `infinity less infinity is no sum, and nothing adds up to 0`() throws {
+    #expect(try sums(["9e999", "-9e999", "1"]).sum == "nil")
+    #expect(try sums(["9e999", "1"]).sum == "inf" && sums(["NULL", "NULL"]).sum == "0.0")
+  }
+
+  @Test func `verify takes a sum in any order, and none that no order gives`() throws {
+    // Large parts that cancel each other: what is left has few digits that every order agrees on.
+    let (fixture, _) = try sums(["1e16", "1.25", "-1e16", "0.1", "0.2"])
+    func isClean(_ sum: String) throws -> Bool {
+      let connection = try StoreConnection(path: fixture.destinationPath)
+      try connection.execute("UPDATE ZBOOK SET ZSUM = \(sum)")
+      try connection.close()
+      return try Verifier(job: fixture.job).run().isClean
+    }
+    // From left to right, from right to left, and exactly.
+    for sum in ["2.3", "2.0", "1.55", "0.3"] { #expect(try isClean(sum), "\(sum)") }
+    for sum in ["20.0", "-20.0", "NULL"] { #expect(try !isClean(sum), "\(sum)") }
+    let (plain, sum) = try sums(["0.1", "0.2", "0.3"])
+    #expect(["0.6", "0.6000000000000001"].contains(sum))
+    let connection = try StoreConnection(path: plain.destinationPath)
+    // A thousandth of what was taken for equal before.
+    try connection.execute("UPDATE ZBOOK SET ZSUM = 0.6 + 5e-16")
+    try connection.close()
+    #expect(try Verifier(job: plain.job).run().findings.map(\.kind) == [.value])
+  }
+
+  @Test func `one number's sum is that number`() throws {
+    let (fixture, sum) = try sums(["0.1"])
+    #expect(sum == "0.1")
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    try connection.execute("UPDATE ZBOOK SET ZSUM = 0.1 + 2e-17")
+    #expect(try connection.value("SELECT ZSUM > 0.1 FROM ZBOOK") == .integer(1))
+    try connection.close()
+    #expect(try !Verifier(job: fixture.job).run().isClean)
+  }
+
   @Test func `a sum that does not fit its attribute is 65`() throws {
     let fixture = try fixture(["Book": [Self.derived("numbers", .integer16, "pages.@sum.number")]])
     try fixture.alter("UPDATE ZPAGE SET ZNUMBER = 30000")

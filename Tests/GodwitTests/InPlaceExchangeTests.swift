@@ -129,6 +129,40 @@ struct InPlaceExchangeTests {
   }
 
   @Test(arguments: [true, false])
+  func `a folder of files that cannot be read is not an empty one`(keepsOld: Bool) throws {
+    let fixture = try fixture()
+    let whole = try storeWithLog(fixture, "whole")
+    let before = try content(whole)
+    try MigrationManager(job(fixture, whole, isLightweight: false, keepsOld: keepsOld)).run()
+    let after = try content(whole)
+    var (failures, old) = (0, 0)
+    for entries in 0..<100 {
+      let path = try storeWithLog(fixture, "unread-\(entries)")
+      let job = job(fixture, path, isLightweight: false, keepsOld: keepsOld)
+      var isDone = false
+      do {
+        try UnreadableFolder.with(pathEnding: "/_EXTERNAL_DATA", after: entries) { try MigrationManager(job).run() }
+        isDone = true
+      } catch let error as GodwitError {
+        failures += 1
+        #expect(error.code == .inputOutput, "\(error)")
+        let found = try content(path)
+        // Before the exchange, or after it, when the work folder is removed.
+        let isOld = found.dump == before.dump
+        old += isOld ? 1 : 0
+        #expect(isOld || found.dump == after.dump, "after \(entries) entries")
+        #expect(Set(found.files).isSuperset(of: isOld ? before.files : after.files), "after \(entries) entries")
+        try MigrationManager(job).run()
+      }
+      try expectWhole(path, after, sourceLocation: #_sourceLocation)
+      if keepsOld { #expect(try content(InPlaceSwap.oldPath(of: path)) == before) }
+      if isDone { break }
+    }
+    // The names of both stores' files, with `.` and `..`.
+    #expect(old >= 8 && failures < 99, "\(old) of \(failures)")
+  }
+
+  @Test(arguments: [true, false])
   func `a job that died in its exchange and is discarded leaves the old store alone`(links: Bool) throws {
     let fixture = try fixture()
     for step in 1...5 {

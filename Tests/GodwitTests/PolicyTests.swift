@@ -207,6 +207,33 @@ import Testing
       ])
   }
 
+  @Test func `an object made by name keeps the key of its source object, its companions get new ones`() throws {
+    let fixture = try policyFixture(people: 6)
+    fixture.setPolicy("Named", of: "PersonToContact")
+    var named = ClosurePolicy()
+    named.create = { person, mapping, manager in
+      // Neither of another entity, nor after the first.
+      try manager.insert(manager.createInstance(ofEntityNamed: "Tag"))
+      for number in 0..<(person.key % 4 == 1 ? 2 : 1) {
+        var contact = try manager.createInstance(ofEntityNamed: "Contact")
+        contact["age"] = .integer(Int64(number))
+        try manager.insert(contact)
+        manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
+      }
+    }
+    for rows in [1, 100] {
+      try? FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+      fixture.chunkRows = rows
+      let (_, report) = try fixture.run(["Named": { [named] in named }])
+      #expect(report.isClean, "\(report)")
+      #expect(
+        try fixture.rows("SELECT Z_PK, ZAGE FROM ZCONTACT ORDER BY Z_PK") == [
+          "1|0", "3|0", "5|0", "7|0", "9|0", "11|0", "12|1", "13|1", "14|1",
+        ])
+      #expect(try fixture.rows("SELECT Z_PK FROM ZTAG ORDER BY Z_PK") == ["1", "2", "3", "4", "5", "6"])
+    }
+  }
+
   @Test func `several source objects become one, and what looks one of them up finds it`() throws {
     let fixture = try policyFixture(people: 6)
     fixture.setPolicy("Merge", of: "HomeToPlace")

@@ -129,6 +129,62 @@ import Testing
     }
   }
 
+  /// Leaves the source in the middle of a transaction, as a process does that is killed.
+  private func makeHot(_ fixture: MigrationFixture) throws {
+    let path = fixture.sourcePath
+    let writer = try StoreConnection(path: path)
+    for pragma in ["synchronous = FULL", "cache_size = 1", "cache_spill = 1"] { try writer.execute("PRAGMA \(pragma)") }
+    try writer.execute("BEGIN IMMEDIATE")
+    try writer.execute("UPDATE ZPET SET ZNAME = 'half' || Z_PK, ZWEIGHT = 7")
+    let made = try ["", "-journal"].map { ($0, try Data(contentsOf: URL(filePath: path + $0))) }
+    try writer.execute("ROLLBACK")
+    try writer.close()
+    for (suffix, data) in made { try data.write(to: URL(filePath: path + suffix)) }
+    #expect(try StoreFiles(path: path).hasHotJournal())
+  }
+
+  @Test(arguments: MigrationJob.SourceCheck.allCases)
+  func `a source with a hot journal is checked as what it is when that is rolled back`(level: MigrationJob.SourceCheck)
+    throws
+  {
+    let fixture = try fixture()
+    try MigrationManager(fixture.job).run()
+    let right = try content(fixture)
+    try FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+    try makeHot(fixture)
+    var job = try fixture.job
+    job.sourceCheck = level
+    try MigrationManager(job).run()
+    #expect(try content(fixture) == right && Verifier(job: job).run().isClean)
+
+    // Damage that this job does not read, and that the journal does not mend.
+    let damaged = try self.fixture()
+    let connection = try StoreConnection(path: damaged.sourcePath)
+    try connection.execute("CREATE TABLE extra (a, b)")
+    try connection.execute("INSERT INTO extra SELECT ZNAME, Z_PK FROM ZOWNER")
+    try connection.execute("CREATE INDEX extra_a ON extra (a)")
+    let root = try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = 'extra_a'") ?? 0
+    try connection.close()
+    try makeHot(damaged)
+    var bytes = [UInt8](try Data(contentsOf: URL(filePath: damaged.sourcePath)))
+    let start = Int(root - 1) * 4096
+    bytes.replaceSubrange(start..<start + 64, with: Array(repeating: 7, count: 64))
+    try Data(bytes).write(to: URL(filePath: damaged.sourcePath))
+    job = try damaged.job
+    job.sourceCheck = level
+    if level == .none {
+      #expect(try MigrationManager(job).run().outcome == .finished)
+      #expect(try Verifier(job: job).run().findings.contains { $0.kind == .source })
+    } else {
+      let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+      #expect(error?.code == .dataWrong && error?.message.contains("damaged") == true, "\(String(describing: error))")
+      #expect(!FileManager.default.fileExists(atPath: damaged.destinationPath))
+    }
+    // Neither file of the source was touched.
+    #expect([UInt8](try Data(contentsOf: URL(filePath: damaged.sourcePath))) == bytes)
+    #expect(try StoreFiles(path: damaged.sourcePath).hasHotJournal())
+  }
+
   @Test func `SQL cannot write the schema of a store behind our back`() throws {
     let folder = try TemporaryFolder()
     let connection = try StoreConnection(path: folder.file("a.sqlite"), create: true)

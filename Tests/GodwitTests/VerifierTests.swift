@@ -392,6 +392,7 @@ private func school() throws -> MigrationFixture {
     hashes["Club"] = Array(repeating: 7, count: 32)
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
     metadata.values[StoreMetadata.Key.digest] = .string("x")
+    metadata.values[StoreMetadata.Key.frameworkVersion] = .integer(977)
     metadata.values[MigrationManager.jobsKey] = nil
     metadata.values["Theirs"] = .string("x")
     try metadata.write(to: connection)
@@ -399,7 +400,7 @@ private func school() throws -> MigrationFixture {
     let report = try Verifier(job: fixture.job).run()
     #expect(
       report.findings.map { $0.entity ?? $0.property ?? "" } == [
-        "Club", StoreMetadata.Key.digest, "Theirs", MigrationManager.jobsKey,
+        "Club", StoreMetadata.Key.frameworkVersion, StoreMetadata.Key.digest, "Theirs", MigrationManager.jobsKey,
       ])
     #expect(report.findings.allSatisfy { $0.kind == .metadata })
   }

@@ -114,6 +114,7 @@ extension Executor {
       try raiseCounter(of: entity)
     }
     try run.finishChunk()
-    return .init(rows: made.values.reduce(0, +))
+    let counted = run.takeCounts()
+    return .init(rows: made.values.reduce(0, +), several: counted.several, nils: counted.nils)
   }
 }

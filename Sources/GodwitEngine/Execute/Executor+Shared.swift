@@ -43,7 +43,9 @@ extension Executor {
         for (member, chunk) in chunks.enumerated() {
           try ledger.finish(
             chunk,
-            .init(rows: functions.rows.memberRows[member], several: try countSeveral(chunk, predicate: nil)))
+            .init(
+              rows: functions.rows.memberRows[member], several: try countSeveral(chunk, predicate: nil),
+              nils: try countNils(chunk, predicate: nil)))
         }
         try recordDigest()
         try checkSource()

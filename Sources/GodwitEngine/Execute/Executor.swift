@@ -67,6 +67,7 @@ package final class Executor {
     var mayLookAhead = true
     while let first = rest.first {
       if first.stage == .index, mayLookAhead {
+        try makeRoomForSorting()
         ahead = try validateAhead(rest)
         mayLookAhead = false
       }
@@ -84,6 +85,13 @@ package final class Executor {
         guard try afterChunk(chunk) else { return }
       }
     }
+  }
+
+  /// Gives half of the page cache to the sorter of indexes, which SQLite lets grow to that cache's size and which comes
+  /// beside it. Pages that are in memory go.
+  private func makeRoomForSorting() throws {
+    try connection.execute("PRAGMA main.cache_size = -\(max(1024, job.memory.bytes / 8 / 1024))")
+    try connection.execute("PRAGMA shrink_memory")
   }
 
   private func carryOutAlone(_ chunk: Chunk, done: Set<Int>) throws {
@@ -228,7 +236,7 @@ package final class Executor {
     functions.mover?.beginChunk()
     let outcome = Ledger.Outcome(
       rows: try makeObjects(statement, chunk, predicate: predicate),
-      several: try countSeveral(chunk, predicate: predicate))
+      several: try countSeveral(chunk, predicate: predicate), nils: try countNils(chunk, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
     try raiseCounter(of: mapping.destination.name)

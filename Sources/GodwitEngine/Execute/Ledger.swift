@@ -17,6 +17,8 @@ package struct Ledger {
     var several: Int64 = 0
     /// Assignments that a later one displaced.
     package var displaced: Int64 = 0
+    /// Values that expressions turned to nil.
+    var nils: [NilCount] = []
   }
 
   package let connection: StoreConnection
@@ -28,7 +30,7 @@ package struct Ledger {
   }
 
   /// The format of the ledger's tables.
-  static let version = 4
+  static let version = 5
 
   package static func exists(_ connection: StoreConnection) throws -> Bool {
     try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
@@ -45,6 +47,7 @@ package struct Ledger {
       """)
     try connection.execute(
       "CREATE TABLE godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
+    try connection.execute(Self.nilTable)
     try set("version", "\(Self.version)")
     try set("identity", encoded(identity))
     try set("facts", encoded(facts))
@@ -120,6 +123,7 @@ package struct Ledger {
     try connection.execute(
       "UPDATE godwit_chunk SET done = 1, rows = ?2, several = ?3, displaced = ?4 WHERE id = ?1",
       [.int(chunk.id), .integer(outcome.rows), .integer(outcome.several), .integer(outcome.displaced)])
+    try addNils(outcome.nils, of: chunk)
   }
 
   package func totals() throws -> (objects: Int64, several: Int64, displaced: Int64) {

@@ -42,6 +42,17 @@ extension PolicyRun {
     }
   }
 
+  /// The key of an object made by name: that of the mapping, where it is the first of the mapping's entity that the running
+  /// hook makes of its source object.
+  private func newKey(_ entity: String) throws -> Int64 {
+    if let source = keyedSource, let index = policyIndexes[current],
+      program.mappings[index].destination.name == entity, let key = try mappedKey(source, index)
+    {
+      return key
+    }
+    return try freshKey(entity)
+  }
+
   /// The index among mappings that make objects of source objects.
   func index(of mapping: EntityMapping) throws -> Int {
     if let index = policyIndexes[current], Self.isSame(mapping, mappings[current]) { return index }
@@ -139,7 +150,7 @@ extension PolicyRun {
 
   package func makeObject(_ entity: String) throws -> ManagedObject {
     let model = program.resolved.destinationModel
-    let key = try freshKey(entity)
+    let key = try newKey(entity)
     guard model.entity(entity)?.isAbstract == false else {
       throw failure("cannot make an object of '\(entity)': the entity is abstract")
     }
@@ -175,6 +186,7 @@ extension PolicyRun {
       row = mapped.row { values[$0] }
     }
     let key = try mappedKey(source, index) ?? freshKey(mapped.layout.entityName)
+    if !mapped.watches.isEmpty { try noteNils(index, mapped, row: row, key: key, of: source) }
     return ManagedObject(mapped.layout, key: key, values: row, context: draftContext, run: self, call: calls)
   }
 
@@ -269,6 +281,7 @@ extension PolicyRun {
         }
         _ = made.insert(.init(number: object.layout.number, key: object.key))
         writing.count += 1
+        try countNils(of: object)
         return
       }
     } else if try !isMade(object) {

@@ -198,6 +198,7 @@ extension PolicyRun {
       if let call = source.policyCall {
         let answered = try evaluated(call, for: first, mapping: resolved.mapping, property: relationship.name)
         let targets = relationship.isToMany ? answered : Array(answered.prefix(1))
+        if targets.count < answered.count { several += 1 }
         try setRelationship(relationship.name, of: object, to: targets)
         continue
       }
@@ -205,6 +206,7 @@ extension PolicyRun {
       for from in relationship.isToMany ? sources : [first] {
         let found = try self.targets(of: source, from: from, index: index)
         targets += relationship.isToMany ? found : Array(found.prefix(1))
+        if !relationship.isToMany, Set(found.map(\.key)).count > 1 { several += 1 }
       }
       let (mapping, turn) = place()
       try assign(
@@ -254,6 +256,9 @@ extension PolicyRun {
       for one in waiting[index] ?? [] { try writeAsked(one) }
       for statement in try requests(index).statements {
         _ = try rows(statement, from: Int64(index), through: 0)
+      }
+      for statement in try requests(index).counts {
+        if case .integer(let count)? = try rows(statement, from: 0, through: 0).first?.first { several += count }
       }
       try connection.execute("DELETE FROM temp.godwit_asked")
     }

@@ -140,6 +140,10 @@ package final class PolicyRun: PolicyHost {
   }
   /// The last of them.
   var lastWriting: Writing?
+  /// Values of objects of the running hook that are not written yet, which expressions turned to nil.
+  var turned: [Made: [TurnedValue]] = [:]
+  /// What the chunk has lost so far.
+  var (several, nils): (Int64, [NilKey: Int64]) = (0, [:])
   /// Objects that the running hook has made, by entity number and key.
   var made = SmallSet<Made>()
 
@@ -188,56 +192,6 @@ package final class PolicyRun: PolicyHost {
   var keyed: [OwnPair] = []
   /// For tests: with false, all links are resolved, and all associations are written down.
   @TaskLocal static var writesDirectly = true
-
-  struct Identity: Hashable {
-    var entity: String
-    var key: Int64
-
-    init(_ object: ManagedObject) { (entity, key) = (object.entityName, object.key) }
-  }
-
-  /// An association by entity numbers: that of the source's root, and that of the destination object's own entity.
-  struct Pair {
-    var turn, root, source, entity, destination: Int64
-  }
-
-  struct OwnPair: Hashable {
-    var mapping: Int
-    var entity, destination: Int64
-  }
-
-  /// The object that is to have its relationships, its first source object, and the turn before its assignments'.
-  struct Asked {
-    var turn, source, entity, destination: Int64
-
-    init(_ pair: Pair, turn: Int64? = nil) {
-      (self.turn, source, entity, destination) = (turn ?? pair.turn, pair.source, pair.entity, pair.destination)
-    }
-  }
-
-  /// What writes objects of an entity.
-  final class Writing {
-    let key: WritingKey
-    let entityName: String
-    /// New objects.
-    var count: Int64 = 0
-    /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart, and where a row has them.
-    let attributes: [AttributeDescription]
-    let places: [Int]
-    let isExternal: Bool
-    /// Leaves a row that is there.
-    let insert: SQLStatement
-    let update: SQLStatement
-
-    init(
-      key: WritingKey, entityName: String, attributes: [AttributeDescription], places: [Int], insert: SQLStatement,
-      update: SQLStatement
-    ) {
-      (self.key, self.entityName, self.attributes, self.places) = (key, entityName, attributes, places)
-      (self.insert, self.update) = (insert, update)
-      isExternal = attributes.contains(where: \.allowsExternalBinaryDataStorage)
-    }
-  }
 
   /// `Entity.relationship` to the link and its end.
   let ends: [String: (link: Int, end: RelationshipLink.End)]
@@ -352,6 +306,7 @@ package final class PolicyRun: PolicyHost {
     if !unproved.isEmpty { unproved = [] }
     if !own.isEmpty { own.removeAll() }
     if !made.isEmpty { made.removeAll() }
+    if !turned.isEmpty { turned = [:] }
     if !keyed.isEmpty { keyed.removeAll(keepingCapacity: keyed.count < 100) }
     if !ownPairs.isEmpty { ownPairs.removeAll(keepingCapacity: true) }
     keyedSource = hook == .createDestinationInstances ? object : nil
@@ -430,6 +385,7 @@ package final class PolicyRun: PolicyHost {
   func takeBack() throws {
     (pairs, asked, inserted) = ([:], [:], [:])
     (prepared, related, unproved, indexes, statements) = (nil, nil, [], [], [:])
+    _ = takeCounts()
     dropWritings()
     inserted = [:]
     (keyColumns, keyLayout, requests, ownPairs) = ([], nil, [:], [])

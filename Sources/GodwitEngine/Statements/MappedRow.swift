@@ -14,10 +14,12 @@ final class MappedRow {
   let statement: ChunkStatement
   /// Whether the values may be computed before the policy asks for them.
   let isPlain: Bool
+  /// Attributes that may turn to nil, and where each one's value stands.
+  let watches: [(watch: NilWatch, place: Int)]
 
   init(
     _ mapping: ResolvedEntityMapping, columns: [String], statement: ChunkStatement, isPlain: Bool,
-    layout: ObjectLayout
+    watches: [NilWatch], layout: ObjectLayout
   ) {
     self.mapping = mapping.mapping
     sourceEntityName = mapping.source.name
@@ -25,6 +27,7 @@ final class MappedRow {
     places = columns.compactMap { layout.places[$0] }
     self.statement = statement
     self.isPlain = isPlain
+    self.watches = watches.compactMap { watch in layout.places[watch.column].map { (watch, $0) } }
   }
 
   /// A row with the values that the mapping gives, in the order of `places`.

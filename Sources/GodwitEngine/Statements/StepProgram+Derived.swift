@@ -94,8 +94,9 @@ extension StepProgram {
         }
         return "godwit_derive(\(number), \(chain.scalar(read)))"
       case .sum(let from):
-        // Core Data counts nothing as 0, and so a sum over nothing.
-        return chain.scalar("COALESCE(SUM(\(try column(from, in: chain.loadedRow()))), 0)")
+        // Core Data counts nothing as 0, and so a sum over nothing. Infinity less infinity is nil.
+        let summed = try column(from, in: chain.loadedRow())
+        return chain.scalar("COALESCE(SUM(\(summed)), CASE WHEN COUNT(\(summed)) = 0 THEN 0 END)")
       }
     } catch let error as NotLowerable {
       throw GodwitError(

@@ -70,7 +70,8 @@ extension StepProgram {
     let statement = ChunkStatement(
       sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: single.builder)
     return MappedRow(
-      mapping, columns: single.columns, statement: statement, isPlain: isPlain(mapping, single.builder), layout: layout)
+      mapping, columns: single.columns, statement: statement, isPlain: isPlain(mapping, single.builder),
+      watches: nilWatches(index), layout: layout)
   }
 
   /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping gives,
@@ -164,13 +165,20 @@ extension AssociationLowering {
   func isPolicy(_ index: Int) -> Bool { policies?.mappings.contains(index) == true }
 
   /// What joins pairs `q` of a mapping with a policy to the source key `key`, and keeps objects of an entity.
-  func pairCondition(_ index: Int, key: String, entity: String?) -> String {
+  ///
+  /// - Parameter isSeveral: Whether the key is a sub-select of many.
+  func pairCondition(_ index: Int, key: String, isSeveral: Bool = false, entity: String?) -> String {
     let root = schema.model.root(of: mappings[index].source.name)?.name ?? mappings[index].source.name
-    var sql = "q.source = \(key) AND q.root = \(schema.number(of: root) ?? -1)"
+    var sql = "q.source \(isSeveral ? "IN" : "=") \(key) AND q.root = \(schema.number(of: root) ?? -1)"
     if let entity, let numbers = policies?.destinationNumbers(entity) {
       sql += " AND q.entity IN (\(numbers.map(String.init).joined(separator: ", ")))"
     }
     return sql
+  }
+
+  /// How many objects a policy associated with a source key, or with several.
+  func policyCount(_ index: Int, key: String, isSeveral: Bool, entity: String?) -> String {
+    "(SELECT COUNT(DISTINCT q.destination) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, isSeveral: isSeveral, entity: entity)))"
   }
 
   /// The lowest of the keys of the objects that a policy associated with a source key.

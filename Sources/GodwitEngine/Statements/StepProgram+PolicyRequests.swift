@@ -8,6 +8,8 @@ struct PolicyRequests {
   var relationships: Int
   /// What assigns them to the objects of `temp.godwit_asked`; `?1` is the place of the mapping among assignments.
   var statements: [ChunkStatement]
+  /// What counts the to-ones among them that find several objects.
+  var counts: [ChunkStatement] = []
   /// Whether that is what setting them object by object gives.
   var isPossible: Bool
 }
@@ -31,6 +33,9 @@ extension StepProgram {
         return PolicyRequests(relationships: 0, statements: [], isPossible: false)
       }
       guard !direct.contains(link) else { continue }
+      if !source.relationship.isToMany, let count = try severalStatement(asked: part, of: mapping) {
+        requests.counts.append(count)
+      }
       requests.statements +=
         try source.relationship.isToMany
         ? requestedTargets(link, end, part, of: mapping, isSeveral: isSeveral)

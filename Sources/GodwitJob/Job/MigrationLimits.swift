@@ -2,7 +2,7 @@ public import GodwitModel
 
 /// What a run keeps to; none of it changes what the destination holds.
 public struct MigrationLimits: Sendable, Hashable {
-  /// A budget that the whole process keeps, at least 16 MiB.
+  /// A budget of what a run allocates, at least 16 MiB. The program itself takes 30 to 50 MiB beside it.
   public var memory: ByteCount
   /// Rows in a chunk; nil: chosen from sampled row widths and the budget.
   public var chunkRows: Int?

@@ -54,6 +54,9 @@ public struct MigrationPass: ~Copyable {
   // MARK: Objects
 
   /// A new object of any entity of the destination, with the model's defaults. It is in no store until `insert`.
+  ///
+  /// The first one of the mapping's destination entity that `createDestinationInstances` makes of its source object takes the
+  /// key that the mapping would give without a policy; every other takes the next free key.
   public func createInstance(ofEntityNamed name: String) throws -> ManagedObject { try run.makeObject(name) }
 
   /// Writes a new object.

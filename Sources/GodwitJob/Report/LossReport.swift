@@ -15,7 +15,7 @@ public struct LossReport: Sendable, Codable, Hashable {
     case linksToNothing = "links to nothing"
     /// A policy class that nobody registered, where Core Data's default policy takes its place. Not counted in objects.
     case policy
-    /// Values that an expression turned to nil though an attribute that it reads was not nil.
+    /// Values that an expression turned to nil though the attributes that its result is made of were not nil.
     case nils = "values turned to nil"
     /// Values that an attribute of another numeric type holds only nearly.
     case rounded

@@ -92,7 +92,7 @@ public struct JobManifest: Sendable {
   public var mappings: Mappings = .auto
   public var assumeSourceModel: Located<String>?
   public var chunks = Chunks()
-  /// The budget the whole process keeps.
+  /// The budget of what a run allocates. The program itself comes beside it.
   public var memory = ByteCount.mebibytes(64)
   public var onInvalid: OnInvalid = .fail
   public var onLoss: OnLoss = .report

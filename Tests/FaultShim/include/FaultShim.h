@@ -46,4 +46,8 @@ typedef void (*fault_after)(void *context, const struct fault_call *call, int64_
 void fault_arm(fault_before before, fault_after after, void *context);
 void fault_disarm(void);
 
+// From here on this thread cannot read folders whose path ends so: after `after` more entries, readdir fails with `failure`.
+// NULL ends it. The text is not copied.
+void fault_unreadable(const char *ending, int after, int failure);
+
 #endif

@@ -1,0 +1,65 @@
+import GodwitModel
+import GodwitStore
+
+/// What shows only when objects are made. The counts commit with the chunk that they are of.
+extension Executor {
+  /// Values of a chunk's objects that expressions turned to nil.
+  func countNils(_ chunk: Chunk, predicate: ParsedPredicate?) throws -> [NilCount] {
+    let watches = program.nilWatches(chunk.subject)
+    guard let statement = try program.nilStatement(chunk.subject, watches, predicate: predicate) else { return [] }
+    let counts = try functions.running(statement, site: site(chunk)) {
+      try connection.rows(
+        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
+      ).first ?? []
+    }
+    return zip(watches, counts).compactMap { watch, value in
+      guard case .integer(let count) = value, count > 0 else { return nil }
+      return NilCount(mapping: chunk.subject, attribute: watch.attribute, count: count)
+    }
+  }
+
+  /// What the plan has counted, and what making the objects has shown.
+  func losses(_ summary: MigrationSummary) throws -> LossReport {
+    var found = plan.losses
+    let step = job.position.index + 1
+    found.losses += try ledger.nils().map { nils in
+      let mapping = program.mappings[nils.mapping]
+      return .init(
+        step: step, kind: .nils, subject: "\(mapping.destination.name).\(nils.attribute)", count: nils.count,
+        reason: "mapping \(mapping.name)")
+    }
+    if summary.several > 0 {
+      found.losses.append(
+        .init(
+          step: step, kind: .several, subject: "to-one relationships", count: summary.several,
+          reason: "a to-one holds one object"))
+    }
+    return found
+  }
+}
+
+extension Ledger {
+  static let nilTable =
+    "CREATE TABLE godwit_nil (chunk INTEGER, mapping INTEGER, attribute TEXT, count INTEGER, PRIMARY KEY (chunk, mapping, attribute)) WITHOUT ROWID"
+
+  /// Call inside the transaction that wrote the chunk's rows.
+  func addNils(_ counts: [NilCount], of chunk: Chunk) throws {
+    for one in counts {
+      try connection.execute(
+        "INSERT INTO godwit_nil (chunk, mapping, attribute, count) VALUES (?1, ?2, ?3, ?4)",
+        [.int(chunk.id), .int(one.mapping), .text(one.attribute), .integer(one.count)])
+    }
+  }
+
+  /// Those of all chunks that are durable, by mapping and attribute.
+  func nils() throws -> [NilCount] {
+    var found: [NilCount] = []
+    try connection.query(
+      "SELECT mapping, attribute, SUM(count) FROM godwit_nil GROUP BY mapping, attribute ORDER BY mapping, attribute"
+    ) { row in
+      found.append(NilCount(mapping: row.int(0), attribute: row.string(1) ?? "", count: row.int64(2)))
+      return true
+    }
+    return found
+  }
+}

@@ -1,0 +1,223 @@
+import GodwitModel
+import GodwitStore
+
+/// An attribute whose expression may give nil though the values that it is made of are there: what turns to nil is counted.
+///
+/// 1. The values that count are the attributes that the expression reads from its object, or from objects along to-one
+///    relationships. What only a condition reads decides, and is no part of the result.
+/// 2. A value is lost where all of them are there and the result is nil. A nil that comes of a nil is none.
+/// 3. Expressions that cannot do that, such as `$source.a + 1` for an integer, are not watched and cost nothing.
+struct NilWatch: Hashable {
+  var attribute: String
+  /// Of the destination's table.
+  var column: String
+  /// The names along each path from the source object to an attribute.
+  var inputs: [[String]]
+}
+
+/// How many values of an attribute an expression of a mapping turned to nil.
+struct NilCount: Hashable {
+  /// The mapping's index.
+  var mapping: Int
+  var attribute: String
+  var count: Int64
+}
+
+extension StepProgram {
+  /// The attributes of a mapping that are watched.
+  func nilWatches(_ index: Int) -> [NilWatch] {
+    let mapping = mappings[index]
+    return mapping.attributes.compactMap { attribute, source in
+      guard case .expression(let parsed) = source,
+        let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name)
+      else { return nil }
+      let reader = ExpressionInputs(model: resolved.sourceModel, entityName: mapping.source.name)
+      guard reader.mayTurnToNil(parsed.expression) else { return nil }
+      let inputs = reader.paths(parsed.expression)
+      return inputs.isEmpty ? nil : NilWatch(attribute: attribute.name, column: column, inputs: inputs)
+    }
+  }
+
+  /// Counts what the objects of a chunk lost; nil where nothing is watched.
+  ///
+  /// It reads the rows that the chunk has just written, and the source only for those with a nil in them.
+  func nilStatement(_ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?) throws -> ChunkStatement? {
+    guard !watches.isEmpty else { return nil }
+    let mapping = mappings[index]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let table = "main.\(quoted(try destinationTable(of: mapping.destination.name).name))"
+    let source = try association.table(index)
+    let taken = association.takes(index, alias: "s").sql
+    let (from, condition): (String, String)
+    if isUnique(index) {
+      from =
+        "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(table) AS d ON d.Z_PK = u.destination CROSS JOIN \(source) AS s ON s.Z_PK = u.source"
+      condition = "u.source BETWEEN ?1 AND ?2"
+    } else if !isStored(index), case .offset(let offset) = facts.mappings[index].keys {
+      let shift = offset == 0 ? nil : builder.bind(.integer(offset))
+      from = "\(table) AS d CROSS JOIN \(source) AS s ON s.Z_PK = d.Z_PK\(shift.map { " - \($0)" } ?? "")"
+      func end(_ key: String) -> String { key + (shift.map { " + \($0)" } ?? "") }
+      condition = "d.Z_PK BETWEEN \(end("?1")) AND \(end("?2"))"
+    } else {
+      from = "\(source) AS s CROSS JOIN \(table) AS d ON d.Z_PK = \(association.image(index, ofRow: "s"))"
+      condition = "s.Z_PK BETWEEN ?1 AND ?2"
+    }
+    let nils = watches.map { "d.\(quoted($0.column)) IS NULL" }
+    let sums = try zip(watches, nils).map { watch, isNil in
+      let held = try watch.inputs.map { try holds($0, of: mapping.source.name, builder) }
+      return "COALESCE(SUM(\(isNil) AND \(held.joined(separator: " AND "))), 0)"
+    }
+    var rest = isUnique(index) ? "" : " AND \(taken)"
+    if let predicate {
+      rest +=
+        " AND "
+        + ExpressionLowering.condition(
+          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+        ).sql
+    }
+    return ChunkStatement(
+      sql:
+        "SELECT \(sums.joined(separator: ", ")) FROM \(from) WHERE \(condition) AND (\(nils.joined(separator: " OR ")))\(rest)",
+      builder: builder)
+  }
+
+  /// Whether the source has a value at the end of a path. What the chunk's own statement has read was checked there.
+  private func holds(_ path: [String], of entity: String, _ builder: StatementBuilder) throws -> String {
+    var chain = ObjectChain(
+      row: .init(alias: "s", entityName: entity), schema: sourceSchema, database: StoreConnection.sourceSchema,
+      builder: builder)
+    do {
+      for name in path.dropLast() { try chain.follow(name) }
+      let row = try chain.loadedRow()
+      guard let name = path.last, let attribute = resolved.sourceModel.attribute(name, of: row.entityName),
+        let column = sourceSchema.column(of: name, in: row.entityName)
+      else { return "0" }
+      let sql = "\(row.alias).\(quoted(column))"
+      // A decimal that is not a number has no value.
+      let test = attribute.type == .decimal ? "typeof(\(sql)) IN ('integer', 'real')" : "\(sql) IS NOT NULL"
+      return "COALESCE(\(chain.scalar(test)), 0)"
+    } catch let error as NotLowerable {
+      throw GodwitError(.internalBug, "cannot follow '\(path.joined(separator: "."))': \(error.reason)")
+    }
+  }
+}
+
+/// What an expression makes its value of, and whether it can be nil while all of that is there.
+struct ExpressionInputs {
+  let model: ManagedObjectModel
+  let entityName: String
+
+  private typealias Expression = GodwitModel.Expression
+
+  /// The attributes that the result is made of, each once.
+  func paths(_ expression: GodwitModel.Expression) -> [[String]] {
+    var found: [[String]] = []
+    func visit(_ part: Expression) {
+      switch part.node {
+      case .keyPath(let base, let segments):
+        if let base, !Self.isOwn(base) { return visit(base) }
+        if attribute(segments) != nil, !found.contains(segments) { found.append(segments) }
+      case .ternary(_, let yes, let no):
+        visit(yes)
+        visit(no)
+      case .subquery(let collection, _, _): visit(collection)
+      default: for child in part.children { visit(child) }
+      }
+    }
+    visit(expression)
+    return found
+  }
+
+  private static func isOwn(_ base: Expression) -> Bool {
+    switch base.node {
+    case .evaluatedObject, .variable("source"): true
+    default: false
+    }
+  }
+
+  /// The stored attribute at the end of a path along to-one relationships.
+  private func attribute(_ segments: [String]) -> AttributeDescription? {
+    var entity = entityName
+    for name in segments.dropLast() {
+      guard let relationship = model.relationship(name, of: entity), !relationship.isToMany,
+        model.isStored(relationship)
+      else { return nil }
+      entity = relationship.destinationEntityName
+    }
+    guard let attribute = segments.last.flatMap({ model.attribute($0, of: entity) }), !attribute.isTransient else {
+      return nil
+    }
+    return attribute
+  }
+
+  private func read(_ expression: Expression) -> AttributeDescription? {
+    guard case .keyPath(let base, let segments) = expression.node, base.map(Self.isOwn) ?? true else { return nil }
+    return attribute(segments)
+  }
+
+  /// A yes may be wrong, a no is not.
+  func mayTurnToNil(_ expression: GodwitModel.Expression) -> Bool {
+    switch expression.node {
+    case .constant(let value): value.isNull
+    case .keyPath: read(expression) == nil
+    case .negation(let operand): mayTurnToNil(operand)
+    case .ternary(_, let yes, let no): mayTurnToNil(yes) || mayTurnToNil(no)
+    case .arithmetic(let op, let a, let b): mayTurnToNil(op, a, b)
+    case .function(let name, let arguments):
+      switch name {
+      case "add:to:" where arguments.count == 2: mayTurnToNil(.add, arguments[0], arguments[1])
+      case "from:subtract:" where arguments.count == 2: mayTurnToNil(.subtract, arguments[0], arguments[1])
+      case "multiply:by:" where arguments.count == 2: mayTurnToNil(.multiply, arguments[0], arguments[1])
+      case "divide:by:" where arguments.count == 2: mayTurnToNil(.divide, arguments[0], arguments[1])
+      default: !Self.keepsValues.contains(name) || arguments.contains(where: mayTurnToNil)
+      }
+    default: true
+    }
+  }
+
+  private static let keepsValues: Set<String> = [
+    "now", "uppercase:", "lowercase:", "length:", "canonical:", "noindex:", "ceiling:", "floor:", "trunc:", "abs:",
+    "onesComplement:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:",
+  ]
+
+  private func mayTurnToNil(
+    _ op: GodwitModel.Expression.ArithmeticOperator, _ a: GodwitModel.Expression, _ b: GodwitModel.Expression
+  ) -> Bool {
+    if mayTurnToNil(a) || mayTurnToNil(b) { return true }
+    // A decimal can become too large for one.
+    if isDecimal(a) || isDecimal(b) { return true }
+    switch op {
+    case .add, .subtract, .multiply: return !(isWhole(a) && isWhole(b)) && !isPlain(a) && !isPlain(b)
+    case .divide: return !isPlain(b)
+    case .power: return true
+    }
+  }
+
+  /// Whether it is a constant that makes no infinity and no zero: no number that it meets becomes none.
+  private func isPlain(_ expression: Expression) -> Bool {
+    switch expression.node {
+    case .constant(.integer(let number)): number != 0
+    case .constant(.double(let number)): number.isFinite && number != 0
+    case .negation(let operand): isPlain(operand)
+    default: false
+    }
+  }
+
+  private func isWhole(_ expression: Expression) -> Bool {
+    switch expression.node {
+    case .constant(.integer), .constant(.boolean): true
+    case .negation(let operand): isWhole(operand)
+    case .arithmetic(let op, let a, let b): [.add, .subtract, .multiply].contains(op) && isWhole(a) && isWhole(b)
+    case .keyPath: read(expression).map { $0.type.isInteger || $0.type == .boolean } ?? false
+    default: false
+    }
+  }
+
+  private func isDecimal(_ expression: Expression) -> Bool {
+    expression.contains { part in
+      if case .constant(.decimal) = part.node { return true }
+      return read(part)?.type == .decimal
+    }
+  }
+}

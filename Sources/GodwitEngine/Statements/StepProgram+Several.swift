@@ -1,0 +1,87 @@
+import GodwitModel
+import GodwitStore
+
+/// Counting what a to-one leaves out.
+extension StepProgram {
+  /// How many rows of a create chunk have a to-one that finds several objects; nil when none can.
+  func severalStatement(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
+    let mapping = mappings[index]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    var sums: [String] = []
+    for link in links where link.strategy == .atCreation {
+      guard let assignment = link.assignments.first(where: { $0.mapping == index && $0.end == link.carriedEnd })
+      else { continue }
+      if let count = try found(by: mapping.relationships[assignment.part], of: mapping, association) {
+        sums.append(count)
+      }
+    }
+    guard !sums.isEmpty else { return nil }
+    var rows = try assigningRows(of: index, association)
+    if let predicate {
+      rows +=
+        " AND "
+        + ExpressionLowering.condition(
+          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+        ).sql
+    }
+    return ChunkStatement(
+      sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joined(separator: " + "))), 0) FROM \(rows)",
+      builder: builder)
+  }
+
+  func severalStatement(_ job: RelateJob) throws -> ChunkStatement? {
+    guard case .single(let number) = job.work else { return nil }
+    let mapping = mappings[job.mapping]
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let source = mapping.relationships[links[job.link].assignments[number].part]
+    guard let count = try found(by: source, of: mapping, association) else { return nil }
+    let rows = try assigningRows(of: job.mapping, association)
+    return ChunkStatement(sql: "SELECT COALESCE(SUM(\(count) > 1), 0) FROM \(rows)", builder: builder)
+  }
+
+  /// The same for the objects of `temp.godwit_asked`, whose relationships a policy leaves to its mapping.
+  func severalStatement(asked part: Int, of mapping: ResolvedEntityMapping) throws -> ChunkStatement? {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    guard let count = try found(by: mapping.relationships[part], of: mapping, association) else { return nil }
+    return ChunkStatement(
+      sql: """
+        SELECT COALESCE(SUM(\(count) > 1), 0) FROM temp.godwit_asked AS a \
+        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = a.source
+        """, builder: builder)
+  }
+
+  /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the lowest-key
+  /// source of each object.
+  private func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
+    let table = try association.table(index)
+    guard mappings[index].mapping.uniqueBy.isEmpty else {
+      return
+        "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+    }
+    return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"
+  }
+
+  /// The number of objects a to-one finds, as SQL; nil when it cannot exceed one.
+  private func found(
+    by source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
+    _ association: AssociationLowering
+  ) throws -> String? {
+    let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    guard !source.lookups.isEmpty,
+      chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isByHand)
+    else { return nil }
+    let wanted = source.relationship.destinationEntityName
+    let counts = try source.lookups.map { index in
+      if isByHand(index) {
+        return association.policyCount(index, key: chain.scalar(chain.key), isSeveral: chain.isToMany, entity: wanted)
+      }
+      return chain.isToMany
+        ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key, entity: wanted)))")
+        : "(\(try association.lookup(index, key: chain.scalar(chain.key), entity: wanted)) IS NOT NULL)"
+    }
+    return "(\(counts.joined(separator: " + ")))"
+  }
+}
