@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitEngine
+@testable import GodwitJob
 
 /// What is lost while objects are made: values that expressions turn to nil, and to-ones that find several objects.
 @Suite struct RunLossTests {

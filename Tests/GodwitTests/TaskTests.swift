@@ -1,5 +1,7 @@
 import Foundation
 import Godwit
+import GodwitJob
+import GodwitVerifier
 import Synchronization
 import TestSupport
 import Testing

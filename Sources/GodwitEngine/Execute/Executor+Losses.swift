@@ -1,3 +1,5 @@
+import GodwitLowering
+import GodwitJob
 import GodwitModel
 import GodwitStore
 

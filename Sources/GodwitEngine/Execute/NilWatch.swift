@@ -1,3 +1,4 @@
+import GodwitLowering
 import GodwitModel
 import GodwitStore
 

@@ -1,3 +1,5 @@
+import GodwitJob
+import GodwitLowering
 import GodwitModel
 import GodwitStore
 

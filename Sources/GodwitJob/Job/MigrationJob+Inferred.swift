@@ -1,3 +1,4 @@
+import GodwitInference
 import GodwitModel
 
 extension MigrationJob {
