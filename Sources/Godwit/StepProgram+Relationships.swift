@@ -500,7 +500,7 @@ extension StepProgram {
       if !link.isToMany(.first) { conditions.append(notLater("l.side = 1 AND l.target = e.d")) }
       if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
     }
-    return conditions.joined(separator: " AND ")
+    return conditions.joinedEvenly(by: " AND ")
   }
 
   private func storeEdges(_ link: RelationshipLink, _ edge: EdgeSource) throws -> [StoredEdge] {
@@ -581,7 +581,7 @@ extension StepProgram {
         ).sql
     }
     return ChunkStatement(
-      sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joined(separator: " + "))), 0) FROM \(rows)",
+      sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joinedEvenly(by: " + "))), 0) FROM \(rows)",
       builder: builder)
   }
 
@@ -620,6 +620,6 @@ extension StepProgram {
         ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key, entity: wanted)))")
         : "(\(try association.lookup(index, key: chain.scalar(chain.key), entity: wanted)) IS NOT NULL)"
     }
-    return "(\(counts.joined(separator: " + ")))"
+    return "(\(counts.joinedEvenly(by: " + ")))"
   }
 }
