@@ -14,7 +14,8 @@ extension PublishedVersionHashes {
     case .some: return false
     case nil:
       // To open a pipe would be to wait for it.
-      guard FileInspection.isRegularFile(path), let head = try? FileHandle(forReadingFrom: URL(filePath: path)).read(upToCount: 16)
+      guard FileInspection.isRegularFile(path),
+        let head = try? FileHandle(forReadingFrom: URL(filePath: path)).read(upToCount: 16)
       else { return false }
       return head.starts(with: "SQLite format 3".utf8)
     }

@@ -78,7 +78,8 @@ extension ManagedObjectModel {
         depth += 1
         guard depth <= ancestorsMaximum else {
           throw broken(
-            model, "expected at most \(ancestorsMaximum) ancestors of an entity, found more at '\(entities[place].name)'")
+            model,
+            "expected at most \(ancestorsMaximum) ancestors of an entity, found more at '\(entities[place].name)'")
         }
         depths[place] = depth
         order.append(place)

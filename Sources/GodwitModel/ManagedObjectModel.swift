@@ -65,7 +65,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
     var count = 0
     for position in parentsFirst {
       let entity = complete[position]
-      let own = InheritedProperties(entity, of: entity.superentityName.flatMap { inherited[$0] }, unnamed[entity.name] ?? [])
+      let own = InheritedProperties(
+        entity, of: entity.superentityName.flatMap { inherited[$0] }, unnamed[entity.name] ?? [])
       count += own.count
       guard count <= Self.inheritedMaximum else {
         throw Self.broken(

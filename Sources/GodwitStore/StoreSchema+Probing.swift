@@ -65,14 +65,17 @@ struct StoreProbe {
     var entities: [(number: Int, name: String)] = []
     // Nobody's name is longer; what a damaged row holds is not read.
     let isRead: Void? = try connection.sparing(.mebibytes(1)) {
-      try connection.query("SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)") {
+      try connection.query(
+        "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
+      ) {
         row in
         if let name = row.string(1), let number = Int32(exactly: row.int64(0)) { entities.append((Int(number), name)) }
         return true
       }
     }
     guard isRead != nil, entities.count <= Self.limitEntities else {
-      throw Self.wrong("expected at most \(Self.limitEntities) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more")
+      throw Self.wrong(
+        "expected at most \(Self.limitEntities) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more")
     }
     self.entities = entities
   }
