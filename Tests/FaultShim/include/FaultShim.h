@@ -46,4 +46,7 @@ typedef void (*fault_after)(void *context, const struct fault_call *call, int64_
 void fault_arm(fault_before before, fault_after after, void *context);
 void fault_disarm(void);
 
+// Whether code of this executable gets no further threads on this thread (EAGAIN), as under `ulimit -u`.
+void fault_refuse_threads(int refuses);
+
 #endif
