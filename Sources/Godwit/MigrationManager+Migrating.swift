@@ -75,12 +75,10 @@ extension MigrationManager {
     do {
       summary = try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
-          let thread = Thread {
+          let isStarted = WorkerThread.start {
             continuation.resume(with: Result { try manager.run(control: control, progress: progress) })
           }
-          // As much as the main thread has: expressions nest.
-          thread.stackSize = 8 << 20
-          thread.start()
+          if !isStarted { continuation.resume(throwing: WorkerThread.refusal(to: "migrate '\(plan.source)'")) }
         }
       } onCancel: {
         control.stop(reason: MigrationControl.cancelled)

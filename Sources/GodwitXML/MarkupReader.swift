@@ -10,13 +10,18 @@ import GodwitModel
 /// is refused, so that no file can expand. Depth, size and time are bounded by the input.
 package struct MarkupReader {
   static let depthMaximum = 100
-  package static let fileBytesMaximum = 256 << 20
+  package static let fileBytesMaximum = 64 << 20
+  /// What bounds the memory: a model of 12,000 entities has some 50,000 elements.
+  static let elementsMaximum = 500_000
+  static let attributesMaximum = 3_000_000
 
   private let file: String
   private let bytes: [UInt8]
   private var position = 0
   private var line = 1
   private var lineStart = 0
+  private var elementCount = 0
+  private var attributeCount = 0
 
   private init(_ bytes: [UInt8], file: String) {
     self.bytes = bytes
@@ -179,6 +184,10 @@ package struct MarkupReader {
 
   private mutating func startTag(isEmpty: inout Bool) throws -> MarkupElement {
     let place = (line: line, column: column)
+    elementCount += 1
+    guard elementCount <= Self.elementsMaximum else {
+      throw problem("expected at most \(Self.elementsMaximum) elements, found more", at: place)
+    }
     advance()
     var element = MarkupElement(name: try name("an element name"), line: place.line, column: place.column)
     var names: Set<String> = []
@@ -210,6 +219,10 @@ package struct MarkupReader {
         throw problem("expected the end of the value of attribute '\(name)', found the end of the file")
       }
       advance()
+      attributeCount += 1
+      guard attributeCount <= Self.attributesMaximum else {
+        throw problem("expected at most \(Self.attributesMaximum) attributes, found more", at: (line, column))
+      }
       guard names.insert(name).inserted else {
         throw problem("expected attribute '\(name)' once in <\(element.name)>, found it twice", at: (line, column))
       }

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,8 +258,25 @@ int rmdir(const char *path) {
   return (int)told(&call, real(path));
 }
 
+// MARK: Threads
+
+static _Thread_local int refuses_threads;
+
+void fault_refuse_threads(int refuses) { refuses_threads = refuses; }
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+  REAL(pthread_create);
+  // Dispatch would wait until it gets one: only calls of this executable's own code are refused.
+  Dl_info caller, own;
+  if (refuses_threads && dladdr(__builtin_return_address(0), &caller) && dladdr((void *)&fault_refuse_threads, &own)
+      && caller.dli_fbase == own.dli_fbase)
+    return EAGAIN;
+  return real(thread, attributes, body, argument);
+}
+
 #else
 
+void fault_refuse_threads(int refuses) {}
 void fault_arm(fault_before before, fault_after after, void *context) {}
 void fault_disarm(void) {}
 void fault_unreadable(const char *ending, int after, int failure) {}

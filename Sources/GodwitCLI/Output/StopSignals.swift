@@ -1,4 +1,5 @@
 import Foundation
+import Godwit
 import Synchronization
 
 #if canImport(Glibc)
@@ -10,7 +11,7 @@ import Synchronization
 /// SIGINT, SIGTERM and SIGUSR1 while a run lasts, taken by a thread of their own.
 ///
 /// 1. `init` blocks the signals, before any other thread starts, so that all inherit the mask.
-/// 2. `watch` starts the thread. The first SIGINT or SIGTERM calls `stop`, and `interrupt` when the
+/// 2. `watch` starts the thread; where the system makes none, signals end the process at once. The first SIGINT or SIGTERM calls `stop`, and `interrupt` when the
 ///    run still goes on 1.5 s later; the second ends the process at once.
 /// 3. `dieIfStopped` ends the process by the signal that stopped it, so that its parent sees which.
 final class StopSignals: Sendable {
@@ -47,7 +48,7 @@ final class StopSignals: Sendable {
     stop: @escaping @Sendable (String) -> Void, interrupt: @escaping @Sendable () -> Void,
     report: @escaping @Sendable () -> Void
   ) {
-    let thread = Thread { [self] in
+    let isStarted = WorkerThread.start { [self] in
       while true {
         switch next() {
         case SIGUSR1: report()
@@ -59,8 +60,15 @@ final class StopSignals: Sendable {
         }
       }
     }
-    thread.stackSize = 256 << 10
-    thread.start()
+    if !isStarted { Self.letThrough() }
+  }
+
+  /// Lets signals end the process at once, where no thread takes them. What is durable stays so; the rest is rolled back by
+  /// the next run.
+  private static func letThrough() {
+    signal(SIGUSR1, SIG_IGN)
+    var mask = mask
+    pthread_sigmask(SIG_UNBLOCK, &mask, nil)
   }
 
   /// The next signal; nil when a run that was asked to stop still goes on after a while.

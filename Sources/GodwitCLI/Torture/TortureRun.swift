@@ -1,4 +1,5 @@
 import Foundation
+import Godwit
 import GodwitModel
 import Synchronization
 
@@ -62,10 +63,13 @@ struct TortureRun {
     current.set(process)
     let over = DispatchSemaphore(value: 0)
     if case .seconds(let seconds)? = moment {
-      let timer = Thread {
+      let isStarted = WorkerThread.start {
         if over.wait(timeout: .now() + seconds) == .timedOut { current.killNow() }
       }
-      timer.start()
+      if !isStarted {
+        current.killNow()
+        throw WorkerThread.refusal(to: "kill the run at a time")
+      }
     }
     var lines = 0
     var limit = Int.max

@@ -234,7 +234,7 @@ extension StepProgram {
       numbers.insert(number)
     }
     guard !calls.isEmpty else { return nil }
-    let condition = conditions.map { "(\($0))" }.joined(separator: " OR ")
+    let condition = conditions.map { "(\($0))" }.joinedEvenly(by: " OR ")
     let sql =
       "SELECT \(calls.joined(separator: ", ")) FROM \(try association.table(members[0])) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND (\(condition)) ORDER BY s.Z_PK"
     return (ChunkStatement(sql: sql, builder: builder), numbers)

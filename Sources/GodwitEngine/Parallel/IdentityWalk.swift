@@ -127,10 +127,8 @@ final class IdentityWalk: @unchecked Sendable {
   func run(_ body: (Int64, UnsafeRawBufferPointer) throws -> Void) throws {
     let statement = try own.connection.prepare(own.query.sql)
     defer { statement.finalize() }
-    let thread = Thread { [self] in work() }
-    // As much as the main thread has: expressions nest.
-    thread.stackSize = 8 << 20
-    thread.start()
+    // Without a thread all spans are the caller's.
+    if !WorkerThread.start({ [self] in work() }) { condition.withLock { (isStopped, isAtEnd) = (true, true) } }
     defer {
       stop()
       try? other.connection.close()

@@ -95,7 +95,7 @@ extension Planner {
       return
         "(CASE typeof(\(name)) WHEN 'blob' THEN length(\(name)) WHEN 'text' THEN length(CAST(\(name) AS BLOB)) WHEN 'null' THEN 0 ELSE 8 END)"
     }
-    let sum = (["16"] + lengths).joined(separator: " + ")
+    let sum = (["16"] + lengths).joinedEvenly(by: " + ")
     return try connection.integer(
       "SELECT CAST(AVG(width) AS INTEGER) FROM (SELECT \(sum) AS width FROM source.\(quoted(table.name)) LIMIT 1000)")
   }

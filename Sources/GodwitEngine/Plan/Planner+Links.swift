@@ -110,7 +110,7 @@ extension Planner {
       if try ends.allSatisfy({ try isWithinRun(join.name, $0.0, of: $0.1) }) { return 0 }
       let tests = ends.compactMap { isNowhere("j.\(quoted($0.0))", $0.1) }
       return try planner.connection.integer(
-        "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j WHERE \(tests.joined(separator: " OR "))") ?? 0
+        "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j WHERE \(tests.joinedEvenly(by: " OR "))") ?? 0
     }
   }
 }

@@ -628,7 +628,7 @@ package struct Planner {
       ).sql
       return "\(sql) IS TRUE AS p\(number)"
     }
-    let sum = predicates.indices.map { "p\($0)" }.joined(separator: " + ")
+    let sum = predicates.indices.map { "p\($0)" }.joinedEvenly(by: " + ")
     let columns =
       predicates.indices.map { "SUM(p\($0))" } + ["SUM((\(sum)) = 0)", "SUM((\(sum)) > 1)"]
     let statement = ChunkStatement(

@@ -36,12 +36,12 @@ package struct AssociationLowering {
       // An object of an earlier job may have been deleted since.
       terms.append(earlier.isThere(offset: builder.bind(.integer(offset)), alias: alias, builder: builder))
     }
-    guard let filter = mapping.filter else { return (terms.isEmpty ? "TRUE" : terms.joined(separator: " AND "), nil) }
+    guard let filter = mapping.filter else { return (terms.isEmpty ? "TRUE" : terms.joinedEvenly(by: " AND "), nil) }
     let lowered = ExpressionLowering.condition(
       filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder,
       checks: mapping.earlier == nil ? checks : .inline)
     return (
-      (terms + [lowered.sql]).joined(separator: " AND "), lowered.reason.map { "filter '\(filter.source.text)': \($0)" }
+      (terms + [lowered.sql]).joinedEvenly(by: " AND "), lowered.reason.map { "filter '\(filter.source.text)': \($0)" }
     )
   }
 

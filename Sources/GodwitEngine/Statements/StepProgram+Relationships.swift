@@ -502,7 +502,7 @@ extension StepProgram {
       if !link.isToMany(.first) { conditions.append(notLater("l.side = 1 AND l.target = e.d")) }
       if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
     }
-    return conditions.joined(separator: " AND ")
+    return conditions.joinedEvenly(by: " AND ")
   }
 
   private func storeEdges(_ link: RelationshipLink, _ edge: EdgeSource) throws -> [StoredEdge] {

@@ -28,7 +28,7 @@ extension StepProgram {
         ).sql
     }
     return ChunkStatement(
-      sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joined(separator: " + "))), 0) FROM \(rows)",
+      sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joinedEvenly(by: " + "))), 0) FROM \(rows)",
       builder: builder)
   }
 
@@ -84,6 +84,6 @@ extension StepProgram {
         ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key, entity: wanted)))")
         : "(\(try association.lookup(index, key: chain.scalar(chain.key), entity: wanted)) IS NOT NULL)"
     }
-    return "(\(counts.joined(separator: " + ")))"
+    return "(\(counts.joinedEvenly(by: " + ")))"
   }
 }

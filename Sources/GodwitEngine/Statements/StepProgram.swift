@@ -264,7 +264,7 @@ package struct StepProgram {
       let terms = SearchTerm.terms(of: predicate.predicate, schema: sourceSchema, row: row, builder: builder)
       if !terms.isEmpty, !isPart {
         if condition.hasPrefix("s.Z_PK BETWEEN") { condition = "+" + condition }
-        condition += " AND " + terms.joined(separator: " AND ")
+        condition += " AND " + terms.joinedEvenly(by: " AND ")
       }
     }
     return Creation(

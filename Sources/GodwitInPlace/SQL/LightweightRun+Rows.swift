@@ -66,7 +66,7 @@ extension LightweightRun {
       let statement = ChunkStatement(
         sql: """
           INSERT INTO temp.\(Self.rowsTable(number)) SELECT \((["s.Z_PK"] + wanted).joined(separator: ", ")) \
-          FROM \(rows.from) WHERE \(rows.condition) AND (\(differs.joined(separator: " OR ")))
+          FROM \(rows.from) WHERE \(rows.condition) AND (\(differs.joinedEvenly(by: " OR ")))
           """, builder: rows.builder)
       functions.mover?.beginChunk()
       try functions.running(statement, site: "step 1 of 1, comparing \(table.new.name), \(mapping.name)") {
@@ -166,7 +166,7 @@ extension LightweightRun {
         }
       }
     }
-    let condition = kept.isEmpty ? "" : " WHERE NOT (\(kept.joined(separator: " OR ")))"
+    let condition = kept.isEmpty ? "" : " WHERE NOT (\(kept.joinedEvenly(by: " OR ")))"
     let table = "main.\(quoted(join.new.name))"
     try connection.execute(
       "DELETE FROM \(table) WHERE rowid IN (SELECT j.rowid FROM \(table) AS j\(condition))", builder.arguments())

@@ -44,6 +44,10 @@ package struct ModelPairing {
   /// In the order of the new names, removed ones by their old name; nil where a side has none.
   package let entities: [(old: EntityDescription?, new: EntityDescription?)]
   private let newNames, oldNames: [String: String]
+  private let oldIdentified, newIdentified: Identified
+
+  /// By entity and renaming identifier, the properties that have it, inherited ones too.
+  private typealias Identified = [String: [String: [Property]]]
 
   package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
     self.old = old
@@ -60,6 +64,23 @@ package struct ModelPairing {
     }
     self.newNames = newNames
     self.oldNames = oldNames
+    oldIdentified = Self.identified(old)
+    newIdentified = Self.identified(new)
+  }
+
+  private static func identified(_ model: ManagedObjectModel) -> Identified {
+    var found: Identified = [:]
+    for entity in model.entities {
+      for attribute in model.attributes(of: entity.name) {
+        guard let identifier = attribute.renamingIdentifier else { continue }
+        found[entity.name, default: [:]][identifier, default: []].append(.attribute(attribute))
+      }
+      for relationship in model.relationships(of: entity.name) {
+        guard let identifier = relationship.renamingIdentifier else { continue }
+        found[entity.name, default: [:]][identifier, default: []].append(.relationship(relationship))
+      }
+    }
+    return found
   }
 
   /// What an entity of the earlier model is called in the later; nil when it is gone.
@@ -73,8 +94,10 @@ package struct ModelPairing {
     let was = Property.all(of: before)
     let now = Property.all(of: after)
     let pairs = Self.pairs(was.map { ($0.name, $0.renamingIdentifier) }, now.map { ($0.name, $0.renamingIdentifier) })
+    let before = Dictionary(was.map { ($0.name, $0) }) { first, _ in first }
+    let after = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
     return pairs.sorted { Text($0.new ?? $0.old ?? "") < Text($1.new ?? $1.old ?? "") }
-      .map { pair in (was.first { $0.name == pair.old }, now.first { $0.name == pair.new }) }
+      .map { pair in (pair.old.flatMap { before[$0] }, pair.new.flatMap { after[$0] }) }
   }
 
   /// A property of an entity of the earlier model that becomes the property of the later one, declared wherever.
@@ -84,7 +107,7 @@ package struct ModelPairing {
         oldName(of: owner).flatMap { origin(of: relationship, in: owner, from: $0) }
       }
     }
-    return Self.counterpart(of: property, among: Property.all(of: oldEntity, in: old))
+    return Self.counterpart(of: property, in: oldEntity, of: old, oldIdentified[oldEntity] ?? [:])
   }
 
   /// The property of an entity of the later model that an earlier property becomes, declared wherever.
@@ -94,7 +117,7 @@ package struct ModelPairing {
         newName(of: owner).flatMap { newProperty(of: relationship, in: $0) }
       }
     }
-    return Self.counterpart(of: property, among: Property.all(of: newEntity, in: new))
+    return Self.counterpart(of: property, in: newEntity, of: new, newIdentified[newEntity] ?? [:])
   }
 
   /// The property of the earlier entity whose data a property of the later one holds; nil for one that is new.
@@ -103,9 +126,8 @@ package struct ModelPairing {
   package func origin(of property: Property, in newEntity: String, from oldEntity: String) -> Property? {
     guard let found = oldProperty(of: property, in: oldEntity) else { return nil }
     guard found.name == property.name, property.renamingIdentifier == nil else { return found }
-    let isClaimed = Property.all(of: newEntity, in: new).contains { other in
-      other.name != property.name && other.renamingIdentifier == found.name
-        && oldProperty(of: other, in: oldEntity)?.name == found.name
+    let isClaimed = (newIdentified[newEntity]?[found.name] ?? []).contains { other in
+      other.name != property.name && oldProperty(of: other, in: oldEntity)?.name == found.name
     }
     return isClaimed ? nil : found
   }
@@ -125,42 +147,55 @@ package struct ModelPairing {
     return .relationship(stored)
   }
 
-  private static func counterpart(of property: Property, among all: [Property]) -> Property? {
+  private static func counterpart(
+    of property: Property, in entity: String, of model: ManagedObjectModel, _ identified: [String: [Property]]
+  ) -> Property? {
+    func named(_ name: String) -> Property? {
+      if let attribute = model.attribute(name, of: entity) { return .attribute(attribute) }
+      guard let found = model.relationship(name, of: entity), !found.isUnnamedInverse.value else { return nil }
+      return .relationship(found)
+    }
     if let identifier = property.renamingIdentifier,
       // The rename may be an older one, and its name another property's by now.
-      let found = all.first(where: { $0.name == property.name && $0.renamingIdentifier == identifier })
-        ?? all.first(where: { $0.name == identifier })
-        ?? all.first(where: { $0.renamingIdentifier == identifier })
+      let found = identified[identifier]?.first(where: { $0.name == property.name })
+        ?? named(identifier) ?? identified[identifier]?.first
     {
       return found
     }
-    return all.first { $0.name == property.name } ?? all.first { $0.renamingIdentifier == property.name }
+    return named(property.name) ?? identified[property.name]?.first
   }
 
   /// Old and new names that belong together; nil where a side has none.
   private static func pairs(
     _ old: [(name: String, identifier: String?)], _ new: [(name: String, identifier: String?)]
   ) -> [(old: String?, new: String?)] {
-    var left = old
-    func take(_ matches: ((name: String, identifier: String?)) -> Bool) -> String? {
-      left.firstIndex(where: matches).map { left.remove(at: $0).name }
+    let byName = Dictionary(grouping: old.indices) { old[$0].name }
+    var byIdentifier: [String: [Int]] = [:]
+    for (place, entry) in old.enumerated() {
+      if let identifier = entry.identifier { byIdentifier[identifier, default: []].append(place) }
+    }
+    var isTaken = [Bool](repeating: false, count: old.count)
+    func take(_ places: [Int]?, where matches: (Int) -> Bool = { _ in true }) -> String? {
+      guard let place = places?.first(where: { !isTaken[$0] && matches($0) }) else { return nil }
+      isTaken[place] = true
+      return old[place].name
     }
     var pairs: [(old: String?, new: String?)] = []
     var rest: [String] = []
     // Renames first: a new name may be the old name of another.
     for (name, identifier) in new {
       if let identifier, identifier != name,
-        let oldName = take({ $0.name == name && $0.identifier == identifier })
-          ?? take({ $0.name == identifier }) ?? take({ $0.identifier == identifier })
+        let oldName = take(byName[name], where: { old[$0].identifier == identifier })
+          ?? take(byName[identifier]) ?? take(byIdentifier[identifier])
       {
         pairs.append((oldName, name))
       } else {
         rest.append(name)
       }
     }
-    let same = rest.map { name in (take { $0.name == name }, name) }
+    let same = rest.map { name in (take(byName[name]), name) }
     // The way back: what the earlier model calls a rename of the later one's name.
-    pairs += same.map { oldName, name in (oldName ?? take { $0.identifier == name }, name) }
-    return pairs + left.map { ($0.name, nil) }
+    pairs += same.map { oldName, name in (oldName ?? take(byIdentifier[name]), name) }
+    return pairs + old.indices.filter { !isTaken[$0] }.map { (old[$0].name, nil) }
   }
 }

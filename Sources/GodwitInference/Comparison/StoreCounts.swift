@@ -77,7 +77,7 @@ final class StoreCounts {
       }
     }
     guard !conditions.isEmpty else { return 0 }
-    return try count(entities, where: conditions.joined(separator: " OR "))
+    return try count(entities, where: conditions.joinedEvenly(by: " OR "))
   }
 
   // MARK: Relationships
@@ -113,11 +113,11 @@ final class StoreCounts {
     let keys = "SELECT \(links.key) FROM \(links.table) WHERE \(links.key) IS NOT NULL"
     var outside: [String] = []
     if !bounds.isEmpty {
-      outside.append("Z_PK IN (\(keys) GROUP BY \(links.key) HAVING \(bounds.joined(separator: " OR ")))")
+      outside.append("Z_PK IN (\(keys) GROUP BY \(links.key) HAVING \(bounds.joinedEvenly(by: " OR ")))")
     }
     if !mayBeEmpty { outside.append("Z_PK NOT IN (\(keys))") }
     guard !outside.isEmpty else { return 0 }
-    return try count(entities, where: "(" + outside.joined(separator: " OR ") + ")")
+    return try count(entities, where: "(" + outside.joinedEvenly(by: " OR ") + ")")
   }
 
   /// The table whose rows are the links of a to-many, and the column with the owner's key.
@@ -147,7 +147,7 @@ final class StoreCounts {
       }
     }
     guard !columns.isEmpty else { return 0 }
-    let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let present = columns.map { "\($0) IS NOT NULL" }.joinedEvenly(by: " AND ")
     return try connection.integer(
       "SELECT coalesce(sum(n - 1), 0) FROM (SELECT count(*) AS n FROM \(place.table) "
         + "WHERE \(place.condition) AND \(present) GROUP BY \(columns.joined(separator: ", ")))")

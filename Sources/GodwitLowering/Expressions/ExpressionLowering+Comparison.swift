@@ -9,8 +9,8 @@ extension ExpressionLowering {
   func predicate(_ predicate: Predicate) throws -> String {
     switch predicate.node {
     case .constant(let flag): return flag ? "1" : "0"
-    case .and(let parts): return parts.isEmpty ? "1" : "(" + (try each(parts).joined(separator: " AND ")) + ")"
-    case .or(let parts): return parts.isEmpty ? "0" : "(" + (try each(parts).joined(separator: " OR ")) + ")"
+    case .and(let parts): return parts.isEmpty ? "1" : "(" + (try each(parts).joinedEvenly(by: " AND ")) + ")"
+    case .or(let parts): return parts.isEmpty ? "0" : "(" + (try each(parts).joinedEvenly(by: " OR ")) + ")"
     case .not(let part): return "(NOT \(try self.predicate(part)))"
     case .comparison(let comparison):
       let left = try lower(comparison.left)
@@ -95,7 +95,7 @@ extension ExpressionLowering {
       if role == .filter { return "(\(value) IN (\(members.joined(separator: ", "))))" }
       // SQLite's IN does not take NULL for equal to NULL, memory does.
       let tests = members.map { "\(value) IS \($0)" }
-      return tests.isEmpty ? "0" : "(" + tests.joined(separator: " OR ") + ")"
+      return tests.isEmpty ? "0" : "(" + tests.joinedEvenly(by: " OR ") + ")"
     default: throw NotLowerable(reason: "IN without a list runs in Swift")
     }
   }

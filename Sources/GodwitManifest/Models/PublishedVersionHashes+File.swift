@@ -13,8 +13,8 @@ extension PublishedVersionHashes {
     case .compiledMappingModel?: return true
     case .some: return false
     case nil:
-      var isFolder: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue,
+      // To open a pipe would be to wait for it.
+      guard FileInspection.isRegularFile(path),
         let head = try? FileHandle(forReadingFrom: URL(filePath: path)).read(upToCount: 16)
       else { return false }
       return head.starts(with: "SQLite format 3".utf8)

@@ -207,7 +207,7 @@ struct YAMLFile {
         .missingInput, "cannot read \(what) '\(path)': expected a file, found \(found)",
         remedy: found == "a directory" ? example(of: what) : "name the YAML file itself")
     }
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw complaint(errno, path: path, what: what) }
     defer { close(descriptor) }
     var bytes: [UInt8] = []

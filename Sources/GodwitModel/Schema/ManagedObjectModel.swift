@@ -27,24 +27,11 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   private let indexByName: [String: Int]
   private let subentityNames: [String: [String]]
-  private let inherited: Derived<[String: Inherited]>
+  private let inherited: Derived<[String: InheritedProperties]>
   private let unnamed: Derived<[String: [RelationshipDescription]]>
 
-  /// What an entity has with all that it inherits: asked for with every object that code handles.
-  private struct Inherited: Sendable {
-    var lineage: [EntityDescription] = []
-    var names: Set<String> = []
-    /// In name order.
-    var attributes: [AttributeDescription] = []
-    var relationships: [RelationshipDescription] = []
-    var attributeByName: [String: AttributeDescription] = [:]
-    var relationshipByName: [String: RelationshipDescription] = [:]
-    /// By name; see `unnamedInverses(declaredIn:)`.
-    var unnamedByName: [String: RelationshipDescription] = [:]
-  }
-
   /// - Throws: code `.missingInput` when a name is used twice, a parent, destination or inverse
-  ///   is unknown, inheritance runs in a circle, or a property overrides one of another kind.
+  ///   is unknown, inheritance runs in a circle or too deep, or a property overrides one of another kind.
   public init(
     name: String, entities: [EntityDescription], versionIdentifiers: [String] = [],
     configurations: [String: [String]] = [:],
@@ -52,89 +39,46 @@ public struct ManagedObjectModel: Sendable, Hashable {
     composites: [String: [AttributeDescription]] = [:]
   ) throws {
     self.name = name
-    let (sorted, unnamed) = Self.givingStoredInverses(entities.sorted { Self.precedes($0.name, $1.name) })
-    self.entities = sorted
-    self.versionIdentifiers = versionIdentifiers
-    self.configurations = configurations
-    self.fetchRequestTemplates = fetchRequestTemplates
-    self.composites = composites
+    let sorted = Self.inNameOrder(entities)
     var index: [String: Int] = [:]
-    for (position, entity) in self.entities.enumerated() {
+    for (position, entity) in sorted.enumerated() {
       guard index.updateValue(position, forKey: entity.name) == nil else {
         throw Self.broken(name, "entity '\(entity.name)' is defined twice")
       }
     }
+    let parentsFirst = try Self.parentsFirst(sorted, index, model: name)
+    let (complete, unnamed) = Self.givingStoredInverses(sorted)
+    self.entities = complete
+    self.versionIdentifiers = versionIdentifiers
+    self.configurations = configurations
+    self.fetchRequestTemplates = fetchRequestTemplates
+    self.composites = composites
     indexByName = index
     var children: [String: [String]] = [:]
-    for entity in self.entities {
+    for entity in complete {
       if let parent = entity.superentityName {
         children[parent, default: []].append(entity.name)
       }
     }
     subentityNames = children
-    var inherited: [String: Inherited] = [:]
-    for entity in self.entities {
-      var own = Inherited()
-      var next: EntityDescription? = entity
-      while let current = next, own.lineage.count <= self.entities.count {
-        own.lineage.append(current)
-        next = current.superentityName.flatMap { index[$0] }.map { [entities = self.entities] in entities[$0] }
+    var inherited: [String: InheritedProperties] = [:]
+    var count = 0
+    for position in parentsFirst {
+      let entity = complete[position]
+      let own = InheritedProperties(
+        entity, of: entity.superentityName.flatMap { inherited[$0] }, unnamed[entity.name] ?? [])
+      count += own.count
+      guard count <= Self.inheritedMaximum else {
+        throw Self.broken(
+          name,
+          "expected at most \(Self.inheritedMaximum) properties and ancestors of all entities, inherited ones counted each time, found more at '\(entity.name)'"
+        )
       }
-      own.names = Set(own.lineage.map(\.name))
-      for ancestor in own.lineage.reversed() {
-        for attribute in ancestor.attributes { own.attributeByName[attribute.name] = attribute }
-        for relationship in ancestor.relationships { own.relationshipByName[relationship.name] = relationship }
-        for relationship in unnamed[ancestor.name] ?? [] { own.unnamedByName[relationship.name] = relationship }
-      }
-      own.attributes = own.attributeByName.values.sorted { Text($0.name) < Text($1.name) }
-      own.relationships = own.relationshipByName.values.sorted { Text($0.name) < Text($1.name) }
       inherited[entity.name] = own
     }
     self.inherited = Derived(inherited)
     self.unnamed = Derived(unnamed)
     try check()
-  }
-
-  /// Gives each to-many without an inverse the to-one that stores its links.
-  ///
-  /// - Returns: The entities, and by destination entity the to-ones.
-  private static func givingStoredInverses(
-    _ entities: [EntityDescription]
-  ) -> ([EntityDescription], [String: [RelationshipDescription]]) {
-    func isStoredElsewhere(_ relationship: RelationshipDescription) -> Bool {
-      relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
-    }
-    var entities = entities
-    var unnamed: [String: [RelationshipDescription]] = [:]
-    let byName = Dictionary(entities.map { ($0.name, $0) }) { first, _ in first }
-    for position in entities.indices {
-      for place in entities[position].relationships.indices {
-        entities[position].relationships[place].storedInverseName = Derived(nil)
-        let relationship = entities[position].relationships[place]
-        guard isStoredElsewhere(relationship) else { continue }
-        // The entity nearest the root that declares it decides the column.
-        var top = entities[position]
-        var next = top.superentityName.flatMap { byName[$0] }
-        var steps = 0
-        while let ancestor = next, steps < entities.count {
-          if ancestor.relationships.contains(where: { $0.name == relationship.name }) { top = ancestor }
-          next = ancestor.superentityName.flatMap { byName[$0] }
-          steps += 1
-        }
-        guard let declared = top.relationships.first(where: { $0.name == relationship.name }),
-          isStoredElsewhere(declared)
-        else { continue }
-        // No property has a space in its name.
-        let name = "inverse of \(top.name).\(declared.name)"
-        entities[position].relationships[place].storedInverseName = Derived(name)
-        guard top.name == entities[position].name else { continue }
-        var inverse = RelationshipDescription(
-          name: name, destinationEntityName: top.name, inverseName: declared.name, isToMany: false)
-        inverse.isUnnamedInverse = Derived(true)
-        unnamed[declared.destinationEntityName, default: []].append(inverse)
-      }
-    }
-    return (entities, unnamed)
   }
 
   /// The order of entity names: case-insensitive first, then by byte.
@@ -244,24 +188,13 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   // MARK: Checks
 
-  private static func broken(_ model: String, _ problem: String) -> GodwitError {
+  static func broken(_ model: String, _ problem: String) -> GodwitError {
     GodwitError(
       .missingInput, "cannot use model '\(model)': \(problem)",
       remedy: "correct the model in Xcode's editor")
   }
 
   private func check() throws {
-    for entity in entities {
-      if let parent = entity.superentityName, indexByName[parent] == nil {
-        throw Self.broken(
-          name,
-          "entity '\(entity.name)' has the unknown parent '\(parent)'"
-            + Spelling.suggestion(for: parent, among: entityNames))
-      }
-      if lineage(of: entity.name).count > entities.count {
-        throw Self.broken(name, "entity '\(entity.name)' inherits from itself")
-      }
-    }
     for entity in entities {
       var seen: Set<String> = []
       for property in entity.attributes.map(\.name) + entity.relationships.map(\.name)

@@ -7,16 +7,21 @@ struct ReadableFile: ~Copyable {
   private let name: String
   let size: Int64
 
+  /// - Throws: `.dataWrong` for what is no regular file: a pipe would be waited for.
   init(path: String, name: String) throws {
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
     self.name = name
-    guard descriptor >= 0 else {
-      let code = errno
-      size = 0
-      throw Self.failure(code, name)
-    }
+    (descriptor, size) = try Self.opened(path, name)
+  }
+
+  private static func opened(_ path: String, _ name: String) throws -> (Int32, size: Int64) {
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(errno, name) }
     var info = stat()
-    size = fstat(descriptor, &info) == 0 ? Int64(info.st_size) : 0
+    guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+      close(descriptor)
+      throw GodwitError(.dataWrong, "cannot read '\(name)': expected a file, found a special file")
+    }
+    return (descriptor, Int64(info.st_size))
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }

@@ -12,8 +12,11 @@ import GodwitModel
 /// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power failed,
 /// so its page was not written to the database either.
 struct RollbackJournal {
-  /// Larger ones are left to SQLite: all of a journal is read before the first page of its database.
+  /// Those that say more are left to SQLite: all that a journal says is read before the first page of its database.
   static let limit = ByteCount.mebibytes(1024)
+
+  /// One that only SQLite can judge is copied with its store, up to this size.
+  static let copyLimit = ByteCount.mebibytes(4096)
 
   private static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
   /// The number of records where the journal was never synced: as many as there are.
@@ -24,14 +27,16 @@ struct RollbackJournal {
   private(set) var databaseBytes: Int64?
   /// Where in the journal a page lies, by its number.
   private(set) var pages: [UInt32: Int64] = [:]
+  /// How far the journal says anything: what follows was never written, whatever the size of the file.
+  private(set) var validBytes: Int64 = 0
 
   /// Reads a journal.
   ///
-  /// - Returns: nil for one that only SQLite can judge: it is too large, belongs to a transaction over several databases, or
+  /// - Returns: nil for one that only SQLite can judge: it says too much, belongs to a transaction over several databases, or
   ///   names no page size.
   /// - Throws: `.inputOutput` when it cannot be read.
   init?(_ file: borrowing ReadableFile) throws {
-    guard file.size <= Self.limit.bytes, try !Self.namesSuperJournal(file) else { return nil }
+    guard try !Self.namesSuperJournal(file) else { return nil }
     var sectorSize: Int64 = 0
     var offset: Int64 = 0
     while offset + max(28, sectorSize) <= file.size {
@@ -48,10 +53,12 @@ struct RollbackJournal {
       }
       let nonce = number(12)
       offset += sectorSize
+      validBytes = offset
       let recordBytes = Int64(pageSize + 8)
       let count =
         number(8) == Self.allRecords ? (file.size - sectorSize) / recordBytes : Int64(number(8))
       for _ in 0..<count {
+        guard offset <= Self.limit.bytes else { return nil }
         let record = try file.bytes(pageSize + 8, at: offset)
         guard record.count == pageSize + 8 else { return }
         let page = Self.bigEndian(record[0..<4])
@@ -61,6 +68,7 @@ struct RollbackJournal {
         else { return }
         pages[page] = offset + 4
         offset += recordBytes
+        validBytes = offset
       }
       offset = (offset + sectorSize - 1) / sectorSize * sectorSize
     }

@@ -137,6 +137,14 @@ public struct StoreFiles: Sendable, Hashable {
       safe: "nothing was changed")
   }
 
+  /// Refuses what would be waited for when it is opened or read: a pipe, a device, a socket.
+  static func refuseSpecialFile(_ path: String) throws {
+    var info = stat()
+    guard stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG else { return }
+    let found = info.st_mode & S_IFMT == S_IFDIR ? "a folder" : "a special file"
+    throw GodwitError(.dataWrong, "cannot open '\(path)': expected a file, found \(found)", remedy: "check the path")
+  }
+
   // MARK: Noticing changes
 
   /// What is compared to notice that another process changed a store: size, time and first bytes.
@@ -248,13 +256,30 @@ public struct StoreFiles: Sendable, Hashable {
       guard info.st_mode & S_IFMT == S_IFREG else {
         throw GodwitError(.dataWrong, "cannot copy '\(source)': it is no ordinary file")
       }
+      var rest = Int64.max
+      if suffix == "-journal" {
+        // A sparse file of any size may follow what was written.
+        let journal = try ReadableFile(path: source, name: source)
+        if let rollback = try RollbackJournal(journal) {
+          rest = rollback.validBytes
+        } else if journal.size > RollbackJournal.copyLimit.bytes {
+          throw GodwitError(
+            .dataWrong,
+            "cannot read '\(givenPath)': expected a journal of at most \(RollbackJournal.copyLimit), found \(journal.size) bytes",
+            remedy: "have the application that wrote the store open it once")
+        }
+      }
       let input = try ExternalFile(source)
       // The copy of a read-only file must take the rollback.
       let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
       guard output >= 0 else { throw Self.uncopied(source, target, errno) }
       defer { close(output) }
-      while let piece = try input.next() {
-        try NewFile.write(piece, to: output) { Self.uncopied(source, target, $0) }
+      while rest > 0, let piece = try input.next() {
+        let isLast = Int64(piece.count) >= rest
+        try NewFile.write(isLast ? Array(piece.prefix(Int(rest))) : piece, to: output) {
+          Self.uncopied(source, target, $0)
+        }
+        rest -= Int64(piece.count)
       }
     }
     unlink(copy + "-shm")

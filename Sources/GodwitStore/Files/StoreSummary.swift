@@ -108,25 +108,28 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   private static func entities(_ connection: StoreConnection, tables: Set<String>) throws -> ([Entity], [StrayRows]) {
     var entities: [Int64: Entity] = [:]
     var strays: [StrayRows] = []
-    try connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM source.Z_PRIMARYKEY") { row in
-      let parent = row.int64(2)
-      entities[row.int64(0)] = Entity(
-        number: row.int64(0), name: row.string(1), superentityNumber: parent == 0 ? nil : parent, rows: nil,
-        primaryKeyCounter: row.isNull(3) ? nil : row.int64(3))
-      return true
-    }
-    func root(_ entity: Entity) -> Entity {
-      var current = entity
-      // Bounded, as damaged rows may lead in a circle.
-      for _ in 0..<entities.count {
-        guard let parent = current.superentityNumber.flatMap({ entities[$0] }) else { break }
-        current = parent
+    var roots: [Int64: Int64] = [:]
+    let limit = StoreProbe.limitEntities
+    // A name that nobody gave an entity is refused before it is read.
+    let isRead: Void? = try connection.sparing(.mebibytes(1)) {
+      try connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM source.Z_PRIMARYKEY LIMIT \(limit + 1)") { row in
+        let parent = row.int64(2)
+        entities[row.int64(0)] = Entity(
+          number: row.int64(0), name: row.string(1), superentityNumber: parent == 0 ? nil : parent, rows: nil,
+          primaryKeyCounter: row.isNull(3) ? nil : row.int64(3))
+        return true
       }
-      return current
     }
+    guard isRead != nil, entities.count <= limit else {
+      throw GodwitError(
+        .dataWrong,
+        "cannot read the store: expected at most \(limit) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more",
+        remedy: "restore the store from a backup")
+    }
+    let families = Dictionary(grouping: entities.keys) { Self.root(of: $0, entities, &roots) }
     // In number order, so that rows with a number of another table's entity are reported alike every time.
-    for root in Set(entities.values.map(root)).sorted(by: { $0.number < $1.number }) {
-      guard let name = root.name?.uppercased(),
+    for (number, members) in families.sorted(by: { $0.key < $1.key }) {
+      guard let root = entities[number], let name = root.name?.uppercased(),
         let table = ["Z" + name, "A" + name].first(where: tables.contains)
       else { continue }
       var columns: Set<String> = []
@@ -135,7 +138,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
         return true
       }
       guard columns.contains("Z_ENT") else { continue }
-      let members = entities.values.filter { Self.belongs($0, to: root, entities) }.map(\.number)
+      let members = Set(members)
       for member in members { entities[member]?.rows = 0 }
       try connection.query("SELECT Z_ENT, count(*) FROM source.\(StoreSchema.identifier(table)) GROUP BY Z_ENT") {
         row in
@@ -151,13 +154,22 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     return (entities.values.sorted { $0.number < $1.number }, strays)
   }
 
-  private static func belongs(_ entity: Entity, to root: Entity, _ entities: [Int64: Entity]) -> Bool {
-    var current: Entity? = entity
-    for _ in 0...entities.count {
-      guard let here = current else { return false }
-      if here.number == root.number { return true }
-      current = here.superentityNumber.flatMap { entities[$0] }
+  /// The number of the topmost ancestor; of damaged rows that lead in a circle, one of the circle.
+  private static func root(of number: Int64, _ entities: [Int64: Entity], _ roots: inout [Int64: Int64]) -> Int64 {
+    var path: [Int64] = []
+    var seen: Set<Int64> = []
+    var root = number
+    while true {
+      if let known = roots[root] {
+        root = known
+        break
+      }
+      guard seen.insert(root).inserted else { break }
+      path.append(root)
+      guard let parent = entities[root]?.superentityNumber, entities[parent] != nil else { break }
+      root = parent
     }
-    return false
+    for member in path { roots[member] = root }
+    return root
   }
 }

@@ -1,35 +1,48 @@
 import Foundation
 
 /// Work on a thread of its own, for whose result somebody waits later.
+///
+/// Where the system makes no thread, the first who waits does the work.
 package final class BesideWork<Value: Sendable>: Sendable {
   /// What the thread and its owner share, so that the thread does not keep the owner.
   private final class State: @unchecked Sendable {
     let condition = NSCondition()
     var result: Result<Value, any Error>?
     var isAbandoned = false
+    /// The work, where no thread does it.
+    var rest: Body?
   }
+
+  typealias Body = @Sendable (_ isWanted: () -> Bool) throws -> Value
 
   private let state = State()
 
   /// - Parameter body: Asks now and then whether somebody still wants the result, and throws when nobody does.
-  package init(_ body: @escaping @Sendable (_ isWanted: () -> Bool) throws -> Value) {
-    let thread = Thread { [state] in
+  package init(_ body: @escaping Body) {
+    let isStarted = WorkerThread.start { [state] in
       let result = Result { try body { state.condition.withLock { !state.isAbandoned } } }
       state.condition.withLock {
         state.result = result
         state.condition.broadcast()
       }
     }
-    // As much as the main thread has: expressions nest.
-    thread.stackSize = 8 << 20
-    thread.start()
+    if !isStarted { state.rest = body }
+  }
+
+  /// Does the work that no thread does. It is done again after a wait that was given up.
+  private func catchUp(while isWanted: () -> Bool) {
+    guard let body = state.condition.withLock({ state.rest }) else { return }
+    let result = Result { try body { isWanted() && state.condition.withLock { !state.isAbandoned } } }
+    guard isWanted() else { return }
+    state.condition.withLock { (state.result, state.rest) = (result, nil) }
   }
 
   deinit { abandon() }
 
   /// Waits for the result. It is kept, so that it may be asked for again.
   package func value() throws -> Value {
-    try state.condition.withLock {
+    catchUp { true }
+    return try state.condition.withLock {
       while true {
         if let result = state.result { return try result.get() }
         state.condition.wait()
@@ -39,6 +52,7 @@ package final class BesideWork<Value: Sendable>: Sendable {
 
   /// Waits while the result is wanted; nil when that ends before the result is there.
   package func value(while isWanted: () -> Bool) throws -> Value? {
+    catchUp(while: isWanted)
     while true {
       let result = state.condition.withLock {
         if state.result == nil { _ = state.condition.wait(until: Date(timeIntervalSinceNow: 0.1)) }

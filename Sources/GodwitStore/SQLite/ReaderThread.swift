@@ -2,7 +2,8 @@ package import Foundation
 
 /// A thread that reads with a connection of its own, ahead of one that may stop it at any time.
 ///
-/// What both share is guarded by `condition`. The thread closes the connection when it is done.
+/// What both share is guarded by `condition`. The thread closes the connection when it is done. Where the system makes no
+/// thread, it is at its end at once: nothing is read ahead, and the other side reads all.
 package final class ReaderThread: @unchecked Sendable {
   package let condition = NSCondition()
   package let connection: StoreConnection
@@ -18,18 +19,20 @@ package final class ReaderThread: @unchecked Sendable {
   /// - Parameter body: What the thread does. It finalizes its statements, and broadcasts what the other side waits for.
   package func start(_ body: @escaping () -> Void) {
     let work = Handed(body: body)
-    let thread = Thread { [self] in
+    let isStarted = WorkerThread.start { [self] in
       work.body()
-      condition.withLock { isClosed = true }
-      try? connection.close()
-      condition.withLock {
-        isAtEnd = true
-        condition.broadcast()
-      }
+      end()
     }
-    // As much as the main thread has: expressions nest.
-    thread.stackSize = 8 << 20
-    thread.start()
+    if !isStarted { end() }
+  }
+
+  private func end() {
+    condition.withLock { isClosed = true }
+    try? connection.close()
+    condition.withLock {
+      isAtEnd = true
+      condition.broadcast()
+    }
   }
 
   /// What one thread makes for another, and does not touch again.

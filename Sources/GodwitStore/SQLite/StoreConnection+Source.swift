@@ -104,7 +104,16 @@ extension StoreConnection {
   }
 
   func attach(_ uri: String) throws {
-    try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])
+    do {
+      try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])
+    } catch let error as GodwitError where error.message.contains("same text encoding") {
+      let isMain = try value("PRAGMA main.encoding") != .text("UTF-8")
+      throw GodwitError(
+        .dataWrong,
+        "cannot read store '\(path)': expected text in UTF-8, as Core Data writes it, found UTF-16",
+        site: isMain ? path : nil,
+        remedy: "make the file anew in UTF-8: `sqlite3 OLD .dump | sqlite3 NEW`")
+    }
     do {
       // The first read opens the WAL and shows a file that is no database.
       _ = try value("SELECT count(*) FROM \(Self.sourceSchema).sqlite_master")
@@ -149,10 +158,7 @@ extension StoreConnection {
   /// - Throws: `.dataWrong` naming the table, or the column of `Z_PRIMARYKEY`, that is missing.
   public func checkCoreDataTables(schema: String = StoreConnection.sourceSchema, path: String) throws {
     for table in ["Z_METADATA", "Z_PRIMARYKEY"] {
-      let count = try integer(
-        "SELECT count(*) FROM \(StoreSchema.identifier(schema)).sqlite_master WHERE type = 'table' AND name = ?1",
-        [.text(table)])
-      guard count == 1 else {
+      guard try hasPlainTable(table, schema: schema, path: path) else {
         throw GodwitError(
           .dataWrong,
           "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'")
@@ -168,6 +174,24 @@ extension StoreConnection {
         .dataWrong, "cannot read store '\(path)': column '\(column)' of table 'Z_PRIMARYKEY' is missing",
         remedy: "restore the store from a backup")
     }
+  }
+
+  /// Whether a table with rows of its own has the name, in any case.
+  ///
+  /// - Throws: `.dataWrong` when a view or a virtual table has it: a query on it may run for ever.
+  func hasPlainTable(_ name: String, schema: String, path: String) throws -> Bool {
+    let row = try rows(
+      "SELECT type, rootpage > 0 FROM \(StoreSchema.identifier(schema)).sqlite_master WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE",
+      [.text(name)]
+    ).first
+    guard let row else { return false }
+    guard row[0] == .text("table"), row[1] == .integer(1) else {
+      throw GodwitError(
+        .dataWrong,
+        "cannot read store '\(path)': expected the table '\(name)', found \(row[0] == .text("view") ? "a view" : "a virtual table")",
+        remedy: "open this file with no tool if you do not know where it comes from")
+    }
+    return true
   }
 
   /// A connection to memory with a Core Data store attached as `source`.

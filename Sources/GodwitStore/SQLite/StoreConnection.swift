@@ -46,6 +46,7 @@ public final class StoreConnection: @unchecked Sendable {
       let real = realpath(path, nil)
       defer { free(real) }
       try StoreFiles.refuseSuperJournal(beside: real.map { String(cString: $0) } ?? path, named: path)
+      try StoreFiles.refuseSpecialFile(path)
     }
     handle = try Self.open(self.path, create: create)
     godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_DQS_DML, 0)

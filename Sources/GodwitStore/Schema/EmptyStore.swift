@@ -45,6 +45,7 @@ public enum EmptyStore {
   public static func createTables(
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main"
   ) throws {
+    try schema.checkColumns()
     for statement in schema.createStatements { try connection.execute(placed(statement, in: database)) }
     let insert = try connection.prepare(
       "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")

@@ -69,12 +69,19 @@ public struct StoreMetadata: Sendable, Hashable {
       if let name = row.string(1) { columns.insert(name) }
       return true
     }
-    guard !columns.isEmpty else { throw wrong("table 'Z_METADATA' is missing") }
+    guard !columns.isEmpty, try connection.hasPlainTable("Z_METADATA", schema: schema, path: path) else {
+      throw wrong("table 'Z_METADATA' is missing")
+    }
     for column in ["Z_VERSION", "Z_UUID", "Z_PLIST"] where !columns.contains(column) {
       throw wrong("column '\(column)' of table 'Z_METADATA' is missing")
     }
     let order = "FROM \(prefix).Z_METADATA ORDER BY Z_VERSION LIMIT 1"
-    let head = try connection.rows("SELECT Z_UUID, length(Z_PLIST) \(order)").first
+    // SQLite refuses larger values before it makes room for them.
+    let heads = try connection.sparing(.init(bytes: Self.limitBytes)) {
+      try connection.rows("SELECT Z_UUID, length(Z_PLIST) \(order)")
+    }
+    guard let heads else { throw wrong("expected an identifier of at most 16 MiB in 'Z_UUID', found more") }
+    let head = heads.first
     guard let head, head.count == 2 else { throw wrong("table 'Z_METADATA' has no row") }
     guard case .text(let identifier) = head[0], !identifier.isEmpty else {
       throw wrong("expected an identifier in 'Z_UUID', found none")

@@ -17,23 +17,22 @@ public enum StoreModelCache {
   ) throws -> [UInt8]? {
     let prefix = StoreSchema.identifier(schema)
     var hasContent = false
+    guard try connection.hasPlainTable("Z_MODELCACHE", schema: schema, path: path) else { return nil }
     try connection.query("PRAGMA \(prefix).table_info(Z_MODELCACHE)") { row in
       if row.string(1) == "Z_CONTENT" { hasContent = true }
       return true
     }
     let source = "FROM \(prefix).Z_MODELCACHE WHERE Z_CONTENT IS NOT NULL LIMIT 1"
-    guard hasContent, let length = try connection.integer("SELECT length(CAST(Z_CONTENT AS BLOB)) \(source)") else {
-      return nil
+    guard hasContent else { return nil }
+    let content = try connection.sparing(.init(bytes: limitBytes)) {
+      try connection.value("SELECT Z_CONTENT \(source)")
     }
-    guard length <= limitBytes else {
+    guard let content else {
       throw GodwitError(
         .dataWrong,
-        "cannot read the model in '\(path)': expected at most \(limitBytes >> 20) MiB in 'Z_MODELCACHE', found \(length) bytes"
-      )
+        "cannot read the model in '\(path)': expected at most \(limitBytes >> 20) MiB in 'Z_MODELCACHE', found more")
     }
-    guard case .blob(let bytes)? = try connection.value("SELECT Z_CONTENT \(source)"), !bytes.isEmpty else {
-      return nil
-    }
+    guard case .blob(let bytes)? = content, !bytes.isEmpty else { return nil }
     return bytes
   }
 

@@ -34,13 +34,16 @@ struct StoreProbe {
     var declaredType: String
   }
 
+  /// How many rows of `Z_PRIMARYKEY` are read.
+  static let limitEntities = 100_000
+
   private let tables: [String: [ActualColumn]]
   private let entities: [(number: Int, name: String)]
 
   init(_ connection: StoreConnection, schema: String) throws {
     let prefix = StoreSchema.identifier(schema)
     var tableNames: [String] = []
-    try connection.query("SELECT name FROM \(prefix).sqlite_master WHERE type = 'table'") { row in
+    try connection.query("SELECT name FROM \(prefix).sqlite_master WHERE type = 'table' AND rootpage > 0") { row in
       if let name = row.string(0) { tableNames.append(name) }
       return true
     }
@@ -60,9 +63,19 @@ struct StoreProbe {
       throw Self.wrong("table 'Z_PRIMARYKEY' is missing: it is no Core Data store")
     }
     var entities: [(number: Int, name: String)] = []
-    try connection.query("SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT") { row in
-      if let name = row.string(1), let number = Int32(exactly: row.int64(0)) { entities.append((Int(number), name)) }
-      return true
+    // Nobody's name is longer; what a damaged row holds is not read.
+    let isRead: Void? = try connection.sparing(.mebibytes(1)) {
+      try connection.query(
+        "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
+      ) {
+        row in
+        if let name = row.string(1), let number = Int32(exactly: row.int64(0)) { entities.append((Int(number), name)) }
+        return true
+      }
+    }
+    guard isRead != nil, entities.count <= Self.limitEntities else {
+      throw Self.wrong(
+        "expected at most \(Self.limitEntities) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more")
     }
     self.entities = entities
   }
@@ -75,17 +88,20 @@ struct StoreProbe {
 
   func numbers(of model: ManagedObjectModel) throws -> [String: Int] {
     var numbers: [String: Int] = [:]
-    var free = entities
-    func take(_ entity: String, where matches: ((number: Int, name: String)) -> Bool) {
-      guard numbers[entity] == nil, let index = free.firstIndex(where: matches) else { return }
-      numbers[entity] = free.remove(at: index).number
+    var isTaken = [Bool](repeating: false, count: entities.count)
+    let byName = Dictionary(grouping: entities.indices) { entities[$0].name }
+    let byNumber = Dictionary(grouping: entities.indices) { entities[$0].number }
+    func take(_ entity: String, of places: [Int]?) {
+      guard numbers[entity] == nil, let place = places?.first(where: { !isTaken[$0] }) else { return }
+      isTaken[place] = true
+      numbers[entity] = entities[place].number
     }
-    for entity in model.entities { take(entity.name) { $0.name == entity.name } }
+    for entity in model.entities { take(entity.name, of: byName[entity.name]) }
     for entity in model.entities {
-      if let former = entity.renamingIdentifier { take(entity.name) { $0.name == former } }
+      if let former = entity.renamingIdentifier { take(entity.name, of: byName[former]) }
     }
     let standard = StoreSchema.standardNumbers(of: model)
-    for entity in model.entities { take(entity.name) { $0.number == standard[entity.name] } }
+    for entity in model.entities { take(entity.name, of: standard[entity.name].flatMap { byNumber[$0] }) }
     for entity in model.entities where numbers[entity.name] == nil {
       throw Self.wrong("entity '\(entity.name)' is not listed in Z_PRIMARYKEY")
     }

@@ -47,7 +47,8 @@ struct ModelContents {
       }
       entities.append(entity)
     }
-    for element in entityElements { try resolveNames(of: element, entityNames: entities.map(\.name)) }
+    let known = Set(places.keys)
+    for element in entityElements { try resolveNames(of: element, known) }
     try resolveInverses(of: entityElements, entities: entities)
 
     var configurations: [String: [String]] = [:]
@@ -85,15 +86,14 @@ struct ModelContents {
   }
 
   /// Parents, destinations and inverses, so that a complaint has the place in the file.
-  private func resolveNames(of element: MarkupElement, entityNames: [String]) throws {
-    let known = Set(entityNames)
+  private func resolveNames(of element: MarkupElement, _ known: Set<String>) throws {
     if let parent = element.attribute("parentEntity"), !known.contains(parent.value) {
-      throw unknown("parent entity", parent.value, among: entityNames, at: parent)
+      throw unknown("parent entity", parent.value, among: known.sorted(), at: parent)
     }
     for relationship in element.children(named: "relationship") {
       for key in ["destinationEntity", "inverseEntity"] {
         if let name = relationship.attribute(key), !known.contains(name.value) {
-          throw unknown("entity", name.value, among: entityNames, at: name)
+          throw unknown("entity", name.value, among: known.sorted(), at: name)
         }
       }
     }
@@ -101,20 +101,23 @@ struct ModelContents {
 
   private func resolveInverses(of elements: [MarkupElement], entities: [EntityDescription]) throws {
     let byName = Dictionary(entities.map { ($0.name, $0) }) { first, _ in first }
-    func relationshipNames(of name: String?) -> Set<String> {
-      var names: Set<String> = []
-      var (next, seen) = (name.flatMap { byName[$0] }, Set<String>())
-      while let entity = next, seen.insert(entity.name).inserted {
-        names.formUnion(entity.relationships.map(\.name))
-        next = entity.superentityName.flatMap { byName[$0] }
+    let declared = byName.mapValues { Set($0.relationships.map(\.name)) }
+    // The model itself complains about a circle, and about more ancestors.
+    func lineage(of name: String?) -> [String] {
+      var line: [String] = []
+      var next = name
+      while let current = next, let entity = byName[current], line.count <= ManagedObjectModel.ancestorsMaximum {
+        line.append(current)
+        next = entity.superentityName
       }
-      return names
+      return line
     }
     for relationship in elements.flatMap({ $0.children(named: "relationship") }) {
       guard let inverse = relationship.attribute("inverseName"), !inverse.value.isEmpty else { continue }
       let destination = relationship["destinationEntity"]
-      let known = relationshipNames(of: destination).union(relationshipNames(of: relationship["inverseEntity"]))
-      guard known.contains(inverse.value) else {
+      let ends = lineage(of: destination) + lineage(of: relationship["inverseEntity"])
+      guard ends.contains(where: { declared[$0]?.contains(inverse.value) == true }) else {
+        let known = Set(ends.flatMap { declared[$0] ?? [] })
         throw problem(
           "relationship '\(relationship["name"] ?? "")' names the inverse '\(inverse.value)', "
             + "which '\(destination ?? "")' lacks" + Spelling.suggestion(for: inverse.value, among: known.sorted()),

@@ -53,7 +53,9 @@ public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
     let name = XcodeFile.lastComponent(path)
     let folder = XcodeFile.trimmed(String(path.dropLast(name.utf8.count)))
     if XcodeFile.pathExtension(folder).lowercased() == "xcdatamodel" { return identify(folder) }
-    guard name == ModelSearch.contentsName, let file = FileHandle(forReadingAtPath: path) else { return nil }
+    guard name == ModelSearch.contentsName,
+      (try? XcodeFile.form(of: path)) == .file, let file = FileHandle(forReadingAtPath: path)
+    else { return nil }
     defer { try? file.close() }
     let head = (try? file.read(upToCount: 4096)) ?? Data()
     return String(decoding: head, as: UTF8.self).contains("<model") ? .model : nil

@@ -50,4 +50,7 @@ void fault_disarm(void);
 // NULL ends it. The text is not copied.
 void fault_unreadable(const char *ending, int after, int failure);
 
+// Whether code of this executable gets no further threads on this thread (EAGAIN), as under `ulimit -u`.
+void fault_refuse_threads(int refuses);
+
 #endif

@@ -1,0 +1,55 @@
+import Foundation
+package import GodwitModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A thread of our own that tells whether it could be made.
+///
+/// Foundation's `Thread.start` says nothing where the system refuses one (`ulimit -u`, a limit on processes of a control
+/// group), and who waits for such a thread waits for ever.
+package enum WorkerThread {
+  /// As much as the main thread has: expressions nest.
+  private static let stackBytes = 8 << 20
+
+  private final class Body {
+    let run: () -> Void
+
+    init(_ run: @escaping () -> Void) { self.run = run }
+  }
+
+  /// Runs `body` on a new thread, which nobody joins.
+  ///
+  /// - Returns: false when the system makes no thread: `body` was not and will not be called.
+  package static func start(_ body: sending @escaping () -> Void) -> Bool {
+    var attributes = pthread_attr_t()
+    guard pthread_attr_init(&attributes) == 0 else { return false }
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+    pthread_attr_setstacksize(&attributes, stackBytes)
+    let context = Unmanaged.passRetained(Body(body))
+    var thread = pthread_t()
+    let code = pthread_create(
+      &thread, &attributes,
+      { context in
+        guard let context else { return nil }
+        Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+        return nil
+      }, context.toOpaque())
+    guard code == 0 else {
+      context.release()
+      return false
+    }
+    return true
+  }
+
+  /// What to say where there is no other way than a thread.
+  package static func refusal(to action: String) -> GodwitError {
+    GodwitError(
+      .inputOutput, "cannot \(action): the system makes no thread",
+      remedy: "raise the limit on processes and threads (`ulimit -u`, `pids.max`) and run the same command")
+  }
+}

@@ -1,0 +1,48 @@
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import Godwit
+
+/// Entities as wide as SQLite's tables can be.
+@Suite struct WideEntityTests {
+  private func entity(_ count: Int, _ more: String...) -> EntityDescription {
+    var entity = EntityDescription(name: "Wide")
+    for name in (0..<count).map({ "a\($0)" }) + more {
+      var attribute = AttributeDescription(name: name, type: .string)
+      attribute.defaultValue = .init("x")
+      attribute.isOptional = more.contains(name)
+      entity.attributes.append(attribute)
+    }
+    return entity
+  }
+
+  @Test func `many terms make few levels`() {
+    #expect(["a", "b", "c"].joinedEvenly(by: " + ") == "a + b + c")
+    let terms = (0..<250).map { "\($0)" }
+    let joined = terms.joinedEvenly(by: " + ")
+    #expect(joined.filter { $0 != "(" && $0 != ")" } == terms.joined(separator: " + "))
+    #expect(joined.hasPrefix("((0 + 1") || joined.hasPrefix("(0 + 1"))
+    #expect([String]().joinedEvenly(by: " OR ") == "")
+  }
+
+  @Test func `an entity of 1,200 required attributes is planned and migrated`() throws {
+    let fixture = try MigrationFixture([entity(1200)], to: [entity(1200, "more")])
+    try fixture.build { store in try store.insert("Wide", key: 1, attributes: ["a7": .init("y")]) }
+    fixture.mappings = try fixture.infer().entityMappings
+    try fixture.run()
+    #expect(try fixture.rows("SELECT ZA7, ZMORE FROM ZWIDE").count == 1)
+  }
+
+  @Test func `a table of more columns than SQLite allows is refused by the name of its entity`() throws {
+    let folder = try TemporaryFolder()
+    let model = try ManagedObjectModel(name: "Wide", entities: [entity(1998)])
+    let error = #expect(throws: GodwitError.self) {
+      try EmptyStore.create(
+        at: folder.file("wide.sqlite"), schema: StoreSchema(model: model), metadata: StoreMetadata(model: model))
+    }
+    #expect(error?.code == .dataWrong)
+    #expect(error?.message.contains("'Wide'") == true && error?.message.contains("2001") == true)
+  }
+}
