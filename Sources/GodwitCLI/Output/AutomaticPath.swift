@@ -1,3 +1,4 @@
+import GodwitJob
 import Foundation
 import Godwit
 import GodwitManifest

@@ -170,14 +170,8 @@ struct FileInspection: Encodable {
       remedy: remedy)
   }
 
-  /// Whether a path leads to a file with bytes, links followed: not a folder, pipe, device or socket.
-  static func isRegularFile(_ path: String) -> Bool {
-    var info = stat()
-    return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
-  }
-
   private static func head(of path: String) throws -> [UInt8] {
-    guard isRegularFile(path) else { throw unknown(path, "a special file") }
+    guard StoreFiles.isRegularFile(path) else { throw unknown(path, "a special file") }
     guard let file = FileHandle(forReadingAtPath: path) else {
       let isDenied = !FileManager.default.isReadableFile(atPath: path)
       throw GodwitError(

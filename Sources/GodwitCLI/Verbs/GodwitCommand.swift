@@ -1,3 +1,4 @@
+import GodwitStore
 import ArgumentParser
 import Foundation
 public import GodwitJob

@@ -1,5 +1,5 @@
 import GodwitLowering
-import GodwitJob
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -21,7 +21,7 @@ extension Executor {
   }
 
   /// What the plan has counted, and what making the objects has shown.
-  func losses(_ summary: MigrationSummary) throws -> LossReport {
+  package func losses(_ summary: MigrationSummary) throws -> LossReport {
     var found = plan.losses
     let step = job.position.index + 1
     found.losses += try ledger.nils().map { nils in

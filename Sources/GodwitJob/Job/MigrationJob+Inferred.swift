@@ -4,7 +4,7 @@ import GodwitModel
 extension MigrationJob {
   /// The job with steps of an inferred mapping model called so, where code gives that mapping model as it would any other:
   /// such a step migrates in place by SQL, as `mappings: inferred` does.
-  func namingInferredSteps() -> MigrationJob {
+  package func namingInferredSteps() -> MigrationJob {
     guard steps.contains(where: \.mayBeInferred) else { return self }
     var job = self
     for index in steps.indices where steps[index].mayBeInferred {

@@ -117,7 +117,7 @@ public final class MigrationControl: Sendable {
     return state.withLock { $0.reason }
   }
 
-  static let cancelled = "cancelled"
+  package static let cancelled = "cancelled"
 
   package func setInterrupt(_ action: (@Sendable () -> Void)?) { state.withLock { $0.interrupt = action } }
 }

@@ -1,3 +1,5 @@
+import GodwitInference
+import GodwitJob
 import Foundation
 import Godwit
 import GodwitManifest
@@ -51,10 +53,10 @@ extension JobLoader {
 
 extension MigrationJob {
   /// What a better way would keep, as the plan says it.
-  var hints: [String] { mappingSearch.filter { $0.contains("write `stages: [") } }
+  package var hints: [String] { mappingSearch.filter { $0.contains("write `stages: [") } }
 
   /// An error about what does not come over, with the way that would keep it.
-  func tellingHints(_ error: any Error) -> any Error {
+  package func tellingHints(_ error: any Error) -> any Error {
     guard var known = error as? GodwitError, known.code == .dataWrong, !hints.isEmpty,
       known.message.hasPrefix("no object of ") || known.message.hasSuffix("would lose something of the source")
     else { return error }

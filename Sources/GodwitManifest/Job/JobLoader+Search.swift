@@ -1,6 +1,6 @@
 import Foundation
-import GodwitJob
-import GodwitModel
+package import GodwitJob
+package import GodwitModel
 import GodwitXcode
 import Logging
 import Synchronization
@@ -9,7 +9,7 @@ import Synchronization
 extension JobLoader {
   /// - Returns: The steps; and for the plan where mapping models were looked for, and what became of each.
   /// - Throws: 69 at the key `mappings` with the nearest miss, when no path leads to the destination.
-  func path(
+  package func path(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
   ) throws -> (steps: [MigrationStep], search: [String]) {
     let names = try orderedNames(versions, leadingTo: destination.name)

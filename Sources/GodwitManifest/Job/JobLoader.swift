@@ -8,9 +8,9 @@ package import Logging
 
 /// Turns a manifest into a job: finds the models, reads the mappings, refuses what this version does not do.
 package struct JobLoader {
-  let manifest: JobManifest
+  package let manifest: JobManifest
   let logger: Logger
-  let policies: PolicyRegistry
+  package let policies: PolicyRegistry
   /// Where the output of hooks goes.
   let hookOutput: @Sendable (String) -> Void
 

@@ -70,7 +70,7 @@ package struct ModelVersions {
   private var newest: [Candidate] = []
 
   /// Lists all versions of each bundle, and only `Version` of `PATH#Version`.
-  init(_ paths: [ManifestPath]) throws { try self.init(references: paths.map(\.resolved)) }
+  package init(_ paths: [ManifestPath]) throws { try self.init(references: paths.map(\.resolved)) }
 
   /// - Parameter references: Models, and files whose published hashes win over computed ones.
   package init(references: [String]) throws {
@@ -138,7 +138,7 @@ package struct ModelVersions {
 
   /// - Parameter configuration: Of each version only the entities of this configuration.
   /// - Throws: 78 when no version that can be read has it.
-  init(references: [String], configuration: String?) throws {
+  package init(references: [String], configuration: String?) throws {
     try self.init(references: references)
     guard let configuration else { return }
     let readable = models.compactMap(\.readable)
@@ -252,7 +252,7 @@ package struct ModelVersions {
   }
 
   /// The first configuration of a version whose entities have exactly these hashes.
-  func configuration(fitting hashes: [String: VersionHash]) -> (model: String, configuration: String)? {
+  package func configuration(fitting hashes: [String: VersionHash]) -> (model: String, configuration: String)? {
     for model in models.lazy.compactMap(\.readable) {
       for name in model.configurations.keys.sorted(by: { Text($0) < Text($1) }) {
         guard let part = try? model.restricted(toConfiguration: name), part.isCompatible(with: hashes) else {

@@ -14,7 +14,7 @@ extension PublishedVersionHashes {
     case .some: return false
     case nil:
       // To open a pipe would be to wait for it.
-      guard FileInspection.isRegularFile(path),
+      guard StoreFiles.isRegularFile(path),
         let head = try? FileHandle(forReadingFrom: URL(filePath: path)).read(upToCount: 16)
       else { return false }
       return head.starts(with: "SQLite format 3".utf8)

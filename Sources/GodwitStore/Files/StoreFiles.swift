@@ -291,3 +291,11 @@ public struct StoreFiles: Sendable, Hashable {
       remedy: "free disk space, or name another work folder")
   }
 }
+
+extension StoreFiles {
+  /// Whether a path leads to a file with bytes, links followed: not a folder, pipe, device or socket.
+  package static func isRegularFile(_ path: String) -> Bool {
+    var info = stat()
+    return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
+  }
+}

@@ -1,3 +1,4 @@
+import GodwitModel
 import Foundation
 
 /// What can be told of a store without its model, for `godwit inspect`.

@@ -13,7 +13,7 @@ package final class BesideWork<Value: Sendable>: Sendable {
     var rest: Body?
   }
 
-  typealias Body = @Sendable (_ isWanted: () -> Bool) throws -> Value
+  package typealias Body = @Sendable (_ isWanted: () -> Bool) throws -> Value
 
   private let state = State()
 

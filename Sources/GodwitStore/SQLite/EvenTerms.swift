@@ -3,7 +3,7 @@ extension [String] {
   ///
   /// SQLite refuses a tree of expressions of more than 1,000 levels, and `a + b + c` makes a level of each term. Many
   /// terms are put in brackets by halves, so that their levels are few.
-  func joinedEvenly(by operation: String) -> String { self[...].joinedEvenly(by: operation) }
+  package func joinedEvenly(by operation: String) -> String { self[...].joinedEvenly(by: operation) }
 }
 
 extension ArraySlice<String> {
