@@ -7,6 +7,8 @@ import Testing
 @testable import Godwit
 @testable import GodwitEngine
 @testable import GodwitJob
+@testable import GodwitLowering
+@testable import GodwitVerifier
 
 /// What is lost while objects are made: values that expressions turn to nil, and to-ones that find several objects.
 @Suite struct RunLossTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Godwit
+import GodwitInference
 import GodwitJob
+import GodwitSynthesis
 import GodwitVerifier
 import Synchronization
 import TestSupport

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitEngine
 
 @Suite struct WorkerThreadTests {
   @Test func `a thread that cannot be made is told`() {

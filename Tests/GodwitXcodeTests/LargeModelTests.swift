@@ -3,6 +3,7 @@ import GodwitModel
 import TestSupport
 import Testing
 
+@testable import GodwitXML
 @testable import GodwitXcode
 
 /// Models that are larger than anybody's, or made to fill the memory.

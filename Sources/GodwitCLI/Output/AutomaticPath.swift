@@ -1,6 +1,6 @@
-import GodwitJob
 import Foundation
 import Godwit
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 

@@ -1,8 +1,8 @@
-import GodwitStore
 import ArgumentParser
 import Foundation
 public import GodwitJob
 import GodwitModel
+import GodwitStore
 
 #if canImport(Glibc)
   import Glibc

@@ -1,5 +1,5 @@
-import GodwitLowering
 package import GodwitJob
+import GodwitLowering
 import GodwitModel
 import GodwitStore
 

@@ -1,7 +1,7 @@
-import GodwitInference
-import GodwitJob
 import Foundation
 import Godwit
+import GodwitInference
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 

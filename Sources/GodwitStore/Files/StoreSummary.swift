@@ -1,5 +1,5 @@
-import GodwitModel
 import Foundation
+import GodwitModel
 
 /// What can be told of a store without its model, for `godwit inspect`.
 public struct StoreSummary: Sendable, Hashable, Encodable {
