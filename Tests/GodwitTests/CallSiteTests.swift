@@ -1,10 +1,5 @@
 import Dispatch
 import Godwit
-import GodwitInference
-import GodwitJob
-import GodwitModel
-import GodwitStore
-import GodwitXcode
 import TestSupport
 import Testing
 

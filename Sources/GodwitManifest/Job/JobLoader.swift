@@ -1,18 +1,42 @@
 import Foundation
 import Godwit
-package import GodwitJob
+public import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-package import Logging
+public import Logging
 
 /// Turns a manifest into a job: finds the models, reads the mappings, refuses what this version does not do.
-package struct JobLoader {
+///
+/// ```swift
+/// import GodwitManifest
+///
+/// let job = try JobLoader(contentsOf: "job.yaml").job()
+/// try MigrationManager(job).run { print($0.percent) }
+/// let proof = try Verifier(job: try JobLoader(contentsOf: "job.yaml").job(for: .verification)).run()
+/// precondition(proof.isClean)
+/// ```
+public struct JobLoader {
   package let manifest: JobManifest
   let logger: Logger
   package let policies: PolicyRegistry
   /// Where the output of hooks goes.
   let hookOutput: @Sendable (String) -> Void
+
+  /// Reads the manifest, and nothing that it names.
+  ///
+  /// - Parameters:
+  ///   - path: The YAML file. The paths in it are relative to its folder.
+  ///   - policies: The policies that the job's mappings name.
+  ///   - logger: Hears at level `debug` which models and mappings were chosen.
+  ///   - hookOutput: Takes what the commands of `stages` print, whole lines at a time. Standard error if not given.
+  /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
+  public init(
+    contentsOf path: String, policies: PolicyRegistry = [:], logger: Logger = Logger(label: "godwit"),
+    hookOutput: @escaping @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+  ) throws {
+    try self.init(manifestPath: path, logger: logger, policies: policies, hookOutput: hookOutput)
+  }
 
   /// Reads the manifest only.
   package init(
@@ -32,14 +56,18 @@ package struct JobLoader {
   }
 
   /// What a job is wanted for.
-  package enum Purpose {
+  public enum Purpose: Sendable {
+    /// To plan or to run it.
     case migration
-    /// The source of a job that ran in place is the old store.
+    /// To prove what it made. The source of a job that ran in place is the old store.
     case verification
   }
 
   /// The job, with all that it names read and checked as far as can be without reading rows.
-  package func job(for purpose: Purpose = .migration) throws -> MigrationJob {
+  ///
+  /// - Throws: `.noPath` (69) when no model fits the store or no path leads to the destination model, `.missingInput` (66)
+  ///   and `.configuration` (78) for what the manifest names, `.dataWrong` (65) for a damaged store.
+  public func job(for purpose: Purpose = .migration) throws -> MigrationJob {
     do { return try read(for: purpose) } catch let error as GodwitError { throw tellingFolder(error) }
   }
 

@@ -1,5 +1,4 @@
-import GodwitJob
-import GodwitModel
+import Godwit
 import GodwitCLI
 
 /// Entries whose name begins with "a" do not alert.

@@ -1,0 +1,28 @@
+import Foundation
+import GodwitManifest
+import TestSupport
+import Testing
+
+/// What a service writes to run a manifest. `import GodwitManifest` is the only one of ours that it needs.
+@Suite struct ServiceTests {
+  private static let jobs = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "jobs")
+
+  @Test func `a manifest is loaded, run and verified`() throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.copyItem(
+      at: Self.jobs.appending(path: "travel"), to: URL(filePath: folder.file("travel")))
+    let path = folder.file("travel/job.yaml")
+
+    let job = try JobLoader(contentsOf: path).job()
+    let summary = try MigrationManager(job).run()
+    #expect(summary.outcome == .finished)
+    let proof = try Verifier(job: try JobLoader(contentsOf: path).job(for: .verification)).run()
+    #expect(proof.isClean, "\(proof)")
+  }
+
+  @Test func `a manifest that is not there is a missing file`() throws {
+    let error = #expect(throws: GodwitError.self) { try JobLoader(contentsOf: "/nowhere/job.yaml") }
+    #expect(error?.code == .missingInput)
+  }
+}
