@@ -1,0 +1,159 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension MigrationManager {
+  /// Migrates, or resumes, or finds that all is done.
+  ///
+  /// It works on the calling thread. Where a task calls it and is cancelled, the run stops at the next checkpoint, as it does
+  /// by `control`: the summary's outcome is `.stopped`.
+  ///
+  /// - Parameters:
+  ///   - control: Stops the run from another thread.
+  ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
+  ///   - progress: Called after every chunk, on the calling thread.
+  /// - Throws: `GodwitError`; what is durable stays, and the same call resumes where that makes sense. `.usage` (64) for a
+  ///   manager whose stores are not named yet.
+  @discardableResult
+  public func run(
+    control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
+    progress: (MigrationProgress) -> Void = { _ in }
+  ) throws -> MigrationSummary {
+    try refuseWithoutStore()
+    let watch = RunWatch(control: control, start: Date(), maximumSeconds: maximumSeconds)
+    // A store that is replaced tells them only before.
+    let notes = (try? job.layoutNotes()) ?? []
+    var summary = try run(watch: watch, progress: progress)
+    if summary.outcome != .alreadyFinished { summary.notes += notes }
+    return summary
+  }
+
+  func run(watch: RunWatch, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+    if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
+    if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
+    let source = try OpenSource(job, attach: false, existing: try existingDestination())
+    let quick = quickIdentity
+    if isDestinationTaken {
+      guard WorkFolder.exists(forDestination: job.destinationPath) else {
+        return try finished(source: source, quick: quick)
+      }
+      // A run that died between the link and the removal of its folder leaves both.
+      let folder = try WorkFolder(forDestination: job.destinationPath)
+      guard let summary = try? finished(source: source, quick: quick) else {
+        throw GodwitError(
+          .cannotCreate,
+          "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
+          remedy: "move the destination away, or `godwit discard` the job")
+      }
+      try folder.remove()
+      return summary
+    }
+    try refuseStaleLog()
+    let folder = try WorkFolder(forDestination: job.destinationPath)
+    return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
+      try folder.publish(path, to: job.destinationPath, like: source.files.path)
+      try folder.remove()
+    }
+  }
+
+  /// Migrates all steps in the work folder, and delivers the finished store.
+  ///
+  /// - Parameter deliver: Puts the file of the finished store where it belongs, and removes the folder.
+  func work(
+    in folder: borrowing WorkFolder, source: OpenSource, watch: RunWatch, progress: (MigrationProgress) -> Void,
+    deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> Void
+  ) throws -> MigrationSummary {
+    let (quick, control) = (quickIdentity, watch.control)
+    let check = SourceCheck(job, source.files)
+    defer { check?.abandon() }
+    let made = lastStepFolder(in: folder.path)
+    try refuseOtherSteps(in: folder.path)
+    var keeps = isWorthKeeping(folder.path)
+    var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
+    func tell(_ part: MigrationProgress) { progress(meter?.part(part) ?? part) }
+    do {
+      // The first of several is refused where its mapping is resolved.
+      if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
+      if job.inPlace == nil, source.existing == nil {
+        try folder.refuseForeignSupport(of: job.destinationPath)
+        if !FileManager.default.fileExists(atPath: made.storePath) {
+          try folder.removeMovedSupport(of: job.destinationPath)
+        }
+      }
+      keeps = true
+      var (summary, last) =
+        !job.isStepped
+        ? try run(
+          in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, isWorthKeeping: &keeps,
+          progress: tell)
+        : try runSteps(
+          in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &keeps, progress: tell)
+      if summary.outcome == .finished, try check?.finish(while: { control.reason == nil }) == false {
+        (summary.outcome, summary.reason) = (.stopped, control.reason)
+      }
+      if summary.outcome == .finished {
+        let written = try file(of: made.storePath, in: folder, control: control) { objects, total in
+          if let part = meter?.wrote(objects, of: total) { progress(part) }
+        }
+        switch written {
+        case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
+        case .written(let path):
+          try deliver(made, path, folder)
+          if let last = meter?.complete() ?? last { progress(last) }
+        }
+      }
+      summary.seconds = Date().timeIntervalSince(watch.start)
+      summary.peakBytes = ProcessMemory.peakBytes
+      return summary
+    } catch {
+      // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
+      if !keeps { folder.undo() }
+      throw SourceCheck.cause(of: error, job, check)
+    }
+  }
+
+  /// Whether a work folder holds something to resume.
+  func isWorthKeeping(_ folder: String) -> Bool {
+    [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
+  }
+
+  /// Of a source of so many bytes the digest is not waited for.
+  @TaskLocal static var largeSource: Int64 = 64 << 20
+
+  /// An existing destination: ours and the same job, or in the way.
+  func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
+    let inTheWay = GodwitError(
+      .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
+      remedy: "move it away, name another destination, or write `append: true` to add to it",
+      safe: "nothing was written")
+    let metadata: StoreMetadata
+    do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
+    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
+    guard !jobs.isEmpty else { throw inTheWay }
+    guard try StoreFiles(path: job.destinationPath).type == job.destinationType,
+      jobs.contains(try identity(quick, files: source.files).digest)
+    else {
+      throw GodwitError(
+        .cannotCreate,
+        "cannot write '\(job.destinationPath)': it is the finished store of another job, or the source, a model or a mapping changed since",
+        remedy: "move it away to migrate again", safe: "nothing was written")
+    }
+    return MigrationSummary(outcome: .alreadyFinished)
+  }
+
+  private func refuseStaleLog() throws {
+    guard job.destinationType == .sqlite else { return }
+    for suffix in ["-wal", "-journal"] {
+      let path = job.destinationPath + suffix
+      guard FileManager.default.fileExists(atPath: path) else { continue }
+      throw GodwitError(
+        .cannotCreate, "cannot write '\(job.destinationPath)': a log of another store lies beside it, '\(path)'",
+        remedy: "move that file away: SQLite would apply it to the new store")
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension MigrationManager {
+  /// Migrates one step into the store of its folder, or resumes, or finds that it is done.
+  ///
+  /// - Parameters:
+  ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
+  ///   - now: What `now()` means, when a larger job has settled it.
+  ///   - isWorthKeeping: Whether the folder holds something to resume, also when the call throws.
+  /// - Returns: What was done, and the progress to show when the store is in place.
+  func run(
+    in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String? = nil, now: Double? = nil,
+    watch: RunWatch, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+  ) throws -> (MigrationSummary, MigrationProgress?) {
+    let run = SingleStepRun(
+      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch)
+    defer {
+      run.abandon()
+      isWorthKeeping = run.isWorthKeeping
+    }
+    return try run.run(progress: progress)
+  }
+
+  /// Checks a source with a hot journal, which is read through what stands for it here and nowhere else.
+  func checkRolledBack(_ files: StoreFiles, _ connection: StoreConnection, isWanted: Bool) throws {
+    guard isWanted, job.sourceCheck != .none, files.type == .sqlite, try files.hasHotJournal() else { return }
+    let found = try connection.complaints(
+      about: StoreConnection.sourceSchema, isFull: job.sourceCheck == .full, limit: 1)
+    if let complaint = found.first { throw SourceCheck.damage(job.sourcePath, complaint) }
+  }
+
+  /// Under which metadata key a store names what made it: the job, or the step when others follow.
+  var madeByKey: String { job.position.isLast ? Self.jobsKey : Self.stepKey }
+
+  var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }
+
+  func configure(_ connection: StoreConnection, isNew: Bool) throws {
+    if isNew {
+      try connection.execute("PRAGMA page_size = 4096")
+      try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    }
+    // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
+    try connection.execute("PRAGMA journal_mode = DELETE")
+    try connection.execute("PRAGMA synchronous = NORMAL")
+    try connection.execute("PRAGMA secure_delete = OFF")
+    try connection.execute("PRAGMA temp_store = FILE")
+    // `status` may be reading the ledger when a chunk commits.
+    try connection.execute("PRAGMA busy_timeout = 30000")
+  }
+
+  func writeEntityNumbers(_ schema: StoreSchema, _ connection: StoreConnection) throws {
+    for entity in schema.model.entities {
+      guard let number = schema.number(of: entity.name) else { continue }
+      let parent = entity.superentityName.flatMap { schema.number(of: $0) } ?? 0
+      try connection.execute(
+        "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)",
+        [.int(number), .text(entity.name), .int(parent)])
+    }
+  }
+
+  /// Refuses to go on with another job's work, and names what differs.
+  func compare(
+    _ known: JobFingerprint, with quick: JobFingerprint, ledger: Ledger, stamp: StoreFiles.Stamp,
+    files: StoreFiles, origin: String?
+  ) throws {
+    var digest = origin ?? known.source
+    if origin == nil, try ledger.stamp() != stamp {
+      digest = try files.contentDigest()
+      if digest == known.source { try ledger.setStamp(stamp) }
+    }
+    try compare(known, with: quick, source: digest)
+  }
+
+  func compare(_ known: JobFingerprint, with quick: JobFingerprint, source: String) throws {
+    let parts = [
+      ("the source store", known.source, source), ("the source model", known.sourceModel, quick.sourceModel),
+      ("the destination model", known.destinationModel, quick.destinationModel),
+      ("the mapping", known.mappings, quick.mappings), ("the manifest", known.manifest, quick.manifest),
+    ]
+    guard let changed = parts.first(where: { $1 != $2 }) else { return }
+    // Before the digest of a large source is known, any change of the file's time counts, and cannot be undone.
+    let isUndoable = !changed.1.isEmpty
+    throw GodwitError(
+      .cannotCreate, "cannot resume '\(job.name)': \(changed.0) changed since the run began",
+      remedy: isUndoable
+        ? "undo the change to resume, or `godwit discard` the job and run again"
+        : "`godwit discard` the job and run again",
+      safe: "what is durable stays in '\(WorkFolder.path(forDestination: job.destinationPath))'")
+  }
+
+  /// The last transaction: metadata and counters are written, the ledger goes.
+  func finish(
+    _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan
+  ) throws {
+    let identity = try ledger.identity()
+    try connection.quickCheck(remedy: "check the disk, `godwit discard` the job and run again")
+    // The last step answers for the whole job, whose digest the caller knows.
+    let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
+    let before = try StoreMetadata(reading: connection, path: job.sourcePath)
+    var metadata = self.metadata(after: before, digest: digest, leftOut: opened.leftOut)
+    // What it says of keys holds for the source alone.
+    metadata.values[AppendRecord.key] = nil
+    let kept = opened.resolved.keptCounters(
+      destination: opened.destinationSchema, facts: plan.facts)
+    let isNew = plan.facts.highestDestinationKeys == nil
+    let triggers = isNew ? nil : try ledger.appendMark().triggers
+    try connection.transaction {
+      for (number, highest) in kept {
+        try connection.execute(
+          "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
+      }
+      if job.appends {
+        let record = try appendRecord(identity, digest: digest, source: before, opened: opened, facts: plan.facts)
+        if isNew {
+          metadata.values[AppendRecord.key] = .array([record.propertyList])
+        } else {
+          metadata = try appendedMetadata(connection, digest: digest, record: record)
+        }
+      }
+      try metadata.write(to: connection)
+      try ledger.drop()
+      if isNew { for sql in opened.leftOut.statements { try connection.execute(sql) } }
+      let made =
+        try triggers
+        ?? DerivedTriggers(
+          source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection
+        ).statements
+      for sql in made { try connection.execute(sql) }
+    }
+    try connection.execute("PRAGMA main.incremental_vacuum")
+  }
+
+  /// What the finished store says of itself.
+  ///
+  /// - Parameters:
+  ///   - source: What the source says.
+  ///   - digest: That of the job, or of the step when others follow.
+  func metadata(after source: StoreMetadata, digest: String, leftOut: LeftOutTables) -> StoreMetadata {
+    let model = job.destinationModel
+    var metadata = source
+    metadata.values[Self.stepKey] = nil
+    let jobs = job.position.isLast ? metadata.applicationValues[Self.jobsKey]?.array ?? [] : []
+    metadata.values = metadata.values(
+      versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
+      checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
+      extra: leftOut.metadata(source).merging([madeByKey: .array(jobs + [.string(digest)])]) { _, new in new })
+    for key in leftOut.metadataKeys { metadata.values[key] = nil }
+    return metadata
+  }
+}

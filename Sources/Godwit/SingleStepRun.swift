@@ -1,0 +1,218 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// One step on its way into the store of its folder.
+final class SingleStepRun {
+  private let manager: MigrationManager
+  private let folder: StepFolder
+  private let source: OpenSource
+  private let quick: JobFingerprint
+  private let origin: String?
+  private let now: Double?
+  private let watch: RunWatch
+  /// The digest of the source's content, computed beside the run.
+  private var digest: BesideWork<String>?
+  /// Whether the folder holds something to resume.
+  private(set) var isWorthKeeping = false
+
+  private var job: MigrationJob { manager.job }
+  private var control: MigrationControl { watch.control }
+  /// What the job appends to.
+  private var existing: ExistingDestination? { job.appends ? source.existing : nil }
+
+  /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:isWorthKeeping:progress:)`.
+  init(
+    _ manager: MigrationManager, in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String?,
+    now: Double?, watch: RunWatch
+  ) {
+    (self.manager, self.folder, self.source, self.quick) = (manager, folder, source, quick)
+    (self.origin, self.now, self.watch) = (origin, now, watch)
+  }
+
+  /// Ends what runs beside.
+  func abandon() { digest?.abandon() }
+
+  private func identity() throws -> JobFingerprint {
+    var identity = quick
+    identity.source = try origin ?? digest?.value() ?? source.files.contentDigest()
+    return identity
+  }
+
+  func run(progress: (MigrationProgress) -> Void) throws -> (MigrationSummary, MigrationProgress?) {
+    guard let (connection, made) = try openStore() else {
+      return (MigrationSummary(outcome: .finished, wasResumed: true), nil)
+    }
+    defer { try? connection.close() }
+    if made { try folder.removeSupport() }
+    control.setInterrupt { [connection] in connection.interrupt() }
+    defer { control.setInterrupt(nil) }
+    try manager.configure(connection, isNew: made && existing == nil)
+    // Taken before the source is opened: a change from here on is noticed.
+    let stamp = try source.files.stamp()
+    if made, origin == nil { digest = BesideWork { [files = source.files] in try files.contentDigest(while: $0) } }
+    try connection.attachSource(
+      source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
+      checkpoint: { [control] in try control.checkpoint() })
+    try manager.checkRolledBack(source.files, connection, isWanted: made && origin == nil)
+    let ledger = Ledger(connection: connection)
+    if !made { try ledger.checkVersion() }
+    let known = try made ? nil : ledger.identity()
+    if !made { try manager.checkExisting(existing, facts: try ledger.facts(), ledger: ledger) }
+    let opened = try AttachedSource(
+      connection, job: job, files: source.files, existing: existing,
+      digest: { try known?.source ?? identity().source })
+    let (plan, program) = try made ? begin(opened, ledger, stamp) : resume(opened, ledger, stamp)
+    let executor = try executor(plan, program, opened, ledger, stamp, isResumed: !made)
+    var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: watch.start)
+    progress(meter.progress)
+    let stopped = try execute(executor, meter: &meter, progress: progress)
+    var summary = MigrationSummary(outcome: .stopped, reason: stopped)
+    let totals = try ledger.totals()
+    (summary.objects, summary.several, summary.displaced) = totals
+    summary.dropped = plan.steps.flatMap(\.dropped)
+    summary.losses = try executor.losses(summary)
+    summary.notes = plan.notes + executor.notes
+    summary.wasResumed = !made
+    guard stopped == nil || meter.isComplete else { return (summary, nil) }
+    guard try settleDigest(executor, ledger) else {
+      summary.reason = control.reason
+      return (summary, nil)
+    }
+    if let error = job.error(for: summary.losses) { throw error }
+    try manager.finish(connection, ledger: ledger, opened: opened, plan: plan)
+    try connection.close()
+    summary.outcome = .finished
+    summary.reason = nil
+    return (summary, meter.complete())
+  }
+
+  /// Opens the store under construction, or makes it.
+  ///
+  /// - Returns: The connection and whether the store is new; nil when the step is done.
+  private func openStore() throws -> (StoreConnection, made: Bool)? {
+    let made = !FileManager.default.fileExists(atPath: folder.storePath)
+    isWorthKeeping = !made
+    if made { try existing?.copy(to: folder.storePath) }
+    let connection = try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true)
+    guard !made, try !Ledger.exists(connection) else { return (connection, made) }
+    // Either all is done but the move, or the run died before its first commit.
+    if let jobs = try? StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
+      .applicationValues[manager.madeByKey]?.array?.compactMap(\.string),
+      jobs.contains(try job.position.jobDigest ?? identity().digest)
+    {
+      try connection.close()
+      return nil
+    }
+    isWorthKeeping = false
+    try connection.close()
+    for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
+    try existing?.copy(to: folder.storePath)
+    return (try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true), true)
+  }
+
+  /// Plans, and makes the tables and the ledger in one transaction.
+  private func begin(
+    _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
+  ) throws -> (MigrationPlan, StepProgram) {
+    let connection = opened.connection
+    let (plan, program) = try opened.planner(job).plan(now: now ?? job.now ?? MigrationManager.now())
+    if let error = job.error(for: plan.losses) { throw error }
+    var need = plan.disk
+    // The store of the step before and the one under construction lie side by side.
+    if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
+    try manager.checkSpace(need)
+    let schema = opened.destinationSchema
+    try connection.transaction {
+      var triggers: [String] = []
+      if let existing {
+        triggers = try manager.beginAppending(to: existing, connection)
+      } else {
+        for sql in schema.createStatements { try connection.execute(sql) }
+        try manager.writeEntityNumbers(schema, connection)
+      }
+      for sql in program.scratchStatements { try connection.execute(sql) }
+      // A large source is read beside the first chunks. Until its digest is there, the stamp stands for it.
+      let isLarge = digest != nil && existing == nil && source.files.size >= MigrationManager.largeSource
+      try ledger.create(
+        identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp)
+      if let existing {
+        try ledger.setAppendMark(
+          .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))
+      }
+    }
+    isWorthKeeping = true
+    try WorkFolder.sync(folder.path)
+    return (plan, program)
+  }
+
+  /// Takes the plan from the ledger of a run before.
+  private func resume(
+    _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
+  ) throws -> (MigrationPlan, StepProgram) {
+    try manager.compare(
+      ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
+    let facts = try ledger.facts()
+    opened.functions.setNow(facts.now)
+    return try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
+  }
+
+  private func executor(
+    _ plan: MigrationPlan, _ program: StepProgram, _ opened: AttachedSource, _ ledger: Ledger,
+    _ stamp: StoreFiles.Stamp, isResumed: Bool
+  ) throws -> Executor {
+    opened.functions.setNow(plan.facts.now)
+    opened.functions.mover = ExternalDataMover(
+      source: SupportFolder(ofStoreAt: job.sourcePath), destination: folder.support)
+    let executor = Executor(
+      job: job, plan: plan, program: program, connection: opened.connection, functions: opened.functions,
+      ledger: ledger, files: source.files, stamp: stamp, spillPath: { [folder] in folder.spillPath(mapping: $0) })
+    if origin == nil, try ledger.identity().source.isEmpty {
+      digest = digest ?? BesideWork { [files = source.files] in try files.contentDigest(while: $0) }
+      executor.sourceDigest = digest
+    }
+    if program.resolved.hasPolicies {
+      executor.policies = try PolicyRun(
+        job: job, program: program, connection: opened.connection, functions: opened.functions, ledger: ledger,
+        folder: folder, isResumed: isResumed)
+    }
+    return executor
+  }
+
+  /// - Returns: Why the run stopped; nil at the end of the chunks.
+  private func execute(
+    _ executor: Executor, meter: inout ProgressMeter, progress: (MigrationProgress) -> Void
+  ) throws -> String? {
+    var stopped: String?
+    do {
+      try executor.run { chunk in
+        progress(meter.finish(chunk))
+        stopped = watch.stopReason
+        return stopped == nil
+      }
+    } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
+      // The interrupt rolled the running chunk back: a checkpoint all the same.
+      stopped = control.reason
+    }
+    return stopped
+  }
+
+  /// Writes the digest of a large source into the ledger, once it is there.
+  ///
+  /// - Returns: false when the run is stopped before.
+  private func settleDigest(_ executor: Executor, _ ledger: Ledger) throws -> Bool {
+    // The ledger is asked, since what a chunk wrote may have been rolled back with it.
+    guard let pending = digest, try ledger.identity().source.isEmpty else { return true }
+    guard let digest = try pending.value(while: { control.reason == nil }) else { return false }
+    try ledger.connection.transaction {
+      try ledger.setSource(digest)
+      try executor.checkSource()
+    }
+    return true
+  }
+}

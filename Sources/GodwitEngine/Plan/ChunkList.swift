@@ -1,0 +1,226 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// The chunks of a step in the order in which they run, as they are listed.
+struct ChunkList {
+  let planner: Planner
+  let program: StepProgram
+  private let passes: [[Int]]
+  /// Mappings in the order in which they run.
+  private let order: [Int]
+  /// Those together that one statement can serve.
+  private var groups: [[Int]] = []
+  /// The key ranges of each mapping, with their rows.
+  private var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
+  private var list: [Chunk] = []
+
+  init(planner: Planner, program: StepProgram, passes: [[Int]]) {
+    (self.planner, self.program, self.passes) = (planner, program, passes)
+    order = passes.flatMap { $0 }
+  }
+
+  private var mappings: [ResolvedEntityMapping] { program.mappings }
+  private var facts: PlanFacts { program.facts }
+  private var policies: [ResolvedPolicy] { program.resolved.policies }
+
+  /// All chunks, counted in the source.
+  mutating func chunks() throws -> [Chunk] {
+    try cutSource()
+    associate()
+    try create()
+    try relate()
+    finishPolicies()
+    resolve()
+    index()
+    try orderAndDerive()
+    try validate()
+    makeUnique()
+    return list
+  }
+
+  private func passNumber(_ mapping: Int) -> Int { (passes.firstIndex { $0.contains(mapping) } ?? 0) + 1 }
+
+  private mutating func add(
+    _ stage: Chunk.Stage, _ name: String, pass: Int = 0, subject: Int, part: Int = 0, range: Chunk.KeyRange = .all,
+    predicate: Int? = nil, rows: Int64
+  ) {
+    list.append(
+      Chunk(
+        id: list.count, pass: pass, stage: stage, name: name, subject: subject, part: part, range: range,
+        predicate: predicate, rows: rows))
+  }
+
+  private mutating func addHook(_ hook: PolicyRun.Hook, _ policy: Int) {
+    let resolved = policies[policy]
+    add(
+      .policy, resolved.mapping.name, pass: resolved.index.map(passNumber) ?? 0, subject: policy, part: hook.rawValue,
+      rows: 1)
+  }
+
+  private mutating func cutSource() throws {
+    groups = passes.flatMap { planner.creationGroups(of: $0, program: program) }
+    for members in groups where members.count > 1 {
+      let cut = try planner.keyRanges(of: members, program: program)
+      for index in members { ranges[index] = cut }
+    }
+    for index in order where ranges[index] == nil {
+      let (entity, rows) = (mappings[index].source.name, facts.mappings[index].chunkRows)
+      // Mappings of one entity are cut alike: the table is walked once for all of them.
+      let twin = order.first {
+        ranges[$0] != nil && mappings[$0].source.name == entity && facts.mappings[$0].chunkRows == rows
+      }
+      ranges[index] =
+        try twin.flatMap { ranges[$0] }
+        ?? planner.keyRanges(
+          table: program.sourceTable(entity), key: "Z_PK", entity: entity,
+          total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
+    }
+  }
+
+  private mutating func associate() {
+    for index in order where program.isStored(index) && !program.isPolicy(index) {
+      for (range, rows) in ranges[index] ?? [] {
+        add(.associate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
+      }
+    }
+  }
+
+  /// Policies that make objects of no source object have their turn where they stand in the mapping model.
+  private mutating func addNewObjects(before position: Int) {
+    for (number, policy) in policies.enumerated() where policy.index == nil && policy.position == position {
+      addHook(.begin, number)
+      addHook(.endInstanceCreation, number)
+    }
+  }
+
+  private mutating func create() throws {
+    for members in groups {
+      addNewObjects(before: members[0])
+      if members.count == 1 { try create(members[0]) } else { createTogether(members) }
+    }
+    addNewObjects(before: mappings.count)
+  }
+
+  private mutating func createTogether(_ members: [Int]) {
+    let ranges = ranges[members[0]] ?? []
+    // All ranges together have the rows of the mapping, none too few for a fraction.
+    let shares = members.map { Planner.shares(of: facts.mappings[$0].rows, by: ranges.map(\.1)) }
+    for (number, (range, _)) in ranges.enumerated() {
+      for (member, share) in zip(members, shares) {
+        add(
+          .create, mappings[member].name, pass: passNumber(member), subject: member, range: range, rows: share[number])
+      }
+    }
+  }
+
+  private mutating func create(_ index: Int) throws {
+    let mapping = mappings[index]
+    let policy = policies.firstIndex { $0.index == index }
+    if let policy { addHook(.begin, policy) }
+    if let predicates = planner.job.chunkPredicates[mapping.name] {
+      let counts = try planner.countPredicates(predicates, of: mapping, facts: facts)
+      for (number, rows) in counts.enumerated() {
+        add(.create, mapping.name, pass: passNumber(index), subject: index, predicate: number, rows: rows)
+      }
+    } else {
+      for (range, rows) in ranges[index] ?? [] {
+        add(.create, mapping.name, pass: passNumber(index), subject: index, range: range, rows: rows)
+      }
+    }
+    if let policy { addHook(.endInstanceCreation, policy) }
+  }
+
+  private mutating func relate() throws {
+    for linkIndex in program.links.indices {
+      for (part, job) in try program.relateJobs(linkIndex).enumerated() {
+        for (range, rows) in try planner.keyRanges(
+          table: job.driverTable, key: job.driverKey, entity: nil,
+          total: try planner.connection.integer("SELECT COUNT(*) FROM source.\(quoted(job.driverTable))") ?? 0,
+          rows: facts.mappings[job.mapping].chunkRows)
+        {
+          add(
+            .relate, mappings[job.mapping].name, pass: passNumber(job.mapping), subject: linkIndex, part: part,
+            range: range, rows: rows)
+        }
+      }
+    }
+  }
+
+  private mutating func finishPolicies() {
+    for (number, policy) in policies.enumerated() {
+      if let index = policy.index {
+        for (range, rows) in ranges[index] ?? [] {
+          add(
+            .policy, policy.mapping.name, pass: passNumber(index), subject: number,
+            part: PolicyRun.Hook.createRelationships.rawValue, range: range, rows: rows)
+        }
+      }
+      addHook(.endRelationshipCreation, number)
+    }
+    for hook in [PolicyRun.Hook.performCustomValidation, .end] {
+      for number in policies.indices { addHook(hook, number) }
+    }
+  }
+
+  private mutating func resolve() {
+    for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
+      add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
+      // The first end may be an object that was there before, and its links are new all the same.
+      let ends = planner.destinationRanges(of: link.first.entityName, program: program, ranges: ranges, isWhole: true)
+      for (range, rows) in ends.isEmpty ? [(.all, 1)] : ends {
+        add(
+          .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1,
+          range: range,
+          rows: rows)
+      }
+    }
+  }
+
+  private mutating func index() {
+    for (number, index) in planner.destinationSchema.indexes.enumerated() where !index.isUnique {
+      add(.index, index.name, subject: number, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
+    }
+  }
+
+  private mutating func orderAndDerive() throws {
+    for (number, rule) in program.orderRules().enumerated() {
+      for (range, rows) in planner.destinationRanges(of: rule.ownerEntityName, program: program, ranges: ranges) {
+        add(.order, "\(rule.entityName).\(rule.relationshipName)", subject: number, range: range, rows: rows)
+      }
+    }
+    for (number, rule) in try program.derivationRules().enumerated() {
+      for (range, rows) in planner.destinationRanges(of: rule.entityName, program: program, ranges: ranges) {
+        add(.derive, rule.entityName, subject: number, range: range, rows: rows)
+      }
+    }
+  }
+
+  private mutating func validate() throws {
+    var validated: Set<String> = []
+    for index in order where validated.insert(mappings[index].destination.name).inserted {
+      let entity = mappings[index].destination.name
+      var patterns: [String] = []
+      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
+        add(.validate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
+      }
+    }
+    // Objects that only a policy makes: the part is the entity's number.
+    for entity in program.resolved.hasPolicies ? program.madeEntityNames : [] where validated.insert(entity).inserted {
+      var patterns: [String] = []
+      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
+        add(
+          .validate, entity, subject: -1, part: planner.destinationSchema.number(of: entity) ?? 0, range: range,
+          rows: rows)
+      }
+    }
+  }
+
+  private mutating func makeUnique() {
+    for (number, index) in planner.destinationSchema.indexes.enumerated() where index.isUnique {
+      add(.unique, index.name, subject: number, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension Planner {
+  func chunks(_ program: StepProgram, passes: [[Int]]) throws -> [Chunk] {
+    var list = ChunkList(planner: self, program: program, passes: passes)
+    return try list.chunks()
+  }
+
+  /// The mappings of a pass, those together that one statement can serve, in the order of the first of each.
+  func creationGroups(of pass: [Int], program: StepProgram) -> [[Int]] {
+    var groups: [[Int]] = []
+    for index in pass {
+      // Hooks stand around the chunks of their own mapping.
+      let isWhole = !resolved.hasPolicies && job.chunkPredicates[program.mappings[index].name] == nil
+      if isWhole,
+        let fitting = groups.firstIndex(where: { members in
+          members.allSatisfy {
+            program.canShare($0, index) && job.chunkPredicates[program.mappings[$0].name] == nil
+          }
+        })
+      {
+        groups[fitting].append(index)
+      } else {
+        groups.append([index])
+      }
+    }
+    return groups
+  }
+
+  /// Key ranges of a table for all mappings that are served together.
+  func keyRanges(of members: [Int], program: StepProgram) throws -> [(Chunk.KeyRange, Int64)] {
+    let entities = Set(members.map { program.mappings[$0].source.name })
+    let total = program.facts.entities.filter { entities.contains($0.name) }.reduce(0) { $0 + $1.rows }
+    let only = entities.count == 1 ? entities.first : nil
+    return try keyRanges(
+      table: program.sourceTable(entities.first ?? ""), key: "Z_PK", entity: only, total: total,
+      rows: members.map { program.facts.mappings[$0].chunkRows }.min() ?? Self.maximumChunkRows)
+  }
+
+  func rows(inTable table: String, program: StepProgram) -> Int64 {
+    program.mappings.filter { destinationSchema.table(of: $0.destination.name)?.name == table }
+      .reduce(0) { $0 + program.facts.mappings[$1.index].rows }
+  }
+
+  /// Half-open key ranges of about `rows` rows each that together cover every key, from minus infinity.
+  ///
+  /// - Parameter total: The rows there are.
+  func keyRanges(
+    table: String, key: String, entity: String?, total: Int64, rows: Int64
+  ) throws -> [(Chunk.KeyRange, Int64)] {
+    let condition = entity.map { sourceSchema.isObject(of: [$0]).further } ?? ""
+    let name = quoted(table)
+    guard total > 0 else { return [] }
+    var ranges: [(Chunk.KeyRange, Int64)] = []
+    var lower: Int64?
+    var left = total
+    let next = try connection.prepare(
+      "SELECT \(key) FROM source.\(name) WHERE \(key) >= ?1\(condition) ORDER BY \(key) LIMIT 1 OFFSET ?2")
+    defer { next.finalize() }
+    while left > rows {
+      try next.bind([.integer(lower ?? .min), .integer(rows)])
+      guard try next.step() else { break }
+      var upper = next.row.int64(0)
+      if upper == lower {
+        // More rows than a chunk's have one key, which cannot be cut.
+        guard
+          let above = try connection.integer(
+            "SELECT MIN(\(key)) FROM source.\(name) WHERE \(key) > ?1", [.integer(upper)])
+        else { break }
+        upper = above
+      }
+      ranges.append((.init(lower: lower, upper: upper), rows))
+      lower = upper
+      left -= rows
+    }
+    ranges.append((.init(lower: lower, upper: nil), left))
+    return ranges
+  }
+
+  /// Destination key ranges that cover every object of an entity or its subentities, each key once; those of objects
+  /// that were there before the job only when the range is to be whole.
+  func destinationRanges(
+    of entity: String, program: StepProgram, ranges: [Int: [(Chunk.KeyRange, Int64)]], isWhole: Bool = false
+  ) -> [(Chunk.KeyRange, Int64)] {
+    let model = resolved.destinationModel
+    let makers = program.mappings.filter { model.isKind($0.destination.name, of: entity) }
+    var bounds: Set<Int64> = []
+    var total: Int64 = 0
+    for maker in makers {
+      let facts = program.facts.mappings[maker.index]
+      total += facts.rows
+      switch facts.keys {
+      case .offset(let offset):
+        for (range, _) in ranges[maker.index] ?? [] {
+          if let lower = range.lower, case (let sum, let overflow) = lower.addingReportingOverflow(offset), !overflow {
+            bounds.insert(sum)
+          }
+        }
+        if offset > 0, facts.rows > 0 { bounds.insert(facts.minimumKey &+ offset) }
+      case .dense(let first):
+        var given: Int64 = 0
+        while given < facts.rows {
+          bounds.insert(first + given)
+          given += min(facts.chunkRows, facts.rows - given)
+        }
+      }
+    }
+    if let root = model.root(of: entity)?.name { bounds.formUnion(policyBounds(root: root, program: program)) }
+    if total == 0, program.resolved.hasPolicies { total = 1 }
+    guard total > 0 else { return [] }
+    // Two mappings that share a table have bounds of their own: thin them to the chunk size.
+    let limit = max(1, Int(total / max(1, makers.map { program.facts.mappings[$0.index].chunkRows }.min() ?? 1)))
+    var sorted = bounds.sorted()
+    if sorted.count > limit * 2 {
+      let stride = sorted.count / limit
+      sorted = sorted.enumerated().filter { $0.offset % stride == 0 }.map(\.element)
+    }
+    if makers.isEmpty { sorted = [] }
+    var cut: [Chunk.KeyRange] = []
+    let inUse = isWhole ? nil : model.root(of: entity).flatMap { program.facts.highestDestinationKeys?[$0.name] }
+    var lower = inUse.map { $0 + 1 }
+    for bound in sorted where lower.map({ $0 < bound }) ?? true {
+      cut.append(.init(lower: lower, upper: bound))
+      lower = bound
+    }
+    cut.append(.init(lower: lower, upper: nil))
+    return Array(zip(cut, Self.shares(of: total, by: cut.map { _ in 1 })))
+  }
+
+  /// Parts of `total` in the proportion of weights, which add up to it.
+  static func shares(of total: Int64, by weights: [Int64]) -> [Int64] {
+    let whole = weights.reduce(0, +)
+    guard whole > 0 else { return weights.map { _ in 0 } }
+    var (weight, given): (Int64, Int64) = (0, 0)
+    return weights.map { part in
+      weight += part
+      let product = total.multipliedFullWidth(by: weight)
+      let share = whole.dividingFullWidth(product).quotient - given
+      given += share
+      return share
+    }
+  }
+
+  /// Rows per predicate; a row that none or two of them take is an error.
+  func countPredicates(
+    _ predicates: [ParsedPredicate], of mapping: ResolvedEntityMapping, facts: PlanFacts
+  ) throws -> [Int64] {
+    let builder = StatementBuilder()
+    let association = AssociationLowering(
+      mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
+    let tests = predicates.enumerated().map { number, predicate in
+      let sql = ExpressionLowering.condition(
+        predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+      ).sql
+      return "\(sql) IS TRUE AS p\(number)"
+    }
+    let sum = predicates.indices.map { "p\($0)" }.joinedEvenly(by: " + ")
+    let columns =
+      predicates.indices.map { "SUM(p\($0))" } + ["SUM((\(sum)) = 0)", "SUM((\(sum)) > 1)"]
+    let statement = ChunkStatement(
+      sql:
+        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(try association.table(mapping.index)) AS s WHERE \(association.takes(mapping.index, alias: "s").sql) LIMIT -1)",
+      builder: builder)
+    let row = try functions.running(statement, site: "planning, counting the chunks of \(mapping.name)") {
+      try connection.rows(statement.sql, builder.arguments()).first ?? []
+    }
+    func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
+    let (none, several) = (integer(predicates.count), integer(predicates.count + 1))
+    for (count, what) in [(none, "no predicate takes"), (several, "more than one predicate takes")] where count > 0 {
+      throw GodwitError(
+        .configuration,
+        "cannot chunk mapping '\(mapping.name)': \(what) \(count) of its \(facts.mappings[mapping.index].rows) objects",
+        location: predicates.first?.source.location,
+        remedy: "make the predicates under chunks.by cover every object once; a nil value needs '== nil'")
+    }
+    return predicates.indices.map(integer)
+  }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension StepProgram {
+  struct ForeignKeyColumn {
+    var name: String
+    var sql: String
+  }
+
+  func foreignKeys(
+    of mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
+  ) throws -> [ForeignKeyColumn] {
+    var columns: [ForeignKeyColumn] = []
+    for index in links.indices {
+      let link = carried(index)
+      guard case .foreignKey(let holder) = link.storage, let side = link.side(holder),
+        link.strategy == .atCreation || link.strategy == .fromInverse,
+        resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName),
+        case .foreignKey(_, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
+          of: side.relationship.name, in: mapping.destination.name),
+        let found = try foreignKey(link, in: mapping, association: association, joins: &joins)
+      else { continue }
+      let key = found.count == 1 ? found[0].sql : "COALESCE(\(found.map(\.sql).joined(separator: ", ")))"
+      columns.append(.init(name: column, sql: key))
+      if let entityColumn {
+        let cases = found.map { "WHEN \($0.sql) IS NOT NULL THEN \($0.entityNumber)" }
+        columns.append(.init(name: entityColumn, sql: "(CASE \(cases.joined(separator: " ")) END)"))
+      }
+      if let orderColumn {
+        columns.append(
+          .init(
+            name: orderColumn,
+            sql:
+              "(CASE WHEN \(key) IS NOT NULL THEN \(try sourceOrder(link, of: mapping, target: key, association)) END)")
+        )
+      }
+    }
+    return columns
+  }
+
+  private struct FoundKey {
+    var sql: String
+    var entityNumber: Int
+  }
+
+  /// The look-ups that give a foreign key, in order of preference; nil when nothing sets it.
+  private func foreignKey(
+    _ link: RelationshipLink, in mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
+  ) throws -> [FoundKey]? {
+    func number(_ index: Int) -> Int { destinationSchema.number(of: mappings[index].destination.name) ?? 0 }
+    switch link.strategy {
+    case .atCreation:
+      guard let assignment = link.assignments.first(where: { $0.mapping == mapping.index && $0.end == link.carriedEnd })
+      else { return nil }
+      let source = mapping.relationships[assignment.part]
+      guard !source.lookups.isEmpty else { return nil }
+      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      return try source.lookups.map { index in
+        let sql =
+          chain.isToMany
+          ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
+          : try association.lookup(index, key: chain.scalar(chain.key), joins: &joins)
+        return FoundKey(sql: sql, entityNumber: number(index))
+      }
+    case .fromInverse:
+      let owners = link.assignments.filter { assignment in
+        assignment.end == link.carriedEnd
+          && mappings[assignment.mapping].relationships[assignment.part].lookups.contains(mapping.index)
+      }
+      guard !owners.isEmpty else { return nil }
+      return try owners.sorted { $0.mapping > $1.mapping }.map { owner in
+        let hop = mappings[owner.mapping].relationships[owner.part].path[0]
+        guard let inverse = resolved.sourceModel.inverse(of: hop.relationship) else {
+          throw GodwitError(.internalBug, "cannot find the inverse of '\(hop.relationship.name)'")
+        }
+        var chain = ObjectChain(
+          row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema,
+          database: StoreConnection.sourceSchema, builder: association.builder)
+        try chain.follow(inverse.name)
+        let sql = try association.lookup(owner.mapping, key: chain.scalar(chain.key), joins: &joins)
+        return FoundKey(sql: sql, entityNumber: number(owner.mapping))
+      }
+    case .pairs, .resolved: return nil
+    }
+  }
+
+  /// What the objects of an ordered owner are sorted by before their places are numbered: the source's
+  /// order key where the source is ordered, else the mapping's position.
+  private func sourceOrder(
+    _ link: RelationshipLink, of mapping: ResolvedEntityMapping, target: String, _ association: AssociationLowering
+  ) throws -> String {
+    if link.strategy == .atCreation {
+      let assignment = link.assignments.first { $0.mapping == mapping.index && $0.end == link.carriedEnd }
+      guard let assignment else { return "\(mapping.index)" }
+      return try inverseOrder(of: mapping.relationships[assignment.part], in: mapping, target: target, association)
+    }
+    let owner = link.assignments.first {
+      $0.end == link.carriedEnd && mappings[$0.mapping].relationships[$0.part].lookups.contains(mapping.index)
+    }
+    let hop = owner.flatMap {
+      resolved.sourceModel.inverse(of: mappings[$0.mapping].relationships[$0.part].path[0].relationship)?.name
+    }
+    if let hop, case .foreignKey(_, _, _, let order?) = sourceSchema.storage(of: hop, in: mapping.source.name) {
+      return "s.\(quoted(order))"
+    }
+    return "\(mapping.index)"
+  }
+
+  func chain(
+    _ path: [ResolvedEntityMapping.SourceRelationship], from row: ExpressionLowering.Row,
+    _ association: AssociationLowering
+  ) throws -> ObjectChain {
+    var chain = ObjectChain(
+      row: row, schema: sourceSchema, database: StoreConnection.sourceSchema, builder: association.builder)
+    for hop in path {
+      do { try chain.follow(hop.relationship.name) } catch let error as NotLowerable {
+        throw GodwitError(.configuration, "cannot follow '\(hop.entityName).\(hop.relationship.name)': \(error.reason)")
+      }
+    }
+    return chain
+  }
+}
