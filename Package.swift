@@ -11,7 +11,12 @@ if Context.environment["CI"] != nil { strict.append(.treatAllWarnings(as: .error
 let package = Package(
   name: "godwit",
   products: [
-    .library(name: "Godwit", targets: ["Godwit"]),
+    .library(
+      name: "Godwit",
+      targets: [
+        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitInference", "GodwitJob",
+        "GodwitVerifier",
+      ]),
     .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
     .library(name: "GodwitCLI", targets: ["GodwitCLI"]),
     .executable(name: "godwit", targets: ["godwit-tool"]),

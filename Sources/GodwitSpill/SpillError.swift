@@ -1,8 +1,8 @@
-public import SystemPackage
+package import SystemPackage
 
 /// What went wrong with a spill file, and what to do about it.
-public struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
-  public enum Kind: Sendable, Hashable {
+package struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
+  package enum Kind: Sendable, Hashable {
     /// The bytes are not those that were committed.
     case damaged
     /// A system call failed.
@@ -13,21 +13,21 @@ public struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
     case misuse
   }
 
-  public var kind: Kind
+  package var kind: Kind
   /// One sentence, lower case, without a final full stop.
-  public var message: String
-  public var path: String
+  package var message: String
+  package var path: String
   /// What to do next.
-  public var remedy: String
+  package var remedy: String
 
-  public init(_ kind: Kind, _ message: String, path: String, remedy: String) {
+  package init(_ kind: Kind, _ message: String, path: String, remedy: String) {
     self.kind = kind
     self.message = message
     self.path = path
     self.remedy = remedy
   }
 
-  public var description: String { "\(message) (\(path)); \(remedy)" }
+  package var description: String { "\(message) (\(path)); \(remedy)" }
 }
 
 extension SpillError {

@@ -2,19 +2,19 @@
 ///
 /// The ledger stores the mark in the transaction that commits the chunk. Bytes behind the mark's
 /// length belong to a chunk that was never committed.
-public struct SpillMark: Sendable, Hashable, Codable {
+package struct SpillMark: Sendable, Hashable, Codable {
   /// Committed bytes, from the start of the file.
-  public var length: Int64
+  package var length: Int64
   /// FNV-1a (64 bit) over the record headers, in file order; each header holds its frame's checksum.
-  public var checksum: UInt64
+  package var checksum: UInt64
 
-  public init(length: Int64, checksum: UInt64) {
+  package init(length: Int64, checksum: UInt64) {
     self.length = length
     self.checksum = checksum
   }
 
   /// The mark of a file without a record.
-  public static let empty = SpillMark(length: 0, checksum: FNV1a.basis)
+  package static let empty = SpillMark(length: 0, checksum: FNV1a.basis)
 }
 
 /// FNV-1a with 64 bits.

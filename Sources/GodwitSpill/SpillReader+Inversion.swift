@@ -14,7 +14,7 @@ extension SpillReader {
   /// a failure; a killed process leaves them, and the next inversion overwrites them.
   /// - Parameter memory: bytes to sort and merge in; at least 1 MiB is used.
   /// - Returns: the mark of the new file, which is synced.
-  public func inverted(into path: String, memory: Int) throws -> SpillMark {
+  package func inverted(into path: String, memory: Int) throws -> SpillMark {
     let runPairs = max(memory, 1 << 20) / 32
     // A merged run holds one decompressed frame, of half a megabyte as a rule.
     let fanIn = min(max(memory / (1 << 20), 4), 64)

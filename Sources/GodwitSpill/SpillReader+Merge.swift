@@ -4,7 +4,7 @@ extension SpillReader {
   /// Frames that overlap are merged. Memory: the cache, and one decoded group (4 KiB) for each frame that overlaps at
   /// the current key. That is as many as there are chunks over the same keys; where their frames do not fit into the
   /// cache, frames are decompressed again for each group.
-  public func forEachPair(_ body: (_ source: Int64, _ destination: Int64) throws -> Void) throws {
+  package func forEachPair(_ body: (_ source: Int64, _ destination: Int64) throws -> Void) throws {
     try merge(order, body)
   }
 
@@ -12,7 +12,7 @@ extension SpillReader {
   ///
   /// Worth it before many look-ups where chunks overlap: a look-up then meets one frame, not one for each chunk.
   /// - Returns: the mark of the new file, which is synced.
-  public func sorted(into path: String) throws -> SpillMark {
+  package func sorted(into path: String) throws -> SpillMark {
     let writer = try SpillWriter(path: path)
     try forEachPair { source, destination in try writer.append(source: source, destination: destination) }
     let mark = try writer.flushChunk()

@@ -6,14 +6,14 @@
 ///
 /// For one thread at a time. A look-up that stays in the current group of 256 pairs allocates nothing, so probes in
 /// ascending order decode each group once.
-public final class SpillReader {
-  public let path: String
+package final class SpillReader {
+  package let path: String
   /// The mark up to which the file was opened.
-  public let mark: SpillMark
+  package let mark: SpillMark
   /// All pairs in the file.
-  public let pairCount: Int64
+  package let pairCount: Int64
   /// The frames in the file.
-  public var frameCount: Int { frames.count }
+  package var frameCount: Int { frames.count }
 
   let frames: [SpillRecord]
   /// Frame indices by first source key, then file order.
@@ -30,7 +30,7 @@ public final class SpillReader {
   ///
   /// - Parameter cacheBytes: how many bytes of decompressed frames to keep; one frame is kept whatever the number.
   /// - Throws: `.missing`; `.damaged` when a header is not sound or the headers are not those of the mark.
-  public init(path: String, mark: SpillMark? = nil, cacheBytes: Int = 8 << 20) throws(SpillError) {
+  package init(path: String, mark: SpillMark? = nil, cacheBytes: Int = 8 << 20) throws(SpillError) {
     let file = try SpillFile.open(path)
     let length = try file.length()
     let end = mark?.length ?? length
@@ -67,13 +67,13 @@ public final class SpillReader {
   ///
   /// The cost grows with the number of frames whose keys reach over `source`; see `sorted(into:)`.
   /// - Throws: `.damaged` or `.io` when a frame cannot be read.
-  public func lookup(source: Int64) throws(SpillError) -> Int64? {
+  package func lookup(source: Int64) throws(SpillError) -> Int64? {
     if source >= hot.low && source <= hot.high { return hot.find(source) }
     return try lookupElsewhere(source)
   }
 
   /// All destination keys of a source key, in the order in which they were appended.
-  public func destinations(of source: Int64) throws(SpillError) -> [Int64] {
+  package func destinations(of source: Int64) throws(SpillError) -> [Int64] {
     var result: [Int64] = []
     for frame in candidates(source).sorted() {
       let block = try block(frame)
@@ -95,14 +95,14 @@ public final class SpillReader {
   /// All source keys of a destination key, in ascending order; reads the whole file.
   ///
   /// For more than a few look-ups, invert the file first.
-  public func sources(of destination: Int64) throws -> [Int64] {
+  package func sources(of destination: Int64) throws -> [Int64] {
     var result: [Int64] = []
     try forEachPair { if $1 == destination { result.append($0) } }
     return result
   }
 
   /// Closes the file; look-ups fail from then on, apart from cached frames.
-  public func close() throws(SpillError) { try file.close() }
+  package func close() throws(SpillError) { try file.close() }
 
   // MARK: - Frames
 

@@ -8,12 +8,12 @@ import SystemPackage
 /// 4. `close`, or after a failure: drop the writer and resume from the last committed mark.
 ///
 /// Memory is bounded: one frame of 65,536 pairs, about 4 MB with its coded forms. For one thread at a time.
-public final class SpillWriter {
-  public let path: String
+package final class SpillWriter {
+  package let path: String
   /// The last mark that `flushChunk` returned, or the one resumed from.
-  public private(set) var mark: SpillMark
+  package private(set) var mark: SpillMark
   /// Pairs appended by this writer since it was opened.
-  @exclusivity(unchecked) public private(set) var pairCount: Int64 = 0
+  @exclusivity(unchecked) package private(set) var pairCount: Int64 = 0
 
   private let file: SpillFile
   private var written: SpillMark
@@ -27,7 +27,7 @@ public final class SpillWriter {
   /// Without a mark, or with an empty one, the file starts anew. The cost is one read of the committed bytes.
   /// - Throws: `.missing` when the mark is not empty and the file is gone; `.damaged` when the committed bytes are
   ///   fewer than the mark says, or not the same.
-  public init(path: String, resumingAt mark: SpillMark? = nil) throws(SpillError) {
+  package init(path: String, resumingAt mark: SpillMark? = nil) throws(SpillError) {
     let mark = mark ?? .empty
     guard mark.length >= 0 else {
       throw .damaged(path, at: 0, expected: "a mark with a length", found: "\(mark.length)")
@@ -64,7 +64,7 @@ public final class SpillWriter {
   /// Takes one pair; within a chunk, source keys must not decrease.
   ///
   /// - Throws: `.misuse` when the key is before the last one; `.io` when a full frame cannot be written.
-  public func append(source: Int64, destination: Int64) throws(SpillError) {
+  package func append(source: Int64, destination: Int64) throws(SpillError) {
     if let failure { throw failure }
     guard source >= lastSource else {
       throw fail(.misuse(path, "cannot append a pair: expected keys in order, found one before the last"))
@@ -77,14 +77,14 @@ public final class SpillWriter {
   }
 
   /// Takes several pairs, in order of their source keys.
-  public func append(_ pairs: some Sequence<(source: Int64, destination: Int64)>) throws(SpillError) {
+  package func append(_ pairs: some Sequence<(source: Int64, destination: Int64)>) throws(SpillError) {
     for pair in pairs { try append(source: pair.source, destination: pair.destination) }
   }
 
   /// Ends the chunk: writes what is buffered as whole frames and makes all of it durable.
   ///
   /// An empty chunk adds no bytes. The next chunk may start with any key.
-  public func flushChunk() throws(SpillError) -> SpillMark {
+  package func flushChunk() throws(SpillError) -> SpillMark {
     if let failure { throw failure }
     if !sources.isEmpty { try writeFrame() }
     lastSource = .min
@@ -96,7 +96,7 @@ public final class SpillWriter {
   }
 
   /// Closes the file; pairs since the last flush are lost, as intended.
-  public func close() throws(SpillError) { try file.close() }
+  package func close() throws(SpillError) { try file.close() }
 
   private func writeFrame() throws(SpillError) {
     let content = AssociationBlock.encode(sources: sources, destinations: destinations)

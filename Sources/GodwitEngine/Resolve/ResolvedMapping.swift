@@ -1,16 +1,16 @@
-public import GodwitJob
-public import GodwitModel
+package import GodwitJob
+package import GodwitModel
 
 /// The entity mappings of one step with every name resolved against both models.
 ///
 /// Resolving is where names, types and forms are checked: what gets through can be planned. Listed
 /// mapping files are laid end to end; their order is the mapping order.
-public struct ResolvedMapping: Sendable {
-  public let sourceModel: ManagedObjectModel
-  public let destinationModel: ManagedObjectModel
+package struct ResolvedMapping: Sendable {
+  package let sourceModel: ManagedObjectModel
+  package let destinationModel: ManagedObjectModel
   /// The mappings that make objects, in mapping order. `add` mappings make none without a policy and
   /// `remove` mappings none at all, so neither stands here.
-  public let entityMappings: [ResolvedEntityMapping]
+  package let entityMappings: [ResolvedEntityMapping]
   /// The mappings that a registered policy carries out, in mapping order.
   let policies: [ResolvedPolicy]
   /// Mappings whose policy nobody registered, where Core Data's default policy takes its place.
@@ -19,7 +19,7 @@ public struct ResolvedMapping: Sendable {
   package var hasPolicies: Bool { !policies.isEmpty }
 
   /// - Throws: code `.configuration` (78) naming file, line and column of the first thing that is wrong.
-  public init(
+  package init(
     _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     policies registry: PolicyRegistry = [:], unregistered: UnregisteredPolicies = .fail
   ) throws {
@@ -71,8 +71,8 @@ public struct ResolvedMapping: Sendable {
 }
 
 /// One entity mapping with its names resolved.
-public struct ResolvedEntityMapping: Sendable {
-  public indirect enum AttributeSource: Sendable, Hashable {
+package struct ResolvedEntityMapping: Sendable {
+  package indirect enum AttributeSource: Sendable, Hashable {
     /// The source attribute of that name, as it is.
     case copy(String)
     case expression(ParsedExpression)
@@ -88,15 +88,15 @@ public struct ResolvedEntityMapping: Sendable {
   }
 
   /// One relationship that is set, and where its objects come from.
-  public struct RelationshipSource: Sendable, Hashable {
-    public var relationship: RelationshipDescription
+  package struct RelationshipSource: Sendable, Hashable {
+    package var relationship: RelationshipDescription
     /// Indices into `entityMappings`, in mapping order: whose results are taken.
-    public var lookups: [Int]
+    package var lookups: [Int]
     /// The source relationships from the source object to the objects looked up; empty: the object itself.
-    public var path: [SourceRelationship]
-    public var location: GodwitError.Location?
+    package var path: [SourceRelationship]
+    package var location: GodwitError.Location?
     /// For messages.
-    public var text: String
+    package var text: String
     /// What the mapping's policy answers in place of look-ups; nil for all others.
     var policyCall: ParsedExpression?
     /// Why a look-up in a named mapping finds nothing, whatever the rows: the plan says so.
@@ -104,22 +104,22 @@ public struct ResolvedEntityMapping: Sendable {
   }
 
   /// A relationship of the source model, seen from an entity.
-  public struct SourceRelationship: Sendable, Hashable {
-    public var entityName: String
-    public var relationship: RelationshipDescription
+  package struct SourceRelationship: Sendable, Hashable {
+    package var entityName: String
+    package var relationship: RelationshipDescription
   }
 
   /// Position in mapping order.
-  public var index: Int
-  public var mapping: EntityMapping
-  public var name: String { mapping.name }
-  public var source: EntityDescription
-  public var destination: EntityDescription
-  public var filter: ParsedPredicate?
+  package var index: Int
+  package var mapping: EntityMapping
+  package var name: String { mapping.name }
+  package var source: EntityDescription
+  package var destination: EntityDescription
+  package var filter: ParsedPredicate?
   /// Every stored attribute of the destination entity, by name.
-  public var attributes: [(attribute: AttributeDescription, source: AttributeSource)]
+  package var attributes: [(attribute: AttributeDescription, source: AttributeSource)]
   /// The relationships that are mapped, by name.
-  public var relationships: [RelationshipSource]
+  package var relationships: [RelationshipSource]
   /// For a mapping of an earlier job, which makes nothing here; nil for the job's own.
   package var earlier: EarlierMapping?
 }

@@ -2,7 +2,6 @@ import Foundation
 import Godwit
 import GodwitInference
 import GodwitJob
-import GodwitManifest
 import GodwitModel
 
 extension JobLoader {

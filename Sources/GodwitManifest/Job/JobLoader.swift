@@ -33,9 +33,11 @@ public struct JobLoader {
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
   public init(
     contentsOf path: String, policies: PolicyRegistry = [:], logger: Logger = Logger(label: "godwit"),
-    hookOutput: @escaping @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+    hookOutput: (@Sendable (String) -> Void)? = nil
   ) throws {
-    try self.init(manifestPath: path, logger: logger, policies: policies, hookOutput: hookOutput)
+    try self.init(
+      manifestPath: path, logger: logger, policies: policies,
+      hookOutput: hookOutput ?? { FileHandle.standardError.write(Data($0.utf8)) })
   }
 
   /// Reads the manifest only.

@@ -9,7 +9,7 @@ import GodwitModel
 #endif
 
 /// Who may read and write a file, carried over to a file that is made from it.
-public enum FileRights {
+package enum FileRights {
   /// What the process takes from every mode. Read once: asking means to set it.
   private static let mask: mode_t = {
     let mask = umask(0o077)
@@ -28,7 +28,7 @@ public enum FileRights {
   /// groups differ, or where an access control list of the original says more than its mode does.
   ///
   /// - Throws: `.inputOutput` or `.permission` when it cannot be set.
-  public static func copyMode(of original: String, to path: String) throws {
+  package static func copyMode(of original: String, to path: String) throws {
     var (old, new) = (stat(), stat())
     guard stat(original, &old) == 0, stat(path, &new) == 0 else {
       throw failure(errno, "read the permissions of", path)
@@ -46,7 +46,7 @@ public enum FileRights {
   }
 
   /// The mode of a new folder that is made like another one; for its owner alone where there is none.
-  public static func folderMode(like original: String) -> UInt32 {
+  package static func folderMode(like original: String) -> UInt32 {
     var info = stat()
     guard lstat(original, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { return 0o700 }
     return mode(info, isSameGroup: info.st_gid == getegid()) | 0o700
@@ -61,7 +61,7 @@ public enum FileRights {
   /// Gives a file owner, group, mode, access control list and extended attributes of another.
   ///
   /// - Throws: `.permission` (77) when the process may not; `.inputOutput` when it fails otherwise.
-  public static func copyAll(of original: String, to path: String) throws {
+  package static func copyAll(of original: String, to path: String) throws {
     var (old, new) = (stat(), stat())
     guard stat(original, &old) == 0, stat(path, &new) == 0 else {
       throw failure(errno, "read the permissions of", path)

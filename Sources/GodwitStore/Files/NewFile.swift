@@ -1,5 +1,5 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 #if canImport(Glibc)
   import Glibc
@@ -8,12 +8,12 @@ public import GodwitModel
 #endif
 
 /// A file that appears under its name when it is complete, or not at all.
-public enum NewFile {
+package enum NewFile {
   /// Makes an empty file of an unpredictable name beside a path, which its owner alone can read.
   ///
   /// - Throws: `.cannotCreate` when something is at the path, or the folder is missing; `.permission` when it
   ///   cannot be written; `.inputOutput` when the disk is full.
-  public static func temporaryName(beside path: String) throws -> String {
+  package static func temporaryName(beside path: String) throws -> String {
     guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0) else {
       throw GodwitError(.cannotCreate, "cannot create '\(path)': expected the name of a file")
     }
@@ -68,7 +68,7 @@ public enum NewFile {
   /// Gives a complete file its name, never replacing another.
   ///
   /// - Parameter original: The file whose permissions it gets; nil for those that the umask leaves.
-  public static func publish(_ temporary: String, as path: String, like original: String?) throws {
+  package static func publish(_ temporary: String, as path: String, like original: String?) throws {
     if let original {
       try FileRights.copyMode(of: original, to: temporary)
     } else if chmod(temporary, FileRights.newFileMode) != 0 {
@@ -97,7 +97,7 @@ public enum NewFile {
   }
 
   /// Removes a file that was not completed, and its journal.
-  public static func discard(_ temporary: String) {
+  package static func discard(_ temporary: String) {
     for suffix in ["", "-journal", "-wal", "-shm"] { unlink(temporary + suffix) }
   }
 
@@ -108,7 +108,7 @@ public enum NewFile {
   }
 
   /// An error number of creating or writing a file as an error of ours.
-  public static func failure(_ code: Int32, _ path: String) -> GodwitError {
+  package static func failure(_ code: Int32, _ path: String) -> GodwitError {
     let kind: GodwitError.Code =
       switch code {
       case EACCES, EPERM: .permission

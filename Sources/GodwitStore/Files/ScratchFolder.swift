@@ -11,8 +11,8 @@ import GodwitModel
 ///
 /// A process that is killed leaves its folder behind. A kernel lock on a file inside says whether the process is still
 /// there, and whoever makes the next folder removes those that nobody holds.
-public final class ScratchFolder: Sendable {
-  public let path: String
+package final class ScratchFolder: Sendable {
+  package let path: String
   private let lock: Int32
   private let isKept: Bool
 
@@ -25,7 +25,7 @@ public final class ScratchFolder: Sendable {
   ///   - folder: Where it is made; nil for `TMPDIR`.
   ///   - isKept: Whether it stays when the value goes, and is never swept.
   /// - Throws: `.cannotCreate` (73) when it cannot be made.
-  public init(name: String = "godwit-scratch", in folder: String? = nil, isKept: Bool = false) throws {
+  package init(name: String = "godwit-scratch", in folder: String? = nil, isKept: Bool = false) throws {
     self.isKept = isKept
     let parent = folder ?? FileManager.default.temporaryDirectory.path
     if !isKept { Self.sweep(parent, name: name) }
@@ -53,7 +53,7 @@ public final class ScratchFolder: Sendable {
   }
 
   /// Removes the folder, whether it is to be kept or not.
-  public func remove() { try? FileManager.default.removeItem(atPath: path) }
+  package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
   /// Removes folders of this user's that no process holds. What cannot be removed stays.
   private static func sweep(_ parent: String, name: String) {

@@ -2,7 +2,7 @@ import CSQLite
 import Foundation
 
 /// The bytes of a value, wherever they lie, to be compared without holding them.
-public enum StoredBytes {
+package enum StoredBytes {
   case memory([UInt8])
   /// A file of a support folder.
   case file(String, SupportFolder)
@@ -14,7 +14,7 @@ public enum StoredBytes {
   /// Whether both are the same bytes, read side by side a piece at a time.
   ///
   /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when a file cannot be read; SQLite's errors as they map.
-  public func isSame(as other: StoredBytes) throws -> Bool {
+  package func isSame(as other: StoredBytes) throws -> Bool {
     let (a, b) = (try reader(), try other.reader())
     guard a.size == b.size else { return false }
     var (x, y) = ([UInt8](repeating: 0, count: Self.pieceBytes), [UInt8](repeating: 0, count: Self.pieceBytes))
@@ -26,7 +26,7 @@ public enum StoredBytes {
   }
 
   /// The first bytes; fewer when there are no more.
-  public func prefix(_ count: Int) throws -> [UInt8] {
+  package func prefix(_ count: Int) throws -> [UInt8] {
     let reader = try reader()
     return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       filled = try reader.fill(UnsafeMutableRawBufferPointer(buffer))

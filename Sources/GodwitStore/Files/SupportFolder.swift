@@ -1,5 +1,5 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 #if canImport(Glibc)
   import Glibc
@@ -11,27 +11,27 @@ public import GodwitModel
 /// file name without its extension.
 ///
 /// Core Data writes a file once and never changes it: a new value gets a new name.
-public struct SupportFolder: Sendable, Hashable {
-  public let path: String
+package struct SupportFolder: Sendable, Hashable {
+  package let path: String
 
   /// The folder that belongs to a store, beside the real file where the path is a symbolic link.
-  public init(ofStoreAt store: String) {
+  package init(ofStoreAt store: String) {
     let url = URL(filePath: StoreFiles.resolvingLink(store))
     let name = ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT"
     path = url.deletingLastPathComponent().appending(path: name).path
   }
 
   /// A folder under construction.
-  public init(path: String) { self.path = path }
+  package init(path: String) { self.path = path }
 
   /// The folder of the files.
-  public var dataPath: String { path + "/_EXTERNAL_DATA" }
+  package var dataPath: String { path + "/_EXTERNAL_DATA" }
 
   /// Where the file of a name is. Names come from `StoredBinary`, which takes UUIDs alone.
-  public func path(of name: String) -> String { dataPath + "/" + name }
+  package func path(of name: String) -> String { dataPath + "/" + name }
 
   /// Whether anything stands under the folder's name, a symbolic link to nothing included.
-  public var exists: Bool {
+  package var exists: Bool {
     var info = stat()
     return lstat(path, &info) == 0
   }
@@ -39,7 +39,7 @@ public struct SupportFolder: Sendable, Hashable {
   /// Refuses folders that are symbolic links: what they lead to is not the store's.
   ///
   /// - Throws: `.dataWrong` (65) for a link; `.permission` or `.inputOutput` when the folders cannot be looked at.
-  public func refuseLinks() throws {
+  package func refuseLinks() throws {
     for folder in [path, dataPath] {
       var info = stat()
       guard lstat(folder, &info) == 0 else {
@@ -58,7 +58,7 @@ public struct SupportFolder: Sendable, Hashable {
 
   /// The size of a file; nil when there is no regular file of that name. A symbolic link is none: what it leads to is not
   /// the store's.
-  public func size(of name: String) -> Int64? {
+  package func size(of name: String) -> Int64? {
     var info = stat()
     guard lstat(path(of: name), &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
     return Int64(info.st_size)
@@ -67,7 +67,7 @@ public struct SupportFolder: Sendable, Hashable {
   /// The bytes of a file; nil when it is missing.
   ///
   /// - Throws: `.dataWrong` when it is longer than the limit; `.permission` or `.inputOutput` when it cannot be read.
-  public func bytes(of name: String, limit: ByteCount) throws -> [UInt8]? {
+  package func bytes(of name: String, limit: ByteCount) throws -> [UInt8]? {
     guard let size = size(of: name) else { return nil }
     guard size <= limit.bytes else {
       throw GodwitError(
@@ -84,13 +84,13 @@ public struct SupportFolder: Sendable, Hashable {
   /// Hands the bytes of a file to `body`, at most 1 MiB at a time.
   ///
   /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when it cannot be read; what `body` throws.
-  public func forEachPiece(of name: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+  package func forEachPiece(of name: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let file = try ExternalFile(path(of: name))
     while let piece = try file.next() { try piece.withUnsafeBytes { try body($0) } }
   }
 
   /// Whether two files have the same bytes, read side by side.
-  public func holdsSameBytes(_ name: String, as other: String, in folder: SupportFolder) throws -> Bool {
+  package func holdsSameBytes(_ name: String, as other: String, in folder: SupportFolder) throws -> Bool {
     guard size(of: name) == folder.size(of: other) else { return false }
     return try StoredBytes.file(name, self).isSame(as: .file(other, folder))
   }
@@ -98,7 +98,7 @@ public struct SupportFolder: Sendable, Hashable {
   /// Names and sizes of the files, in no order. A folder that is a symbolic link has none.
   ///
   /// - Throws: `.permission` or `.inputOutput` when the folder cannot be read.
-  public func forEachFile(_ body: (_ name: String, _ bytes: Int64) throws -> Void) throws {
+  package func forEachFile(_ body: (_ name: String, _ bytes: Int64) throws -> Void) throws {
     try Self.forEachName(in: dataPath) { name in
       guard let size = size(of: name) else { return }
       try body(name, size)
@@ -135,13 +135,13 @@ public struct SupportFolder: Sendable, Hashable {
   }
 
   /// Whether a name has the form of those that Core Data gives its files.
-  public static func isFileName(_ name: String) -> Bool { name.utf8.count == 36 && UUID(uuidString: name) != nil }
+  package static func isFileName(_ name: String) -> Bool { name.utf8.count == 36 && UUID(uuidString: name) != nil }
 
   /// Removes the folder with the files that bear a UUID for a name, and what was left of copying one. Other names stay, and
   /// so do the folders that hold them. No symbolic link is followed.
   ///
   /// - Throws: `.inputOutput` or `.permission`.
-  public func remove() throws {
+  package func remove() throws {
     try refuseLinks()
     var names: [String] = []
     try Self.forEachName(in: dataPath) { name in
@@ -173,7 +173,7 @@ public struct SupportFolder: Sendable, Hashable {
   ///
   /// - Returns: false when the other folder has no such file.
   /// - Throws: `.inputOutput` when the disk is full, `.permission`, `.cannotCreate`.
-  public func carry(_ name: String, from folder: SupportFolder, as newName: String) throws -> Bool {
+  package func carry(_ name: String, from folder: SupportFolder, as newName: String) throws -> Bool {
     let (from, to) = (folder.path(of: name), path(of: newName))
     guard let size = folder.size(of: name) else { return false }
     if self.size(of: newName) == size { return true }

@@ -1,5 +1,5 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 /// Gives rows of the main database large values from another one, holding each record once at most.
 ///
@@ -11,8 +11,8 @@ public import GodwitModel
 /// | all else | SQLite copies the record from a database that is made up as it is read (`LargeRowFile`) | the record; where SQLite is built without `SQLITE_ENABLE_PREUPDATE_HOOK`, a page |
 ///
 /// The second is SQLite's transfer optimisation: between tables of one definition it takes records as they are.
-public final class LargeRowWriter {
-  public enum Way: Sendable {
+package final class LargeRowWriter {
+  package enum Way: Sendable {
     case copied, filled
   }
 
@@ -25,7 +25,7 @@ public final class LargeRowWriter {
   ///
   /// - Parameter tables: All that rows will be written to; those that the main database lacks are left out.
   /// - Returns: nil where texts are not UTF-8, or SQLite takes no file system.
-  public init?(_ connection: StoreConnection, tables: Set<String>) throws {
+  package init?(_ connection: StoreConnection, tables: Set<String>) throws {
     guard try connection.value("PRAGMA main.encoding") == .text(Array("UTF-8".utf8)) else { return nil }
     let names = Set(tables.map { $0.lowercased() })
     var definitions: [String] = []
@@ -48,7 +48,7 @@ public final class LargeRowWriter {
 
   /// Whether rows of a table can be written: it has the key `Z_PK`, no index, no trigger, and no column that must hold a
   /// value or is computed.
-  public func takes(_ table: String) throws -> Bool {
+  package func takes(_ table: String) throws -> Bool {
     guard file.hasTable(table) else { return false }
     let others = try connection.integer(
       "SELECT COUNT(*) FROM main.sqlite_master WHERE tbl_name = ?1 COLLATE NOCASE AND type IN ('index', 'trigger')",
@@ -73,7 +73,7 @@ public final class LargeRowWriter {
   ///   - values: By column. Values of another connection are taken too.
   ///   - limit: Records up to it are held as a whole where they could be filled piece by piece, since that writes twice.
   /// - Throws: `.internalBug` for a row that is not there; SQLite's errors as they map.
-  @discardableResult public func complete(
+  @discardableResult package func complete(
     _ key: Int64, in table: String, with values: [String: OpenValue], holding limit: ByteCount
   ) throws -> Way {
     let name = StoreSchema.identifier(table)
@@ -110,7 +110,7 @@ public final class LargeRowWriter {
   ///   - limit: What is larger is large.
   ///   - body: Changes the row by an ordinary statement that reads none of its texts and blobs.
   /// - Returns: nil when the row cannot be changed so, and `body` was not called.
-  public func change(
+  package func change(
     _ key: Int64, in table: String, sparing limit: ByteCount, holding record: ByteCount, _ body: () throws -> Void
   ) throws -> Way? {
     guard try takes(table) else { return nil }

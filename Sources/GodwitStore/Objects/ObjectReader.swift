@@ -1,19 +1,19 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 /// Reads the objects of an entity one by one, decoded with the model, for export.
 ///
 /// Memory holds one object at a time. What a to-many leads to is looked up per object through an index; where
 /// an old store has none, one is made in a temporary file first.
-public final class ObjectReader {
+package final class ObjectReader {
   /// An object of the store by name and key.
-  public struct Reference: Sendable, Hashable {
-    public var entity: String
-    public var key: Int64
+  package struct Reference: Sendable, Hashable {
+    package var entity: String
+    package var key: Int64
   }
 
   /// What a property of an object holds.
-  public enum Value: Sendable, Hashable {
+  package enum Value: Sendable, Hashable {
     case attribute(AttributeValue, AttributeDescription)
     /// The name of an external file that is missing.
     case missingFile(String)
@@ -21,15 +21,15 @@ public final class ObjectReader {
     case toMany([Reference])
   }
 
-  public struct Object: Sendable {
-    public var reference: Reference
+  package struct Object: Sendable {
+    package var reference: Reference
     /// By name; what is not stored (transient properties) is left out.
-    public var properties: [(name: String, value: Value)]
+    package var properties: [(name: String, value: Value)]
   }
 
-  public let schema: StoreSchema
+  package let schema: StoreSchema
   /// The store's identifier.
-  public let storeUUID: String
+  package let storeUUID: String
   private let path: String
   private let support: SupportFolder
   private let connection: StoreConnection
@@ -44,7 +44,7 @@ public final class ObjectReader {
 
   /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(readingStoreAt:)`, and
   ///   `StoreSchema.init(model:probing:)` when the model is not the store's.
-  public init(path: String, model: ManagedObjectModel) throws {
+  package init(path: String, model: ManagedObjectModel) throws {
     self.path = path
     support = SupportFolder(ofStoreAt: path)
     try support.refuseLinks()
@@ -55,7 +55,7 @@ public final class ObjectReader {
   }
 
   /// The stored properties of an entity, sorted by name.
-  public func propertyNames(of entity: String) -> [String] {
+  package func propertyNames(of entity: String) -> [String] {
     let attributes = schema.model.attributes(of: entity).map(\.name).filter { schema.column(of: $0, in: entity) != nil }
     let relationships = schema.model.relationships(of: entity).map(\.name).filter {
       schema.storage(of: $0, in: entity) != .none
@@ -64,7 +64,7 @@ public final class ObjectReader {
   }
 
   /// The object's URI, as `NSManagedObjectID.uriRepresentation` gives it.
-  public func uri(of reference: Reference) -> String {
+  package func uri(of reference: Reference) -> String {
     "x-coredata://\(storeUUID)/\(reference.entity)/p\(reference.key)"
   }
 
@@ -72,7 +72,7 @@ public final class ObjectReader {
   ///
   /// - Parameter entities: Entities of one inheritance tree.
   /// - Throws: `.dataWrong` when a value does not fit its attribute; what `body` throws.
-  public func forEachObject(of entities: [String], _ body: (Object) throws -> Bool) throws {
+  package func forEachObject(of entities: [String], _ body: (Object) throws -> Bool) throws {
     defer {
       for statement in Array(lookups.values) + Array(entityLookups.values) { statement.finalize() }
       lookups = [:]

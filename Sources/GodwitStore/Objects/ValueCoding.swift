@@ -1,15 +1,15 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 /// How binary data with external storage allowed stands in its column.
-public enum StoredBinary: Sendable, Hashable {
+package enum StoredBinary: Sendable, Hashable {
   /// Byte 1, then the data.
   case inline([UInt8])
   /// Byte 2, then the name of a file in the store's support folder, then byte 0.
   case external(name: String)
 
   /// nil when the bytes are neither; a name is accepted only when it is a UUID, so that it cannot lead elsewhere.
-  public init?(_ bytes: [UInt8]) {
+  package init?(_ bytes: [UInt8]) {
     switch bytes.first {
     case 1: self = .inline(Array(bytes.dropFirst()))
     case 2:
@@ -20,7 +20,7 @@ public enum StoredBinary: Sendable, Hashable {
     }
   }
 
-  public var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     switch self {
     case .inline(let data): [1] + data
     case .external(let name): [2] + Array(name.utf8) + [0]
@@ -36,7 +36,7 @@ extension AttributeValue {
   ///
   /// - Parameter external: Gives the data of an external file by its name; without it such a value is an error.
   /// - Throws: `.dataWrong` when the storage does not fit the type; what `external` throws.
-  public init(
+  package init(
     decoding value: SQLValue, as attribute: AttributeDescription, external: ((String) throws -> [UInt8])? = nil
   ) throws {
     func mismatch() -> GodwitError {
@@ -62,7 +62,7 @@ extension AttributeValue {
   }
 
   /// Reads what a store holds for a type; binary data as it stands. nil when the storage does not fit the type.
-  public init?(stored value: SQLValue, as type: AttributeType) {
+  package init?(stored value: SQLValue, as type: AttributeType) {
     switch (type, value) {
     case (_, .null): self = .null
     case (.boolean, .integer(let number)): self = .boolean(number != 0)
@@ -98,7 +98,7 @@ extension AttributeValue {
 
 extension SQLValue {
   /// What messages call the storage class.
-  public var kind: String {
+  package var kind: String {
     switch self {
     case .null: "NULL"
     case .integer: "an integer"
@@ -111,7 +111,7 @@ extension SQLValue {
   /// What a store holds for an attribute's value. Binary data with external storage allowed goes inline.
   ///
   /// - Throws: `.dataWrong` when the value's type does not fit the attribute's, or is not a number.
-  public init(encoding value: AttributeValue, as attribute: AttributeDescription) throws {
+  package init(encoding value: AttributeValue, as attribute: AttributeDescription) throws {
     let type = attribute.type
     var mismatch: GodwitError {
       GodwitError(

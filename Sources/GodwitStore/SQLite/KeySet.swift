@@ -2,7 +2,7 @@
 ///
 /// Keys are added in ascending order. They are kept by their upper 48 bits: the lower 16 of each group are a sorted
 /// list, or from 4096 keys on a bitmap. A class, since a look-up of a value with three arrays would count references.
-public final class KeySet {
+package final class KeySet {
   private enum Group {
     case list([UInt16])
     case bitmap([UInt64])
@@ -10,19 +10,19 @@ public final class KeySet {
 
   private static let limit = 4096
 
-  public init() {}
+  package init() {}
 
   private var prefixes: [Int64] = []
   private var groups: [Group] = []
   private var open: [UInt16] = []
-  public private(set) var count: Int64 = 0
+  package private(set) var count: Int64 = 0
   private var lowest: Int64 = 0
   private var highest: Int64 = 0
   /// Whether every key between the lowest and the highest is there.
   private var isRange: Bool { count > 0 && UInt64(bitPattern: highest &- lowest) == UInt64(count - 1) }
 
   /// Bytes that so many keys between two others may take at most.
-  public static func bytes(keys: Int64, from lowest: Int64, through highest: Int64) -> Int64 {
+  package static func bytes(keys: Int64, from lowest: Int64, through highest: Int64) -> Int64 {
     let span = UInt64(bitPattern: highest &- lowest)
     // A gapless run is its ends.
     if span == UInt64(bitPattern: keys - 1) { return 64 }
@@ -32,7 +32,7 @@ public final class KeySet {
   }
 
   /// - Parameter key: Above every key added before.
-  public func append(_ key: Int64) {
+  package func append(_ key: Int64) {
     if count == 0 { lowest = key }
     let isNext = count > 0 && isRange && key == highest &+ 1
     let wasRange = count == 0 || isRange
@@ -66,12 +66,12 @@ public final class KeySet {
   }
 
   /// Call after the last key.
-  public func finish() {
+  package func finish() {
     close()
     open = []
   }
 
-  public func contains(_ key: Int64) -> Bool {
+  package func contains(_ key: Int64) -> Bool {
     guard count > 0, key >= lowest, key <= highest else { return false }
     if isRange { return true }
     let prefix = key >> 16

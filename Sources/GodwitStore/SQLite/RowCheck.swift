@@ -1,44 +1,44 @@
-public import GodwitModel
+package import GodwitModel
 
 /// What the values of one row must be, so that one call of `godwit_row` can test them all.
 ///
 /// A test spelt out in SQL costs more than the copy of the value it guards: `typeof` alone makes a string a value.
-public struct RowCheck: Sendable, Hashable {
+package struct RowCheck: Sendable, Hashable {
   /// Storage classes.
-  public struct Kinds: OptionSet, Sendable, Hashable {
-    public let rawValue: UInt8
-    public static let null = Kinds(rawValue: 1)
-    public static let integer = Kinds(rawValue: 2)
-    public static let real = Kinds(rawValue: 4)
-    public static let text = Kinds(rawValue: 8)
-    public static let blob = Kinds(rawValue: 16)
+  package struct Kinds: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+    package static let null = Kinds(rawValue: 1)
+    package static let integer = Kinds(rawValue: 2)
+    package static let real = Kinds(rawValue: 4)
+    package static let text = Kinds(rawValue: 8)
+    package static let blob = Kinds(rawValue: 16)
 
     static let all: Kinds = [.null, .integer, .real, .text, .blob]
 
-    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
   }
 
   /// What one value must be.
-  public struct Field: Sendable, Hashable {
-    public var kinds: Kinds
+  package struct Field: Sendable, Hashable {
+    package var kinds: Kinds
     /// Of an integer, and of a real that stands for one.
-    public var range: ClosedRange<Int64> = .min ... .max
+    package var range: ClosedRange<Int64> = .min ... .max
     /// Whether a real must be a whole number, which the column's affinity then stores as an integer.
-    public var isWhole = false
+    package var isWhole = false
     /// Of a blob.
-    public var byteCount: Int?
+    package var byteCount: Int?
     /// Whether the text `NaN` passes, Core Data's decimal that is not a number.
-    public var takesNaN = false
+    package var takesNaN = false
     /// Whether the argument is what `typeof` says of the value: SQLite need not fetch a large value for that.
-    public var isTypeName = false
+    package var isTypeName = false
     /// The number of the place to report.
-    public var site: Int
+    package var site: Int
 
     /// Whether every value passes.
-    public var isVoid: Bool { kinds == .all && range == .min ... .max && byteCount == nil }
+    package var isVoid: Bool { kinds == .all && range == .min ... .max && byteCount == nil }
 
     /// A column as a store may hold it.
-    public init(reading type: AttributeType, site: Int) {
+    package init(reading type: AttributeType, site: Int) {
       kinds = .null
       self.site = site
       switch type {
@@ -57,7 +57,7 @@ public struct RowCheck: Sendable, Hashable {
     }
 
     /// A computed value on its way into a column of the type; nil where it is not stored as it comes.
-    public init?(storing type: AttributeType, site: Int) {
+    package init?(storing type: AttributeType, site: Int) {
       self.init(reading: type, site: site)
       takesNaN = false
       switch type {
@@ -71,7 +71,7 @@ public struct RowCheck: Sendable, Hashable {
     }
   }
 
-  public var fields: [Field]
+  package var fields: [Field]
 
-  public init(fields: [Field]) { self.fields = fields }
+  package init(fields: [Field]) { self.fields = fields }
 }

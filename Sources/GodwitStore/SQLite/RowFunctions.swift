@@ -9,33 +9,33 @@ import GodwitModel
 /// | `godwit_image(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
 /// | `godwit_identity(source key, value, …)` | NULL; `withIdentity(of:)` then has the values of `unique-by` as one key: each with its kind and length, so that no two lists meet |
 /// | `godwit_tally(key, flag, …)` | an aggregate: text that `RowTally` reads |
-public final class RowFunctions {
+package final class RowFunctions {
   /// A value that did not pass.
-  public struct Misfit: Sendable {
-    public var site: Int
-    public var key: Int64
-    public var kind: SQLFunctionArguments.Kind
+  package struct Misfit: Sendable {
+    package var site: Int
+    package var key: Int64
+    package var kind: SQLFunctionArguments.Kind
   }
 
   /// The checks of the statement in force, by number.
-  @exclusivity(unchecked) public var checks: [RowCheck] = []
+  @exclusivity(unchecked) package var checks: [RowCheck] = []
   /// Rows that passed, by member.
-  @exclusivity(unchecked) public var memberRows: [Int64] = []
+  @exclusivity(unchecked) package var memberRows: [Int64] = []
   /// By number.
   @exclusivity(unchecked) private var keySets: [KeySet?] = []
   /// The first value that did not pass.
-  public var misfit: Misfit?
+  package var misfit: Misfit?
 
   /// The identity that was put together last, and of which row.
   @exclusivity(unchecked) private var identity: [UInt8] = []
   @exclusivity(unchecked) private var identified: Int64?
 
-  public init() {}
+  package init() {}
 
   /// The keys of a mapping; a call of `godwit_image` for a set that is not there fails.
-  public func keySet(_ number: Int) -> KeySet? { number >= 0 && number < keySets.count ? keySets[number] : nil }
+  package func keySet(_ number: Int) -> KeySet? { number >= 0 && number < keySets.count ? keySets[number] : nil }
 
-  public func setKeySet(_ set: KeySet?, for number: Int) {
+  package func setKeySet(_ set: KeySet?, for number: Int) {
     while keySets.count <= number { keySets.append(nil) }
     keySets[number] = set
   }
@@ -72,7 +72,7 @@ public final class RowFunctions {
   /// Hands over the identity of the row that a statement is at.
   ///
   /// - Throws: `.internalBug` (70) when the statement did not call `godwit_identity` for that row last.
-  public func withIdentity<T>(of key: Int64, _ body: (UnsafeRawBufferPointer) throws -> T) throws -> T {
+  package func withIdentity<T>(of key: Int64, _ body: (UnsafeRawBufferPointer) throws -> T) throws -> T {
     guard identified == key else {
       throw GodwitError(.internalBug, "cannot tell the values of unique-by of row \(key)")
     }
@@ -108,7 +108,7 @@ public final class RowFunctions {
 
 extension RowCheck.Field {
   /// The integer that a real stands for, as SQLite would store it in a column of integers: it leaves the lowest one real.
-  public static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
+  package static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
 
   /// The storage class of a value.
   fileprivate func kind(_ arguments: SQLFunctionArguments, _ index: Int) -> SQLFunctionArguments.Kind {
@@ -141,13 +141,13 @@ extension RowCheck.Field {
 }
 
 /// How many of the rows of a query have each of some flags, alone and two at a time.
-public struct RowTally: Sendable, Equatable {
-  public struct Flag: Sendable, Equatable {
-    public var rows: Int64
-    public var minimumKey: Int64
-    public var maximumKey: Int64
+package struct RowTally: Sendable, Equatable {
+  package struct Flag: Sendable, Equatable {
+    package var rows: Int64
+    package var minimumKey: Int64
+    package var maximumKey: Int64
 
-    public init(rows: Int64 = 0, minimumKey: Int64 = 0, maximumKey: Int64 = 0) {
+    package init(rows: Int64 = 0, minimumKey: Int64 = 0, maximumKey: Int64 = 0) {
       (self.rows, self.minimumKey, self.maximumKey) = (rows, minimumKey, maximumKey)
     }
 
@@ -169,22 +169,22 @@ public struct RowTally: Sendable, Equatable {
   }
 
   /// Every row.
-  public var all = Flag()
+  package var all = Flag()
   /// Rows with at least one flag.
-  public var flagged: Int64 = 0
-  public var flags: [Flag]
+  package var flagged: Int64 = 0
+  package var flags: [Flag]
   /// Rows that have both of two flags, the lower one first.
-  public var pairs: [[Int]: Int64] = [:]
+  package var pairs: [[Int]: Int64] = [:]
 
   /// Adds the rows of another part of the table, with the same flags.
-  public mutating func add(_ other: RowTally) {
+  package mutating func add(_ other: RowTally) {
     all.add(other.all)
     flagged += other.flagged
     for (index, flag) in other.flags.enumerated() where index < flags.count { flags[index].add(flag) }
     pairs.merge(other.pairs, uniquingKeysWith: +)
   }
 
-  public init(flags count: Int) { flags = Array(repeating: Flag(), count: count) }
+  package init(flags count: Int) { flags = Array(repeating: Flag(), count: count) }
 
   fileprivate mutating func add(_ arguments: SQLFunctionArguments) {
     let key = arguments.int64(0)
@@ -202,7 +202,7 @@ public struct RowTally: Sendable, Equatable {
   }
 
   /// - Parameter text: What `godwit_tally` gave; nil when there was no row.
-  public init(_ text: String?, flags count: Int) {
+  package init(_ text: String?, flags count: Int) {
     self.init(flags: count)
     let numbers = (text ?? "").split(separator: " ").compactMap { Int64($0) }
     guard numbers.count >= 4 + count * 3 else { return }
@@ -227,7 +227,7 @@ public struct RowTally: Sendable, Equatable {
 
 extension StoreConnection {
   /// Makes the functions callable on this connection, which keeps `functions`.
-  public func register(_ functions: RowFunctions) throws {
+  package func register(_ functions: RowFunctions) throws {
     try register(functions, "godwit_row", -1) { context, count, values in
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()

@@ -42,7 +42,7 @@ public final class RowReader {
   }
 
   /// The row of a key; nil when there is none.
-  public func row(_ key: Int64) throws -> StoredRow? {
+  package func row(_ key: Int64) throws -> StoredRow? {
     try byKey.bind(.integer(key))
     defer { byKey.reset() }
     switch try byKey.step(sparing: LargeValue.limit) {
@@ -53,7 +53,7 @@ public final class RowReader {
   }
 
   /// The next row in the order of keys; nil after the last.
-  public func next() throws -> StoredRow? {
+  package func next() throws -> StoredRow? {
     guard let first = nextKey else { return nil }
     if !isBound { try inOrder.bind(.integer(first)) }
     isBound = true

@@ -45,7 +45,7 @@ extension StoreConnection {
   ///
   /// `start` makes the state of a group at its first row, `step` takes each row, `finish` gives the result; a
   /// group without rows finishes from a fresh state. Errors of `step` make the statement fail.
-  public func register<State>(
+  package func register<State>(
     aggregate name: String, arguments count: Int, start: @escaping () -> State,
     step: @escaping (inout State, SQLFunctionArguments) throws -> Void, finish: @escaping (State) -> SQLValue
   ) throws {

@@ -1,9 +1,9 @@
 import CSQLite
 
 /// The arguments of a call of a registered SQL function; valid during the call only.
-public struct SQLFunctionArguments {
+package struct SQLFunctionArguments {
   private let values: UnsafeMutablePointer<OpaquePointer?>?
-  public let count: Int
+  package let count: Int
 
   init(values: UnsafeMutablePointer<OpaquePointer?>?, count: Int) {
     self.values = values
@@ -14,9 +14,9 @@ public struct SQLFunctionArguments {
     index >= 0 && index < count ? values?[index] : nil
   }
 
-  public enum Kind: Sendable { case null, integer, real, text, blob }
+  package enum Kind: Sendable { case null, integer, real, text, blob }
 
-  public func kind(_ index: Int) -> Kind {
+  package func kind(_ index: Int) -> Kind {
     switch sqlite3_value_type(pointer(index)) {
     case SQLITE_INTEGER: .integer
     case SQLITE_FLOAT: .real
@@ -26,11 +26,11 @@ public struct SQLFunctionArguments {
     }
   }
 
-  public func int64(_ index: Int) -> Int64 { sqlite3_value_int64(pointer(index)) }
-  public func double(_ index: Int) -> Double { sqlite3_value_double(pointer(index)) }
+  package func int64(_ index: Int) -> Int64 { sqlite3_value_int64(pointer(index)) }
+  package func double(_ index: Int) -> Double { sqlite3_value_double(pointer(index)) }
 
   /// The bytes of a text or blob, without a copy; empty for NULL.
-  public func withBytes<T>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws -> T) rethrows -> T {
+  package func withBytes<T>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws -> T) rethrows -> T {
     let value = pointer(index)
     let start: UnsafeRawPointer? =
       sqlite3_value_type(value) == SQLITE_BLOB
@@ -39,11 +39,11 @@ public struct SQLFunctionArguments {
   }
 
   /// The length of a text or blob.
-  public func byteCount(_ index: Int) -> Int { Int(sqlite3_value_bytes(pointer(index))) }
+  package func byteCount(_ index: Int) -> Int { Int(sqlite3_value_bytes(pointer(index))) }
 
-  public func bytes(_ index: Int) -> [UInt8] { withBytes(index) { Array($0) } }
+  package func bytes(_ index: Int) -> [UInt8] { withBytes(index) { Array($0) } }
 
-  public func value(_ index: Int) -> SQLValue {
+  package func value(_ index: Int) -> SQLValue {
     switch kind(index) {
     case .null: .null
     case .integer: .integer(int64(index))
@@ -55,7 +55,7 @@ public struct SQLFunctionArguments {
 }
 
 /// What a registered SQL function returns.
-public enum SQLFunctionResult: Sendable {
+package enum SQLFunctionResult: Sendable {
   case value(SQLValue)
   /// One of the arguments as it came, without a copy.
   case argument(Int)
@@ -70,7 +70,7 @@ extension StoreConnection {
   ///
   /// Errors that the closure throws make the statement fail with their description. Calls come from
   /// the thread that steps the statement. Cost per call: about 25 ns over what the closure does.
-  public func register(
+  package func register(
     function name: String, arguments count: Int, deterministic: Bool = true,
     _ body: @escaping (SQLFunctionArguments) throws -> SQLFunctionResult
   ) throws {

@@ -7,7 +7,7 @@ extension StoreConnection {
   /// Call inside the transaction that made the row, before the column is indexed.
   ///
   /// - Throws: `.stopped` (75) when the file changed its size meanwhile; SQLite's errors as they map.
-  public func fillBlob(table: String, column: String, key: Int64, with name: String, in folder: SupportFolder) throws {
+  package func fillBlob(table: String, column: String, key: Int64, with name: String, in folder: SupportFolder) throws {
     let blob = try openBlob(table: table, column: column, key: key)
     defer { sqlite3_blob_close(blob) }
     let size = Int(sqlite3_blob_bytes(blob))

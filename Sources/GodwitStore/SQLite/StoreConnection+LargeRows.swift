@@ -68,7 +68,7 @@ extension StoreConnection {
   }
 
   /// Opens the texts and blobs of a row that are larger than a limit, by column.
-  public func openValues(
+  package func openValues(
     above limit: ByteCount, database: String, table: String, key: Int64, columns: [String]
   ) throws -> [String: OpenValue] {
     let kinds = columns.map { "typeof(\(StoreSchema.identifier($0)))" }.joined(separator: ", ")

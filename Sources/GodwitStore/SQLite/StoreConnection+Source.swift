@@ -23,7 +23,7 @@ extension StoreConnection {
   ///   - model: The model of the store; only an XML store needs it.
   ///   - checkpoint: Called now and then while an XML store is converted; what it throws ends that.
   /// - Throws: SQLite's errors as `StoreConnection` maps them; `.inputOutput` when copying fails.
-  public func attachSource(
+  package func attachSource(
     _ files: StoreFiles, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
     model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source,
     checkpoint: () throws -> Void = {}
@@ -198,7 +198,7 @@ extension StoreConnection {
   ///
   /// - Parameter model: The model of the store; only an XML store needs it.
   /// - Throws: as `StoreFiles.init`, `attachSource` and `checkCoreDataTables`.
-  public static func openStore(
+  package static func openStore(
     readingAt path: String, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
     model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source
   ) throws -> StoreConnection {

@@ -1,13 +1,13 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 /// Makes a store as Core Data would make it, without objects.
-public enum EmptyStore {
+package enum EmptyStore {
   /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
   ///
   /// - Returns: A connection whose main database is the store.
   /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
-  public static func create(
+  package static func create(
     at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {
     guard isFree(path) else {
@@ -32,7 +32,7 @@ public enum EmptyStore {
   }
 
   /// Sets what must stand before the first table: page size 4096, incremental vacuum, UTF-8, rollback journal.
-  public static func configure(_ connection: StoreConnection, in database: String = "main") throws {
+  package static func configure(_ connection: StoreConnection, in database: String = "main") throws {
     try connection.execute("PRAGMA \(database).page_size = 4096")
     try connection.execute("PRAGMA \(database).auto_vacuum = INCREMENTAL")
     try connection.execute("PRAGMA encoding = 'UTF-8'")
@@ -42,7 +42,7 @@ public enum EmptyStore {
   /// Makes all tables, and the entities' rows in `Z_PRIMARYKEY` with counters of 0.
   ///
   /// - Parameter database: One that is attached, when the main one is empty.
-  public static func createTables(
+  package static func createTables(
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main"
   ) throws {
     try schema.checkColumns()
@@ -59,7 +59,7 @@ public enum EmptyStore {
   /// Makes the model's indexes, skipping those that are there.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
-  public static func createIndexes(
+  package static func createIndexes(
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main",
     where isWanted: (StoreSchema.Index) -> Bool = { _ in true }
   ) throws {
@@ -82,7 +82,7 @@ public enum EmptyStore {
   }
 
   /// Sets `Z_MAX` of every root entity to its highest key, keeping a higher counter.
-  public static func updatePrimaryKeyCounters(of schema: StoreSchema, on connection: StoreConnection) throws {
+  package static func updatePrimaryKeyCounters(of schema: StoreSchema, on connection: StoreConnection) throws {
     for table in schema.tables {
       guard let number = schema.number(of: table.rootEntityName) else { continue }
       try connection.execute(

@@ -1,18 +1,18 @@
-public import GodwitModel
+package import GodwitModel
 
 /// Names in a layout that no model tells: which end names the join table of a pair in one entity, and the suffixes of join
 /// columns that would have the same name. A store that Core Data wrote has them.
-public struct JoinNames: Sendable, Hashable {
+package struct JoinNames: Sendable, Hashable {
   /// One side of a many-to-many.
-  public struct End: Sendable, Hashable, CustomStringConvertible {
+  package struct End: Sendable, Hashable, CustomStringConvertible {
     /// The entity that declares the relationship.
-    public var entity: String
-    public var relationship: String
-    public init(entity: String, relationship: String) {
+    package var entity: String
+    package var relationship: String
+    package init(entity: String, relationship: String) {
       self.entity = entity
       self.relationship = relationship
     }
-    public var description: String { "\(entity).\(relationship)" }
+    package var description: String { "\(entity).\(relationship)" }
 
     static func precedes(_ a: End, _ b: End) -> Bool {
       (Text(a.relationship), Text(a.entity)) < (Text(b.relationship), Text(b.entity))
@@ -20,24 +20,24 @@ public struct JoinNames: Sendable, Hashable {
   }
 
   /// Ends that name their table.
-  public private(set) var owners: Set<End> = []
+  package private(set) var owners: Set<End> = []
   /// By end, the suffix of the column with the keys of the objects that it leads to.
-  public private(set) var suffixes: [End: String] = [:]
+  package private(set) var suffixes: [End: String] = [:]
 
   /// Ordered to-many relationships without an inverse whose order the store has a column for.
-  public private(set) var orders: Set<End> = []
+  package private(set) var orders: Set<End> = []
 
-  public init() {}
+  package init() {}
 
   /// A text that differs where the names do.
-  public var text: String {
+  package var text: String {
     let owners = owners.sorted(by: End.precedes).map(\.description)
     let suffixes = suffixes.sorted { End.precedes($0.key, $1.key) }.map { "\($0.key) \($0.value)" }
     return (owners + suffixes + orders.sorted(by: End.precedes).map(\.description)).joined(separator: ", ")
   }
 
   /// The names of a store that exists.
-  public init(of schema: StoreSchema) {
+  package init(of schema: StoreSchema) {
     orders = Set(schema.unnamedOrders)
     for join in schema.joinTables {
       guard let (owner, inverse) = join.ends else { continue }
@@ -59,7 +59,7 @@ public struct JoinNames: Sendable, Hashable {
   /// - Parameters:
   ///   - earlier: The model of the store that the names are of.
   ///   - later: The model of the store that is to be made.
-  public func kept(from earlier: ManagedObjectModel, to later: ManagedObjectModel) -> JoinNames {
+  package func kept(from earlier: ManagedObjectModel, to later: ManagedObjectModel) -> JoinNames {
     var kept = JoinNames()
     let schema = StoreSchema(model: later)
     kept.orders = orders.intersection(schema.unnamedOrders)
@@ -91,7 +91,7 @@ public struct JoinNames: Sendable, Hashable {
 
 extension StoreSchema {
   /// What of the schema is a guess, or not known.
-  public var remarks: [String] {
+  package var remarks: [String] {
     guesses.map(\.description)
       + unknownOrders.map {
         "how Core Data stores the order of \($0), an ordered to-many without an inverse, is not known"
@@ -100,17 +100,17 @@ extension StoreSchema {
   }
 
   /// A name in a layout that Core Data may choose otherwise.
-  public struct NameGuess: Sendable, Hashable, CustomStringConvertible {
+  package struct NameGuess: Sendable, Hashable, CustomStringConvertible {
     /// The name that the layout has.
-    public var name: String
+    package var name: String
     /// What it is the name of.
-    public var subject: String
+    package var subject: String
     /// What Core Data may expect in its place.
-    public var alternative: String
+    package var alternative: String
     /// Whether the rules that are known agree on the name.
-    public var rulesAgree: Bool
+    package var rulesAgree: Bool
 
-    public var description: String {
+    package var description: String {
       "\(subject): \(name) is a guess\(rulesAgree ? " that all known rules make" : ""); Core Data may expect \(alternative)"
     }
   }

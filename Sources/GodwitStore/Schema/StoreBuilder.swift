@@ -1,4 +1,4 @@
-public import GodwitModel
+package import GodwitModel
 
 /// Writes a new store object by object, by the names of the model.
 ///
@@ -8,8 +8,8 @@ public import GodwitModel
 ///
 /// Memory does not grow with the number of objects: what must wait for `finish` lies in a temporary table.
 /// Until `finish` returns the file is no valid store. Use it from one thread.
-public final class StoreBuilder {
-  public let schema: StoreSchema
+package final class StoreBuilder {
+  package let schema: StoreSchema
   let connection: StoreConnection
   /// Where the tables are: `main`, or an attached database beside an empty main one.
   let database: String
@@ -32,7 +32,9 @@ public final class StoreBuilder {
 
   /// - Parameter metadata: What the store says of itself; nil for a new identifier and the model's hashes.
   /// - Throws: as `EmptyStore.create`.
-  public init(path: String, model: ManagedObjectModel, metadata: StoreMetadata? = nil, cache: ByteCount = .mebibytes(8))
+  package init(
+    path: String, model: ManagedObjectModel, metadata: StoreMetadata? = nil, cache: ByteCount = .mebibytes(8)
+  )
     throws
   {
     schema = StoreSchema(model: model)
@@ -69,7 +71,7 @@ public final class StoreBuilder {
   ///   - relationships: Primary keys of the destinations by name, in their order. Naming one side is enough.
   /// - Returns: The primary key.
   /// - Throws: `.dataWrong` when a name is unknown, the entity is abstract, a value does not fit, or the key is taken.
-  @discardableResult public func insert(
+  @discardableResult package func insert(
     _ entity: String, key: Int64? = nil, attributes: [String: AttributeValue] = [:],
     relationships: [String: [Int64]] = [:]
   ) throws -> Int64 {
@@ -108,7 +110,7 @@ public final class StoreBuilder {
   /// Completes the store and closes it. Call it once.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint; SQLite's errors as `StoreConnection` maps them.
-  public func finish() throws {
+  package func finish() throws {
     try complete()
     try EmptyStore.createIndexes(of: schema, on: connection, in: database)
     try connection.close()

@@ -4,12 +4,12 @@ import Foundation
 ///
 /// How pages are laid out does not count. Rows are read side by side, so that memory stays bounded; a difference is named
 /// by its place, never by its value.
-public struct StoreComparison {
+package struct StoreComparison {
   private let first: String
   private let second: String
 
   /// - Parameters: Two finished stores of one type, which nobody writes.
-  public init(_ first: String, _ second: String) {
+  package init(_ first: String, _ second: String) {
     self.first = first
     self.second = second
   }
@@ -17,7 +17,7 @@ public struct StoreComparison {
   /// The first place in which they differ; nil when they say the same.
   ///
   /// - Throws: as opening and reading stores does.
-  public func firstDifference() throws -> String? {
+  package func firstDifference() throws -> String? {
     let types = (try StoreFiles(path: first).type, try StoreFiles(path: second).type)
     guard types.0 == types.1 else { return "the types of the stores" }
     if types.0 == .xml { return try bytesDiffer() ? "the bytes of the XML stores" : nil }

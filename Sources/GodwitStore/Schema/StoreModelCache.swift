@@ -4,7 +4,7 @@ import GodwitModel
 ///
 /// `GodwitXcode` turns the bytes into a model. They may be of another version than the store:
 /// compare the model's version hashes with those of the metadata.
-public enum StoreModelCache {
+package enum StoreModelCache {
   /// The most bytes that are read.
   static let limitBytes: Int64 = 64 << 20
 
@@ -12,7 +12,7 @@ public enum StoreModelCache {
   ///
   /// - Parameter path: What messages call the store.
   /// - Throws: `.dataWrong` when there are more than 64 MiB.
-  public static func content(
+  package static func content(
     of connection: StoreConnection, schema: String = StoreConnection.sourceSchema, path: String
   ) throws -> [UInt8]? {
     let prefix = StoreSchema.identifier(schema)
@@ -37,7 +37,7 @@ public enum StoreModelCache {
   }
 
   /// The bytes of `Z_MODELCACHE` of the store at a path, leaving no trace.
-  public static func content(ofStoreAt path: String) throws -> [UInt8]? {
+  package static func content(ofStoreAt path: String) throws -> [UInt8]? {
     // An XML store carries none.
     guard try StoreFiles(path: path).type == .sqlite else { return nil }
     return try content(of: try StoreConnection.openStore(readingAt: path), path: path)

@@ -140,7 +140,7 @@ public struct StoreSchema: Sendable, Hashable {
   /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.
   public internal(set) var omittedIndexes: [String]
   /// Names that Core Data may choose otherwise; none in the schema of an existing store.
-  public var guesses: [NameGuess] { joinGuesses.value }
+  package var guesses: [NameGuess] { joinGuesses.value }
   var joinGuesses = Derived([NameGuess]())
   /// Ordered to-many relationships without an inverse, `Entity.relationship`, whose order Core Data stores in a way that
   /// nothing has shown; none in the schema of an existing store.
@@ -169,7 +169,7 @@ public struct StoreSchema: Sendable, Hashable {
   /// Data stores composite attributes is not known.
   ///
   /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.
-  public init(model: ManagedObjectModel, names: JoinNames = JoinNames()) {
+  package init(model: ManagedObjectModel, names: JoinNames = JoinNames()) {
     self.init(model: model, numbers: Self.standardNumbers(of: model), names: names)
   }
 

@@ -9,8 +9,8 @@ import GodwitModel
 ///
 /// Memory holds one object and the caches of SQLite; the identifiers and what a to-many names wait in a temporary
 /// table. Time and disk space grow with the file.
-public struct XMLStoreConversion: Sendable {
-  public enum Purpose: Sendable, Hashable {
+package struct XMLStoreConversion: Sendable {
+  package enum Purpose: Sendable, Hashable {
     /// To be read. An XML store keeps no uniqueness constraint, so none is made.
     case source
     /// To be compared with a store that was migrated: primary keys are as before it was written as XML, and all

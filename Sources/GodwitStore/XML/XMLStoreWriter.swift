@@ -1,12 +1,12 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 /// Writes a SQLite store out as an XML store, in the form Core Data writes.
 ///
 /// Equal stores give equal bytes: entities go in the order of their numbers, objects by key, properties by name. Memory
 /// holds one object and a piece of 64 KiB. Binary data is inline, whatever the model allows beside the store. For the
 /// numbers of objects see `XMLStoreKeys`, for values `AttributeValue+XML`.
-public struct XMLStoreWriter {
+package struct XMLStoreWriter {
   private let model: ManagedObjectModel
   private let storePath: String
   private let reader: ObjectReader
@@ -22,7 +22,7 @@ public struct XMLStoreWriter {
   ///   - name: What messages call the XML store.
   /// - Throws: `.configuration` (78) when names of the model differ in case alone; `.dataWrong` (65) when primary keys
   ///   cannot be made unique; as `ObjectReader.init`.
-  public init(readingStoreAt path: String, model: ManagedObjectModel, name: String) throws {
+  package init(readingStoreAt path: String, model: ManagedObjectModel, name: String) throws {
     _ = try XMLStoreNames(model: model)
     self.model = model
     self.name = name
@@ -40,7 +40,8 @@ public struct XMLStoreWriter {
   ///   written and that of all; what it throws ends the writing.
   /// - Throws: `.dataWrong` (65) naming the object and attribute when a text has a character that XML lacks, or an
   ///   external file is missing; `.inputOutput` (74) when the disk is full.
-  public func write(to path: String, progress: (_ objects: Int64, _ total: Int64) throws -> Void = { _, _ in }) throws {
+  package func write(to path: String, progress: (_ objects: Int64, _ total: Int64) throws -> Void = { _, _ in }) throws
+  {
     try progress(0, keys.objects)
     let file = try XMLOutput(path: path)
     try file.write(
