@@ -52,7 +52,7 @@ import Testing
       try .make("Person", "Person", name: "All", kind: .copy),
       try .make(
         "Person", "Person", name: "Unique", uniqueBy: ["name"],
-        attributes: ["name": "$source.name", "code": "{$source.name, 0}[FIRST]"]),
+        attributes: ["name": "$source.name", "code": "{$source.name, 'none'}[FIRST]"]),
     ]
     func work() throws { _ = try fixture.run() }
     try RowCounter.$leastKeys.withValue(0) {

@@ -33,7 +33,10 @@ import Testing
   }
 
   @Test func `four times the entities take about four times as long to read and hash`() throws {
-    let (few, many) = try (seconds(800), seconds(3200))
+    // Other work on the machine makes a measurement longer, never shorter: the least of several counts.
+    let few = try (0..<3).map { _ in try seconds(800) }.min() ?? 0
+    var many = Double.infinity
+    for _ in 0..<5 where many >= few * 8 { many = try min(many, seconds(3200)) }
     #expect(many < few * 8, "\(few) s and \(many) s")
   }
 

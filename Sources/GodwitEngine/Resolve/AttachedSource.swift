@@ -96,6 +96,7 @@ package struct AttachedSource {
     sourceSchema = try StoreSchema(
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
     destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
+    try destinationSchema.checkColumns()
     functions = try SQLFunctions(
       connection: connection, sourceSchema: sourceSchema, now: Date().timeIntervalSinceReferenceDate)
     functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))

@@ -55,8 +55,8 @@ extension StoreConnection {
       let kib = max(64, cache.bytes / 1024)
       try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(kib)")
     } catch var error as GodwitError {
-      // SQLite names the main database; the file concerned is the source.
-      error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'")
+      // SQLite names the main database; the file concerned is the source, unless the error says where it is.
+      if error.site == nil { error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'") }
       if error.code == .inputOutput, !FileManager.default.isReadableFile(atPath: files.path) {
         error.code = .missingInput
       }
