@@ -1,5 +1,6 @@
 internal import CPosix
 import Foundation
+import GodwitModel
 import TestSupport
 import Testing
 
