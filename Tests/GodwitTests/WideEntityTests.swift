@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
@@ -54,7 +55,7 @@ import Testing
     try fixture.build { store in try store.insert("Wide", key: 1, attributes: ["a0": .init("y")]) }
     try fixture.infer()
     let place = fixture.jobInPlace(try fixture.copyOfSource("place"), keepsOld: false)
-    for job in [fixture.job, place] {
+    for job in [try fixture.job, place] {
       let works: [() throws -> Void] = [{ _ = try MigrationManager(job).plan() }, { try MigrationManager(job).run() }]
       for work in works {
         let error = #expect(throws: GodwitError.self) { try work() }
