@@ -85,7 +85,7 @@ struct ForeignFileTests {
     try #require(result.status == 65, "\(result.diagnostics)")
   }
 
-  @Test(arguments: ["folder", "link", "open to all", "noise in ours", "link in ours"])
+  @Test(arguments: ["folder", "link", "open to all", "noise in ours", "link in ours", "another user's"])
   func `a work folder that is not ours stays as it is`(kind: String) throws {
     let job = try BreakableJob()
     let (work, theirs) = (job.file("out/library.sqlite.godwit"), job.file("theirs"))
@@ -98,6 +98,10 @@ struct ForeignFileTests {
     case "open to all":
       try stopped(job)
       try job.setMode("out/library.sqlite.godwit", 0o777)
+    case "another user's":
+      guard getuid() == 0 else { return }
+      try stopped(job)
+      try #require(chown(work, 1234, 4321) == 0)
     case "noise in ours":
       try stopped(job)
       try job.write("out/library.sqlite.godwit/letters.txt", "precious")
@@ -117,6 +121,25 @@ struct ForeignFileTests {
     try job.append("library.mapping.yaml", "  - name: wrong\n    source: Nobody\n    destination: Book\n")
     #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status != 0)
     #expect(try job.content().count == before.count)
+  }
+
+  @Test func `external data in a work folder is not removed through a link`() throws {
+    let job = try BreakableJob()
+    try stopped(job)
+    let id = "00000001-1111-2222-3333-444444444444"
+    try job.makeFolder("theirs")
+    try job.write("theirs/" + id, "precious")
+    try job.makeFolder("out/library.sqlite.godwit/.store_SUPPORT")
+    try FileManager.default.createSymbolicLink(
+      atPath: job.file("out/library.sqlite.godwit/.store_SUPPORT/_EXTERNAL_DATA"),
+      withDestinationPath: job.file("theirs"))
+    for verb in ["run", "discard"] {
+      let result = try BuiltCommand.run(verb, "job.yaml", in: job.path)
+      #expect(result.status == 65, "\(verb): \(result.diagnostics)")
+      #expect(result.diagnostics.contains("_EXTERNAL_DATA"), "\(result.diagnostics)")
+      #expect(FileManager.default.fileExists(atPath: job.file("theirs/" + id)))
+      #expect(FileManager.default.fileExists(atPath: job.file("out/library.sqlite.godwit/store.sqlite")))
+    }
   }
 
   @Test func `an empty folder of the work folder's name is taken, and goes`() throws {

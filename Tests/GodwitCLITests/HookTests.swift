@@ -55,6 +55,30 @@ struct HookTests {
     #expect(result.diagnostics.contains("\n19999\n20000\nno line end\n"))
   }
 
+  @Test func `what the message of a failed hook says to do works`() throws {
+    func run(_ verb: String, _ job: BreakableJob) throws -> BuiltCommand.Result {
+      try BuiltCommand.run(verb, "job.yaml", in: job.path)
+    }
+    for isRepaired in [true, false] {
+      let job = try job(after: "test -e ready")
+      let failed = try run("run", job)
+      #expect(failed.status == 74)
+      #expect(
+        failed.diagnostics.contains(
+          "run the same job; to change the command, `godwit discard` the job and run it again"),
+        "\(failed.diagnostics)")
+      if isRepaired {
+        try job.write("ready", "")
+      } else {
+        try job.edit("job.yaml", "test -e ready", "true")
+        #expect(try run("run", job).status == 73)
+        #expect(try run("discard", job).status == 0)
+      }
+      let result = try run("run", job)
+      #expect(result.status == 0, "\(result.diagnostics)")
+    }
+  }
+
   @Test func `a hook gets signals that the run blocks, and its end is told`() throws {
     let job = try job(before: "kill -TERM $$; sleep 5")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)

@@ -179,4 +179,18 @@ struct `Finding the models of a job` {
     #expect(try versions.model(fitting: StoreMetadata(model: model), path: "s").name == "N 2")
     #expect(versions.models.compactMap(\.problem).isEmpty)
   }
+
+  @Test func `of models that are merged, only the versions that it takes are read`() throws {
+    let folder = try TemporaryFolder()
+    let models = try (1...3).map { try model("N \($0)", attributes: ["a\($0)"]) }
+    let path = try bundle("N", in: folder, models, current: "N 3")
+    func read(_ store: ManagedObjectModel) throws -> [String] {
+      let merged = try MergedModels([.init(raw: path, resolved: path, location: .init(file: "j", line: 1, column: 1))])
+      #expect(try merged.model(fitting: store.versionHashes) != nil)
+      return merged.readVersions
+    }
+    #expect(try read(models[2]) == [])
+    #expect(try read(models[1]) == ["N 2"])
+    #expect(try read(models[0]) == ["N 1", "N 2"])
+  }
 }

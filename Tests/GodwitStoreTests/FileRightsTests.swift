@@ -1,5 +1,6 @@
 internal import CPosix
 import Foundation
+import GodwitModel
 import TestSupport
 import Testing
 
@@ -63,6 +64,32 @@ struct FileRightsTests {
     #expect(try mode(new) == 0o600)
   }
 
+  @Test func `a new folder is like the one that it stands for, and its owner's where there is none`() throws {
+    let folder = try TemporaryFolder()
+    let old = folder.file("old")
+    #expect(FileRights.folderMode(like: old) == 0o700)
+    try FileManager.default.createDirectory(atPath: old, withIntermediateDirectories: false)
+    for mode: mode_t in [0o700, 0o500] {
+      try #require(chmod(old, mode) == 0)
+      #expect(FileRights.folderMode(like: old) == 0o700)
+    }
+    try #require(chmod(old, 0o755) == 0)
+    // Under the umask, whatever that is.
+    #expect(FileRights.folderMode(like: old) & 0o744 == 0o700 | UInt32(FileRights.newFileMode & 0o044))
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: old)
+    #expect(FileRights.folderMode(like: folder.file("link")) == 0o700)
+  }
+
+  @Test func `a file that came into being meanwhile is not replaced`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("out.csv")
+    let temporary = try NewFile.temporaryName(beside: path)
+    try Data("theirs".utf8).write(to: URL(filePath: path))
+    let error = #expect(throws: GodwitError.self) { try NewFile.publish(temporary, as: path, like: nil) }
+    #expect(error?.code == .cannotCreate)
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "theirs")
+  }
+
   @Test func `temporary files have names that nobody can guess, and are their owner's`() throws {
     let folder = try TemporaryFolder()
     let names = try (0..<8).map { _ in try NewFile.temporaryName(beside: folder.file("out.csv")) }
@@ -91,14 +118,24 @@ struct FileRightsTests {
     try Data().write(to: URL(filePath: stale + "/lock"))
     try Data("secret".utf8).write(to: URL(filePath: stale + "/source-copy.sqlite"))
     try Data("precious".utf8).write(to: URL(filePath: theirs + "/letters.txt"))
+    // One that others can look into is none of ours, whatever is in it.
+    let open = folder.file("godwit-scratch-cccccc")
+    try FileManager.default.createDirectory(atPath: open, withIntermediateDirectories: false)
+    try Data().write(to: URL(filePath: open + "/lock"))
+    try #require(chmod(open, 0o755) == 0)
+    // One that was made a moment ago, and whose lock is not taken yet.
+    let young = folder.file("godwit-scratch-dddddd")
+    try FileManager.default.createDirectory(atPath: young, withIntermediateDirectories: false)
+    try #require(chmod(young, 0o700) == 0)
+    try Data().write(to: URL(filePath: young + "/lock"))
     let held = try ScratchFolder(in: folder.path)
-    for path in [stale, theirs, held.path] {
+    for path in [stale, theirs, held.path, open] {
       var times = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
       try #require(utimes(path, &times) == 0)
     }
     let next = try ScratchFolder(in: folder.path)
     #expect(!FileManager.default.fileExists(atPath: stale))
-    for path in [theirs + "/letters.txt", held.path + "/lock", next.path + "/lock"] {
+    for path in [theirs + "/letters.txt", held.path + "/lock", next.path + "/lock", open + "/lock", young + "/lock"] {
       #expect(FileManager.default.fileExists(atPath: path))
     }
   }

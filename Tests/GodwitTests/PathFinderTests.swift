@@ -65,6 +65,21 @@ struct `Finding the way` {
         == ["V1 V3 1-3.mapping.yaml", "V3 V5 3-5.mapping.yaml"])
     #expect(
       try path(1, 3, [mapping(2, 3)]) == ["V1 V2 inferred", "V2 V3 2-3.mapping.yaml"])
+    // As many steps over V2 as over V3, whichever leads on by a mapping model.
+    #expect(
+      try path(1, 5, [mapping(1, 3), mapping(1, 2), mapping(2, 5)])
+        == ["V1 V2 1-2.mapping.yaml", "V2 V5 2-5.mapping.yaml"])
+    #expect(
+      try path(1, 5, [mapping(1, 2), mapping(1, 3), mapping(3, 5)])
+        == ["V1 V3 1-3.mapping.yaml", "V3 V5 3-5.mapping.yaml"])
+  }
+
+  @Test func `of ways that are equal in all that, the one over the earlier version is taken`() throws {
+    #expect(
+      try path(1, 5, [mapping(1, 3), mapping(3, 5), mapping(1, 2), mapping(2, 5)])
+        == ["V1 V2 1-2.mapping.yaml", "V2 V5 2-5.mapping.yaml"])
+    #expect(
+      try path(1, 5, [mapping(1, 3), mapping(1, 2)]) == ["V1 V2 1-2.mapping.yaml", "V2 V5 inferred"])
   }
 
   @Test func `a path never goes back, and says in which order the versions are`() throws {

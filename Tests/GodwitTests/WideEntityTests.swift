@@ -1,3 +1,5 @@
+import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
@@ -44,5 +46,22 @@ import Testing
     }
     #expect(error?.code == .dataWrong)
     #expect(error?.message.contains("'Wide'") == true && error?.message.contains("2001") == true)
+  }
+
+  @Test func `plan and run refuse such a destination, in place too, before they write`() throws {
+    var other = entity(2000)
+    other.name = "Other"
+    let fixture = try MigrationFixture([entity(2)], to: [entity(2, "more"), other])
+    try fixture.build { store in try store.insert("Wide", key: 1, attributes: ["a0": .init("y")]) }
+    try fixture.infer()
+    let place = fixture.jobInPlace(try fixture.copyOfSource("place"), keepsOld: false)
+    for job in [try fixture.job, place] {
+      let works: [() throws -> Void] = [{ _ = try MigrationManager(job).plan() }, { try MigrationManager(job).run() }]
+      for work in works {
+        let error = #expect(throws: GodwitError.self) { try work() }
+        #expect(error?.code == .dataWrong && error?.message.contains("'Other'") == true, "\(error?.message ?? "")")
+      }
+      #expect(!FileManager.default.fileExists(atPath: job.destinationPath + ".godwit"))
+    }
   }
 }

@@ -7,7 +7,7 @@ struct MergedModels {
   private final class Part {
     let destination: ManagedObjectModel
     private let bundle: ModelBundle
-    private var known: [String: ManagedObjectModel?] = [:]
+    private(set) var known: [String: ManagedObjectModel?] = [:]
 
     init(_ path: ManifestPath) throws {
       let reference = ModelReference(parsing: path.resolved)
@@ -34,6 +34,9 @@ struct MergedModels {
   }
 
   private let parts: [Part]
+
+  /// The versions that were read beside the destinations, in the order of their names.
+  var readVersions: [String] { parts.flatMap { $0.known.keys.sorted() } }
 
   /// - Throws: as `ModelBundle`; 66 when a model has no current version and the reference names none.
   init(_ paths: [ManifestPath]) throws { parts = try paths.map(Part.init) }

@@ -1,0 +1,51 @@
+import GodwitModel
+import GodwitStore
+import Testing
+
+@testable import GodwitInference
+
+/// Values that a later numeric type cannot hold, and those of which it holds a neighbour.
+struct NumericChangeTests {
+  struct Case: Sendable {
+    var source, destination: AttributeType
+    var values: String
+    var rounded: Int64 = 0
+    var misfits: Int64 = 0
+  }
+
+  @Test(arguments: [
+    Case(
+      source: .integer64, destination: .integer16, values: "(NULL), (-32768), (32767), (-32769), (32768)", misfits: 2),
+    Case(source: .double, destination: .integer16, values: "(1.0), (-32768.0), (1.5), (-32768.5), (4e4)", misfits: 3),
+    Case(source: .integer16, destination: .integer64, values: "(-32768), (32767)"),
+    Case(source: .boolean, destination: .integer16, values: "(0), (1)"),
+    Case(source: .integer16, destination: .float, values: "(-32768), (32767)"),
+    Case(
+      source: .integer32, destination: .float, values: "(16777216), (16777217), (-16777217), ('16777217'), (NULL)",
+      rounded: 2),
+    Case(
+      source: .integer64, destination: .float, values: "(4611686018427387904), (9223372036854775807)", rounded: 1),
+    Case(source: .double, destination: .float, values: "(0.5), (-0.1), (1e300), (9e999)", rounded: 2),
+    Case(
+      source: .integer64, destination: .double, values: "(9007199254740992), (9007199254740993), (-9007199254740993)",
+      rounded: 2),
+    Case(source: .double, destination: .decimal, values: "(9e126), (1e127), (-1e127), (NULL)", misfits: 2),
+  ]) func `are counted`(numbers: Case) throws {
+    let connection = try StoreConnection(path: nil)
+    defer { try? connection.close() }
+    try connection.execute("CREATE TABLE numbers (number, isMeant)")
+    try connection.execute("INSERT INTO numbers (number) VALUES \(numbers.values)")
+    try connection.execute("UPDATE numbers SET isMeant = 1")
+    try connection.execute("INSERT INTO numbers (number) VALUES (1e300), (-0.1), (9007199254740993)")
+    let change = try #require(NumericChange(from: numbers.source, to: numbers.destination))
+    let counts = try change.counts(of: "number", in: "numbers", where: "isMeant", on: connection)
+    #expect(counts.rounded == numbers.rounded && counts.misfits == numbers.misfits, "\(counts)")
+  }
+
+  @Test func `are asked about only where Core Data infers the change`() {
+    #expect(NumericChange(from: .integer16, to: .integer16) == nil)
+    #expect(NumericChange(from: .integer16, to: .boolean) == nil)
+    #expect(NumericChange(from: .boolean, to: .double) == nil)
+    #expect(NumericChange(from: .string, to: .integer16) == nil)
+  }
+}
