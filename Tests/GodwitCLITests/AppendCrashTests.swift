@@ -138,7 +138,7 @@ private final class AppendCrashJob {
     #expect(expected.dump != old.dump)
     #expect(expected.files.count > old.files.count)
     var kills = 0
-    for lines in 1... {
+    for lines in stride(from: 1, through: .max, by: TestTier.choose(4, long: 1)) {
       let job = try AppendCrashJob(copying: pristine)
       let ended = try job.runAndKill(afterLines: lines)
       try job.expectWhole(old, expected, "killed after \(lines) lines")
@@ -152,14 +152,13 @@ private final class AppendCrashJob {
       kills += 1
       try #require(lines < 200)
     }
-    #expect(kills > 20)
+    #expect(kills > TestTier.choose(5, long: 20))
   }
 
   /// The store is finished, exchanged and tidied up between the line of the last chunk and the one that says 100 percent:
   /// two of three kills fall there, at a moment drawn from the time that an uninterrupted run takes for it.
   @Test func `an append killed at any moment, the exchange at its end among them, comes to the same end`() throws {
-    let seed =
-      ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
+    let seed = momentSeed()
     var random = SeededGenerator(seed: seed)
     let pristine = try AppendCrashJob(people: 60, rows: 40)
     let (old, sources) = (try pristine.content, try pristine.sources)
@@ -172,7 +171,7 @@ private final class AppendCrashJob {
     let tail = times[lastChunk] - times[lastChunk - 1]
     var job = try AppendCrashJob(copying: pristine)
     var kills = 0
-    for round in 0..<45 {
+    for round in 0..<TestTier.choose(12, long: 45) {
       let isAtEnd = round % 3 != 0
       let limit = isAtEnd ? lastChunk : random.below(lastChunk)
       let seconds = Double.random(in: 0...(isAtEnd ? tail * 1.1 : 0.02), using: &random)
@@ -186,7 +185,7 @@ private final class AppendCrashJob {
       job = try AppendCrashJob(copying: pristine)
     }
     #expect(try job.finish() == expected, "GODWIT_SEED=\(seed)")
-    #expect(kills > 5, "GODWIT_SEED=\(seed)")
+    #expect(kills > TestTier.choose(1, long: 5), "GODWIT_SEED=\(seed)")
   }
 
   @Test func `while an append runs, whoever opens the destination finds the old one or the new one`() throws {

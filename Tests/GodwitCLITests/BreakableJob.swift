@@ -163,13 +163,8 @@ struct BreakableJob: Sendable {
 
   /// Bytes that are the same every time and look like nothing.
   func writeNoise(_ name: String, count: Int = 8192) throws {
-    var state: UInt64 = 0x9E37_79B9_7F4A_7C15
-    var bytes = Data()
-    for _ in 0..<count {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      bytes.append(UInt8(truncatingIfNeeded: state >> 56))
-    }
-    try write(name, bytes)
+    var random = SeededGenerator(seed: 1)
+    try write(name, Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }))
   }
 
   /// Changes the source store.

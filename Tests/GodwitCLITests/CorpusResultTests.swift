@@ -26,9 +26,12 @@ struct `The table of corpus results` {
   }
 
   @Test func `every file opens, or is refused in the words of the table`() throws {
-    let found = try paths.map { "\($0): \(try result($0))" }
-    #expect(found.count >= 280)
-    if ProcessInfo.processInfo.environment["GODWIT_RECORD"] != nil {
+    let isRecording = ProcessInfo.processInfo.environment["GODWIT_RECORD"] != nil
+    // A sample of them on every change, all of them in the long tier.
+    let paths = self.paths
+    #expect(paths.count >= 280)
+    let found = try (isRecording ? paths : TestTier.sample(paths, each: 4)).map { "\($0): \(try result($0))" }
+    if isRecording {
       try Data((found.joined(separator: "\n") + "\n").utf8).write(to: Self.table)
     }
     let known = try String(contentsOf: Self.table, encoding: .utf8).split(separator: "\n").map(String.init)
@@ -37,7 +40,7 @@ struct `The table of corpus results` {
       let before = known.first { $0.hasPrefix(path + ":") } ?? "not in the table"
       Issue.record("\(line)\nbefore: \(before)")
     }
-    #expect(known.count == found.count)
+    #expect(known.count == paths.count)
   }
 
   private func result(_ name: String) throws -> String {

@@ -214,7 +214,8 @@ final class CrashJob {
     let source = try Data(contentsOf: URL(filePath: whole.folder.file("people.sqlite")))
     let expected = try whole.finish()
     var kills = 0
-    for lines in 1... {
+    // Every line in the long tier; the moments in between fall at random below.
+    for lines in stride(from: 1, through: .max, by: TestTier.choose(3, long: 1)) {
       let job = try CrashJob(people: 60, rows: 20, copying: whole)
       let ended = try job.runAndKill(afterLines: lines)
       let found = try job.finish()
@@ -224,7 +225,7 @@ final class CrashJob {
       kills += 1
       try #require(lines < 200)
     }
-    #expect(kills > 20)
+    #expect(kills > TestTier.choose(6, long: 20))
   }
 
   @Test func `a run that was killed and is discarded leaves nothing, whenever it was`() throws {
@@ -242,19 +243,14 @@ final class CrashJob {
   }
 
   @Test func `a run killed at random moments again and again ends in the same store`() throws {
-    let seed =
-      ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
-    var state = seed
-    func random() -> Double {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return Double(state >> 40) / Double(1 << 24)
-    }
+    let seed = momentSeed()
+    var random = SeededGenerator(seed: seed)
     let whole = try CrashJob(people: 3000, rows: 100)
     let expected = try whole.finish()
     let job = try CrashJob(people: 3000, rows: 100, copying: whole)
     var kills = 0
-    for _ in 0..<40 {
-      if try job.runAndKill(seconds: 0.02 + random() * 0.3) { break }
+    for _ in 0..<TestTier.choose(12, long: 40) {
+      if try job.runAndKill(seconds: 0.02 + Double.random(in: 0..<0.3, using: &random)) { break }
       kills += 1
     }
     let found = try job.finish()
@@ -311,7 +307,7 @@ final class CrashJob {
   }
 
   @Test func `memory stays under the budget and 32 MiB at any size`() throws {
-    let job = try CrashJob(people: 40_000, rows: 5000)
+    let job = try CrashJob(people: TestTier.choose(15_000, long: 40_000), rows: 5000)
     let process = Process()
     process.executableURL = URL(filePath: try #require(BuiltCommand.path))
     process.arguments = ["run", job.manifest, "--progress", "json"]

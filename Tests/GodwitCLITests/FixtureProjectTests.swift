@@ -31,7 +31,8 @@ struct FixtureProjectTests {
     let folder = try TemporaryFolder()
     let source = try ModelBundle(contentsOf: given.project.bundle).model(named: given.start.version)
     let store = folder.file("source.sqlite")
-    try StoreSynthesis(model: source, rows: 120, seed: 11, isNasty: given.isNasty).write(to: store)
+    let count = TestTier.choose(50, long: 120)
+    try StoreSynthesis(model: source, rows: count, seed: 11, isNasty: given.isNasty).write(to: store)
     let manifest = folder.file("job.yaml")
     try Data(
       """

@@ -129,17 +129,21 @@ private let convert = mapping.replacingOccurrences(
     }
     try FileManager.default.createDirectory(atPath: root + "/.git", withIntermediateDirectories: true)
     var served: Set<String> = []
+    // The same files are found from every bundle of a project: each is read once.
+    var mappingModels: [String: XcodeMappingModel] = [:]
     for path in paths where path.hasSuffix(".xcdatamodeld") {
       let files = MappingSearch(besideModels: [root + "/" + path]).files
       guard let bundle = try? ModelBundle(contentsOf: root + "/" + path) else { continue }
       let models = bundle.versions.compactMap { try? ManagedObjectModel(contentsOf: root + "/" + path, version: $0) }
-      for file in files where XcodeFileKind.identify(file.path) == .mappingModel {
-        guard let model = try? XcodeMappingModel(contentsOf: file.path) else { continue }
-        for from in models {
-          for to in models where from.name != to.name && model.fit(from: from, to: to) == .hashes {
-            served.insert(file.path)
-          }
+      for file in files where !served.contains(file.path) && XcodeFileKind.identify(file.path) == .mappingModel {
+        guard let model = mappingModels[file.path] ?? (try? XcodeMappingModel(contentsOf: file.path)) else {
+          continue
         }
+        mappingModels[file.path] = model
+        let fits = models.contains { from in
+          models.contains { to in from.name != to.name && model.fit(from: from, to: to) == .hashes }
+        }
+        if fits { served.insert(file.path) }
       }
     }
     #expect(served.count >= expected.served, "\(served)")

@@ -82,10 +82,10 @@ import Testing
     return Double(try #require(summary["peakBytes"] as? Int)) / Double(1 << 20)
   }
 
-  /// What the program itself takes is what a job of one row takes. `GODWIT_RUNS` asks for three million pairs, which take
-  /// minutes.
+  /// What the program itself takes is what a job of one row takes. The long tier has three million pairs,
+  /// which take minutes.
   @Test func `a job that merges rows by value keeps its budget`() throws {
-    let isThorough = ProcessInfo.processInfo.environment["GODWIT_RUNS"] != nil
+    let isThorough = TestTier.isLong
     for memory in isThorough ? [16, 64] : [16] {
       let base = try peak(people: 1, memory: memory)
       let most = try peak(people: isThorough ? 3_000_000 : 200_000, memory: memory)

@@ -9,29 +9,22 @@ import Testing
 /// Damages bytes in the ways that parsers are wrong about: flips, cuts, repeats, foreign numbers.
 ///
 /// The seed is printed with a failure; `GODWIT_SEED` takes it back, `GODWIT_RUNS` sets how often each file is damaged.
-private struct Mutation: RandomNumberGenerator {
-  private var state: UInt64
+private struct Mutation {
+  private var random: SeededGenerator
 
-  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
-
-  mutating func next() -> UInt64 {
-    state ^= state << 13
-    state ^= state >> 7
-    state ^= state << 17
-    return state
-  }
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
   mutating func damage(_ original: [UInt8]) -> [UInt8] {
     var bytes = original
-    for _ in 0..<Int.random(in: 1...6, using: &self) {
+    for _ in 0..<Int.random(in: 1...6, using: &random) {
       guard !bytes.isEmpty else { break }
-      let at = Int.random(in: bytes.indices, using: &self)
-      let end = min(bytes.count, at + Int.random(in: 1...40, using: &self))
-      switch Int.random(in: 0..<7, using: &self) {
-      case 0: bytes[at] = UInt8.random(in: 0...255, using: &self)
-      case 1: bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &self)
+      let at = Int.random(in: bytes.indices, using: &random)
+      let end = min(bytes.count, at + Int.random(in: 1...40, using: &random))
+      switch Int.random(in: 0..<7, using: &random) {
+      case 0: bytes[at] = UInt8.random(in: 0...255, using: &random)
+      case 1: bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
       case 2: bytes.removeSubrange(at..<end)
-      case 3: bytes.insert(contentsOf: bytes[at..<end], at: Int.random(in: bytes.indices, using: &self))
+      case 3: bytes.insert(contentsOf: bytes[at..<end], at: Int.random(in: bytes.indices, using: &random))
       case 4: bytes.removeSubrange(at...)
       case 5: bytes.replaceSubrange(at..<end, with: [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
       default: bytes.insert(contentsOf: Array("&#x0;<![CDATA[-9223372036854775808".utf8), at: at)
@@ -41,24 +34,18 @@ private struct Mutation: RandomNumberGenerator {
   }
 }
 
-private func environment(_ name: String, _ fallback: Int) -> Int {
-  ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback
-}
-
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct `Mutated corpus files` {
-  private let seed = environment("GODWIT_SEED", 1 + 1000 * environment("GODWIT_ROUND", 0))
-  private let runs = environment("GODWIT_RUNS", 3)
+  private let seeds = testSeeds(1)
 
   private func paths(_ endings: [String]) -> [String] {
     guard let folder = Corpus.folder, let walk = FileManager.default.enumerator(atPath: folder.path) else { return [] }
     return walk.compactMap { $0 as? String }.filter { name in endings.contains(where: name.hasSuffix) }.sorted()
   }
 
-  /// Reads every file `runs` times, damaged anew each time; only `GodwitError` may come of it.
+  /// Reads every file once for each seed, damaged in another way each time; only `GodwitError` may come of it.
   private func attempt(_ name: String, _ original: [UInt8], _ read: ([UInt8]) throws -> Void) {
-    for run in 0..<runs {
-      let number = UInt64(bitPattern: Int64(seed + run))
+    for number in seeds {
       var mutation = Mutation(seed: number &* 31 &+ UInt64(original.count))
       do { try read(mutation.damage(original)) } catch let error as GodwitError {
         if error.code == .internalBug { Issue.record("\(name), GODWIT_SEED=\(number): \(error)") }
@@ -102,7 +89,7 @@ struct `Mutated corpus files` {
     let folder = try TemporaryFolder()
     let command = try #require(BuiltCommand.path)
     let names = paths([".mom", ".sqlite", ".xcdatamodel/contents"])
-    for (index, name) in names.enumerated() where index % 12 == seed % 12 {
+    for (index, name) in TestTier.sample(Array(names.enumerated()), each: 40) {
       let ending = name.hasSuffix("contents") ? "xcdatamodel" : (name as NSString).pathExtension
       let copy = folder.file("\(index).\(ending)")
       var file = copy
@@ -110,7 +97,7 @@ struct `Mutated corpus files` {
         try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
         file += "/contents"
       }
-      var mutation = Mutation(seed: UInt64(bitPattern: Int64(seed + index)))
+      var mutation = Mutation(seed: seeds[0] &+ UInt64(index))
       let original = Array(try Data(contentsOf: URL(filePath: Corpus.path(name))))
       try Data(mutation.damage(original)).write(to: URL(filePath: file))
       let process = Process()
@@ -124,7 +111,7 @@ struct `Mutated corpus files` {
       process.waitUntilExit()
       #expect(
         [0, 65, 66, 69].contains(process.terminationStatus),
-        "\(name), GODWIT_SEED=\(seed): \(process.terminationStatus)")
+        "\(name), GODWIT_SEED=\(seeds[0]): \(process.terminationStatus)")
     }
   }
 }

@@ -1,19 +1,8 @@
 import GodwitModel
+import TestSupport
 import Testing
 
 @Suite struct `Mutated files` {
-  /// SplitMix64, so that a seed names a run.
-  struct Generator: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var z = state
-      z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-      return z ^ (z >> 31)
-    }
-  }
-
   static let pieces = [
     "\n", "  ", "\t", ": ", "- ", "[", "]", "{", "}", ",", "'", "\"", "|\n", ">-\n", "&a ", "*a", "!!int ", "!x ", "? ",
     "#", "---\n",
@@ -22,7 +11,7 @@ import Testing
     "$source.", "(", ")",
   ]
 
-  static func mutated(_ bytes: [UInt8], _ random: inout Generator) -> [UInt8] {
+  static func mutated(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<Int.random(in: 1...4, using: &random) {
       let start = Int.random(in: 0...bytes.count, using: &random)
@@ -40,7 +29,7 @@ import Testing
 
   @Test(arguments: Array(0..<20) as [UInt64])
   func `a damaged file is read or refused with 78 and a place`(seed: UInt64) throws {
-    var random = Generator(state: seed)
+    var random = SeededGenerator(seed: seed)
     for mapping in [false, true] {
       for sample in mapping ? Samples.mappings : Samples.jobs {
         for _ in 0..<100 {
@@ -58,7 +47,7 @@ import Testing
 
   @Test(arguments: Array(0..<10) as [UInt64])
   func `random bytes are refused`(seed: UInt64) throws {
-    var random = Generator(state: seed)
+    var random = SeededGenerator(seed: seed)
     for _ in 0..<100 {
       let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
       #expect(try complaint(of: bytes)?.code == .configuration)

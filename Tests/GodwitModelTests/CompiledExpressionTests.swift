@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test func `LIKE says the same of a text of ASCII and of one beyond it`() {
-    for seed in testSeeds(2000) {
+    for seed in testSeeds(800) {
       var random = SeededGenerator(seed: seed)
       func some(_ characters: [Character]) -> String {
         String((0..<random.below(7)).map { _ in characters[random.below(characters.count)] })

@@ -62,7 +62,7 @@ struct SpillDamageTests {
   @Test func `contents that were made up with right checksums never trap`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
-    var random = Seeded(state: 3)
+    var random = SeededGenerator(seed: 3)
     let pairs = stable(Self.chunks[1])
     let content = AssociationBlock.encode(sources: pairs.map(\.source), destinations: pairs.map(\.destination))
     var refused = 0

@@ -4,18 +4,6 @@ import Testing
 
 @testable import GodwitSpill
 
-/// Numbers that are the same in each run; failures name the seed.
-struct Seeded: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
-}
-
 struct Pair: Hashable {
   var source: Int64
   var destination: Int64
@@ -70,7 +58,7 @@ enum Shape: String, CaseIterable {
   case dense, gaps, random, negative, extremes, oneToMany, manyToOne, sameKey, single
 
   var pairs: [Pair] {
-    var random = Seeded(state: 42)
+    var random = SeededGenerator(seed: 42)
     switch self {
     case .dense: return (0..<2000).map { Pair($0 + 5, $0 + 900) }
     case .gaps: return (1...2000).filter { $0 % 50 != 0 }.enumerated().map { Pair(Int64($1), Int64($0)) }
@@ -111,7 +99,7 @@ struct SpillRoundTripTests {
     for seed in UInt64(1)...8 {
       let folder = try TemporaryFolder()
       let path = folder.file("a.spill")
-      var random = Seeded(state: seed)
+      var random = SeededGenerator(seed: seed)
       let chunks = (0..<Int.random(in: 1...9, using: &random)).map { _ in
         (0..<Int.random(in: 0...700, using: &random)).map { _ in
           Pair(.random(in: -60...60, using: &random), .random(in: 0...1_000_000, using: &random))
@@ -178,7 +166,7 @@ struct SpillRoundTripTests {
       let expected = key % 3 == 0 ? (key / 3 &* 7_919) % 200_003 : nil
       if try reader.lookup(source: key) != expected { wrong += 1 }
     }
-    var random = Seeded(state: 9)
+    var random = SeededGenerator(seed: 9)
     for _ in 0..<2000 {
       let key = Int64.random(in: -10...600_010, using: &random)
       let expected = key % 3 == 0 && (0..<600_000).contains(key) ? (key / 3 &* 7_919) % 200_003 : nil
@@ -200,7 +188,7 @@ struct SpillRoundTripTests {
     let naive = Dictionary(grouping: sorted, by: \.source).mapValues { $0.map(\.destination) }
     var wrong: [Int64] = []
     for key in sorted.map(\.source) where try reader.lookup(source: key) != naive[key]?.first { wrong.append(key) }
-    var random = Seeded(state: 5)
+    var random = SeededGenerator(seed: 5)
     for key in naive.keys.sorted().shuffled(using: &random) {
       for near in [key, key &+ 1, key &- 1] {
         if try reader.lookup(source: near) != naive[near]?.first { wrong.append(near) }

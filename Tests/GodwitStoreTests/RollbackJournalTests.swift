@@ -81,9 +81,9 @@ struct RollbackJournalTests {
     #expect(try seen(database, journal, piece: 700) == expected)
   }
 
-  // Pages of 64 KiB take most of the time: they have their turn where `GODWIT_RUNS` asks for runs.
+  // Pages of 64 KiB take most of the time: they belong to the long tier.
   static let damaged = shapes.prefix(3).filter {
-    ProcessInfo.processInfo.environment["GODWIT_RUNS"] != nil || $0.pageSize < 65536
+    TestTier.isLong || $0.pageSize < 65536
   }
 
   @Test(arguments: damaged) func `a journal that is cut off or damaged counts as far as SQLite lets it`(

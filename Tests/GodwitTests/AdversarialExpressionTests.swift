@@ -144,7 +144,8 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
     let functions = try SQLFunctions(connection: connection, sourceSchema: schema, now: 0)
     let evaluation = SourceEvaluation(connection: connection, schema: schema, now: 0)
     var compared = 0
-    for seed in adversarialSeeds(800) {
+    let seeds = testSeeds(400)
+    for seed in seeds {
       let isFilter = seed % 2 == 0
       var writer = ExpressionWriter(random: SeededGenerator(seed: seed), prefix: isFilter ? "" : "$source.")
       let text = isFilter ? writer.test(3) : writer.number(4)
@@ -180,6 +181,6 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
       }
     }
     #expect(compared > 0)
-    if ProcessInfo.processInfo.environment["GODWIT_SEED"] == nil { #expect(compared > 4000) }
+    if seeds.count > 100 { #expect(compared > 5 * seeds.count) }
   }
 }

@@ -13,7 +13,7 @@ import Testing
 /// of many years made them.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct AppendCorpusTests {
-  private static let names = CorpusPair.all.map(\.name)
+  private static let names = TestTier.sample(CorpusPair.all.map(\.name), each: 2)
 
   @Test(arguments: names) func `a store of Core Data takes its own objects again`(name: String) throws {
     let pair = try #require(CorpusPair.all.first { $0.name == name })

@@ -37,13 +37,13 @@ struct CorpusCopyTests {
     try finished.expectVerified()
   }
 
-  @Test(arguments: names)
+  @Test(arguments: TestTier.sample(names, each: 2))
   func `a store copied by mappings alone is the same store`(name: String) throws {
     let folder = try TemporaryFolder()
     var first: StoreDump?
     // Many chunks for every store, but not thousands.
     let isLarge = name.contains("Example_")
-    for rows in [isLarge ? 200 : 5, 1000] {
+    for rows in isLarge ? TestTier.choose([1000], long: [200, 1000]) : [5, 1000] {
       let job = try job(name, in: folder, chunkRows: rows)
       let finished = try FinishedMigration(running: job)
       #expect(finished.summary.dropped.isEmpty && finished.summary.displaced == 0)

@@ -27,8 +27,6 @@ struct `Fusing of shipped versions` {
   }()
 
   @Test func `three versions in a row make the same store hop by hop and at once, wherever they are fused`() throws {
-    // A third of them, unless `GODWIT_RUNS` asks for runs.
-    let isThorough = ProcessInfo.processInfo.environment["GODWIT_RUNS"] != nil
     var (fused, apart, compared) = (0, 0, 0)
     for history in Self.histories {
       for start in 0..<(history.count - 2) {
@@ -45,7 +43,8 @@ struct `Fusing of shipped versions` {
           continue
         }
         fused += 1
-        guard isThorough || fused % 3 == 0 else { continue }
+        // A sample on every change, all of them in the long tier.
+        guard TestTier.isLong || fused % 8 == 0 else { continue }
         let folder = try TemporaryFolder()
         var job = MigrationJob(
           name: "history", sourcePath: folder.file("in.sqlite"), destinationPath: folder.file("once/out.sqlite"),
@@ -72,6 +71,8 @@ struct `Fusing of shipped versions` {
         compared += 1
       }
     }
-    #expect(fused > 10 && apart > 0 && compared > 5, "\(fused) fused, \(apart) apart, \(compared) compared")
+    #expect(
+      fused > 10 && apart > 0 && compared > TestTier.choose(2, long: 5),
+      "\(fused) fused, \(apart) apart, \(compared) compared")
   }
 }

@@ -29,7 +29,10 @@ struct CorpusHopTests {
     let store = family.stores[start.store]
     let folder = try TemporaryFolder()
     var (path, version) = (Corpus.path(store.path), store.version)
-    for (number, hop) in family.hops(from: version).enumerated() {
+    // On every change the first store goes all the way, and each other one its first hop.
+    let hops = family.hops(from: version)
+    let taken = start.store == 0 ? hops.count : TestTier.choose(1, long: hops.count)
+    for (number, hop) in hops.prefix(taken).enumerated() {
       let (source, destination) = (try model(version, of: family), try model(hop.version, of: family))
       var job = try MigrationJob(
         copying: path, into: folder, from: source, to: destination, mappings: .init(entityMappings: []), chunkRows: 500,
@@ -53,7 +56,7 @@ struct CorpusHopTests {
       }
       (path, version) = (job.destinationPath, hop.version)
     }
-    #expect(version == family.hops.last?.version)
+    if taken == hops.count { #expect(version == family.hops.last?.version) }
   }
 
   private func model(_ version: String, of family: CorpusFamily) throws -> ManagedObjectModel {

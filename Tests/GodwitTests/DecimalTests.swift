@@ -23,15 +23,20 @@ import Testing
     return ([item, order], [newItem, newOrder])
   }
 
-  /// 0.00 to 99.99, then larger ones, in orders of seven items.
+  /// 0.00 to 99.99.
+  private static let small = (0..<10_000).map(text)
+
+  /// Those, each ninth of them on every change, then larger ones, in orders of seven items.
   private static let amounts: [String] = {
     var random = SeededGenerator(seed: 8)
     let larger = (0..<500).map { _ in Int.random(in: 10_000..<100_000_000_000_000, using: &random) }
-    return (Array(0..<10_000) + larger).map { "\($0 / 100).\(String(format: "%02d", $0 % 100))" }
+    return TestTier.sample(small, each: 9) + larger.map(text)
   }()
 
+  private static func text(_ cents: Int) -> String { "\(cents / 100).\(String(format: "%02d", cents % 100))" }
+
   /// 56.00 to 58.99: as many as a filter needs.
-  private static let few = Array(amounts[5600..<5900])
+  private static let few = Array(small[5600..<5900])
 
   private func fixture(filter: String? = nil, amounts: [String] = Self.amounts) throws -> MigrationFixture {
     let (before, after) = Self.models()

@@ -35,7 +35,7 @@ import Testing
 
   @Test(arguments: [1, 7, 1000, nil] as [Int?], [false, true])
   func `content does not depend on chunk size, budget, lane and interruptions`(rows: Int?, inSwift: Bool) throws {
-    for memory in [16, 64, 1024] as [Int64] {
+    for memory in TestTier.choose([64], long: [16, 64, 1024]) as [Int64] {
       // Stopping after every chunk costs a start for each; once for each lane and middling chunks is enough.
       for isStopped in [false, true] where !isStopped || (rows == 7 && memory == 64) {
         let job = try FaultJob(again: whole)
@@ -59,7 +59,7 @@ import Testing
     #expect(try job.content() == expected)
   }
 
-  @Test(arguments: [1, 7, 1000], [true, false])
+  @Test(arguments: TestTier.choose([7], long: [1, 7, 1000]), [true, false])
   func `nor on which rows are too large for a chunk's statement`(rows: Int, isFilled: Bool) throws {
     var limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: isFilled ? 0 : .max)
     let count = Count()

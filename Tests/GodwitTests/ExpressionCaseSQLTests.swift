@@ -210,7 +210,8 @@ import Testing
     let words = filters.flatMap { $0.split(separator: " ").map(String.init) }
     let checker = ExpressionChecker(model: model, entityName: "Person", role: .filter)
     var compared = 0
-    for seed in testSeeds(3000) {
+    let seeds = testSeeds(1000)
+    for seed in seeds {
       var random = SeededGenerator(seed: seed)
       var parts = filters[random.below(filters.count)].split(separator: " ").map(String.init)
       for _ in 0...random.below(2) {
@@ -234,7 +235,7 @@ import Testing
         // Such as bits of a number with a fraction.
       } catch { Issue.record("seed \(seed): \(text): \(error)") }
     }
-    if ProcessInfo.processInfo.environment["GODWIT_SEED"] == nil { #expect(compared > 150) }
+    if seeds.count > 1 { #expect(compared > seeds.count / 20) }
   }
 
   static func same(_ a: SQLValue, _ b: SQLValue) -> Bool {

@@ -24,10 +24,10 @@ private struct FaultSweep {
     #expect(try reference.namesLeft() == reference.leftNames)
   }
 
-  /// Where to strike: everywhere with `GODWIT_FAULTS=all`, which takes minutes; else at so many operations that none of
+  /// Where to strike: everywhere in the long tier, which takes minutes; else at so many operations that none of
   /// their kinds is left out while there is room: the first and the last of each kind on each file.
   private func positions(atMost limit: Int) -> [Int] {
-    if ProcessInfo.processInfo.environment["GODWIT_FAULTS"] == "all" { return Array(1...operations.count) }
+    if TestTier.isLong { return Array(1...operations.count) }
     var first: [String: Int] = [:]
     var last: [String: Int] = [:]
     for (index, operation) in operations.enumerated() {
@@ -40,7 +40,9 @@ private struct FaultSweep {
     }
     let all = Set(first.values).union(last.values).sorted()
     guard all.count > limit else { return all }
-    return (0..<limit).map { all[$0 * (all.count - 1) / max(1, limit - 1)] }
+    // Other ones in each round of a campaign.
+    let shift = Int(testSeeds(1)[0] % UInt64(all.count))
+    return (0..<limit).map { all[($0 * all.count / limit + shift) % all.count] }
   }
 
   /// - Parameters:
@@ -104,54 +106,54 @@ private struct FaultSweep {
   func `after an input or output error at an operation the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((28, 10)) { .fail(EIO, at: $0) }
+    try FaultSweep(kind).run((12, 4)) { .fail(EIO, at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a disk that is full from an operation on the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((10, 2)) { .full(at: $0) }
+    try FaultSweep(kind).run((4, 1)) { .full(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a short write the next run ends in the same store`(kind: FaultJob.Kind) throws {
-    try FaultSweep(kind).run((8, 2)) { .short(at: $0) }
+    try FaultSweep(kind).run((4, 1)) { .short(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a death at an operation the next run ends in the same store`(kind: FaultJob.Kind) throws {
-    try FaultSweep(kind).run((16, 8)) { .death(at: $0) }
+    try FaultSweep(kind).run((7, 3)) { .death(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a power cut that loses all that was not synced the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((28, 10)) { .powerCut(at: $0) }
+    try FaultSweep(kind).run((12, 4)) { .powerCut(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a power cut that keeps names but no bytes the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((8, 4), survival: { _ in .names }, fault: { .powerCut(at: $0) })
+    try FaultSweep(kind).run((4, 2), survival: { _ in .names }, fault: { .powerCut(at: $0) })
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a power cut that keeps some pages the next run ends in the same store`(kind: FaultJob.Kind) throws {
     let seed = testSeeds(1)[0]
     try FaultSweep(kind).run(
-      (8, 4), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
+      (4, 2), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
   }
 
   @Test func `chunks with rows that are too large for their statement are as safe`() throws {
     let limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: 0)
     try LargeRowLimits.$inForce.withValue(limits) {
       let sweep = try FaultSweep(.everyStage)
-      try sweep.run((8, 0)) { .fail(EIO, at: $0) }
-      try sweep.run((8, 0)) { .death(at: $0) }
-      try sweep.run((8, 0)) { .powerCut(at: $0) }
+      try sweep.run((3, 0)) { .fail(EIO, at: $0) }
+      try sweep.run((3, 0)) { .death(at: $0) }
+      try sweep.run((3, 0)) { .powerCut(at: $0) }
     }
   }
 }

@@ -307,7 +307,7 @@ import Testing
     #expect(count.copied == 18)
   }
 
-  @Test(arguments: testSeeds(24))
+  @Test(arguments: testSeeds(10))
   func `random rows, columns and limits end in the store of an ordinary run`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let types: [AttributeType] = [.binary, .string, .uri, .transformable, .integer64, .double, .decimal]

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitEngine
 @testable import GodwitInference
 @testable import GodwitJob
 @testable import GodwitStore
@@ -79,6 +80,18 @@ final class MigrationFixture {
     }
     return summary
   }
+
+  /// The program of the job's first step, and the plan, without writing anything.
+  func planned() throws -> (StepProgram, MigrationPlan) {
+    let connection = try StoreConnection(path: nil)
+    let files = try StoreFiles(path: sourcePath)
+    try connection.attachSource(files)
+    let (plan, program) = try AttachedSource(connection, job: job, files: files).planner(job).plan(now: 0)
+    return (program, plan)
+  }
+
+  /// What the planner counted.
+  func plannedFacts() throws -> PlanFacts { try planned().0.facts }
 
   /// Rows of the destination as text, columns joined by `|`.
   func rows(_ sql: String) throws -> [String] {

@@ -42,18 +42,9 @@ import Testing
     return fixture
   }
 
-  private func program(_ fixture: MigrationFixture) throws -> (StepProgram, MigrationPlan) {
-    let connection = try StoreConnection(path: nil)
-    let job = try fixture.job
-    let files = try StoreFiles(path: fixture.sourcePath)
-    try connection.attachSource(files)
-    let (plan, program) = try AttachedSource(connection, job: job, files: files).planner(job).plan(now: 0)
-    return (program, plan)
-  }
-
   @Test func `chunks of mappings that share a table take turns, and each counts its own rows`() throws {
     let fixture = try people()
-    let (_, plan) = try program(fixture)
+    let (_, plan) = try fixture.planned()
     let chunks = plan.chunks.filter { $0.stage == .create && $0.name != "TownToTown" }
     #expect(chunks.map(\.name) == ["PersonToAdult", "PersonToChild"].cycled(times: chunks.count / 2))
     #expect(chunks.count == 8)
@@ -68,13 +59,13 @@ import Testing
 
   @Test func `one statement serves both, in place or through an inner query`() throws {
     let fixture = try people()
-    let (program, _) = try program(fixture)
+    let (program, _) = try fixture.planned()
     let short = try #require(try program.create(sharing: [1, 2]))
     #expect(!short.sql.contains("godwit_member"))
     let names = (0..<30).map { "name != 'nobody of the name \($0)'" }.joined(separator: " AND ")
     fixture.mappings[1].filter = try ParsedPredicate("age >= 18 AND (\(names))")
     fixture.mappings[2].filter = try ParsedPredicate("age < 18 AND (\(names))")
-    let long = try #require(try self.program(fixture).0.create(sharing: [1, 2]))
+    let long = try #require(try fixture.planned().0.create(sharing: [1, 2]))
     #expect(long.sql.contains("godwit_member"))
     try fixture.run()
     #expect(
@@ -107,7 +98,7 @@ import Testing
       }
     }
     fixture.mappings = try ["Animal", "Cat", "Dog", "Puppy"].map { try .make($0, $0, kind: .copy) }
-    let (program, plan) = try program(fixture)
+    let (program, plan) = try fixture.planned()
     #expect(plan.chunks.prefix(4).map(\.name) == ["AnimalToAnimal", "CatToCat", "DogToDog", "PuppyToPuppy"])
     #expect(Set(plan.chunks.prefix(4).map(\.range)).count == 1)
     #expect(try program.create(sharing: [0, 1, 2, 3]) != nil)

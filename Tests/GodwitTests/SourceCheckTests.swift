@@ -4,7 +4,6 @@ import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitEngine
 @testable import GodwitJob
 @testable import GodwitStore
 @testable import GodwitVerifier
@@ -74,7 +73,8 @@ import Testing
     try MigrationManager(fixture.job).run()
     let right = try content(fixture)
     var refused = 0
-    for seed in testSeeds(40) {
+    let seeds = testSeeds(14)
+    for seed in seeds {
       var random = SeededGenerator(seed: seed)
       var bytes = sound
       damage(&bytes, &random)
@@ -100,7 +100,7 @@ import Testing
         }
       }
     }
-    if ProcessInfo.processInfo.environment["GODWIT_SEED"] == nil { #expect(refused > 20) }
+    if seeds.count > 10 { #expect(refused > seeds.count / 2) }
   }
 
   @Test func `damage that no row shows is found beside the run, and none is looked for when none is wanted`() throws {
@@ -200,15 +200,5 @@ import Testing
     #expect(try MigrationManager(fixture.job).status().state == .finished)
     fixture.mappings.removeLast()
     #expect(try MigrationManager(fixture.job).status().state == .foreign)
-  }
-
-  @Test func `shares add up to the whole`() {
-    for (total, weights) in [(5_000_000, [1, 1, 1]), (7, [1, 0, 2]), (0, [3, 4]), (.max, [5, 5, 5])]
-      as [(Int64, [Int64])]
-    {
-      let shares = Planner.shares(of: total, by: weights)
-      #expect(shares.reduce(0, +) == total && shares.allSatisfy { $0 >= 0 })
-    }
-    #expect(Planner.shares(of: 10, by: [1, 1, 1]) == [3, 3, 4] && Planner.shares(of: 3, by: []) == [])
   }
 }

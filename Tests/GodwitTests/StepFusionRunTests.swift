@@ -46,7 +46,8 @@ struct `Fused runs` {
   /// `GODWIT_SEED` runs one seed, `GODWIT_RUNS` so many.
   @Test func `a fused chain makes the store that its steps make, of sound rows and of damaged ones`() throws {
     var (fused, made, failed) = (0, 0, 0)
-    for seed in testSeeds(60) {
+    let seeds = testSeeds(24)
+    for seed in seeds {
       var random = SeededGenerator(seed: seed)
       let chain = try RandomChain(&random)
       let folder = try TemporaryFolder()
@@ -74,9 +75,10 @@ struct `Fused runs` {
       }
       Issue.record("GODWIT_SEED=\(seed): \(difference)")
     }
-    let environment = ProcessInfo.processInfo.environment
-    if environment["GODWIT_SEED"] == nil, environment["GODWIT_RUNS"] == nil {
-      #expect(fused > 15 && made > 8 && failed > 0, "\(fused) fused, \(made) made, \(failed) failed")
+    if seeds.count >= 24 {
+      #expect(
+        fused > seeds.count / 4 && made > seeds.count / 8 && failed > 0,
+        "\(fused) fused, \(made) made, \(failed) failed")
     }
   }
 

@@ -12,15 +12,6 @@ private func failure(_ body: () throws -> Void) -> GodwitError? {
   } catch { return error as? GodwitError }
 }
 
-/// Numbers that are the same in every run.
-private struct Dice: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    return state >> 11 ^ state << 31
-  }
-}
-
 /// A model that reaches most of the reader.
 private func rich() -> [UInt8] {
   var a = ArchiveFixture()
@@ -64,7 +55,7 @@ struct `Damaged archives` {
 
   @Test func `any byte may be another, any end may be missing`() throws {
     let bytes = rich()
-    var dice = Dice(state: 1)
+    var dice = SeededGenerator(seed: 1)
     var (refused, read) = (0, 0)
     func attempt(_ bytes: [UInt8]) {
       do {
@@ -94,7 +85,7 @@ struct `Damaged archives` {
   }
 
   @Test func `any field may hold any reference or value`() throws {
-    var dice = Dice(state: 2)
+    var dice = SeededGenerator(seed: 2)
     let list = try PropertyListValue(binary: rich())
     let fields = try #require(list.dictionary)
     let objects = try #require(fields["$objects"]?.array)

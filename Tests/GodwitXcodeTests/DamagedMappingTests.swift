@@ -5,15 +5,6 @@ import Testing
 
 @testable import GodwitXcode
 
-/// Numbers that are the same in every run.
-private struct Dice: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    return state >> 11 ^ state << 31
-  }
-}
-
 /// Reads what may be damaged; any end but an error of the file's or a mapping model is a bug.
 private func attempt(_ bytes: [UInt8], isCompiled: Bool) -> Bool {
   do {
@@ -41,7 +32,7 @@ struct `Damaged mapping models` {
     let bytes = Array(try Data(contentsOf: URL(filePath: Corpus.path(path))))
     let isCompiled = path.hasSuffix(".cdm")
     #expect(attempt(bytes, isCompiled: isCompiled))
-    var dice = Dice(state: 7)
+    var dice = SeededGenerator(seed: 7)
     var refused = 0
     for round in 0..<(isCompiled ? 300 : 36) {
       var damaged = bytes
@@ -63,7 +54,7 @@ struct `Damaged mapping models` {
     let reader = try SourceMappingReader(Array(Data(contentsOf: URL(filePath: path))), file: "xcmapping.xml")
     let bytes = try #require(try reader.document.bytes("sourcemodeldata", of: reader.root))
     _ = try EditorModelReader.read(embedded: bytes, name: "M")
-    var dice = Dice(state: 8)
+    var dice = SeededGenerator(seed: 8)
     var (refused, read) = (0, 0)
     for _ in 0..<300 {
       var damaged = bytes
@@ -86,7 +77,7 @@ struct `Damaged mapping models` {
     let list = try PropertyListValue(binary: Array(try Data(contentsOf: URL(filePath: path))))
     let fields = try #require(list.dictionary)
     let objects = try #require(fields["$objects"]?.array)
-    var dice = Dice(state: 9)
+    var dice = SeededGenerator(seed: 9)
     var refused = 0
     for _ in 0..<200 {
       var damaged = objects

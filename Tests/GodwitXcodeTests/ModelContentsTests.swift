@@ -246,21 +246,14 @@ private func `a broken model is refused with its place`(_ broken: Broken) throws
 
 @Test func `any damage to a file is an error or a model, never a trap`() throws {
   let bytes = Array(full.utf8)
-  var random = SystemRandomNumberGenerator()
-  let seed = UInt64.random(in: 1 ... .max, using: &random)
-  var state = seed
-  func next(_ bound: Int) -> Int {
-    state ^= state << 13
-    state ^= state >> 7
-    state ^= state << 17
-    return Int(state % UInt64(bound))
-  }
+  let seed = momentSeed()
+  var random = SeededGenerator(seed: seed)
   for round in 0..<300 {
     var damaged = bytes
     switch round % 3 {
-    case 0: damaged.removeLast(next(bytes.count))
-    case 1: for _ in 0...next(5) { damaged[next(bytes.count)] = UInt8(next(256)) }
-    default: damaged = (0..<next(200)).map { _ in UInt8(next(256)) }
+    case 0: damaged.removeLast(random.below(bytes.count))
+    case 1: for _ in 0...random.below(5) { damaged[random.below(bytes.count)] = UInt8(random.below(256)) }
+    default: damaged = (0..<random.below(200)).map { _ in UInt8(random.below(256)) }
     }
     do {
       _ = try read(bytes: damaged)

@@ -90,8 +90,9 @@ package final class FaultLayer {
   private func verdict(_ operation: DiskOperation) -> fault_verdict {
     // A sync of the machine's own disk proves nothing here, and costs most of the time.
     let pass = fault_verdict(failure: 0, allowed: -1, real: operation.kind == .sync ? 0 : 1)
-    // Pipes, terminals and the like are no disk.
-    guard operation.path.hasPrefix("/"), !operation.path.hasPrefix("/dev/"), !operation.path.hasPrefix("/proc/")
+    // Pipes, terminals and the like are no disk; a folder in memory stands for one.
+    guard operation.path.hasPrefix("/"), !operation.path.hasPrefix("/proc/"),
+      !operation.path.hasPrefix("/dev/") || operation.path.hasPrefix("/dev/shm/")
     else { return pass }
     count += 1
     beforeEach?(operation)

@@ -15,12 +15,19 @@ package struct SeededGenerator: RandomNumberGenerator {
   package mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<max(1, limit), using: &self) }
 }
 
-/// The seeds of a random test: `count` of them, others in each `GODWIT_ROUND` (0 unless it is set). `GODWIT_SEED` runs
-/// one seed, `GODWIT_RUNS` sets how many.
+/// The round of a campaign: each has other seeds and other samples. `GODWIT_ROUND` sets it.
+let testRound = ProcessInfo.processInfo.environment["GODWIT_ROUND"].flatMap(Int.init) ?? 0
+
+/// The seeds of a random test: `count` of them, ten times as many in the long tier, others in each `GODWIT_ROUND`
+/// (0 unless it is set). `GODWIT_SEED` runs one seed, `GODWIT_RUNS` sets how many.
 package func testSeeds(_ count: Int) -> [UInt64] {
   let environment = ProcessInfo.processInfo.environment
   if let seed = environment["GODWIT_SEED"].flatMap(UInt64.init) { return [seed] }
-  let runs = environment["GODWIT_RUNS"].flatMap(UInt64.init) ?? UInt64(count)
-  let first = environment["GODWIT_ROUND"].flatMap(UInt64.init) ?? 0
-  return (0..<max(1, runs)).map { first &* max(1, runs) &+ $0 }
+  let runs = environment["GODWIT_RUNS"].flatMap(UInt64.init) ?? UInt64(TestTier.choose(count, long: 10 * count))
+  return (0..<max(1, runs)).map { UInt64(testRound) &* max(1, runs) &+ $0 }
+}
+
+/// The seed of a test whose moments nobody can repeat exactly: another one in each run, unless `GODWIT_SEED` sets it.
+package func momentSeed() -> UInt64 {
+  ProcessInfo.processInfo.environment["GODWIT_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 1...99_999)
 }

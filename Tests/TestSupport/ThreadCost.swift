@@ -14,25 +14,16 @@ package struct ThreadCost: Sendable, Hashable {
     var instructions = 0
   }
 
-  /// The key under which a thread has its counter while it measures.
-  private static let key: pthread_key_t = {
-    var key = pthread_key_t()
-    pthread_key_create(&key, nil)
-    return key
-  }()
-
-  private static var current: Counter? {
-    pthread_getspecific(key).map { Unmanaged<Counter>.fromOpaque($0).takeUnretainedValue() }
-  }
+  private static let slot = ThreadSlot<Counter>()
 
   /// Has a new connection tell of its statements; one of a thread that measures nothing is left alone.
   private static let hook = ConnectionHook { database, _, _ in
-    guard ThreadCost.current != nil else { return SQLITE_OK }
+    guard ThreadCost.slot.current != nil else { return SQLITE_OK }
     sqlite3_trace_v2(
       database, UInt32(SQLITE_TRACE_PROFILE),
       { _, _, statement, _ in
         guard let statement else { return 0 }
-        ThreadCost.current?.instructions += Int(
+        ThreadCost.slot.current?.instructions += Int(
           sqlite3_stmt_status(OpaquePointer(statement), SQLITE_STMTSTATUS_VM_STEP, 1))
         return 0
       }, nil)
@@ -52,13 +43,10 @@ package struct ThreadCost: Sendable, Hashable {
   package init(of work: () throws -> Void) throws {
     Self.hook.register()
     let counter = Counter()
-    pthread_setspecific(Self.key, Unmanaged.passUnretained(counter).toOpaque())
-    defer { pthread_setspecific(Self.key, nil) }
     let before = try Self.bytes()
-    try work()
+    try Self.slot.with(counter, work)
     let after = try Self.bytes()
     instructions = counter.instructions
     (readBytes, writtenBytes) = (after.read - before.read, after.written - before.written)
-    withExtendedLifetime(counter) {}
   }
 }

@@ -1,0 +1,76 @@
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import GodwitEngine
+@testable import GodwitJob
+@testable import GodwitStore
+
+/// What the planner decides from counting alone: keys, passes and chunks.
+struct PlannerTests {
+  /// People with towns; two mappings make objects of one entity.
+  private func fixture(people: Int64 = 10, rows: Int? = 3) throws -> MigrationFixture {
+    let town = EntityDescription.make("Town", ["name": .string], [.toMany("people", "Person", inverse: "town")])
+    let person = EntityDescription.make("Person", ["age": .integer32], [.toOne("town", "Town", inverse: "people")])
+    let fixture = try MigrationFixture([town, person], to: [town, person])
+    fixture.chunkRows = rows
+    try fixture.build { store in
+      for key in Int64(1)...2 { try store.insert("Town", key: key) }
+      for key in 1...people {
+        try store.insert("Person", key: key, attributes: ["age": .integer(key)], relationships: ["town": [1]])
+      }
+    }
+    let link: [String: RelationshipMapping.Value] = ["town": .mapping("TownToTown", keyPath: ["town"])]
+    fixture.mappings = [
+      try .make("Person", "Person", name: "All", attributes: ["age": "$source.age"], relationships: link),
+      try .make("Person", "Person", name: "Again", attributes: ["age": "$source.age"], relationships: link),
+      try .make("Town", "Town", kind: .copy),
+    ]
+    return fixture
+  }
+
+  @Test func `the first mapping of a table keeps its keys, the second moves above them`() throws {
+    let (_, plan) = try fixture().planned()
+    let mappings = plan.steps.flatMap(\.passes).flatMap(\.mappings)
+    let keys = Dictionary(uniqueKeysWithValues: mappings.map { ($0.name, $0.keys) })
+    #expect(keys == ["All": "kept", "Again": "+10", "TownToTown": "kept"])
+    #expect(mappings.allSatisfy { $0.association == "computed" })
+  }
+
+  @Test func `a mapping comes in a later pass than the one that it looks up`() throws {
+    let (_, plan) = try fixture().planned()
+    let passes = plan.steps.flatMap(\.passes).map { $0.mappings.map(\.name) }
+    #expect(passes == [["TownToTown"], ["All", "Again"]])
+  }
+
+  @Test(arguments: [1, 3, 1000]) func `the chunks of a mapping cover every key once`(rows: Int) throws {
+    let (_, plan) = try fixture(rows: rows).planned()
+    for name in ["All", "Again", "TownToTown"] {
+      let chunks = plan.chunks.filter { $0.stage == .create && $0.name == name }
+      #expect(chunks.first?.range.lower == nil && chunks.last?.range.upper == nil)
+      for (chunk, next) in zip(chunks, chunks.dropFirst()) {
+        #expect(chunk.range.upper != nil && chunk.range.upper == next.range.lower, "\(name)")
+      }
+      #expect(chunks.reduce(0) { $0 + $1.rows } == (name == "TownToTown" ? 2 : 10))
+      #expect(chunks.allSatisfy { $0.rows <= Int64(rows) })
+    }
+    #expect(plan.chunks.map(\.id) == Array(plan.chunks.indices))
+  }
+
+  @Test func `the same source gives the same plan`() throws {
+    let fixture = try fixture()
+    let (first, second) = (try fixture.planned(), try fixture.planned())
+    #expect(first.1.chunks == second.1.chunks)
+    #expect(first.0.facts == second.0.facts)
+  }
+
+  @Test func `shares add up to the whole`() {
+    for (total, weights) in [(5_000_000, [1, 1, 1]), (7, [1, 0, 2]), (0, [3, 4]), (.max, [5, 5, 5])]
+      as [(Int64, [Int64])]
+    {
+      let shares = Planner.shares(of: total, by: weights)
+      #expect(shares.reduce(0, +) == total && shares.allSatisfy { $0 >= 0 })
+    }
+    #expect(Planner.shares(of: 10, by: [1, 1, 1]) == [3, 3, 4] && Planner.shares(of: 3, by: []) == [])
+  }
+}

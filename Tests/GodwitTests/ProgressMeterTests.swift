@@ -1,0 +1,62 @@
+import Foundation
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import Godwit
+@testable import GodwitJob
+@testable import GodwitStore
+
+/// The figures that a run tells of itself.
+struct ProgressMeterTests {
+  private func plan() throws -> MigrationPlan {
+    let fixture = try MigrationFixture([.make("A", ["n": .integer32])], to: [.make("A", ["n": .integer32])])
+    fixture.chunkRows = 2
+    try fixture.build { store in for key in Int64(1)...9 { try store.insert("A", key: key) } }
+    fixture.mappings = [try .make("A", "A", kind: .copy)]
+    return try fixture.planned().1
+  }
+
+  @Test func `the percent never goes back, and is a hundred only when the store is in its place`() throws {
+    let plan = try plan()
+    var meter = ProgressMeter(plan: plan, done: [], start: Date())
+    var percents = [meter.progress.percent]
+    for chunk in plan.chunks { percents.append(meter.finish(chunk).percent) }
+    #expect(percents == percents.sorted() && percents[0] == 0)
+    #expect(meter.isComplete && meter.progress.percent == 99.9)
+    let last = meter.complete()
+    #expect(last.percent == 100 && last.rows == last.totalRows && last.secondsLeft == 0)
+  }
+
+  @Test func `a resumed run starts where the last one stopped`() throws {
+    let plan = try plan()
+    var whole = ProgressMeter(plan: plan, done: [], start: Date())
+    for chunk in plan.chunks.prefix(3) { _ = whole.finish(chunk) }
+    let resumed = ProgressMeter(plan: plan, done: Set(plan.chunks.prefix(3).map(\.id)), start: Date())
+    #expect(resumed.progress.percent == whole.progress.percent)
+    #expect(resumed.progress.rows == whole.progress.rows)
+    #expect(!resumed.isComplete)
+  }
+
+  @Test func `the speed counts the rows of this run alone`() throws {
+    let plan = try plan()
+    let before = Set(plan.chunks.prefix(2).map(\.id))
+    var meter = ProgressMeter(plan: plan, done: before, start: Date(timeIntervalSinceNow: -10))
+    let progress = meter.finish(plan.chunks[2])
+    #expect(progress.rowsPerSecond > 0 && progress.rowsPerSecond <= Double(max(1, plan.chunks[2].rows)) / 10)
+    let left = try #require(progress.secondsLeft)
+    #expect(left > 0)
+  }
+
+  @Test func `chunks are counted within their stage and mapping`() throws {
+    let plan = try plan()
+    let created = plan.chunks.filter { $0.stage == .create }
+    var meter = ProgressMeter(plan: plan, done: [], start: Date())
+    for (number, chunk) in created.enumerated() {
+      let progress = meter.finish(chunk)
+      #expect(progress.chunk == number + 1 && progress.chunks == created.count)
+      #expect(progress.stage == "create" && progress.name == chunk.name)
+    }
+    #expect(created.count == 5)
+  }
+}

@@ -1,0 +1,57 @@
+import GodwitModel
+import Testing
+
+@testable import GodwitXML
+
+/// XML of Xcode's files as a tree: what is read, with its places, and what is refused.
+struct MarkupReaderTests {
+  private func read(_ text: String) throws -> MarkupElement {
+    try MarkupReader.read(Array(text.utf8), file: "f.xml")
+  }
+
+  @Test func `elements and attributes have their places in bytes`() throws {
+    let root = try read("<model>\n  <entity ä='1' b=\"2\"/>\n</model>")
+    let entity = try #require(root.children.first)
+    #expect(root.line == 1 && root.column == 1 && root.name == "model")
+    #expect(entity.line == 2 && entity.column == 3)
+    #expect(entity.attributes.map(\.name) == ["ä", "b"] && entity["b"] == "2")
+    // `ä` takes two bytes.
+    #expect(entity.attributes.map(\.column) == [11, 18])
+  }
+
+  @Test func `text is put together from runs, references and CDATA`() throws {
+    #expect(try read("<a>x&lt;<!-- c -->&#x41;<![CDATA[<&]]>\r\ny</a>").text == "x<A<&\ny")
+  }
+
+  @Test func `comments, processing instructions and the name of an external file are passed over`() throws {
+    let root = try read("<?xml version='1.0'?><!DOCTYPE a SYSTEM 'file:///x'><!-- <b/> --><?p <b> ?><a/><!-- z -->")
+    #expect(root.name == "a" && root.children.isEmpty)
+  }
+
+  /// A text that is no XML, and where that shows.
+  static let broken: [(text: String, line: Int, column: Int)] = [
+    ("<a><b></a>", 1, 7), ("<a>\n<b x='1' x='2'/></a>", 2, 10), ("<a b=1/>", 1, 6), ("<a>&nosuch;</a>", 1, 4),
+    ("<a>", 1, 4), ("<a/><b/>", 1, 5), ("x", 1, 1), ("", 1, 1),
+  ]
+
+  @Test(arguments: broken.map(\.text)) func `what is no XML is refused with its line`(text: String) throws {
+    let expected = try #require(Self.broken.first { $0.text == text })
+    let error = #expect(throws: GodwitError.self) { try read(text) }
+    #expect(error?.code == .missingInput)
+    #expect(error?.location?.file == "f.xml" && error?.location?.line == expected.line, "\(String(describing: error))")
+  }
+
+  @Test func `declared entities are refused, so that no file can grow`() {
+    let error = #expect(throws: GodwitError.self) { try read("<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>") }
+    #expect(error?.code == .missingInput)
+  }
+
+  @Test func `depth is bounded`() throws {
+    func nested(_ depth: Int) -> String {
+      String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
+    }
+    _ = try read(nested(MarkupReader.depthMaximum))
+    #expect(throws: GodwitError.self) { try read(nested(MarkupReader.depthMaximum + 1)) }
+    #expect(throws: GodwitError.self) { try read(String(repeating: "<a>", count: 1_000_000)) }
+  }
+}
