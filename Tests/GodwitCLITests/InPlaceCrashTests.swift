@@ -167,7 +167,7 @@ private final class InPlaceJob {
     #expect(expected != before)
     var kills = 0
     for _ in 0..<TestTier.choose(8, long: 25) {
-      let seconds = 0.03 + Double.random(in: 0...0.3, using: &random)
+      let seconds = 0.005 + Double.random(in: 0...0.15, using: &random)
       let ended = try job.runAndKill(seconds: seconds)
       kills += ended ? 0 : 1
       // A reader rolls back what was begun, as SQLite would.

@@ -25,9 +25,8 @@ struct MarkupScannerTests {
   }
 
   @Test func `tags, text and ends come in the order of the file`() throws {
-    #expect(
-      try tokens("<?xml version='1.0' encoding='utf-8'?>\n<a x='1&amp;2'>t<!-- c --><b/>\n</a>")
-        == ["<a x=1&2@2:1", "t", "<b@2:25", ">", "\n", ">"])
+    let found = try tokens("<?xml version='1.0' encoding='utf-8'?>\n<a x='1&amp;2'>t<!-- c --><b/>\n</a>")
+    #expect(found == ["<a x=1&2@2:1", "t", "<b@2:27", ">", "\n", ">"])
   }
 
   @Test func `a value that crosses the buffer is whole`() throws {

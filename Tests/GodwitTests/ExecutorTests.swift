@@ -41,7 +41,8 @@ struct ExecutorTests {
       seen.append(try #require(state.done))
       try #require(seen.count < 100)
     }
-    #expect(seen.count >= 3 && seen == Array(Set(seen)).sorted(), "\(seen)")
+    // Three chunks; after the last one the run is finished.
+    #expect(seen == [1, 2])
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON") == ["9"])
   }
 

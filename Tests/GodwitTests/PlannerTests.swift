@@ -37,12 +37,6 @@ struct PlannerTests {
     #expect(mappings.allSatisfy { $0.association == "computed" })
   }
 
-  @Test func `a mapping comes in a later pass than the one that it looks up`() throws {
-    let (_, plan) = try fixture().planned()
-    let passes = plan.steps.flatMap(\.passes).map { $0.mappings.map(\.name) }
-    #expect(passes == [["TownToTown"], ["All", "Again"]])
-  }
-
   @Test(arguments: [1, 3, 1000]) func `the chunks of a mapping cover every key once`(rows: Int) throws {
     let (_, plan) = try fixture(rows: rows).planned()
     for name in ["All", "Again", "TownToTown"] {

@@ -62,7 +62,7 @@ struct StepProgramTests {
       })
     for job in try program.relateJobs(index) {
       let sql = try program.relate(job).sql
-      #expect(sql.contains("INSERT INTO main.\"Z_1FRIENDS\" ("), "\(sql)")
+      #expect(sql.contains("INSERT INTO main.\"Z_1FRIENDOF\" ("), "\(sql)")
       #expect(sql.contains("BETWEEN ?1 AND ?2"), "\(sql)")
       #expect(sql.contains(" ON CONFLICT DO NOTHING"), "\(sql)")
     }

@@ -6,6 +6,7 @@ package enum UnreadableFolder {
   /// Runs code while folders whose path ends so cannot be read.
   ///
   /// - Parameter after: How many entries can be read before.
+  @discardableResult
   package static func with<T>(pathEnding ending: String, after: Int = 0, _ body: () throws -> T) rethrows -> T {
     try ending.withCString { text in
       fault_unreadable(text, Int32(after), EIO)
