@@ -7,9 +7,7 @@ package import GodwitStore
 package struct StepFolder: Sendable, Hashable {
   package let path: String
 
-  package init(
-    path: String
-  ) {
+  package init(path: String) {
     self.path = path
   }
 

@@ -6,9 +6,7 @@ package struct MarkupElement: Sendable, Hashable {
     package var line: Int
     package var column: Int
 
-    package init(
-      name: String, value: String, line: Int, column: Int
-    ) {
+    package init(name: String, value: String, line: Int, column: Int) {
       self.name = name
       self.value = value
       self.line = line

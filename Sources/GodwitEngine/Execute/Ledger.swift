@@ -23,9 +23,7 @@ package struct Ledger {
 
   package let connection: StoreConnection
 
-  package init(
-    connection: StoreConnection
-  ) {
+  package init(connection: StoreConnection) {
     self.connection = connection
   }
 

@@ -138,9 +138,7 @@ package struct AppendMark: Codable {
   /// The statements of the store's triggers, which are made again at the end.
   package var triggers: [String]
 
-  package init(
-    stamp: StoreFiles.Stamp, digest: String, triggers: [String]
-  ) {
+  package init(stamp: StoreFiles.Stamp, digest: String, triggers: [String]) {
     self.stamp = stamp
     self.digest = digest
     self.triggers = triggers

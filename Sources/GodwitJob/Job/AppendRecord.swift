@@ -15,9 +15,7 @@ package struct AppendRecord: Hashable, Sendable {
     package var after: Int64?
     package var through: Int64
 
-    package init(
-      after: Int64? = nil, through: Int64
-    ) {
+    package init(after: Int64? = nil, through: Int64) {
       self.after = after
       self.through = through
     }

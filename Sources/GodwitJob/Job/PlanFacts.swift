@@ -20,9 +20,7 @@ package struct PlanFacts: Codable, Sendable, Equatable {
     /// Rows per chunk.
     package var chunkRows: Int64
 
-    package init(
-      rows: Int64, minimumKey: Int64, maximumKey: Int64, keys: Keys, chunkRows: Int64
-    ) {
+    package init(rows: Int64, minimumKey: Int64, maximumKey: Int64, keys: Keys, chunkRows: Int64) {
       self.rows = rows
       self.minimumKey = minimumKey
       self.maximumKey = maximumKey
@@ -65,9 +63,7 @@ package struct PlanFacts: Codable, Sendable, Equatable {
     package var relationship: String
     package var count: Int64
 
-    package init(
-      relationship: String, count: Int64
-    ) {
+    package init(relationship: String, count: Int64) {
       self.relationship = relationship
       self.count = count
     }

@@ -6,9 +6,7 @@ package struct StepPosition: Sendable, Hashable {
   /// The digest of the whole job, which the last step writes into the store; nil for a job of one step.
   package var jobDigest: String?
 
-  package init(
-    index: Int = 0, count: Int = 1, jobDigest: String? = nil
-  ) {
+  package init(index: Int = 0, count: Int = 1, jobDigest: String? = nil) {
     self.index = index
     self.count = count
     self.jobDigest = jobDigest

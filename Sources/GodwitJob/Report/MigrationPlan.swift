@@ -54,9 +54,7 @@ public struct MigrationPlan: Sendable {
     public var number: Int
     public var mappings: [Mapping]
 
-    package init(
-      number: Int, mappings: [Mapping]
-    ) {
+    package init(number: Int, mappings: [Mapping]) {
       self.number = number
       self.mappings = mappings
     }
@@ -110,9 +108,7 @@ public struct MigrationPlan: Sendable {
     /// `no mapping`, `remove mapping`, or `filtered out`.
     public var reason: String
 
-    package init(
-      entity: String, rows: Int64, reason: String
-    ) {
+    package init(entity: String, rows: Int64, reason: String) {
       self.entity = entity
       self.rows = rows
       self.reason = reason
@@ -125,9 +121,7 @@ public struct MigrationPlan: Sendable {
     public var chunks: Int
     public var rows: Int64
 
-    package init(
-      stage: Chunk.Stage, chunks: Int, rows: Int64
-    ) {
+    package init(stage: Chunk.Stage, chunks: Int, rows: Int64) {
       self.stage = stage
       self.chunks = chunks
       self.rows = rows

@@ -7,9 +7,7 @@ package struct RunWatch: Sendable {
   /// A time box in seconds; nil for none.
   package let maximumSeconds: Double?
 
-  package init(
-    control: MigrationControl, start: Date, maximumSeconds: Double?
-  ) {
+  package init(control: MigrationControl, start: Date, maximumSeconds: Double?) {
     self.control = control
     self.start = start
     self.maximumSeconds = maximumSeconds

@@ -5,9 +5,7 @@ package import GodwitStore
 package struct NotLowerable: Error {
   package var reason: String
 
-  package init(
-    reason: String
-  ) {
+  package init(reason: String) {
     self.reason = reason
   }
 }
@@ -25,9 +23,7 @@ package struct ExpressionLowering {
     package var alias: String
     package var entityName: String
 
-    package init(
-      alias: String, entityName: String
-    ) {
+    package init(alias: String, entityName: String) {
       self.alias = alias
       self.entityName = entityName
     }

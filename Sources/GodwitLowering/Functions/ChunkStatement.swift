@@ -5,9 +5,7 @@ package struct ChunkStatement {
   /// Why parts of it run in Swift; empty in the sql lane.
   package var reasons: [String] = []
 
-  package init(
-    sql: String, builder: StatementBuilder, reasons: [String] = []
-  ) {
+  package init(sql: String, builder: StatementBuilder, reasons: [String] = []) {
     self.sql = sql
     self.builder = builder
     self.reasons = reasons

@@ -74,9 +74,7 @@ package struct ReadingSite: Sendable, Hashable {
   /// `evaluate` for a value read, `store` for a value that does not fit its destination.
   package var action: String
 
-  package init(
-    entityName: String, propertyName: String, expected: String, cause: String? = nil, action: String
-  ) {
+  package init(entityName: String, propertyName: String, expected: String, cause: String? = nil, action: String) {
     self.entityName = entityName
     self.propertyName = propertyName
     self.expected = expected
