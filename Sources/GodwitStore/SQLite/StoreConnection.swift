@@ -59,7 +59,21 @@ public final class StoreConnection: @unchecked Sendable {
     try defend()
   }
 
+  /// The oldest SQLite that has what is used here: extended result codes from the call that opens a file.
+  static let minimumVersion: Int32 = 3_037_000
+
+  /// - Parameter found: As `sqlite3_libversion_number` counts: 3.37.2 is 3 037 002.
+  /// - Throws: `.configuration` (78) when the library is too old.
+  static func checkVersion(_ found: Int32 = sqlite3_libversion_number()) throws {
+    guard found < minimumVersion else { return }
+    func text(_ number: Int32) -> String { "\(number / 1_000_000).\(number / 1000 % 1000)" }
+    throw GodwitError(
+      .configuration, "cannot use SQLite \(text(found)): Godwit needs \(text(minimumVersion)) or later",
+      remedy: "install a newer libsqlite3")
+  }
+
   private static func open(_ path: String, create: Bool) throws -> OpaquePointer {
+    try checkVersion()
     var handle: OpaquePointer?
     // Sources are attached by URI.
     let flags =
