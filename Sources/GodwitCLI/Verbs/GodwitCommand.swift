@@ -60,7 +60,7 @@ public enum GodwitCommand {
       try refuseUnknownHelp(arguments)
       var command = try RootCommand.parseAsRoot(arguments)
       guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
-      // GRDB's queues of Dispatch need a thread to end: without one every verb that opens a store would wait for ever.
+      // A thread takes the signals: without one a run could not stop at a checkpoint.
       guard WorkerThread.start({}) else { throw WorkerThread.refusal(to: "work") }
       let status = try verb.run(in: session)
       return try session.checked(status, isForOutput: type(of: verb).isForOutput)
