@@ -7,6 +7,8 @@ struct ChunkList {
   let planner: Planner
   let program: StepProgram
   private let passes: [[Int]]
+  /// The number of the pass of each mapping, from 1.
+  private let passNumbers: [Int: Int]
   /// Mappings in the order in which they run.
   private let order: [Int]
   /// Those together that one statement can serve.
@@ -18,6 +20,9 @@ struct ChunkList {
   init(planner: Planner, program: StepProgram, passes: [[Int]]) {
     (self.planner, self.program, self.passes) = (planner, program, passes)
     order = passes.flatMap { $0 }
+    var numbers: [Int: Int] = [:]
+    for (number, pass) in passes.enumerated() { for mapping in pass { numbers[mapping] = number + 1 } }
+    passNumbers = numbers
   }
 
   private var mappings: [ResolvedEntityMapping] { program.mappings }
@@ -39,7 +44,7 @@ struct ChunkList {
     return list
   }
 
-  private func passNumber(_ mapping: Int) -> Int { (passes.firstIndex { $0.contains(mapping) } ?? 0) + 1 }
+  private func passNumber(_ mapping: Int) -> Int { passNumbers[mapping] ?? 1 }
 
   private mutating func add(
     _ stage: Chunk.Stage, _ name: String, pass: Int = 0, subject: Int, part: Int = 0, range: Chunk.KeyRange = .all,
@@ -64,17 +69,20 @@ struct ChunkList {
       let cut = try planner.keyRanges(of: members, program: program)
       for index in members { ranges[index] = cut }
     }
+    // Mappings of one entity are cut alike: the table is walked once for all of them.
+    struct Cut: Hashable { let entity: String, rows: Int64 }
+    func cut(_ index: Int) -> Cut { Cut(entity: mappings[index].source.name, rows: facts.mappings[index].chunkRows) }
+    var known: [Cut: [(Chunk.KeyRange, Int64)]] = [:]
+    for index in order where known[cut(index)] == nil { known[cut(index)] = ranges[index] }
+    let totals = Dictionary(facts.entities.map { ($0.name, $0.rows) }) { first, _ in first }
     for index in order where ranges[index] == nil {
-      let (entity, rows) = (mappings[index].source.name, facts.mappings[index].chunkRows)
-      // Mappings of one entity are cut alike: the table is walked once for all of them.
-      let twin = order.first {
-        ranges[$0] != nil && mappings[$0].source.name == entity && facts.mappings[$0].chunkRows == rows
-      }
-      ranges[index] =
-        try twin.flatMap { ranges[$0] }
+      let cut = cut(index)
+      let found =
+        try known[cut]
         ?? planner.keyRanges(
-          table: program.sourceTable(entity), key: "Z_PK", entity: entity,
-          total: facts.entities.first { $0.name == entity }?.rows ?? 0, rows: rows)
+          table: program.sourceTable(cut.entity), key: "Z_PK", entity: cut.entity, total: totals[cut.entity] ?? 0,
+          rows: facts.mappings[index].chunkRows)
+      (ranges[index], known[cut]) = (found, found)
     }
   }
 

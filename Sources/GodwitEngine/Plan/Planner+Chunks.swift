@@ -12,19 +12,27 @@ extension Planner {
 
   /// The mappings of a pass, those together that one statement can serve, in the order of the first of each.
   func creationGroups(of pass: [Int], program: StepProgram) -> [[Int]] {
+    /// Mappings that can share a statement have the tables in common.
+    struct Tables: Hashable { let source, destination: String? }
     var groups: [[Int]] = []
+    var known: [Tables: [Int]] = [:]
     for index in pass {
+      let mapping = program.mappings[index]
+      let tables = Tables(
+        source: sourceSchema.table(of: mapping.source.name)?.name,
+        destination: destinationSchema.table(of: mapping.destination.name)?.name)
       // Hooks stand around the chunks of their own mapping.
-      let isWhole = !resolved.hasPolicies && job.chunkPredicates[program.mappings[index].name] == nil
+      let isWhole = !resolved.hasPolicies && job.chunkPredicates[mapping.name] == nil
       if isWhole,
-        let fitting = groups.firstIndex(where: { members in
-          members.allSatisfy {
+        let fitting = known[tables]?.first(where: { group in
+          groups[group].allSatisfy {
             program.canShare($0, index) && job.chunkPredicates[program.mappings[$0].name] == nil
           }
         })
       {
         groups[fitting].append(index)
       } else {
+        known[tables, default: []].append(groups.count)
         groups.append([index])
       }
     }

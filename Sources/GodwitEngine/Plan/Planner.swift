@@ -58,6 +58,7 @@ package struct Planner {
         facts.overlaps.insert([min(mapping.index, other.index), max(mapping.index, other.index)])
       }
     }
+    let own = Dictionary(grouping: mappings.filter { $0.earlier == nil }, by: \.source.name)
     for root in resolved.sourceModel.rootEntities {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
@@ -73,8 +74,9 @@ package struct Planner {
       facts.highestKeys[root.name] = max(highest, counter, 0)
       var known: Int64 = 0
       for entity in family {
-        let served = mappings.filter { $0.source.name == entity.name && $0.earlier == nil }
-        known += try reading(table.name) { try count(entity, in: table.name, served: served, facts: &facts) }
+        known += try reading(table.name) {
+          try count(entity, in: table.name, served: own[entity.name] ?? [], facts: &facts)
+        }
       }
       guard !sourceSchema.fillsTable(root.name) else { continue }
       // Counting alone is cheap: SQLite walks the smallest index.

@@ -36,11 +36,12 @@ package struct ResolvedMapping: Sendable {
     sourceModel = source
     destinationModel = destination
     var all: [EntityMapping] = []
+    var firsts: [String: EntityMapping] = [:]
     for model in mappingModels {
       try Self.check(model.sourceModelName, is: source.name, key: "source-model", in: model)
       try Self.check(model.destinationModelName, is: destination.name, key: "destination-model", in: model)
       for mapping in model.entityMappings {
-        if let twin = all.first(where: { $0.name == mapping.name }),
+        if let twin = firsts[mapping.name],
           twin.sourceEntityName != mapping.sourceEntityName
             || twin.destinationEntityName != mapping.destinationEntityName
         {
@@ -48,6 +49,7 @@ package struct ResolvedMapping: Sendable {
             .configuration, "mapping '\(mapping.name)' is listed twice, for different entities",
             location: mapping.locations["name"] ?? mapping.location, remedy: "give each mapping a name of its own")
         }
+        if firsts[mapping.name] == nil { firsts[mapping.name] = mapping }
         all.append(mapping)
       }
     }
