@@ -75,7 +75,8 @@ struct `Fused runs` {
       }
       Issue.record("GODWIT_SEED=\(seed): \(difference)")
     }
-    if seeds.count >= 24 {
+    // Two dozen seeds of another round may have few such chains by chance.
+    if seeds.count >= 240 || seeds.count >= 24 && testRound == 0 {
       #expect(
         fused > seeds.count / 4 && made > seeds.count / 8 && failed > 0,
         "\(fused) fused, \(made) made, \(failed) failed")

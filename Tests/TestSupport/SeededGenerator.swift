@@ -16,7 +16,7 @@ package struct SeededGenerator: RandomNumberGenerator {
 }
 
 /// The round of a campaign: each has other seeds and other samples. `GODWIT_ROUND` sets it.
-let testRound = ProcessInfo.processInfo.environment["GODWIT_ROUND"].flatMap(Int.init) ?? 0
+package let testRound = ProcessInfo.processInfo.environment["GODWIT_ROUND"].flatMap(Int.init) ?? 0
 
 /// The seeds of a random test: `count` of them, ten times as many in the long tier, others in each `GODWIT_ROUND`
 /// (0 unless it is set). `GODWIT_SEED` runs one seed, `GODWIT_RUNS` sets how many.

@@ -68,7 +68,8 @@ extension Workload {
     let connection = try EmptyStore.create(
       at: output, schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()), cache: .mebibytes(16))
     try connection.execute("PRAGMA synchronous = NORMAL")
-    try connection.attachSource(try StoreFiles(path: source), cache: .mebibytes(8))
+    try connection.execute("ATTACH DATABASE ?1 AS source", [.text(source)])
+    try connection.execute("PRAGMA source.cache_size = -8192")
     try connection.transaction { try body(connection) }
     for sql in schema.indexStatements { try connection.execute(sql) }
     for check in checks {

@@ -212,10 +212,12 @@ package struct Planner {
       var sourceRoot: String
       var members: [Int]
     }
+    let byRoot = Dictionary(grouping: resolved.entityMappings.filter { $0.earlier == nil }) {
+      resolved.destinationModel.root(of: $0.destination.name)?.name ?? ""
+    }
     for root in resolved.destinationModel.rootEntities {
       var groups: [Group] = []
-      for mapping in resolved.entityMappings
-      where mapping.earlier == nil && resolved.destinationModel.isKind(mapping.destination.name, of: root.name) {
+      for mapping in byRoot[root.name] ?? [] {
         let sourceRoot = resolved.sourceModel.root(of: mapping.source.name)?.name ?? mapping.source.name
         if let fitting = groups.firstIndex(where: { group in
           group.sourceRoot == sourceRoot && group.members.allSatisfy { !facts.overlap($0, mapping.index) }

@@ -1,13 +1,13 @@
 import Foundation
-package import GodwitModel
+public import GodwitModel
 
 /// Makes a store as Core Data would make it, without objects.
-package enum EmptyStore {
+public enum EmptyStore {
   /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
   ///
   /// - Returns: A connection whose main database is the store.
   /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
-  package static func create(
+  public static func create(
     at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {
     guard isFree(path) else {
@@ -59,7 +59,7 @@ package enum EmptyStore {
   /// Makes the model's indexes, skipping those that are there.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
-  package static func createIndexes(
+  public static func createIndexes(
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main",
     where isWanted: (StoreSchema.Index) -> Bool = { _ in true }
   ) throws {
@@ -82,7 +82,7 @@ package enum EmptyStore {
   }
 
   /// Sets `Z_MAX` of every root entity to its highest key, keeping a higher counter.
-  package static func updatePrimaryKeyCounters(of schema: StoreSchema, on connection: StoreConnection) throws {
+  public static func updatePrimaryKeyCounters(of schema: StoreSchema, on connection: StoreConnection) throws {
     for table in schema.tables {
       guard let number = schema.number(of: table.rootEntityName) else { continue }
       try connection.execute(

@@ -168,8 +168,10 @@ public struct StoreSchema: Sendable, Hashable {
   /// Attributes without a storage type (undefined, object ID, composite) get no column: how Core
   /// Data stores composite attributes is not known.
   ///
+  public init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
+
   /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.
-  package init(model: ManagedObjectModel, names: JoinNames = JoinNames()) {
+  package init(model: ManagedObjectModel, names: JoinNames) {
     self.init(model: model, numbers: Self.standardNumbers(of: model), names: names)
   }
 
