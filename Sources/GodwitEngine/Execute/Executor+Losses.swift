@@ -6,8 +6,15 @@ import GodwitStore
 /// What shows only when objects are made. The counts commit with the chunk that they are of.
 extension Executor {
   /// Values of a chunk's objects that expressions turned to nil.
-  func countNils(_ chunk: Chunk, predicate: ParsedPredicate?) throws -> [NilCount] {
-    let watches = program.nilWatches(chunk.subject)
+  ///
+  /// The rows are read again only when something may be nil in them.
+  ///
+  /// - Parameter statement: The one that has just made them.
+  func countNils(_ chunk: Chunk, of statement: ChunkStatement, predicate: ParsedPredicate?) throws -> [NilCount] {
+    let watches = program.nilWatches(chunk.subject).filter { watch in
+      functions.hasFittedNil
+        || !statement.builder.fitted.contains(.init(mapping: chunk.subject, attribute: watch.attribute))
+    }
     guard let statement = try program.nilStatement(chunk.subject, watches, predicate: predicate) else { return [] }
     let counts = try functions.running(statement, site: site(chunk)) {
       try connection.rows(

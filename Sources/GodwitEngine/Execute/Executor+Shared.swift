@@ -29,6 +29,7 @@ extension Executor {
       try connection.transaction {
         try openReaders()
         functions.mover?.beginChunk()
+        functions.hasFittedNil = false
         functions.rows.memberRows = Array(repeating: 0, count: chunks.count)
         guard
           let made = try connection.sparing(
@@ -45,7 +46,7 @@ extension Executor {
             chunk,
             .init(
               rows: functions.rows.memberRows[member], several: try countSeveral(chunk, predicate: nil),
-              nils: try countNils(chunk, predicate: nil)))
+              nils: try countNils(chunk, of: statement, predicate: nil)))
         }
         try recordDigest()
         try checkSource()

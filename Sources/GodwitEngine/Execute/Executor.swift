@@ -234,9 +234,11 @@ package final class Executor {
     let predicate = chunk.predicate.flatMap { job.chunkPredicates[mapping.name]?[$0] }
     let statement = try carried.create(chunk.subject, predicate: predicate)
     functions.mover?.beginChunk()
+    functions.hasFittedNil = false
     let outcome = Ledger.Outcome(
       rows: try makeObjects(statement, chunk, predicate: predicate),
-      several: try countSeveral(chunk, predicate: predicate), nils: try countNils(chunk, predicate: predicate))
+      several: try countSeveral(chunk, predicate: predicate),
+      nils: try countNils(chunk, of: statement, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
     try raiseCounter(of: mapping.destination.name)

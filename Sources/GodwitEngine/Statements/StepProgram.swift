@@ -331,6 +331,7 @@ package struct StepProgram {
         builder.rowChecks?.add(lowered.sql, field)
         return lowered.sql
       }
+      builder.fitted.insert(.init(mapping: mapping.index, attribute: attribute.name))
       let fitted = "godwit_fit(\(lowered.sql), \(attribute.type.rawValue), \(site), s.Z_PK)"
       return attribute.allowsExternalBinaryDataStorage ? ExternalDataSQL.prefixed(fitted) : fitted
     }

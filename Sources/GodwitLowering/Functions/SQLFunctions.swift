@@ -34,6 +34,8 @@ package final class SQLFunctions {
   package var ahead: (any KnownValues)?
   /// Hears of every value that an expression gave: its number, the key, the value.
   package var recorder: ((Int, Int64, SQLValue) throws -> Void)?
+  /// Whether `godwit_fit` has met a nil since this was set to false.
+  @exclusivity(unchecked) package var hasFittedNil = false
   /// Checks, source keys and counts of what is called for every row.
   package let rows = RowFunctions()
   /// Reads the source keys of a mapping.
@@ -206,7 +208,10 @@ package final class SQLFunctions {
     // godwit_fit(value, attribute type, site, key): the value as the type stores it.
     try register("godwit_fit", arguments: 4) { functions, arguments in
       let kind = arguments.kind(0)
-      if kind == .null { return .argument(0) }
+      if kind == .null {
+        functions.hasFittedNil = true
+        return .argument(0)
+      }
       let type = AttributeType(rawValue: Int(arguments.int64(1))) ?? .undefined
       func misfit() -> SQLFunctionResult {
         functions.fail(Int(arguments.int64(2)), key: arguments.int64(3), found: kind.name)

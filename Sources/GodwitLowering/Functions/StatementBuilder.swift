@@ -30,6 +30,9 @@ package final class StatementBuilder {
   /// Attributes of the destination that get NULL until their row is completed, though what they copy is tested.
   package var leftOut: Set<String> = []
 
+  /// Attributes whose value goes through `godwit_fit`, which notes a nil.
+  package var fitted: Set<FittedAttribute> = []
+
   package init() {}
 
   /// What `restore` goes back to.
@@ -60,6 +63,15 @@ package final class StatementBuilder {
   package func arguments(from first: Int64 = .min, through last: Int64 = .max) -> [SQLValue] {
     [.integer(first), .integer(last)] + constants
   }
+}
+
+/// A destination attribute of a mapping whose value goes through `godwit_fit`.
+package struct FittedAttribute: Hashable {
+  /// The mapping's index.
+  let mapping: Int
+  let attribute: String
+
+  package init(mapping: Int, attribute: String) { (self.mapping, self.attribute) = (mapping, attribute) }
 }
 
 /// Where a value is read or stored, for the message when it does not fit.
