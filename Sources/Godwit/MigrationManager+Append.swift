@@ -34,7 +34,7 @@ extension MigrationManager {
     return jobs.contains(.string(try identity(quickIdentity, files: source.files).digest))
   }
 
-  func runAppending(watch: RunWatch, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+  func runAppending(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     let files = try OpenSource(job, attach: false)
     if try isAppended(files) {
       try removeDelivered()

@@ -18,7 +18,7 @@ extension MigrationManager {
   ///
   /// - Throws: `.stopped` (75) while another process has the store open; `.cannotCreate` (73) when `Name~.ext` exists.
   func runInPlace(
-    _ rule: MigrationJob.InPlace, watch: RunWatch, progress: (MigrationProgress) -> Void
+    _ rule: MigrationJob.InPlace, watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let swap = InPlaceSwap(
       store: job.sourcePath, keepsOld: rule.keepsOld, makesHardLinks: rule.makesHardLinks, oldModel: job.sourceModel,

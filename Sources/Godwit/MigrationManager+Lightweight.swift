@@ -13,7 +13,7 @@ import GodwitStore
   import Musl
 #endif
 
-/// A job in place that needs no new store: see `DefinitionRun` and `LightweightRun`.
+/// A job in place that needs no new store: see `SchemaOnlyRun` and `InPlaceSQLRun`.
 extension MigrationManager {
   static let goesOn = "an unfinished run goes on"
 
@@ -23,12 +23,12 @@ extension MigrationManager {
   func plan(_ source: OpenSource) throws -> MigrationPlan {
     var (plan, program) = try source.planner(job).plan(now: Self.now())
     guard job.inPlace != nil, let attached = source.attached else { return plan }
-    plan.describe(try LightweightWay(job: job, source: attached, type: source.files.type) { (plan, program) })
+    plan.describe(try InPlaceStrategy(job: job, source: attached, type: source.files.type) { (plan, program) })
     return plan
   }
 
   /// How a run begins that holds the store's lock.
-  func lightweightWay(folder: String, files: StoreFiles) throws -> LightweightWay {
+  func lightweightWay(folder: String, files: StoreFiles) throws -> InPlaceStrategy {
     guard job.steps.count == 1 else { return .executor(reason: "the job has \(job.steps.count) steps") }
     guard !isWorthKeeping(folder) else { return .executor(reason: Self.goesOn) }
     guard job.steps.first?.isInferred == true, files.type == .sqlite else {
@@ -39,7 +39,7 @@ extension MigrationManager {
     try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
     let source = try AttachedSource(connection, job: job, files: files)
     try source.planner(job).refuseEmptyResult()
-    let way = try LightweightWay(job: job, source: source, type: files.type) {
+    let way = try InPlaceStrategy(job: job, source: source, type: files.type) {
       try source.planner(job).plan(now: Self.now())
     }
     if job.failsOnLoss {
@@ -62,17 +62,17 @@ extension MigrationManager {
   /// Migrates a copy in the work folder, and exchanges it for the store.
   func runCopy(
     _ program: any InPlaceProgram, rule: MigrationJob.InPlace, files: StoreFiles, folder: borrowing WorkFolder,
-    swap: InPlaceSwap, watch: RunWatch, progress: (MigrationProgress) -> Void
+    swap: InPlaceSwap, watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let path = folder.path + "/copy.sqlite"
     let support = SupportFolder(ofStoreAt: path)
     let digest = try digest(program, files)
     let stamp = try files.stamp()
-    var meter = LightweightMeter(program, copiedBytes: stamp.store.size, start: watch.start)
+    var meter = InPlaceSQLMeter(program, copiedBytes: stamp.store.size, start: watch.start)
     do {
       try support.remove()
       progress(meter.progress)
-      try StoreCopy.make(of: files.path, to: path, isReflinkWanted: rule.makesReflinks) { bytes in
+      try StoreCloner.make(of: files.path, to: path, isReflinkWanted: rule.makesReflinks) { bytes in
         if let made = meter.copied(bytes) { progress(made) }
         try watch.checkpoint()
       }
@@ -105,13 +105,13 @@ extension MigrationManager {
   ///
   /// - Parameter lock: Ours, which SQLite's own would collide with: given up when SQLite takes its own.
   func runDirectly(
-    _ program: any InPlaceProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder, watch: RunWatch,
+    _ program: any InPlaceProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder, watch: StopCondition,
     progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let digest = try digest(program, files)
     let stamp = try files.stamp()
     let support = SupportFolder(ofStoreAt: job.sourcePath)
-    var meter = LightweightMeter(program, copiedBytes: 0, start: watch.start)
+    var meter = InPlaceSQLMeter(program, copiedBytes: 0, start: watch.start)
     do {
       progress(meter.progress)
       try noteFiles(program, in: folder.path)
@@ -164,7 +164,7 @@ extension MigrationManager {
     return identity.digest
   }
 
-  private static func stopReason(_ error: any Error, _ watch: RunWatch) -> String? {
+  private static func stopReason(_ error: any Error, _ watch: StopCondition) -> String? {
     (error as? GodwitError)?.code == .stopped ? watch.stopReason : nil
   }
 
@@ -181,7 +181,7 @@ extension MigrationManager {
   /// The one transaction.
   private func edit(
     _ program: any InPlaceProgram, connection: StoreConnection, digest: String, mover: ExternalDataMover,
-    files: StoreFiles, stamp: StoreFiles.Stamp, meter: inout LightweightMeter, watch: RunWatch,
+    files: StoreFiles, stamp: StoreFiles.Stamp, meter: inout InPlaceSQLMeter, watch: StopCondition,
     progress: (MigrationProgress) -> Void
   ) throws {
     try connection.execute("PRAGMA temp_store = FILE")
@@ -243,7 +243,7 @@ extension MigrationManager {
   }
 }
 
-extension RunWatch {
+extension StopCondition {
   /// - Throws: `.stopped` (75) once the run is to stop.
   func checkpoint() throws {
     guard let stopReason else { return }

@@ -25,7 +25,7 @@ extension MigrationManager {
     progress: (MigrationProgress) -> Void = { _ in }
   ) throws -> MigrationSummary {
     try refuseWithoutStore()
-    let watch = RunWatch(control: control, start: Date(), maximumSeconds: maximumSeconds)
+    let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
     let notes = (try? job.layoutNotes()) ?? []
     var summary = try run(watch: watch, progress: progress)
@@ -33,7 +33,7 @@ extension MigrationManager {
     return summary
   }
 
-  func run(watch: RunWatch, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+  func run(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
     if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
     let source = try OpenSource(job, attach: false, existing: try existingDestination())
@@ -65,7 +65,7 @@ extension MigrationManager {
   ///
   /// - Parameter deliver: Puts the file of the finished store where it belongs, and removes the folder.
   func work(
-    in folder: borrowing WorkFolder, source: OpenSource, watch: RunWatch, progress: (MigrationProgress) -> Void,
+    in folder: borrowing WorkFolder, source: OpenSource, watch: StopCondition, progress: (MigrationProgress) -> Void,
     deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> Void
   ) throws -> MigrationSummary {
     let (quick, control) = (quickIdentity, watch.control)

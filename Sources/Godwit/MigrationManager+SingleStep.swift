@@ -17,7 +17,7 @@ extension MigrationManager {
   /// - Returns: What was done, and the progress to show when the store is in place.
   func run(
     in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String? = nil, now: Double? = nil,
-    watch: RunWatch, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+    watch: StopCondition, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let run = SingleStepRun(
       self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch)
@@ -142,7 +142,7 @@ extension MigrationManager {
   /// - Parameters:
   ///   - source: What the source says.
   ///   - digest: That of the job, or of the step when others follow.
-  func metadata(after source: StoreMetadata, digest: String, leftOut: LeftOutTables) -> StoreMetadata {
+  func metadata(after source: StoreMetadata, digest: String, leftOut: UnmodelledTables) -> StoreMetadata {
     let model = job.destinationModel
     var metadata = source
     metadata.values[Self.stepKey] = nil

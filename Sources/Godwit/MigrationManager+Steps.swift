@@ -16,7 +16,7 @@ extension MigrationManager {
   // MARK: Run
 
   func runSteps(
-    in folder: String, source: OpenSource, quick: JobFingerprint, watch: RunWatch, isWorthKeeping: inout Bool,
+    in folder: String, source: OpenSource, quick: JobFingerprint, watch: StopCondition, isWorthKeeping: inout Bool,
     progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     var record: StepRecord

@@ -15,9 +15,9 @@ final class SingleStepRun {
   private let quick: JobFingerprint
   private let origin: String?
   private let now: Double?
-  private let watch: RunWatch
+  private let watch: StopCondition
   /// The digest of the source's content, computed beside the run.
-  private var digest: BesideWork<String>?
+  private var digest: BackgroundTask<String>?
   /// Whether the folder holds something to resume.
   private(set) var isWorthKeeping = false
 
@@ -29,7 +29,7 @@ final class SingleStepRun {
   /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:isWorthKeeping:progress:)`.
   init(
     _ manager: MigrationManager, in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String?,
-    now: Double?, watch: RunWatch
+    now: Double?, watch: StopCondition
   ) {
     (self.manager, self.folder, self.source, self.quick) = (manager, folder, source, quick)
     (self.origin, self.now, self.watch) = (origin, now, watch)
@@ -55,7 +55,7 @@ final class SingleStepRun {
     try manager.configure(connection, isNew: made && existing == nil)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
-    if made, origin == nil { digest = BesideWork { [files = source.files] in try files.contentDigest(while: $0) } }
+    if made, origin == nil { digest = BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) } }
     try connection.attachSource(
       source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { [control] in try control.checkpoint() })
@@ -173,7 +173,7 @@ final class SingleStepRun {
       job: job, plan: plan, program: program, connection: opened.connection, functions: opened.functions,
       ledger: ledger, files: source.files, stamp: stamp, spillPath: { [folder] in folder.spillPath(mapping: $0) })
     if origin == nil, try ledger.identity().source.isEmpty {
-      digest = digest ?? BesideWork { [files = source.files] in try files.contentDigest(while: $0) }
+      digest = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
       executor.sourceDigest = digest
     }
     if program.resolved.hasPolicies {

@@ -274,7 +274,7 @@ package struct InPlaceSwap {
       }
     }
     let copy = name + ".new"
-    try StoreCopy.make(of: path, to: copy, isSynced: true)
+    try StoreCloner.make(of: path, to: copy, isSynced: true)
     try FileRights.copyAll(of: path, to: copy)
     guard rename(copy, name) == 0 else {
       throw GodwitError(

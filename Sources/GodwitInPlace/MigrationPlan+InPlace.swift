@@ -2,7 +2,7 @@ package import GodwitJob
 
 extension MigrationPlan {
   /// Says which way a job in place takes.
-  package mutating func describe(_ way: LightweightWay) {
+  package mutating func describe(_ way: InPlaceStrategy) {
     guard !steps.isEmpty else { return }
     switch way {
     case .definitions(let program):

@@ -97,7 +97,7 @@ struct AppendedPart {
         if let text = known.filter {
           let source = SourceText(text)
           do throws(ExpressionError) {
-            mapping.filter = ParsedPredicate(try Predicate(parsing: text), source: source)
+            mapping.filter = ParsedPredicate(try FilterPredicate(parsing: text), source: source)
           } catch { throw GodwitError(error, in: source, what: "filter of the earlier mapping '\(known.name)'") }
           if mapping.filter?.predicate.operands.contains(where: \.callsNow) == true { return nil }
         }

@@ -126,7 +126,7 @@ extension Verification {
   }
 
   private func compiled(
-    _ expression: GodwitModel.Expression, for property: String, in mapping: VerifiedMapping
+    _ expression: ValueExpression, for property: String, in mapping: VerifiedMapping
   ) -> CompiledExpression {
     if let known = compiledExpressions[mapping.index]?[property] { return known }
     var bindings = mapping.bindings

@@ -39,7 +39,7 @@ final class Verification {
   /// For a destination that several jobs made: which part is this one's.
   let appended: AppendedPart?
   /// For a store that was migrated in place: the one that it was made of.
-  let original: OriginalStore?
+  let original: PreMigrationStore?
   var now = 0.0
   var report = VerificationReport()
   /// Entities of the destination that have objects which no mapping without a policy explains.
@@ -57,7 +57,7 @@ final class Verification {
   /// - Parameters:
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: For a store that was migrated in place: the one that it was made of.
-  init(_ job: MigrationJob, part: AppendedPart? = nil, original: OriginalStore? = nil) throws {
+  init(_ job: MigrationJob, part: AppendedPart? = nil, original: PreMigrationStore? = nil) throws {
     self.job = job
     self.original = original
     appended = part

@@ -6,7 +6,7 @@ struct VerifiedMapping {
   enum Value {
     /// The stored value of a source attribute.
     case stored(AttributeDescription)
-    case expression(Expression)
+    case expression(ValueExpression)
     /// The attribute's default.
     case standard
     /// Not to be known from the mapping.
@@ -25,7 +25,7 @@ struct VerifiedMapping {
   var name: String
   var sourceEntity: String
   var destinationEntity: String
-  var filter: Predicate?
+  var filter: FilterPredicate?
   /// What `$entityMapping` stands for.
   var bindings: MappingBindings
   var uniqueBy: [AttributeDescription]
@@ -148,7 +148,7 @@ struct VerifiedMapping {
   }
 
   /// Reads `FUNCTION($manager, "destinationInstancesFor…", "name", $source.path)`.
-  private static func lookUp(_ expression: Expression) -> (name: String?, path: [String])? {
+  private static func lookUp(_ expression: ValueExpression) -> (name: String?, path: [String])? {
     guard case .call(let operand, let selector, let arguments) = expression.node,
       case .variable("manager") = operand.node, arguments.count == 2,
       case .constant(.string(let name)) = arguments[0].node

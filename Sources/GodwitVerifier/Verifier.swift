@@ -61,7 +61,7 @@ public struct Verifier: Sendable {
         remedy: "run the job with `godwit run` first")
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
-    let original = try OriginalStore(of: job)
+    let original = try PreMigrationStore(of: job)
     guard !job.isStepped else { return try runSteps(part, original, progress: progress) }
     return try compare(job, part, original, progress: progress)
   }
@@ -76,7 +76,7 @@ public struct Verifier: Sendable {
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: What it was made of, when that was in place.
   private func compare(
-    _ job: MigrationJob, _ part: AppendedPart?, _ original: OriginalStore?, progress: (Double) -> Void
+    _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
@@ -107,7 +107,7 @@ public struct Verifier: Sendable {
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
   private func runSteps(
-    _ part: AppendedPart?, _ original: OriginalStore?, progress: (Double) -> Void
+    _ part: AppendedPart?, _ original: PreMigrationStore?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let scratch = try ScratchFolder()
     defer { withExtendedLifetime(scratch) {} }

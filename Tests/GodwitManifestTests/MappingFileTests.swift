@@ -52,7 +52,7 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
   @Test func `remarks are comments, and gaps are refused until they are filled`() throws {
     var mapping = EntityMapping(name: "M", source: "A", destination: "B")
     mapping.attributeMappings = [
-      AttributeMapping(name: "a", value: ParsedExpression(try Expression(parsing: "$source.a"), source: SourceText("")))
+      AttributeMapping(name: "a", value: ParsedExpression(try ValueExpression(parsing: "$source.a"), source: SourceText("")))
     ]
     let model = MappingModel(entityMappings: [mapping])
     let remarks = [
@@ -119,7 +119,7 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
 
   @Test func `expressions made in code are printed as they read`() throws {
     var mapping = EntityMapping(name: "M", source: "A", destination: "B")
-    let value = try Expression(parsing: "$source.age + 1")
+    let value = try ValueExpression(parsing: "$source.age + 1")
     mapping.attributeMappings = [AttributeMapping(name: "age", value: ParsedExpression(value, source: SourceText("")))]
     let model = try mappingModel(Array(MappingModel(entityMappings: [mapping]).yaml.utf8))
     #expect(model.entityMappings.first?.attributeMappings.first?.value.expression == value)

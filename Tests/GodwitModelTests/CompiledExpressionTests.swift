@@ -9,14 +9,14 @@ import Testing
     let model = try ExpressionWorld.model()
     let people = try (1...3).map { try #require(ExpressionWorld.object("Person", $0, in: model)) }
     let evaluator = ExpressionEvaluator(now: 0, role: .value, bindsSource: true)
-    let expression = try Expression(parsing: "TERNARY($source.manager == nil, $source.name, $source.manager.name)")
+    let expression = try ValueExpression(parsing: "TERNARY($source.manager == nil, $source.name, $source.manager.name)")
     let compiled = evaluator.compile(expression)
     let names = try people.map { person in
       guard case .value(let value) = try compiled.evaluate(with: person) else { return AttributeValue.null }
       return value
     }
     #expect(names == [.init("Zoë"), .init("Zoë"), .init("Bob")])
-    let predicate = ExpressionEvaluator(now: 0, role: .filter).compile(try Predicate(parsing: "age > 18"))
+    let predicate = ExpressionEvaluator(now: 0, role: .filter).compile(try FilterPredicate(parsing: "age > 18"))
     #expect(try people.map { try predicate.matches($0) } == [true, false, nil])
   }
 
@@ -31,7 +31,7 @@ import Testing
     let model = try ExpressionWorld.model()
     let person = try #require(ExpressionWorld.object("Person", 1, in: model))
     let evaluator = ExpressionEvaluator(now: 0, role: .value, bindsSource: true)
-    guard case .value(let found) = try evaluator.evaluate(Expression(parsing: text), with: person) else {
+    guard case .value(let found) = try evaluator.evaluate(ValueExpression(parsing: text), with: person) else {
       Issue.record("no value")
       return
     }
@@ -41,14 +41,14 @@ import Testing
   @Test func `what can never work is an error only where it is evaluated`() throws {
     let person = ExpressionFixture.person()
     let evaluator = ExpressionEvaluator(now: 0, role: .value)
-    var deep = Expression(.constant(.integer(1)))
-    for _ in 0..<600 { deep = Expression(.negation(deep)) }
-    let wrong = [deep, try Expression(parsing: "$nothing"), try Expression(parsing: "FUNCTION($source, 'x')")]
+    var deep = ValueExpression(.constant(.integer(1)))
+    for _ in 0..<600 { deep = ValueExpression(.negation(deep)) }
+    let wrong = [deep, try ValueExpression(parsing: "$nothing"), try ValueExpression(parsing: "FUNCTION($source, 'x')")]
     for wrong in wrong {
-      let compiled = evaluator.compile(Expression(.ternary(Predicate(.constant(false)), wrong, deep)))
+      let compiled = evaluator.compile(ValueExpression(.ternary(FilterPredicate(.constant(false)), wrong, deep)))
       #expect(throws: ExpressionError.self) { try compiled.evaluate(with: person) }
       let untaken = evaluator.compile(
-        Expression(.ternary(Predicate(.constant(true)), Expression(.constant(.null)), wrong)))
+        ValueExpression(.ternary(FilterPredicate(.constant(true)), ValueExpression(.constant(.null)), wrong)))
       guard case .value(.null) = try untaken.evaluate(with: person) else {
         Issue.record("expected nil")
         continue

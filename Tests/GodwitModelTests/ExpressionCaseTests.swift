@@ -16,7 +16,7 @@ import Testing
       bindings: ["source": .object(person)], now: ExpressionWorld.now, role: .value, mapping: ExpressionWorld.bindings)
     for (text, expected) in cases.values {
       do {
-        let expression = try Expression(parsing: text)
+        let expression = try ValueExpression(parsing: text)
         _ = try checker.type(of: expression)
         guard case .value(let found) = try evaluator.evaluate(expression, with: person) else {
           Issue.record("\(text): expected \(expected), found objects")
@@ -34,7 +34,7 @@ import Testing
     let evaluator = ExpressionEvaluator(bindings: [:], now: ExpressionWorld.now, role: .filter)
     for (text, expected) in cases.filters {
       do {
-        let predicate = try Predicate(parsing: text)
+        let predicate = try FilterPredicate(parsing: text)
         try checker.check(predicate)
         let found = try evaluator.matches(predicate, with: person)
         #expect(found == expected, "\(text): expected \(expected.debugDescription), found \(found.debugDescription)")
@@ -44,12 +44,12 @@ import Testing
 
   @Test(arguments: ExpressionCases.all) func `what is printed parses to the same tree`(cases: ExpressionCases) throws {
     for (text, _) in cases.values {
-      let tree = try Expression(parsing: text)
-      #expect(try Expression(parsing: tree.description) == tree, "\(text) prints as \(tree)")
+      let tree = try ValueExpression(parsing: text)
+      #expect(try ValueExpression(parsing: tree.description) == tree, "\(text) prints as \(tree)")
     }
     for (text, _) in cases.filters {
-      let tree = try Predicate(parsing: text)
-      #expect(try Predicate(parsing: tree.description) == tree, "\(text) prints as \(tree)")
+      let tree = try FilterPredicate(parsing: text)
+      #expect(try FilterPredicate(parsing: tree.description) == tree, "\(text) prints as \(tree)")
     }
   }
 

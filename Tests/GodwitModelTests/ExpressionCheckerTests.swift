@@ -13,7 +13,7 @@ struct ExpressionCheckerTests {
     "pets.@avg.weight > 2", "'a' IN name", "tag == tag", "photo == photo", "TRUEPREDICATE",
   ])
   func `a sound filter passes`(text: String) throws {
-    try checker(.filter).check(Predicate(parsing: text))
+    try checker(.filter).check(FilterPredicate(parsing: text))
   }
 
   @Test(
@@ -49,7 +49,7 @@ struct ExpressionCheckerTests {
   func `an unsound filter is refused at the part concerned`(
     text: String, message: String, range: Range<Int>
   ) throws {
-    let predicate = try Predicate(parsing: text)
+    let predicate = try FilterPredicate(parsing: text)
     let checker = try checker(.filter)
     let error = #expect(throws: ExpressionError.self) { try checker.check(predicate) }
     #expect(error?.message == message)
@@ -72,7 +72,7 @@ struct ExpressionCheckerTests {
       ),
     ] as [(String, ExpressionType)])
   func `a value has the type that the model gives`(text: String, expected: ExpressionType) throws {
-    #expect(try checker(.value).type(of: Expression(parsing: text)) == expected)
+    #expect(try checker(.value).type(of: ValueExpression(parsing: text)) == expected)
   }
 
   @Test(
@@ -86,7 +86,7 @@ struct ExpressionCheckerTests {
       ("CAST($source.born, 'NSString')", "cannot cast a date to 'NSString'", 5..<17),
     ] as [(String, String, Range<Int>)])
   func `an unsound value is refused at the part concerned`(text: String, message: String, range: Range<Int>) throws {
-    let expression = try Expression(parsing: text)
+    let expression = try ValueExpression(parsing: text)
     let checker = try checker(.value)
     let error = #expect(throws: ExpressionError.self) { try checker.type(of: expression) }
     #expect(error?.message == message)
@@ -151,7 +151,7 @@ struct ExpressionCheckerTests {
   func `a part that cannot work is named with the nearest that could`(
     text: String, message: String, range: Range<Int>
   ) throws {
-    let expression = try Expression(parsing: text)
+    let expression = try ValueExpression(parsing: text)
     let checker = try checker(.value)
     let error = #expect(throws: ExpressionError.self) { try checker.type(of: expression) }
     #expect(error?.message == message)
@@ -180,11 +180,11 @@ struct ExpressionCheckerTests {
       ),
     ] as [(String, ExpressionType)])
   func `the wider grammar has types too`(text: String, expected: ExpressionType) throws {
-    #expect(try checker(.value).type(of: Expression(parsing: text)) == expected)
+    #expect(try checker(.value).type(of: ValueExpression(parsing: text)) == expected)
   }
 
   @Test func `a call of a policy passes when the policy is registered`() throws {
-    let call = try Expression(parsing: "FUNCTION($entityPolicy, 'core:of:', $source.name, $entityMapping)")
+    let call = try ValueExpression(parsing: "FUNCTION($entityPolicy, 'core:of:', $source.name, $entityMapping)")
     func check(_ policy: ExpressionPolicy?) throws -> ExpressionType {
       try ExpressionChecker(
         model: ExpressionFixture.model(), entityName: "Person", role: .value, policy: policy
@@ -194,7 +194,7 @@ struct ExpressionCheckerTests {
     let unregistered = #expect(throws: ExpressionError.self) { try check(.init(name: "Split")) }
     #expect(unregistered?.message == "no policy 'Split' is registered that could answer 'core:of:'")
     #expect(throws: ExpressionError.self) { try check(nil) }
-    let short = try Expression(parsing: "FUNCTION($entityPolicy, 'core:of:', 1)")
+    let short = try ValueExpression(parsing: "FUNCTION($entityPolicy, 'core:of:', 1)")
     let error = #expect(throws: ExpressionError.self) {
       try ExpressionChecker(
         model: ExpressionFixture.model(), entityName: "Person", role: .value,
@@ -206,7 +206,7 @@ struct ExpressionCheckerTests {
 
   @Test func `functions built in code are checked by name and count`() throws {
     let checker = try checker(.value)
-    let one = Expression(.constant(.integer(1)))
+    let one = ValueExpression(.constant(.integer(1)))
     for (name, arguments, message) in [
       ("upercase:", [one], "unknown function 'upercase:' (did you mean 'uppercase:'?)"),
       ("canonical:", [one], "'canonical:' needs a string, found a number"),
@@ -217,7 +217,7 @@ struct ExpressionCheckerTests {
       ("abs:", [one, one], "'abs:' takes 1 argument(s), found 2"),
     ] {
       let error = #expect(throws: ExpressionError.self) {
-        try checker.type(of: Expression(.function(name: name, arguments: arguments)))
+        try checker.type(of: ValueExpression(.function(name: name, arguments: arguments)))
       }
       #expect(error?.message == message)
     }
@@ -239,7 +239,7 @@ struct ExpressionCheckerTests {
     ] as [(String, AttributeType, Bool)])
   func `a type that never fits is refused`(text: String, type: AttributeType, fits: Bool) throws {
     let checker = try checker(.value)
-    let expression = try Expression(parsing: text)
+    let expression = try ValueExpression(parsing: text)
     let attribute = AttributeDescription(name: "target", type: type)
     if fits {
       try checker.check(expression, assignableTo: attribute)
@@ -249,8 +249,8 @@ struct ExpressionCheckerTests {
   }
 
   @Test func `a tree that is too deep is refused`() throws {
-    var deep = Expression(.constant(.integer(1)))
-    for _ in 0..<600 { deep = Expression(.negation(deep)) }
+    var deep = ValueExpression(.constant(.integer(1)))
+    for _ in 0..<600 { deep = ValueExpression(.negation(deep)) }
     let checker = try checker(.value)
     #expect(throws: ExpressionError.self) { try checker.type(of: deep) }
   }

@@ -6,13 +6,13 @@ struct ExpressionEvaluatorTests {
   private func matches(_ text: String, _ role: ExpressionRole = .filter) throws -> Bool? {
     let person = ExpressionFixture.person()
     return try ExpressionEvaluator(bindings: ["source": .object(person)], now: 7, role: role)
-      .matches(Predicate(parsing: text), with: person)
+      .matches(FilterPredicate(parsing: text), with: person)
   }
 
   private func evaluate(_ text: String) throws -> EvaluatedValue {
     let person = ExpressionFixture.person()
     return try ExpressionEvaluator(bindings: ["source": .object(person)], now: 7, role: .value)
-      .evaluate(Expression(parsing: text), with: person)
+      .evaluate(ValueExpression(parsing: text), with: person)
   }
 
   private func value(_ text: String) throws -> AttributeValue {
@@ -209,7 +209,7 @@ struct ExpressionEvaluatorTests {
     let person = ExpressionFixture.person()
     let evaluator = ExpressionEvaluator(bindings: ["source": .object(person)], now: 0, role: .value, host: Host())
     func value(_ text: String) throws -> AttributeValue? {
-      guard case .value(let value) = try evaluator.evaluate(Expression(parsing: text), with: person) else { return nil }
+      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: person) else { return nil }
       return value
     }
     #expect(try value("FUNCTION($entityPolicy, 'core:in:', $source.name, $destination)") == .string("core:in:Zoë"))
@@ -226,7 +226,7 @@ struct ExpressionEvaluatorTests {
       var mapping = MappingBindings()
       mapping.propertyName = property
       let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .value, mapping: mapping)
-      guard case .value(let value) = try evaluator.evaluate(Expression(parsing: text), with: object) else { return nil }
+      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: object) else { return nil }
       return value
     }
     // Pinned: a finished store must not change with a later version.
@@ -257,8 +257,8 @@ struct ExpressionEvaluatorTests {
   }
 
   @Test func `a tree that is too deep is an error`() {
-    var deep = Expression(.constant(.integer(1)))
-    for _ in 0..<600 { deep = Expression(.negation(deep)) }
+    var deep = ValueExpression(.constant(.integer(1)))
+    for _ in 0..<600 { deep = ValueExpression(.negation(deep)) }
     let person = ExpressionFixture.person()
     let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .value)
     #expect(throws: ExpressionError.self) { try evaluator.evaluate(deep, with: person) }

@@ -9,9 +9,9 @@ struct ExpressionParserTests {
     ("SUBQUERY(items, $x, $x.age > 1.5).@count", "SUBQUERY(items, $x, $x.age > 1.5).@count"),
     ("'\\u00e9\\n'", "\"é\\n\""), ("-9223372036854775808", "-9223372036854775808"),
   ]) func `a value prints in one spelling and reparses equal`(text: String, expected: String) throws {
-    let tree = try Expression(parsing: text)
+    let tree = try ValueExpression(parsing: text)
     #expect(tree.description == expected)
-    #expect(try Expression(parsing: tree.description) == tree)
+    #expect(try ValueExpression(parsing: tree.description) == tree)
   }
 
   @Test(arguments: [
@@ -19,9 +19,9 @@ struct ExpressionParserTests {
     ("((a + 1) * 2 > 3) || TRUEPREDICATE", "(a + 1) * 2 > 3 OR TRUEPREDICATE"),
     ("NONE kids.age between {1, 2}", "NOT (ANY kids.age BETWEEN {1, 2})"),
   ]) func `a predicate prints in one spelling and reparses equal`(text: String, expected: String) throws {
-    let tree = try Predicate(parsing: text)
+    let tree = try FilterPredicate(parsing: text)
     #expect(tree.description == expected)
-    #expect(try Predicate(parsing: tree.description) == tree)
+    #expect(try FilterPredicate(parsing: tree.description) == tree)
   }
 
   @Test(arguments: [
@@ -30,7 +30,7 @@ struct ExpressionParserTests {
     ("a[0 == 1", 2..<8), ("a[0", 3..<3), ("a[] == 1", 2..<3), ("name CONTANS 'x'", 5..<12),
     ("name UTI-EQUALS 'x'", 5..<8), ("a == 'x", 5..<7), ("(a == 1", 7..<7), ("a + 1", 0..<5),
   ]) func `a text that is no predicate is refused at the token`(text: String, range: Range<Int>) {
-    let error = #expect(throws: ExpressionError.self) { try Predicate(parsing: text) }
+    let error = #expect(throws: ExpressionError.self) { try FilterPredicate(parsing: text) }
     #expect(error?.range == range)
   }
 
@@ -45,26 +45,26 @@ struct ExpressionParserTests {
     ("FETCH(a, b, c) == 1", "expected YES or NO for counting only, found 'c'"),
     ("$x := 1", "variable assignment (':=') is not supported"),
   ]) func `a complaint names what is wrong and the nearest right name`(text: String, message: String) {
-    let error = #expect(throws: ExpressionError.self) { try Predicate(parsing: text) }
+    let error = #expect(throws: ExpressionError.self) { try FilterPredicate(parsing: text) }
     #expect(error?.message == message)
   }
 
   @Test func `arguments take the places of a format`() throws {
     #expect(
-      try Predicate("%K >= %@ AND %K.@count > %d", "age", 18, "manager.pets", 2)
-        == Predicate(parsing: "age >= 18 AND manager.pets.@count > 2"))
-    #expect(try Predicate("name IN %@", ["a", nil, 1.5]) == Predicate(parsing: "name IN {'a', nil, 1.5}"))
+      try FilterPredicate("%K >= %@ AND %K.@count > %d", "age", 18, "manager.pets", 2)
+        == FilterPredicate(parsing: "age >= 18 AND manager.pets.@count > 2"))
+    #expect(try FilterPredicate("name IN %@", ["a", nil, 1.5]) == FilterPredicate(parsing: "name IN {'a', nil, 1.5}"))
     #expect(
-      try Expression("%@ + %lld", .expression(Expression(parsing: "$source.age")), 2)
-        == Expression(parsing: "$source.age + 2"))
+      try ValueExpression("%@ + %lld", .expression(ValueExpression(parsing: "$source.age")), 2)
+        == ValueExpression(parsing: "$source.age + 2"))
     #expect(
-      try Predicate("name == %@", "' OR TRUEPREDICATE")
-        == Predicate(
+      try FilterPredicate("name == %@", "' OR TRUEPREDICATE")
+        == FilterPredicate(
           .comparison(
             .init(
-              Expression(.keyPath(base: nil, segments: ["name"])), .equal,
-              Expression(.constant(.init("' OR TRUEPREDICATE")))))))
-    #expect(try Predicate("flag == %@", true) == Predicate(parsing: "flag == YES"))
+              ValueExpression(.keyPath(base: nil, segments: ["name"])), .equal,
+              ValueExpression(.constant(.init("' OR TRUEPREDICATE")))))))
+    #expect(try FilterPredicate("flag == %@", true) == FilterPredicate(parsing: "flag == YES"))
   }
 
   @Test func `arguments that do not fit a format are refused at their place`() {
@@ -72,7 +72,7 @@ struct ExpressionParserTests {
       ("a == %@", [], 5..<7), ("a == %@", [1, 2], 0..<7), ("%K == 1", [1], 0..<2), ("%K == 1", ["a..b"], 0..<2),
       ("a == %d", ["x"], 5..<7), ("a == %q", [1], 5..<7),
     ] as [(String, [FormatArgument], Range<Int>)] {
-      let error = #expect(throws: ExpressionError.self) { try Predicate(format, arguments: arguments) }
+      let error = #expect(throws: ExpressionError.self) { try FilterPredicate(format, arguments: arguments) }
       #expect(error?.range == range, "\(format)")
     }
   }
@@ -80,7 +80,7 @@ struct ExpressionParserTests {
   @Test(arguments: ["(", "-", "!", "{", "a+", "2**", "abs("])
   func `deep nesting is an error`(unit: String) {
     #expect(throws: ExpressionError.self) {
-      try Predicate(parsing: String(repeating: unit, count: 4000) + "1 == 1")
+      try FilterPredicate(parsing: String(repeating: unit, count: 4000) + "1 == 1")
     }
   }
 }

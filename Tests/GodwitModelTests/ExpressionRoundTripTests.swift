@@ -11,7 +11,7 @@ private struct TreeWriter {
 
   mutating func name() -> String { pick(["a", "name", "in", "size", "First", "_x1", "élan", "Nil", "between", "β"]) }
 
-  mutating func value(_ depth: Int) -> GodwitModel.Expression {
+  mutating func value(_ depth: Int) -> ValueExpression {
     guard depth > 0 else {
       switch random.below(6) {
       case 0: return .init(.constant(.integer(pick([0, 1, -5, .max, .min]))))
@@ -27,20 +27,20 @@ private struct TreeWriter {
     case 0: return .init(.keyPath(base: nil, segments: [name()]))
     case 1: return .init(.keyPath(base: .init(.variable("source")), segments: [name(), "@count"]))
     case 2:
-      return .init(.arithmetic(pick(GodwitModel.Expression.ArithmeticOperator.allCases), value(inner), value(inner)))
+      return .init(.arithmetic(pick(ValueExpression.ArithmeticOperator.allCases), value(inner), value(inner)))
     case 3: return .init(.aggregate((0..<random.below(3)).map { _ in value(inner) }))
     case 4: return .init(.function(name: pick(["abs:", "uppercase:", "onesComplement:"]), arguments: [value(inner)]))
     case 5: return .init(.function(name: "bitwiseAnd:with:", arguments: [value(inner), value(inner)]))
     case 6: return .init(.ternary(test(inner), value(inner), value(inner)))
     case 7: return .init(.subquery(collection: value(inner), variable: "v", predicate: test(inner)))
-    case 8: return .init(.set(pick(GodwitModel.Expression.SetOperator.allCases), value(inner), value(inner)))
+    case 8: return .init(.set(pick(ValueExpression.SetOperator.allCases), value(inner), value(inner)))
     case 9:
       return .init(.element(of: value(inner), at: pick([.first, .last, .size, .index(value(inner))])))
     default: return .init(.call(operand: .init(.variable("manager")), selector: "a:b:", arguments: [value(inner)]))
     }
   }
 
-  mutating func test(_ depth: Int) -> GodwitModel.Predicate {
+  mutating func test(_ depth: Int) -> FilterPredicate {
     guard depth > 0 else { return .init(.constant(random.chance(50))) }
     let inner = depth - 1
     switch random.below(5) {
@@ -51,7 +51,7 @@ private struct TreeWriter {
       return .init(
         .comparison(
           .init(
-            value(inner), pick(GodwitModel.Predicate.Comparison.Operator.allCases), value(inner),
+            value(inner), pick(FilterPredicate.Comparison.Operator.allCases), value(inner),
             modifier: pick([.direct, .any, .all]),
             options: pick([[], [.caseInsensitive], [.diacriticInsensitive, .normalized]]))))
     }
@@ -65,11 +65,11 @@ private struct TreeWriter {
       let tree = writer.value(4)
       let text = tree.description
       do {
-        #expect(try GodwitModel.Expression(parsing: text) == tree, "seed \(seed): \(text)")
+        #expect(try ValueExpression(parsing: text) == tree, "seed \(seed): \(text)")
       } catch { Issue.record("seed \(seed): \(text): \(error)") }
       let test = writer.test(4)
       do {
-        #expect(try GodwitModel.Predicate(parsing: test.description) == test, "seed \(seed): \(test)")
+        #expect(try FilterPredicate(parsing: test.description) == test, "seed \(seed): \(test)")
       } catch { Issue.record("seed \(seed): \(test): \(error)") }
     }
   }
@@ -84,10 +84,10 @@ private struct TreeWriter {
 
   /// Whatever the text, the whole pipeline gives a result or an error.
   private func run(_ text: String, model: ManagedObjectModel, person: ExpressionWorld.Object) {
-    if let predicate = try? GodwitModel.Predicate(text, 1, "name", [1, 2]) { try? use(predicate, model, person) }
-    if let predicate = try? GodwitModel.Predicate(parsing: text) { try? use(predicate, model, person) }
+    if let predicate = try? FilterPredicate(text, 1, "name", [1, 2]) { try? use(predicate, model, person) }
+    if let predicate = try? FilterPredicate(parsing: text) { try? use(predicate, model, person) }
     do throws(ExpressionError) {
-      let expression = try GodwitModel.Expression(parsing: text)
+      let expression = try ValueExpression(parsing: text)
       try? use(expression, model, person)
     } catch {
       let source = SourceText(text, location: .init(file: "f", line: 1, column: 1))
@@ -97,7 +97,7 @@ private struct TreeWriter {
   }
 
   private func use(
-    _ predicate: GodwitModel.Predicate, _ model: ManagedObjectModel, _ person: ExpressionWorld.Object
+    _ predicate: FilterPredicate, _ model: ManagedObjectModel, _ person: ExpressionWorld.Object
   ) throws {
     _ = try? ExpressionChecker(model: model, entityName: "Person", role: .filter).check(predicate)
     let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .filter)
@@ -105,7 +105,7 @@ private struct TreeWriter {
   }
 
   private func use(
-    _ expression: GodwitModel.Expression, _ model: ManagedObjectModel, _ person: ExpressionWorld.Object
+    _ expression: ValueExpression, _ model: ManagedObjectModel, _ person: ExpressionWorld.Object
   ) throws {
     _ = try? ExpressionChecker(model: model, entityName: "Person", role: .value).type(of: expression)
     let evaluator = ExpressionEvaluator(bindings: ["source": .object(person)], now: 0, role: .value)
@@ -149,14 +149,14 @@ private struct TreeWriter {
   ])
   func `nesting without end is an error`(unit: String) {
     let text = String(repeating: unit, count: 4000) + "1"
-    #expect(throws: ExpressionError.self) { try GodwitModel.Predicate(parsing: text) }
-    #expect(throws: ExpressionError.self) { try GodwitModel.Expression(parsing: text) }
+    #expect(throws: ExpressionError.self) { try FilterPredicate(parsing: text) }
+    #expect(throws: ExpressionError.self) { try ValueExpression(parsing: text) }
   }
 
   @Test func `a chain of postfixes without end is an error`() {
     for unit in ["[0]", "[0].a"] {
       #expect(throws: ExpressionError.self) {
-        try GodwitModel.Expression(parsing: "a" + String(repeating: unit, count: 4000))
+        try ValueExpression(parsing: "a" + String(repeating: unit, count: 4000))
       }
     }
   }

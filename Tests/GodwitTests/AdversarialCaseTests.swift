@@ -191,7 +191,7 @@ import Testing
       for job in try program.relateJobs(index) { try explain(try program.relate(job).sql) }
       guard link.strategy == .resolved else { continue }
       for sql in program.prepareResolve(index) { try connection.execute(sql) }
-      let walk = EdgeResolver.queries(link, table: StepProgram.linkTable(index))
+      let walk = AssignmentResolver.queries(link, table: StepProgram.linkTable(index))
       for sql in [walk.assigned, walk.reverse, walk.own, walk.leading] { if let sql { try explain(sql) } }
       for sql in program.prepareGathering(index) { try connection.execute(sql) }
       let resolve = try program.resolve(index)

@@ -24,7 +24,7 @@ struct CallSiteTests {
     var mapping = try MappingModel(inferredFrom: people3, to: people4)
     #expect(mapping.entityMappings.map(\.name) == ["IEM_Add_Adult", "IEM_Add_Contact", "IEM_Remove_Person"])
     mapping.entityMappings = try CallSiteFiles.mapping().entityMappings
-    mapping.entityMappings["PersonToAdult"]?.filter = try Predicate("age >= 18")
+    mapping.entityMappings["PersonToAdult"]?.filter = try FilterPredicate("age >= 18")
 
     let manager = MigrationManager(
       sourceModel: people3, destinationModel: people4, mappingModel: mapping,
@@ -97,24 +97,24 @@ struct CallSiteTests {
     var mapping = try CallSiteFiles.mapping()
     mapping.entityMappings["PersonToContact"]?.kind = .custom
     #expect(mapping.entityMappings[1].kind == .custom)
-    mapping.entityMappings["Nobody"]?.filter = try Predicate("age >= 18")
+    mapping.entityMappings["Nobody"]?.filter = try FilterPredicate("age >= 18")
     #expect(mapping.entityMappings.map(\.name) == ["PersonToAdult", "PersonToContact"])
     mapping.entityMappings["PersonToAdult"] = nil
     #expect(mapping.entityMappings["PersonToAdult"] == nil)
     mapping.entityMappings["More"] = EntityMapping(name: "More", source: "Person", destination: "Adult")
     #expect(mapping.entityMappings.map(\.name) == ["PersonToContact", "More"])
-    mapping["More"]?.filter = try Predicate("name == %@", "it's \"Ada\"")
+    mapping["More"]?.filter = try FilterPredicate("name == %@", "it's \"Ada\"")
     let filter = try #require(mapping["More"]?.filter)
-    #expect(try Predicate(parsing: filter.source.text) == filter, "a text without its arguments would say nothing")
-    #expect(try Predicate("age  >=  18").source.text == "age  >=  18")
-    #expect(Predicate(.constant(true)).source.text == "TRUEPREDICATE")
+    #expect(try FilterPredicate(parsing: filter.source.text) == filter, "a text without its arguments would say nothing")
+    #expect(try FilterPredicate("age  >=  18").source.text == "age  >=  18")
+    #expect(FilterPredicate(.constant(true)).source.text == "TRUEPREDICATE")
   }
 }
 
 /// Splits `Person.fullName` at its first space into `Contact.givenName` and `familyName`.
 struct SplitFullName: EntityMigrationPolicy {
   func createDestinationInstances(
-    forSource person: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forSource person: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     var contact = try manager.createDestinationInstance(forSource: person, in: mapping)  // what `super` was
     let names = try person.string("fullName")?.split(separator: " ", maxSplits: 1) ?? []

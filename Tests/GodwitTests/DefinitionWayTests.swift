@@ -12,7 +12,7 @@ import Testing
 
 /// Migration in place by definition alone: `MigrationFixture.run` compares it with the ordinary run of the same inferred
 /// mapping, and every row with what it was.
-struct DefinitionWayTests {
+struct SchemaOnlyTests {
   private static func photo(isExternal: Bool = true) -> AttributeDescription {
     var photo = AttributeDescription.make("photo", .binary)
     photo.allowsExternalBinaryDataStorage = isExternal

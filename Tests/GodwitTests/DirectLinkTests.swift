@@ -336,7 +336,7 @@ import Testing
       return random.below(limit)
     }
     @Sendable func setSomething(
-      _ object: ManagedObject, _ manager: inout MigrationPass, _ salt: UInt64
+      _ object: ManagedObject, _ manager: inout PolicyContext, _ salt: UInt64
     ) throws {
       let relationships = manager.destinationModel.relationships(of: object.entityName)
       guard !relationships.isEmpty else { return }
@@ -397,7 +397,7 @@ import Testing
       // A value that does not fit: the page with it is read without values.
       if spoilt { try fixture.alter("UPDATE ZPERSON SET ZNAME = x'07' WHERE Z_PK = 9") }
       return try SourcePageQuery.$rowsPerPage.withValue(2) {
-        try SourcePagesAhead.$leastRows.withValue(leastRows) {
+        try SourcePagePrefetcher.$leastRows.withValue(leastRows) {
           do {
             try fixture.run(["P": { ClosurePolicy() }])
             return try fixture.content()
@@ -407,7 +407,7 @@ import Testing
     }
     let log = HookLog()
     let onPage: @Sendable () -> Void = { log.note("page") }
-    _ = try SourcePagesAhead.$onPage.withValue(onPage) { try run(1, spoilt: false) }
+    _ = try SourcePagePrefetcher.$onPage.withValue(onPage) { try run(1, spoilt: false) }
     // Twelve people by two, the first page apart; the last but one says that there may be more.
     #expect(log.all.count >= 5)
     for spoilt in [false, true] {
@@ -434,7 +434,7 @@ import Testing
       do {
         try PolicyRun.$writesDirectly.withValue(direct) {
           try SourcePageQuery.$rowsPerPage.withValue(direct ? 2 : 500) {
-            try SourcePagesAhead.$leastRows.withValue(direct ? 1 : .max) {
+            try SourcePagePrefetcher.$leastRows.withValue(direct ? 1 : .max) {
               let job = try fixture.job(["Random": { Self.random(seed) }])
               // Stopped now and then, so that what is kept of links is read back.
               let seconds: Double? = direct && seed % 3 == 0 ? 0 : nil

@@ -125,7 +125,7 @@ import Testing
         // What closes with a comparison is a condition, and what opens may want one.
         text = open + text + close
       }
-      guard let predicate = (try? Predicate(parsing: text)) ?? (try? Predicate(parsing: "\(text) != nil")),
+      guard let predicate = (try? FilterPredicate(parsing: text)) ?? (try? FilterPredicate(parsing: "\(text) != nil")),
         (try? ExpressionChecker(model: fixture.source, entityName: "Person", role: .filter).check(predicate)) != nil
       else { continue }
       fixture.mappings = [

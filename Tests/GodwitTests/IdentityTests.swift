@@ -46,8 +46,8 @@ private func content(_ fixture: MigrationFixture) throws -> [String] {
 }
 
 private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: () throws -> T) throws -> T {
-  try IdentityWalk.$leastRows.withValue(0) {
-    try IdentityWalk.$rowsPerSpan.withValue(rowsPerSpan) { try IdentityWalk.$fills.withValue(fills) { try body() } }
+  try UniqueKeyScan.$leastRows.withValue(0) {
+    try UniqueKeyScan.$rowsPerSpan.withValue(rowsPerSpan) { try UniqueKeyScan.$fills.withValue(fills) { try body() } }
   }
 }
 
@@ -78,21 +78,21 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
   /// - Parameter isStopped: Whether long statements of the second thread are interrupted.
   private func walk(
     _ fixture: MigrationFixture, rowsPerSpan: Int64 = 10, isStopped: Bool = false
-  ) throws -> (IdentityWalk, StoreConnection) {
+  ) throws -> (UniqueKeyScan, StoreConnection) {
     let connection = try StoreConnection(path: nil)
     let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))
     try connection.attachSource(files)
     let attached = try AttachedSource(connection, job: job, files: files)
     let (_, program) = try attached.planner(job).plan(now: 0)
-    let own = IdentityWalk.Scan(
+    let own = UniqueKeyScan.Scan(
       query: try program.associate(1), connection: connection, functions: attached.functions, site: "here")
     var other = own
     other.connection = try #require(try connection.anotherReader(cache: .mebibytes(1)))
     other.functions = try SQLFunctions(connection: other.connection, sourceSchema: attached.sourceSchema, now: 0)
     if isStopped { other.connection.whileRunning(stopIf: { true }) }
-    let walk = IdentityWalk.$rowsPerSpan.withValue(rowsPerSpan) {
+    let walk = UniqueKeyScan.$rowsPerSpan.withValue(rowsPerSpan) {
       // Two spans of more rows than their share, where there are many.
-      IdentityWalk(
+      UniqueKeyScan(
         keys: -300...(isStopped ? 50_000 : 1200), rows: isStopped ? 2 : 225, own: own, other: other,
         memory: .mebibytes(4))
     }
@@ -103,7 +103,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     let (walk, _) = try walk(fixture())
     var keys: [Int64] = []
     var identities: Set<[UInt8]> = []
-    try IdentityWalk.$fills.withValue(true) {
+    try UniqueKeyScan.$fills.withValue(true) {
       try walk.run { key, identity in
         keys.append(key)
         identities.insert(Array(identity))
@@ -137,7 +137,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
   @Test func `an interrupt that meets the second thread alone is heard`() throws {
     let (walk, _) = try walk(fixture(workers: 10_000), rowsPerSpan: 1, isStopped: true)
     let error = #expect(throws: GodwitError.self) {
-      try IdentityWalk.$fills.withValue(true) { try walk.run { _, _ in } }
+      try UniqueKeyScan.$fills.withValue(true) { try walk.run { _, _ in } }
     }
     #expect(error?.code == .stopped)
   }
@@ -196,16 +196,16 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     }
   }
 
-  private func add(_ map: IdentityMap, _ identity: [UInt8], _ key: Int64, isNew: Bool = true) -> Bool {
+  private func add(_ map: UniqueKeyMap, _ identity: [UInt8], _ key: Int64, isNew: Bool = true) -> Bool {
     identity.withUnsafeBytes { map.add($0, key: key, isNew: isNew) }
   }
 
-  private func key(_ map: IdentityMap, _ identity: [UInt8]) -> Int64? {
+  private func key(_ map: UniqueKeyMap, _ identity: [UInt8]) -> Int64? {
     identity.withUnsafeBytes { map.key(of: $0) }
   }
 
   @Test func `a map knows what was added, and nothing else`() throws {
-    let map = IdentityMap(limitBytes: 1 << 20, isWhole: true)
+    let map = UniqueKeyMap(limitBytes: 1 << 20, isWhole: true)
     let all = identities(5_000)
     for (number, identity) in all.enumerated() {
       #expect(key(map, identity) == nil)
@@ -218,7 +218,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
 
   @Test func `a map without room is not whole, and keeps what it has`() throws {
     for limit in [4096, 20_000, 100_000] {
-      let map = IdentityMap(limitBytes: limit, isWhole: true)
+      let map = UniqueKeyMap(limitBytes: limit, isWhole: true)
       let all = identities(5_000)
       let added = all.enumerated().filter { add(map, $1, Int64($0)) }
       #expect(!map.isWhole && added.count < 5_000)
@@ -228,7 +228,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
   }
 
   @Test func `what is new is handed out once, in order`() throws {
-    let map = IdentityMap(limitBytes: 1 << 20, isWhole: false)
+    let map = UniqueKeyMap(limitBytes: 1 << 20, isWhole: false)
     let all = identities(300)
     for identity in all[..<100] { _ = add(map, identity, 1, isNew: false) }
     for identity in all[100...] { _ = add(map, identity, 2) }

@@ -373,13 +373,13 @@ struct InPlaceExchangeTests {
     try Data([1]).write(to: URL(filePath: copy))
     var copied = 0
     #expect(
-      try StoreCopy.make(of: path, to: copy, isReflinkWanted: false, isSynced: true) { copied += $0 } == .bytes)
+      try StoreCloner.make(of: path, to: copy, isReflinkWanted: false, isSynced: true) { copied += $0 } == .bytes)
     #expect(copied == bytes.count)
     #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
     #expect(try FileManager.default.attributesOfItem(atPath: copy)[.posixPermissions] as? Int == 0o640)
-    #expect(throws: Died.self) { try StoreCopy.make(of: path, to: copy, isReflinkWanted: false) { _ in throw Died() } }
+    #expect(throws: Died.self) { try StoreCloner.make(of: path, to: copy, isReflinkWanted: false) { _ in throw Died() } }
     #expect(!FileManager.default.fileExists(atPath: copy))
-    _ = try StoreCopy.make(of: path, to: copy)
+    _ = try StoreCloner.make(of: path, to: copy)
     #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
   }
 }

@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitStore
 
 /// Migration in place by SQL: `MigrationFixture.run` compares it with the ordinary run of the same inferred mapping.
-struct LightweightTests {
+struct InPlaceSQLTests {
   private static func entity(
     _ name: String, parent: String? = nil, _ attributes: [AttributeDescription] = [],
     _ relationships: [RelationshipDescription] = [], was: String? = nil
@@ -299,7 +299,7 @@ struct LightweightTests {
     #expect(
       try way(fixture) { job in
         job.chunkPredicates = [
-          "IEM_Copy_Author": [ParsedPredicate(Predicate(.constant(true)), source: SourceText("1"))]
+          "IEM_Copy_Author": [ParsedPredicate(FilterPredicate(.constant(true)), source: SourceText("1"))]
         ]
       } == "through the executor: 'chunks.by' asks for chunks")
     try fixture.alter("PRAGMA page_size = 8192")

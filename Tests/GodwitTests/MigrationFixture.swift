@@ -113,7 +113,7 @@ extension SQLValue {
 }
 
 extension ParsedExpression {
-  init(_ text: String) throws { self.init(try Expression(parsing: text), source: SourceText(text)) }
+  init(_ text: String) throws { self.init(try ValueExpression(parsing: text), source: SourceText(text)) }
 }
 
 extension EntityMapping {

@@ -32,41 +32,41 @@ final class RecordingPolicy: EntityMigrationPolicy {
     if hook == "end" { log.note("\(mapping.name) calls \(calls)") }
   }
 
-  func begin(_ mapping: EntityMapping, with manager: inout MigrationPass) throws { note("begin", mapping) }
+  func begin(_ mapping: EntityMapping, with manager: inout PolicyContext) throws { note("begin", mapping) }
 
   func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     note("create", mapping, source)
     try manager.createDestinationInstances(forSource: source, in: mapping)
   }
 
-  func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {
+  func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {
     note("endInstanceCreation", mapping)
   }
 
   func createRelationships(
-    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     note("relate", mapping, destination)
     try manager.createRelationships(forDestination: destination, in: mapping)
   }
 
-  func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {
+  func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {
     note("endRelationshipCreation", mapping)
   }
 
-  func performCustomValidation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {
+  func performCustomValidation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {
     note("validate", mapping)
   }
 
-  func end(_ mapping: EntityMapping, manager: inout MigrationPass) throws { note("end", mapping) }
+  func end(_ mapping: EntityMapping, manager: inout PolicyContext) throws { note("end", mapping) }
 }
 
 /// A policy made of closures, so that a test reads in one place.
 struct ClosurePolicy: EntityMigrationPolicy, Sendable {
-  typealias Hook = @Sendable (EntityMapping, inout MigrationPass) throws -> Void
-  typealias ObjectHook = @Sendable (ManagedObject, EntityMapping, inout MigrationPass) throws -> Void
+  typealias Hook = @Sendable (EntityMapping, inout PolicyContext) throws -> Void
+  typealias ObjectHook = @Sendable (ManagedObject, EntityMapping, inout PolicyContext) throws -> Void
 
   var begin: Hook?
   var create: ObjectHook?
@@ -75,39 +75,39 @@ struct ClosurePolicy: EntityMigrationPolicy, Sendable {
   var endRelate: Hook?
   var validate: Hook?
   var end: Hook?
-  var answer: (@Sendable (ExpressionCall, EntityMapping, inout MigrationPass) throws -> EvaluatedValue)?
+  var answer: (@Sendable (ExpressionCall, EntityMapping, inout PolicyContext) throws -> EvaluatedValue)?
 
-  func begin(_ mapping: EntityMapping, with manager: inout MigrationPass) throws { try begin?(mapping, &manager) }
+  func begin(_ mapping: EntityMapping, with manager: inout PolicyContext) throws { try begin?(mapping, &manager) }
 
   func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     guard let create else { return try manager.createDestinationInstances(forSource: source, in: mapping) }
     try create(source, mapping, &manager)
   }
 
-  func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {
+  func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {
     try endCreate?(mapping, &manager)
   }
 
   func createRelationships(
-    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     guard let relate else { return try manager.createRelationships(forDestination: destination, in: mapping) }
     try relate(destination, mapping, &manager)
   }
 
-  func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {
+  func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {
     try endRelate?(mapping, &manager)
   }
 
-  func performCustomValidation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {
+  func performCustomValidation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {
     try validate?(mapping, &manager)
   }
 
-  func end(_ mapping: EntityMapping, manager: inout MigrationPass) throws { try end?(mapping, &manager) }
+  func end(_ mapping: EntityMapping, manager: inout PolicyContext) throws { try end?(mapping, &manager) }
 
-  func value(of call: ExpressionCall, in mapping: EntityMapping, manager: inout MigrationPass) throws -> EvaluatedValue
+  func value(of call: ExpressionCall, in mapping: EntityMapping, manager: inout PolicyContext) throws -> EvaluatedValue
   {
     guard let answer else { throw GodwitError(.configuration, "nothing answers '\(call.selector)'") }
     return try answer(call, mapping, &manager)

@@ -95,7 +95,7 @@ import Testing
         for index in chosen { fixture.mappings[index].policyName = "Several" }
         do {
           // The other time links are resolved by SQL too.
-          try EdgeResolver.$limitEdges.withValue(isReassociating ? 1 : 100_000) {
+          try AssignmentResolver.$limitEdges.withValue(isReassociating ? 1 : 100_000) {
             _ = try MigrationManager(fixture.job(["Several": { severalOfOne(isReassociating: isReassociating) }])).run()
           }
           contents.append(try fixture.content())
@@ -136,7 +136,7 @@ import Testing
       let fixture = try policyFixture(people: 2, rows: nil)
       fixture.setPolicy("Many", of: "PersonToContact")
       let count = 6000
-      @Sendable func make(_ person: ManagedObject, _ mapping: EntityMapping, _ manager: inout MigrationPass) throws {
+      @Sendable func make(_ person: ManagedObject, _ mapping: EntityMapping, _ manager: inout PolicyContext) throws {
         for number in 0..<count {
           var contact = try manager.createInstance(ofEntityNamed: "Contact")
           contact["age"] = .integer(Int64(number))

@@ -148,7 +148,7 @@ import Testing
     let model = fixture.source
     func isWatched(_ text: String) throws -> Bool {
       let inputs = ExpressionInputs(model: model, entityName: "Reading")
-      let expression = try GodwitModel.Expression(parsing: text)
+      let expression = try ValueExpression(parsing: text)
       return inputs.mayTurnToNil(expression) && !inputs.paths(expression).isEmpty
     }
     for text in [

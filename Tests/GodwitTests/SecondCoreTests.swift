@@ -133,7 +133,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 
   @discardableResult
   private func run(_ fixture: MigrationFixture) throws -> MigrationSummary {
-    try ValidationAhead.$leastRows.withValue(0) { try fixture.run() }
+    try SpeculativeValidator.$leastRows.withValue(0) { try fixture.run() }
   }
 
   @Test func `a store validated ahead is the store that is made without`() throws {
@@ -148,7 +148,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   @Test func `a broken rule is reported as it is without`() throws {
     let errors = try [0, Int64.max].map { leastRows in
       let fixture = try fixture { key in key == 101 || key == 5 ? .null : .init("person \(key)") }
-      return try ValidationAhead.$leastRows.withValue(leastRows) {
+      return try SpeculativeValidator.$leastRows.withValue(leastRows) {
         let error = #expect(throws: GodwitError.self) { try fixture.run() }
         return try #require(error)
       }
@@ -158,13 +158,13 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   /// One chunk of validation for the people from key 0 on, of a store.
-  private func ahead(_ fixture: MigrationFixture, of path: String) throws -> ValidationAhead {
+  private func ahead(_ fixture: MigrationFixture, of path: String) throws -> SpeculativeValidator {
     let sql = "SELECT Z_PK, 0 FROM source.ZPERSON WHERE Z_PK BETWEEN ?1 AND ?2 AND ZNAME IS NULL"
     let works = [(1, Int64(0)), (2, 500)].map { id, lower in
-      ValidationAhead.Work(
+      SpeculativeValidator.Work(
         id: id, sql: sql, range: .init(lower: lower, upper: lower + 500))
     }
-    return try ValidationAhead(works, path: path, cache: .mebibytes(1))
+    return try SpeculativeValidator(works, path: path, cache: .mebibytes(1))
   }
 
   @Test func `only what was found in order has passed`() throws {
@@ -226,8 +226,8 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   private func ahead<T>(rowsPerSpan: Int64 = 10, _ body: () throws -> T) throws -> T {
-    try EvaluationAhead.$leastRows.withValue(0) {
-      try EvaluationAhead.$rowsPerSpan.withValue(rowsPerSpan) { try body() }
+    try ExpressionPrefetcher.$leastRows.withValue(0) {
+      try ExpressionPrefetcher.$rowsPerSpan.withValue(rowsPerSpan) { try body() }
     }
   }
 
@@ -283,7 +283,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
     let (two, one) = (try fixture(), try fixture())
     // The keys of owners are read, with their filter in Swift, once the pets' statement is about to run.
-    try EvaluationAhead.$fills.withValue(true) { try ahead { _ = try two.run() } }
+    try ExpressionPrefetcher.$fills.withValue(true) { try ahead { _ = try two.run() } }
     try one.run()
     let rows = "SELECT * FROM source.ZPET ORDER BY Z_PK"
     #expect(try two.rows(rows) == one.rows(rows))
@@ -298,7 +298,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   /// What is evaluated ahead of the second mapping's statement over all keys.
-  private func started(_ fixture: MigrationFixture, keys: ClosedRange<Int64>) throws -> EvaluationAhead {
+  private func started(_ fixture: MigrationFixture, keys: ClosedRange<Int64>) throws -> ExpressionPrefetcher {
     let connection = try StoreConnection(path: nil)
     let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))
     try connection.attachSource(files)
@@ -310,7 +310,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     let reader = try #require(try connection.anotherReader(cache: .mebibytes(1)))
     let functions = try SQLFunctions(connection: reader, sourceSchema: attached.sourceSchema, now: 0)
     return try ahead {
-      EvaluationAhead(query: query, numbers: numbers, keys: keys, rows: 267, reader: reader, functions: functions)
+      ExpressionPrefetcher(query: query, numbers: numbers, keys: keys, rows: 267, reader: reader, functions: functions)
     }
   }
 
@@ -344,16 +344,16 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   // MARK: Work beside
 
   @Test func `a result is waited for, kept, and thrown if it is an error`() throws {
-    let work = BesideWork { _ in 7 }
+    let work = BackgroundTask { _ in 7 }
     #expect(try work.value() == 7)
     #expect(try work.value() == 7)
-    let failed = BesideWork<Int> { _ in throw GodwitError(.inputOutput, "no disk") }
+    let failed = BackgroundTask<Int> { _ in throw GodwitError(.inputOutput, "no disk") }
     let error = #expect(throws: GodwitError.self) { try failed.value() }
     #expect(error?.message == "no disk")
   }
 
   @Test func `work that nobody wants ends`() throws {
-    let work = BesideWork<Int> { isWanted in
+    let work = BackgroundTask<Int> { isWanted in
       while isWanted() { usleep(1000) }
       throw CancellationError()
     }

@@ -18,17 +18,17 @@ import Testing
   }
 
   @Test func `work beside is done by who waits when no thread does it`() throws {
-    let work = ThreadRefusal.run { BesideWork { _ in 7 } }
+    let work = ThreadRefusal.run { BackgroundTask { _ in 7 } }
     #expect(try work.valueIfReady() == nil)
     #expect(try work.value() == 7)
     #expect(try work.valueIfReady() == 7)
-    let failing = ThreadRefusal.run { BesideWork<Int> { _ in throw GodwitError(.dataWrong, "no") } }
+    let failing = ThreadRefusal.run { BackgroundTask<Int> { _ in throw GodwitError(.dataWrong, "no") } }
     #expect(throws: GodwitError(.dataWrong, "no")) { try failing.value { true } }
   }
 
   @Test func `work that nobody wants any more is given up, and done by the next who waits`() throws {
     let work = ThreadRefusal.run {
-      BesideWork { isWanted in
+      BackgroundTask { isWanted in
         guard isWanted() else { throw CancellationError() }
         return 7
       }
@@ -56,9 +56,9 @@ import Testing
     ]
     func work() throws { _ = try fixture.run() }
     try RowCounter.$leastKeys.withValue(0) {
-      try EvaluationAhead.$leastRows.withValue(0) {
-        try IdentityWalk.$leastRows.withValue(0) {
-          try ValidationAhead.$leastRows.withValue(0) {
+      try ExpressionPrefetcher.$leastRows.withValue(0) {
+        try UniqueKeyScan.$leastRows.withValue(0) {
+          try SpeculativeValidator.$leastRows.withValue(0) {
             try MigrationManager.$largeSource.withValue(0) {
               if refusing { try ThreadRefusal.run(work) } else { try work() }
             }

@@ -172,7 +172,7 @@ struct `Mapping models of Xcode` {
     let found = texts(try mapped(fixture)["PersonToPerson"])
     for (number, (_, text)) in archived.enumerated() {
       #expect(found["a\(number)"] == text)
-      #expect(try Expression(parsing: text).description == text)
+      #expect(try ValueExpression(parsing: text).description == text)
     }
   }
 
@@ -216,7 +216,7 @@ struct `Mapping models of Xcode` {
     fixture.mapping("Car", "Car", number: 3, more: ["name": "All", "sourcefilterpredicatestring": "TRUEPREDICATE"])
     let model = try mapped(fixture)
     #expect(model["PersonToPerson"]?.filter?.source.text == "age >= 18")
-    #expect(model["CarToCar"]?.filter?.predicate == (try Predicate(parsing: "name == \"x\"")))
+    #expect(model["CarToCar"]?.filter?.predicate == (try FilterPredicate(parsing: "name == \"x\"")))
     #expect(model["All"]?.filter == nil)
   }
 

@@ -141,7 +141,7 @@ enum People: Workload {
   /// A policy that does what its mapping says, and changes one value.
   private struct Shout: EntityMigrationPolicy {
     func createDestinationInstances(
-      forSource source: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+      forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
     ) throws {
       var person = try manager.createDestinationInstance(forSource: source, in: mapping)
       if let name = try source.string("name") { person["name"] = AttributeValue(name + "!") }

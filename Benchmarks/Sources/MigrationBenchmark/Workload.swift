@@ -106,10 +106,10 @@ func mapping(
   attributes: [String: String], relationships: KeyValuePairs<String, RelationshipMapping.Value> = [:]
 ) throws -> EntityMapping {
   var mapping = EntityMapping(name: name ?? "\(source)To\(destination)", source: source, destination: destination)
-  mapping.filter = try filter.map { ParsedPredicate(try Predicate(parsing: $0), source: SourceText($0)) }
+  mapping.filter = try filter.map { ParsedPredicate(try FilterPredicate(parsing: $0), source: SourceText($0)) }
   mapping.uniqueBy = uniqueBy
   mapping.attributeMappings = try attributes.sorted { $0.key < $1.key }.map {
-    AttributeMapping(name: $0, value: ParsedExpression(try Expression(parsing: $1), source: SourceText($1)))
+    AttributeMapping(name: $0, value: ParsedExpression(try ValueExpression(parsing: $1), source: SourceText($1)))
   }
   mapping.relationshipMappings = relationships.map { RelationshipMapping(name: $0, value: $1) }
   return mapping

@@ -93,7 +93,7 @@ struct PolicyStub {
   }
 
   private static let begin = [
-    "  func begin(_ mapping: EntityMapping, with manager: inout MigrationPass) throws {",
+    "  func begin(_ mapping: EntityMapping, with manager: inout PolicyContext) throws {",
     "    // A mapping without source objects: make its objects here, with `manager.createInstance(ofEntityNamed:)` and",
     "    // `manager.insert`.", "  }",
   ]
@@ -101,7 +101,7 @@ struct PolicyStub {
   private func creation(_ uses: [PolicyUse]) -> [String] {
     let head = [
       "  func createDestinationInstances(",
-      "    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass", "  ) throws {",
+      "    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext", "  ) throws {",
     ]
     let gaps = uses.filter { !$0.unfilled.isEmpty }
     guard !gaps.isEmpty else {
@@ -126,7 +126,7 @@ struct PolicyStub {
 
   private func answers(_ uses: [PolicyUse]) -> [String] {
     var lines = [
-      "  func value(", "    of call: ExpressionCall, in mapping: EntityMapping, manager: inout MigrationPass",
+      "  func value(", "    of call: ExpressionCall, in mapping: EntityMapping, manager: inout PolicyContext",
       "  ) throws -> EvaluatedValue {", "    switch call.selector {",
     ]
     let all = uses.flatMap { use in use.functions.map { (use, $0) } }
@@ -153,7 +153,7 @@ struct PolicyStub {
   /// Words of Swift's that name no type, and what the file itself names.
   private static let reserved: Set<String> = [
     "Any", "Protocol", "Self", "Type", "Migrate", "Godwit", "GodwitCLI", "GodwitModel", "GodwitCommand", "GodwitError",
-    "EntityMapping", "EntityMigrationPolicy", "EvaluatedValue", "ExpressionCall", "ManagedObject", "MigrationPass",
+    "EntityMapping", "EntityMigrationPolicy", "EvaluatedValue", "ExpressionCall", "ManagedObject", "PolicyContext",
     "PolicyRegistry", "AttributeValue", "String", "Swift",
     "as", "associatedtype", "await", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do",
     "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import", "in",

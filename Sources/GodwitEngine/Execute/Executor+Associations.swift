@@ -25,7 +25,7 @@ extension Executor {
       given = last.map { $0 - first + 1 } ?? 0
     }
     if program.isUnique(index), identities?.mapping != index {
-      identities = (index, IdentityMap(limitBytes: identityBytes, isWhole: known?.pairs ?? 0 == 0))
+      identities = (index, UniqueKeyMap(limitBytes: identityBytes, isWhole: known?.pairs ?? 0 == 0))
     }
     let pairs = try writePairs(of: chunk, to: writer, given: &given, isRepeated: false)
     let mark = try writer.flushChunk()
@@ -85,9 +85,9 @@ extension Executor {
     defer { store.finalize() }
     let known =
       isRepeated
-      ? IdentityMap(limitBytes: identityBytes, isWhole: false)
+      ? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
       : identities?.map
-        ?? IdentityMap(limitBytes: identityBytes, isWhole: false)
+        ?? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
     try forEachIdentity(of: chunk, statement) { source, identity in
       var destination = known.key(of: identity)
       if destination == nil, !known.isWhole, let found = try store.key(of: identity) {

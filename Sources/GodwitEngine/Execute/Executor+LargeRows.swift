@@ -84,7 +84,7 @@ extension Executor {
   }
 
   /// Stores edges in rows that are too large to be changed as they are.
-  func storeInLargeRows(_ edges: [EdgeResolver.Refused]) throws {
+  func storeInLargeRows(_ edges: [AssignmentResolver.Refused]) throws {
     for edge in edges {
       let writer = try largeRowWriter()
       let way = try writer?.change(

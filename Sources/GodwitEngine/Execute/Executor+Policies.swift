@@ -20,11 +20,11 @@ extension Executor {
     }
     try run.prepare(policy, for: .createDestinationInstances)
     var next: Int64? = chunk.range.first
-    var ahead: SourcePagesAhead?
+    var ahead: SourcePagePrefetcher?
     defer { ahead?.stop() }
     while let first = next, first <= chunk.range.last {
       let page = try run.page(of: chunk.subject, from: first, through: chunk.range.last, ahead: &ahead)
-      if first == chunk.range.first, chunk.rows >= SourcePagesAhead.leastRows, let rest = page.next {
+      if first == chunk.range.first, chunk.rows >= SourcePagePrefetcher.leastRows, let rest = page.next {
         ahead = try run.readAhead(of: chunk.subject, from: rest, through: chunk.range.last)
       }
       for prepared in page.objects {

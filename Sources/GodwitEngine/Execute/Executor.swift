@@ -21,7 +21,7 @@ package final class Executor {
   let files: StoreFiles
   let spillPath: (Int) -> String
   /// The digest of the source while the ledger lacks it.
-  package var sourceDigest: BesideWork<String>?
+  package var sourceDigest: BackgroundTask<String>?
   /// nil in a step without policies.
   package var policies: PolicyRun?
   /// The program as it stands: policies change how links are carried out.
@@ -30,9 +30,9 @@ package final class Executor {
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
   /// Of the `unique-by` mapping whose associations are written.
-  var identities: (mapping: Int, map: IdentityMap)?
+  var identities: (mapping: Int, map: UniqueKeyMap)?
   /// While indexes are built.
-  private var ahead: ValidationAhead?
+  private var ahead: SpeculativeValidator?
   /// What happened that nobody would see in the result.
   package var notes: [String] = []
   /// Mappings whose spill file was made anew; one that is damaged again stops the run.
@@ -303,12 +303,12 @@ package final class Executor {
       return .init()
     }
     let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
-    if let resolver = try EdgeResolver(program, link: chunk.subject, connection: connection, sparing: limit) {
+    if let resolver = try AssignmentResolver(program, link: chunk.subject, connection: connection, sparing: limit) {
       do {
         try resolver.run(from: chunk.range.first, through: chunk.range.last)
         try storeInLargeRows(resolver.refused)
         return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
-      } catch is EdgeResolver.TooMany {
+      } catch is AssignmentResolver.TooMany {
         for sql in program.prepareGathering(chunk.subject) { try connection.execute(sql) }
       }
     }

@@ -86,7 +86,7 @@ extension StepProgram {
 
   /// Whether the source has a value at the end of a path. What the chunk's own statement has read was checked there.
   private func holds(_ path: [String], of entity: String, _ builder: StatementBuilder) throws -> String {
-    var chain = ObjectChain(
+    var chain = RelationshipJoinPath(
       row: .init(alias: "s", entityName: entity), schema: sourceSchema, database: StoreConnection.sourceSchema,
       builder: builder)
     do {
@@ -110,12 +110,10 @@ struct ExpressionInputs {
   let model: ManagedObjectModel
   let entityName: String
 
-  private typealias Expression = GodwitModel.Expression
-
   /// The attributes that the result is made of, each once.
-  func paths(_ expression: GodwitModel.Expression) -> [[String]] {
+  func paths(_ expression: ValueExpression) -> [[String]] {
     var found: [[String]] = []
-    func visit(_ part: Expression) {
+    func visit(_ part: ValueExpression) {
       switch part.node {
       case .keyPath(let base, let segments):
         if let base, !Self.isOwn(base) { return visit(base) }
@@ -131,7 +129,7 @@ struct ExpressionInputs {
     return found
   }
 
-  private static func isOwn(_ base: Expression) -> Bool {
+  private static func isOwn(_ base: ValueExpression) -> Bool {
     switch base.node {
     case .evaluatedObject, .variable("source"): true
     default: false
@@ -153,13 +151,13 @@ struct ExpressionInputs {
     return attribute
   }
 
-  private func read(_ expression: Expression) -> AttributeDescription? {
+  private func read(_ expression: ValueExpression) -> AttributeDescription? {
     guard case .keyPath(let base, let segments) = expression.node, base.map(Self.isOwn) ?? true else { return nil }
     return attribute(segments)
   }
 
   /// A yes may be wrong, a no is not.
-  func mayTurnToNil(_ expression: GodwitModel.Expression) -> Bool {
+  func mayTurnToNil(_ expression: ValueExpression) -> Bool {
     switch expression.node {
     case .constant(let value): value.isNull
     case .keyPath: read(expression) == nil
@@ -184,7 +182,7 @@ struct ExpressionInputs {
   ]
 
   private func mayTurnToNil(
-    _ op: GodwitModel.Expression.ArithmeticOperator, _ a: GodwitModel.Expression, _ b: GodwitModel.Expression
+    _ op: ValueExpression.ArithmeticOperator, _ a: ValueExpression, _ b: ValueExpression
   ) -> Bool {
     if mayTurnToNil(a) || mayTurnToNil(b) { return true }
     // A decimal can become too large for one.
@@ -197,7 +195,7 @@ struct ExpressionInputs {
   }
 
   /// Whether it is a constant that makes no infinity and no zero: no number that it meets becomes none.
-  private func isPlain(_ expression: Expression) -> Bool {
+  private func isPlain(_ expression: ValueExpression) -> Bool {
     switch expression.node {
     case .constant(.integer(let number)): number != 0
     case .constant(.double(let number)): number.isFinite && number != 0
@@ -206,7 +204,7 @@ struct ExpressionInputs {
     }
   }
 
-  private func isWhole(_ expression: Expression) -> Bool {
+  private func isWhole(_ expression: ValueExpression) -> Bool {
     switch expression.node {
     case .constant(.integer), .constant(.boolean): true
     case .negation(let operand): isWhole(operand)
@@ -216,7 +214,7 @@ struct ExpressionInputs {
     }
   }
 
-  private func isDecimal(_ expression: Expression) -> Bool {
+  private func isDecimal(_ expression: ValueExpression) -> Bool {
     expression.contains { part in
       if case .constant(.decimal) = part.node { return true }
       return read(part)?.type == .decimal

@@ -7,7 +7,7 @@ package import GodwitStore
 ///
 /// A run reads most pages of a damaged store without a complaint, and would migrate what it makes of them.
 package final class SourceCheck {
-  private let work: BesideWork<String?>
+  private let work: BackgroundTask<String?>
   private let path: String
 
   /// Begins the check.
@@ -18,7 +18,7 @@ package final class SourceCheck {
     let level = level ?? job.sourceCheck
     guard level != .none, files.type == .sqlite, (try? files.hasHotJournal()) == false else { return nil }
     path = job.sourcePath
-    work = BesideWork { isWanted in
+    work = BackgroundTask { isWanted in
       let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
       try connection.attachSource(files)
       return try withoutActuallyEscaping(isWanted) { isWanted in

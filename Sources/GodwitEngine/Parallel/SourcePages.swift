@@ -61,7 +61,7 @@ struct SourcePageQuery {
 ///
 /// It reads the source alone, and a page is the same whoever reads it. A page that fails is read again by the policy's
 /// thread, whose error has its place, or which asks for less.
-final class SourcePagesAhead: @unchecked Sendable {
+final class SourcePagePrefetcher: @unchecked Sendable {
   /// Fewer rows are not worth a thread.
   @TaskLocal static var leastRows: Int64 = 5000
   /// For tests: hears of every page that was read ahead and is used.

@@ -112,9 +112,9 @@ extension Planner {
       relationships: relationships)
   }
 
-  private static func phrase(_ link: RelationshipLink) -> String {
+  private static func phrase(_ link: InversePair) -> String {
     link.directEnd == nil
-      ? link.strategy.rawValue : "\(RelationshipLink.Strategy.atCreation.rawValue), until a policy sets it"
+      ? link.strategy.rawValue : "\(InversePair.Strategy.atCreation.rawValue), until a policy sets it"
   }
 
   private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan

@@ -174,7 +174,7 @@ extension Planner {
     let lost = resolved.sourceModel.family(of: before.destinationEntityName).map(\.name)
       .filter { (mapped.contains($0) || carried.isEmpty) && !carried.contains($0) }
     guard !lost.isEmpty else { return nil }
-    var chain = ObjectChain(
+    var chain = RelationshipJoinPath(
       row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema, database: "source",
       builder: StatementBuilder())
     try chain.follow(name)
@@ -216,7 +216,7 @@ private struct ReadProperties {
     }
   }
 
-  private mutating func note(_ expression: Expression, of entity: String) {
+  private mutating func note(_ expression: ValueExpression, of entity: String) {
     var (paths, fetches) = ([(isOwn: Bool, segments: [String])](), [String]())
     _ = expression.contains { part in
       switch part.node {

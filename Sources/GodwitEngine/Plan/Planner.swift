@@ -15,7 +15,7 @@ package struct Planner {
   let destinationSchema: StoreSchema
   let functions: SQLFunctions
   let sourceBytes: Int64
-  let leftOut: LeftOutTables
+  let leftOut: UnmodelledTables
   /// What the job appends to; nil for a new store.
   let existing: ExistingDestination?
 

@@ -70,7 +70,7 @@ struct RowCounter: @unchecked Sendable {
     let work = Work(Self.ranges(from: low, through: high), flags: flags)
     let now = planner.functions.now
     defer { try? reader.close() }
-    let beside = BesideWork { [self] _ in
+    let beside = BackgroundTask { [self] _ in
       let functions = try SQLFunctions(connection: reader, sourceSchema: planner.sourceSchema, now: now)
       functions.setSupportFolder(SupportFolder(ofStoreAt: planner.job.sourcePath))
       work.run { try tally($0, reader, functions) }

@@ -44,7 +44,7 @@ extension PolicyRun {
   private static let limitLeft = 50_000
 
   /// Writes down what a mapping has assigned to the objects that were left to it.
-  private func assignLeft(_ assignment: RelationshipLink.Assignment, of link: Int) throws {
+  private func assignLeft(_ assignment: InversePair.Assignment, of link: Int) throws {
     let index = assignment.mapping
     var last = left[index]
     if isLeftToMapping, let related, related.mapping == index {

@@ -78,7 +78,7 @@ extension PolicyRun {
   /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
   /// - Returns: The key to go on from; nil when these are the last.
   func page(
-    of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagesAhead?
+    of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
   ) throws -> (objects: [PreparedObject], next: Int64?) {
     if let known = ahead {
       if known.generation == generation, let page = known.page(from: first) {
@@ -104,7 +104,7 @@ extension PolicyRun {
   }
 
   /// Has a second core read the pages from a key on; nil where only this connection can.
-  func readAhead(of index: Int, from first: Int64, through last: Int64) throws -> SourcePagesAhead? {
+  func readAhead(of index: Int, from first: Int64, through last: Int64) throws -> SourcePagePrefetcher? {
     let query = try pageQuery(index, isPrepared: try mappedRow(index).isPlain)
     guard query.statement.builder.functions.evaluations.isEmpty, !query.statement.sql.contains("godwit_lookup"),
       let reader = try connection.anotherReader(cache: .init(bytes: memory.bytes / 32))
@@ -114,7 +114,7 @@ extension PolicyRun {
     for index in query.statement.builder.functions.keySets {
       own.rows.setKeySet(functions.rows.keySet(index), for: index)
     }
-    return SourcePagesAhead(
+    return SourcePagePrefetcher(
       query, generation: generation, from: first, through: last, reader: reader, functions: own)
   }
 
@@ -230,7 +230,7 @@ extension PolicyRun {
       default: argument
       }
     }
-    var pass = MigrationPass(self)
+    var pass = PolicyContext(self)
     do { return try instances[policy].value(of: call, in: mapping, manager: &pass) } catch {
       if error is GodwitError { throw error }
       throw GodwitError(

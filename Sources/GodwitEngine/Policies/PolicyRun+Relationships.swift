@@ -27,7 +27,7 @@ extension PolicyRun {
   /// The link of a relationship, seen from an object.
   private func end(
     of name: String, in entity: String
-  ) throws -> (link: Int, end: RelationshipLink.End, relationship: RelationshipDescription) {
+  ) throws -> (link: Int, end: InversePair.End, relationship: RelationshipDescription) {
     let model = program.resolved.destinationModel
     guard let relationship = model.relationship(name, of: entity) else {
       let hint = Spelling.suggestion(for: name, among: model.relationships(of: entity).map(\.name))
@@ -105,7 +105,7 @@ extension PolicyRun {
   }
 
   private func assign(
-    _ link: Int, _ end: RelationshipLink.End, _ subject: Int64,
+    _ link: Int, _ end: InversePair.End, _ subject: Int64,
     _ targets: [(key: Int64, place: Int64, inversePlace: Int64)], isToMany: Bool, mapping: Int64, turn: Int64
   ) throws {
     let insert = try cached(
@@ -139,7 +139,7 @@ extension PolicyRun {
     try settle(link)
     // It joins the later one of the last assignments to the two ends, so that it displaces nothing and is not displaced.
     // Where neither end was assigned to, it comes before everything.
-    func last(_ side: RelationshipLink.End, _ subject: Int64) throws -> (mapping: Int64, turn: Int64, position: Int64)?
+    func last(_ side: InversePair.End, _ subject: Int64) throws -> (mapping: Int64, turn: Int64, position: Int64)?
     {
       let row = try rows(
         """
@@ -152,7 +152,7 @@ extension PolicyRun {
       guard case .integer(let highest)? = row?[2], highest < .max else { return (mapping, turn, 0) }
       return (mapping, turn, highest + 1)
     }
-    let far: RelationshipLink.End =
+    let far: InversePair.End =
       program.links[link].isOwnInverse ? .first : end == .first ? .second : .first
     let (own, other) = (try last(end, object.key), try last(far, target.key))
     let isFar: Bool
@@ -287,7 +287,7 @@ extension PolicyRun {
     }
   }
 
-  private func compiled(_ expression: GodwitModel.Expression, mapping: EntityMapping, property: String)
+  private func compiled(_ expression: ValueExpression, mapping: EntityMapping, property: String)
     -> CompiledExpression
   {
     if let known = compiledExpressions[mapping.name]?[property] { return known }

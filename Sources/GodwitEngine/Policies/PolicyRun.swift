@@ -40,7 +40,7 @@ struct PolicyState: Codable, Equatable {
 /// The policies of a step at work: the instances, the hook that runs, and all that a hook can do.
 ///
 /// 1. Made when a run begins; the state is the ledger's.
-/// 2. `call` runs one hook with a `MigrationPass` that leads here.
+/// 2. `call` runs one hook with a `PolicyContext` that leads here.
 /// 3. `finishChunk` writes the state; `takeBack` goes back to it when a chunk that failed runs again.
 package final class PolicyRun: PolicyHost {
   package var sourceModel: ManagedObjectModel { program.resolved.sourceModel }
@@ -145,7 +145,7 @@ package final class PolicyRun: PolicyHost {
   /// What the chunk has lost so far.
   var (several, nils): (Int64, [NilKey: Int64]) = (0, [:])
   /// Objects that the running hook has made, by entity number and key.
-  var made = SmallSet<Made>()
+  var made = InlineSet<Made>()
 
   struct Made: Hashable {
     var number: Int
@@ -155,7 +155,7 @@ package final class PolicyRun: PolicyHost {
   /// Associations of this chunk that are not written yet, by mapping, in the order of turns.
   var pairs: [Int: [Pair]] = [:]
   /// What the running hook has associated with its own source object.
-  var own = SmallSet<OwnPair>()
+  var own = InlineSet<OwnPair>()
   /// The same where associations are computed, until the hook shows that they are others.
   var ownPairs: [Pair] = []
   /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
@@ -194,7 +194,7 @@ package final class PolicyRun: PolicyHost {
   @TaskLocal static var writesDirectly = true
 
   /// `Entity.relationship` to the link and its end.
-  let ends: [String: (link: Int, end: RelationshipLink.End)]
+  let ends: [String: (link: Int, end: InversePair.End)]
 
   package init(
     job: MigrationJob, program: StepProgram, connection: StoreConnection, functions: SQLFunctions, ledger: Ledger,
@@ -220,9 +220,9 @@ package final class PolicyRun: PolicyHost {
     (sourceContext.support, draftContext.support, destinationContext.support) = (
       sourceFiles, sourceFiles, folder.support
     )
-    var ends: [String: (link: Int, end: RelationshipLink.End)] = [:]
+    var ends: [String: (link: Int, end: InversePair.End)] = [:]
     for (index, link) in program.links.enumerated() {
-      for end in [RelationshipLink.End.first, .second] {
+      for end in [InversePair.End.first, .second] {
         if let side = link.side(end) { ends["\(side.entityName).\(side.relationship.name)"] = (index, end) }
       }
     }
@@ -297,7 +297,7 @@ package final class PolicyRun: PolicyHost {
 
   func call(
     _ hook: Hook, of policy: Int, on object: ManagedObject?,
-    _ body: (any EntityMigrationPolicy, EntityMapping, inout MigrationPass) throws -> Void
+    _ body: (any EntityMigrationPolicy, EntityMapping, inout PolicyContext) throws -> Void
   ) throws {
     current = policy
     self.hook = hook
@@ -311,7 +311,7 @@ package final class PolicyRun: PolicyHost {
     if !ownPairs.isEmpty { ownPairs.removeAll(keepingCapacity: true) }
     keyedSource = hook == .createDestinationInstances ? object : nil
     if hook == .begin, !isReplaying { state.keysAtBegin[policy] = state.nextKeys }
-    var pass = MigrationPass(self)
+    var pass = PolicyContext(self)
     do {
       try body(instances[policy], mappings[policy], &pass)
       if let problem { throw problem }

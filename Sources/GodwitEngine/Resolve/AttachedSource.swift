@@ -44,7 +44,7 @@ package struct AttachedSource {
   package let resolved: ResolvedMapping
   package let functions: SQLFunctions
   let bytes: Int64
-  package let leftOut: LeftOutTables
+  package let leftOut: UnmodelledTables
   /// What the job appends to; nil for a new store.
   let existing: ExistingDestination?
 
@@ -59,7 +59,7 @@ package struct AttachedSource {
     self.existing = existing
     try connection.checkCoreDataTables(path: job.sourcePath)
     if files != nil { try SupportFolder(ofStoreAt: job.sourcePath).refuseLinks() }
-    leftOut = try LeftOutTables(connection, job: job)
+    leftOut = try UnmodelledTables(connection, job: job)
     var earlier: [EarlierMapping] = []
     if let existing, !existing.records.isEmpty {
       let uuid =

@@ -54,7 +54,7 @@ extension ExistingDestination {
         if let text = mapping.filter {
           let source = SourceText(text)
           do throws(ExpressionError) {
-            filter = ParsedPredicate(try Predicate(parsing: text), source: source)
+            filter = ParsedPredicate(try FilterPredicate(parsing: text), source: source)
           } catch { throw GodwitError(error, in: source, what: "filter of the earlier mapping '\(mapping.name)'") }
         }
         let access: EarlierMapping.Access

@@ -120,7 +120,7 @@ package struct ExistingDestination {
   package func copy(to copy: String) throws {
     let part = copy + ".part"
     for old in ["", "-journal", "-wal", "-shm"].map({ copy + $0 }) + [part] { unlink(old) }
-    try StoreCopy.make(of: path, to: part, isSynced: true)
+    try StoreCloner.make(of: path, to: part, isSynced: true)
     // A copy that was cut short must never look like a store to resume.
     guard rename(part, copy) == 0 else {
       throw GodwitError(

@@ -232,7 +232,7 @@ struct MappingResolver {
   ) throws -> ResolvedEntityMapping.AttributeSource {
     guard same.type != attribute.type else { return .copy(same.name) }
     let text = SourceText("$source.\(same.name)", location: mapping.location)
-    let expression = Expression(.keyPath(base: Expression(.variable("source")), segments: [same.name]))
+    let expression = ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [same.name]))
     do throws(ExpressionError) {
       try checker.check(expression, assignableTo: attribute)
     } catch {

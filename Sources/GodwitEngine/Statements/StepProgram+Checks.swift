@@ -27,7 +27,7 @@ extension StepProgram {
   package func orderRules() -> [OrderRule] {
     var rules: [OrderRule] = []
     for link in links {
-      for end in [RelationshipLink.End.first, .second] {
+      for end in [InversePair.End.first, .second] {
         guard let side = link.side(end), side.relationship.isToMany, side.relationship.isOrdered else { continue }
         let sql: String
         switch destinationSchema.storage(of: side.relationship.name, in: side.entityName) {

@@ -80,7 +80,7 @@ extension StepProgram {
   private func sql(
     _ derivation: Derivation, of attribute: AttributeDescription, in entity: String, builder: StatementBuilder
   ) throws -> String {
-    var chain = ObjectChain(
+    var chain = RelationshipJoinPath(
       row: .init(alias: "t", entityName: entity), schema: destinationSchema, database: "main", builder: builder)
     do {
       for relationship in derivation.path { try chain.follow(relationship.name) }

@@ -48,7 +48,7 @@ extension StepProgram {
 
   /// The look-ups that give a foreign key, in order of preference; nil when nothing sets it.
   private func foreignKey(
-    _ link: RelationshipLink, in mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
+    _ link: InversePair, in mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
   ) throws -> [FoundKey]? {
     func number(_ index: Int) -> Int { destinationSchema.number(of: mappings[index].destination.name) ?? 0 }
     switch link.strategy {
@@ -76,7 +76,7 @@ extension StepProgram {
         guard let inverse = resolved.sourceModel.inverse(of: hop.relationship) else {
           throw GodwitError(.internalBug, "cannot find the inverse of '\(hop.relationship.name)'")
         }
-        var chain = ObjectChain(
+        var chain = RelationshipJoinPath(
           row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema,
           database: StoreConnection.sourceSchema, builder: association.builder)
         try chain.follow(inverse.name)
@@ -90,7 +90,7 @@ extension StepProgram {
   /// What the objects of an ordered owner are sorted by before their places are numbered: the source's
   /// order key where the source is ordered, else the mapping's position.
   private func sourceOrder(
-    _ link: RelationshipLink, of mapping: ResolvedEntityMapping, target: String, _ association: AssociationLowering
+    _ link: InversePair, of mapping: ResolvedEntityMapping, target: String, _ association: AssociationLowering
   ) throws -> String {
     if link.strategy == .atCreation {
       let assignment = link.assignments.first { $0.mapping == mapping.index && $0.end == link.carriedEnd }
@@ -112,8 +112,8 @@ extension StepProgram {
   func chain(
     _ path: [ResolvedEntityMapping.SourceRelationship], from row: ExpressionLowering.Row,
     _ association: AssociationLowering
-  ) throws -> ObjectChain {
-    var chain = ObjectChain(
+  ) throws -> RelationshipJoinPath {
+    var chain = RelationshipJoinPath(
       row: row, schema: sourceSchema, database: StoreConnection.sourceSchema, builder: association.builder)
     for hop in path {
       do { try chain.follow(hop.relationship.name) } catch let error as NotLowerable {

@@ -10,7 +10,7 @@ import GodwitStore
 /// | `godwit_pair_<mapping>` | this source object and this destination object are associated; indexed once a look-up comes from the destination |
 ///
 /// All links are resolved in assignment order, since a policy may set any of them. Those that none has set so far are
-/// written with their objects where `RelationshipLink.directEnd` says so: see `PolicyRun.gather`.
+/// written with their objects where `InversePair.directEnd` says so: see `PolicyRun.gather`.
 extension StepProgram {
   func isPolicy(_ index: Int) -> Bool { policyIndexes.contains(index) }
 
@@ -134,7 +134,7 @@ extension StepProgram {
   }
 
   /// The keys that object `?1` at one end of a link leads to by the assignments so far, in order.
-  func related(_ index: Int, from end: RelationshipLink.End) -> String {
+  func related(_ index: Int, from end: InversePair.End) -> String {
     let link = links[index]
     let place = end == .first ? "dx" : "xd"
     let other = link.isOwnInverse ? "CASE WHEN d = ?1 THEN x ELSE d END" : end == .first ? "x" : "d"

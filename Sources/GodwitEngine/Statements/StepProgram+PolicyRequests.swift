@@ -62,7 +62,7 @@ extension StepProgram {
   }
 
   /// What assigns one relationship of a mapping, a to-one, to the objects of `temp.godwit_asked`.
-  func request(_ assignment: RelationshipLink.Assignment, of link: Int) throws -> ChunkStatement {
+  func request(_ assignment: InversePair.Assignment, of link: Int) throws -> ChunkStatement {
     try requestedTarget(link, assignment.end, assignment.part, of: mappings[assignment.mapping])
   }
 
@@ -77,7 +77,7 @@ extension StepProgram {
       "UPDATE main.\(quoted(table)) SET \(columns.joined(separator: ", ")) WHERE \(quoted(column)) IS NOT NULL"
   }
 
-  private func assigned(_ part: Int, of index: Int) -> (link: Int, end: RelationshipLink.End)? {
+  private func assigned(_ part: Int, of index: Int) -> (link: Int, end: InversePair.End)? {
     for (number, link) in links.enumerated() where link.strategy == .resolved {
       if let found = link.assignments.first(where: { $0.mapping == index && $0.part == part }) {
         return (number, found.end)
@@ -91,7 +91,7 @@ extension StepProgram {
   }
 
   private func requestedTarget(
-    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping
+    _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping
   ) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -107,7 +107,7 @@ extension StepProgram {
 
   /// That the assignment happened, and what each look-up finds from all source objects.
   private func requestedTargets(
-    _ link: Int, _ end: RelationshipLink.End, _ part: Int, of mapping: ResolvedEntityMapping, isSeveral: Bool
+    _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, isSeveral: Bool
   ) throws -> [ChunkStatement] {
     let source = mapping.relationships[part]
     let wanted = source.relationship.destinationEntityName

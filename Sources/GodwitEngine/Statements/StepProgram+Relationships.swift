@@ -5,7 +5,7 @@ import GodwitModel
 import GodwitStore
 
 /// One scan of the relationship stage: what drives it, and what it writes.
-package struct RelateJob {
+package struct RelationshipScan {
   enum Work: Hashable {
     /// Join rows of assignments through look-ups. With several of either, a walk serves all of them: one at most finds
     /// something for a row of the source.
@@ -28,16 +28,16 @@ package struct RelateJob {
 
 extension StepProgram {
   /// The scans of a link in the relationship stage, in order.
-  package func relateJobs(_ linkIndex: Int) throws -> [RelateJob] {
+  package func relateJobs(_ linkIndex: Int) throws -> [RelationshipScan] {
     let link = links[linkIndex]
-    var jobs: [RelateJob] = []
+    var jobs: [RelationshipScan] = []
     var shared: Set<Int> = []
     // A policy sets its mapping's relationships itself.
     for (number, assignment) in link.assignments.enumerated() where !isPolicy(assignment.mapping) {
       let mapping = mappings[assignment.mapping]
       let source = mapping.relationships[assignment.part]
-      func job(_ work: RelateJob.Work, driver: (table: String, key: String)) -> RelateJob {
-        RelateJob(
+      func job(_ work: RelationshipScan.Work, driver: (table: String, key: String)) -> RelationshipScan {
+        RelationshipScan(
           link: linkIndex, work: work, mapping: mapping.index, driverTable: driver.table, driverKey: driver.key)
       }
       switch link.strategy {
@@ -119,7 +119,7 @@ extension StepProgram {
   }
 
   /// Whether the join rows of an assignment may be made in one walk through all of some look-ups.
-  private func sharesWalk(_ lookups: [Int], of assignment: RelationshipLink.Assignment) throws -> Bool {
+  private func sharesWalk(_ lookups: [Int], of assignment: InversePair.Assignment) throws -> Bool {
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
     guard joinWalk(of: source, in: mapping) != nil, facts.areExclusive(lookups), !lookups.contains(where: isPolicy),
@@ -134,7 +134,7 @@ extension StepProgram {
   /// mappings takes it.
   ///
   /// Chunks are numbered by what this says, so it must not depend on the budget, which may be another after a resume.
-  private func sharingWalk(with number: Int, of link: RelationshipLink) throws -> [Int] {
+  private func sharingWalk(with number: Int, of link: InversePair) throws -> [Int] {
     let assignment = link.assignments[number]
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
@@ -156,7 +156,7 @@ extension StepProgram {
     return found
   }
 
-  func relate(_ job: RelateJob) throws -> ChunkStatement {
+  func relate(_ job: RelationshipScan) throws -> ChunkStatement {
     let link = links[job.link]
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -298,7 +298,7 @@ extension StepProgram {
   ///   - lookups: One, or several that share a walk.
   ///   - walk: How to walk the join table.
   private func pairs(
-    _ assignments: [RelationshipLink.Assignment], lookups: [Int], association: AssociationLowering,
+    _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering,
     walk: JoinWalk? = nil
   ) throws -> (sql: String, reasons: [String]) {
     let (assignment, lookup) = (assignments[0], lookups[0])
@@ -364,7 +364,7 @@ extension StepProgram {
   /// The same for a walk where the ends of the keys tell what was migrated: no look-up is computed, and nothing has to be
   /// kept from being computed twice. nil elsewhere.
   private func plainPairs(
-    _ assignments: [RelationshipLink.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
+    _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
   ) throws -> (sql: String, reasons: [String])? {
     let mapping = mappings[assignments[0].mapping]
     let source = mapping.relationships[assignments[0].part]

@@ -7,14 +7,14 @@ import GodwitStore
 extension StepProgram {
   /// Makes the indexes that resolving a link needs.
   func prepareResolve(_ link: Int) -> [String] {
-    let indexes = EdgeResolver.indexes(links[link], table: Self.linkTable(link))
+    let indexes = AssignmentResolver.indexes(links[link], table: Self.linkTable(link))
     return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? prepareGathering(link)
   }
 
   /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that tells
   /// too little.
   func prepareGathering(_ link: Int) -> [String] {
-    let others = EdgeResolver.indexes(links[link], table: Self.linkTable(link)) ?? []
+    let others = AssignmentResolver.indexes(links[link], table: Self.linkTable(link)) ?? []
     return others.map { "DROP INDEX IF EXISTS \($0.name)" }
       + linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
   }
@@ -120,9 +120,9 @@ extension StepProgram {
     return conditions.joinedEvenly(by: " AND ")
   }
 
-  private func storeEdges(_ link: RelationshipLink, _ edge: EdgeSource) throws -> [StoredEdge] {
+  private func storeEdges(_ link: InversePair, _ edge: EdgeSource) throws -> [StoredEdge] {
     let from = edge == .gathered ? " FROM temp.godwit_edge AS e" : ""
-    func update(_ end: RelationshipLink.End, own: String, other: String) throws -> StoredEdge {
+    func update(_ end: InversePair.End, own: String, other: String) throws -> StoredEdge {
       guard let side = link.side(end),
         case .foreignKey(let table, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
           of: side.relationship.name, in: side.entityName)

@@ -32,7 +32,7 @@ extension StepProgram {
       builder: builder)
   }
 
-  func severalStatement(_ job: RelateJob) throws -> ChunkStatement? {
+  func severalStatement(_ job: RelationshipScan) throws -> ChunkStatement? {
     guard case .single(let number) = job.work else { return nil }
     let mapping = mappings[job.mapping]
     let builder = StatementBuilder()

@@ -13,7 +13,7 @@ package struct StepProgram {
   package let sourceSchema: StoreSchema
   package let destinationSchema: StoreSchema
   package let facts: PlanFacts
-  package let links: [RelationshipLink]
+  package let links: [InversePair]
   /// Mappings of source objects that a policy carries out.
   let policyIndexes: Set<Int>
   /// Mappings whose source keys are kept in memory for look-ups.
@@ -34,7 +34,7 @@ package struct StepProgram {
     self.destinationSchema = destinationSchema
     self.facts = facts
     policyIndexes = Set(resolved.policies.compactMap(\.index))
-    links = try RelationshipLink.links(of: resolved, schema: destinationSchema, facts: facts)
+    links = try InversePair.links(of: resolved, schema: destinationSchema, facts: facts)
     keySets = Self.keySets(resolved, facts: facts, bytes: keySetBytes)
   }
 
@@ -62,7 +62,7 @@ package struct StepProgram {
   var directLinks: Set<Int> { Set(links.indices.filter { links[$0].directEnd != nil }) }
 
   /// A link as it is carried out now.
-  func carried(_ index: Int) -> RelationshipLink {
+  func carried(_ index: Int) -> InversePair {
     var link = links[index]
     guard direct.contains(index), let end = link.directEnd else { return link }
     (link.strategy, link.carriedEnd) = (.atCreation, end)

@@ -7,7 +7,7 @@ package import GodwitStore
 package protocol InPlaceProgram {
   var job: MigrationJob { get }
   var destination: StoreSchema { get }
-  var leftOut: LeftOutTables { get }
+  var leftOut: UnmodelledTables { get }
   var triggers: [String] { get }
   /// That of the store as it was found.
   var metadata: StoreMetadata { get }

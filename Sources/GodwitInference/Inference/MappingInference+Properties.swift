@@ -170,7 +170,7 @@ extension MappingInference {
 extension ParsedExpression {
   /// `$source.name`.
   static func sourceProperty(_ name: String) -> ParsedExpression {
-    let expression = Expression(.keyPath(base: Expression(.variable("source")), segments: [name]))
+    let expression = ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [name]))
     return ParsedExpression(expression, source: SourceText(expression.description))
   }
 }

@@ -10,12 +10,12 @@ public import GodwitModel
 /// 3. `performCustomValidation` of every mapping, then `end` of every mapping.
 ///
 /// One instance serves a mapping for all stages of a run. A policy with state is a `final class`; its state is gone when
-/// the process dies: see `MigrationPass.isResuming`. What a hook leaves out does what Core Data's default policy does.
+/// the process dies: see `PolicyContext.isResuming`. What a hook leaves out does what Core Data's default policy does.
 ///
 /// ```swift
 /// struct SplitFullName: EntityMigrationPolicy {
 ///   func createDestinationInstances(
-///     forSource person: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+///     forSource person: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
 ///   ) throws {
 ///     var contact = try manager.createDestinationInstance(forSource: person, in: mapping)   // what `super` was
 ///     let names = try person.string("fullName")?.split(separator: " ", maxSplits: 1) ?? []
@@ -34,60 +34,60 @@ public protocol EntityMigrationPolicy {
   /// Goes into the digest of the job: a half-finished run is not resumed with another version. Default: `1`.
   var version: String { get }
 
-  /// Called before the first object; in a resumed run again, with what it makes set aside (`MigrationPass.isResuming`).
-  func begin(_ mapping: EntityMapping, with manager: inout MigrationPass) throws
+  /// Called before the first object; in a resumed run again, with what it makes set aside (`PolicyContext.isResuming`).
+  func begin(_ mapping: EntityMapping, with manager: inout PolicyContext) throws
 
   /// Makes none, one or several objects of one source object. Default: one, inserted and associated.
   func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass) throws
+    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext) throws
 
-  func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws
+  func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws
 
   /// Sets the relationships of one object. Default: as the mapping says.
   func createRelationships(
-    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass) throws
+    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext) throws
 
-  func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws
+  func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws
 
   /// Looks at what was made and throws when it is wrong. The model's own rules are checked afterwards.
-  func performCustomValidation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws
+  func performCustomValidation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws
 
-  func end(_ mapping: EntityMapping, manager: inout MigrationPass) throws
+  func end(_ mapping: EntityMapping, manager: inout PolicyContext) throws
 
   /// Answers `FUNCTION($entityPolicy, "selector:", …)` in an expression of the mapping.
   ///
   /// Objects among the arguments are `ManagedObject`s; `$manager`, `$destination` and the like come as nil. For a
   /// relationship the answer is objects of the destination. Default: an error that names the selector.
-  func value(of call: ExpressionCall, in mapping: EntityMapping, manager: inout MigrationPass) throws -> EvaluatedValue
+  func value(of call: ExpressionCall, in mapping: EntityMapping, manager: inout PolicyContext) throws -> EvaluatedValue
 }
 
 extension EntityMigrationPolicy {
   public var version: String { "1" }
 
-  public func begin(_ mapping: EntityMapping, with manager: inout MigrationPass) throws {}
+  public func begin(_ mapping: EntityMapping, with manager: inout PolicyContext) throws {}
 
   public func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     try manager.createDestinationInstances(forSource: source, in: mapping)
   }
 
-  public func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {}
+  public func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
   public func createRelationships(
-    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     try manager.createRelationships(forDestination: destination, in: mapping)
   }
 
-  public func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {}
+  public func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
-  public func performCustomValidation(forMapping mapping: EntityMapping, manager: inout MigrationPass) throws {}
+  public func performCustomValidation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
-  public func end(_ mapping: EntityMapping, manager: inout MigrationPass) throws {}
+  public func end(_ mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
   public func value(
-    of call: ExpressionCall, in mapping: EntityMapping, manager: inout MigrationPass
+    of call: ExpressionCall, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws -> EvaluatedValue {
     throw GodwitError(
       .configuration, "the policy of mapping '\(mapping.name)' does not answer '\(call.selector)'",

@@ -4,7 +4,7 @@ package import GodwitStore
 
 /// An object of the source or of the destination as a migration policy sees it, Core Data's `NSManagedObject`.
 ///
-/// A value: changing it changes no store. What a policy makes or changes is written by `MigrationPass.insert` or `save`;
+/// A value: changing it changes no store. What a policy makes or changes is written by `PolicyContext.insert` or `save`;
 /// relationships are set through the manager. Objects of the source are read only. Not to be kept from one hook to the
 /// next: keep its `key`.
 public struct ManagedObject {

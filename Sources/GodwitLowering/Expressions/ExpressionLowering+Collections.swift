@@ -4,14 +4,14 @@ import GodwitStore
 /// To-many relationships: operators, SUBQUERY, and comparisons with members.
 extension ExpressionLowering {
   /// The expression as a collection.
-  func collected(_ expression: Expression?) throws -> LoweredCollection {
+  func collected(_ expression: ValueExpression?) throws -> LoweredCollection {
     guard let expression, case .collection(let collection) = try lower(expression) else {
       throw NotLowerable(reason: "a computed collection runs in Swift")
     }
     return collection
   }
 
-  func subquery(_ expression: Expression, _ variable: String, _ test: Predicate) throws -> LoweredCollection {
+  func subquery(_ expression: ValueExpression, _ variable: String, _ test: FilterPredicate) throws -> LoweredCollection {
     var collection = try collected(expression)
     guard collection.attribute == nil else { throw NotLowerable(reason: "a SUBQUERY of values runs in Swift") }
     var inner = self
@@ -89,7 +89,7 @@ extension ExpressionLowering {
 
   /// `ANY` or `ALL` over the members: true, false or, in filters, NULL as three-valued logic has it.
   func quantified(
-    _ modifier: Predicate.Comparison.Modifier, over collection: LoweredCollection, _ test: (Lowered) throws -> String
+    _ modifier: FilterPredicate.Comparison.Modifier, over collection: LoweredCollection, _ test: (Lowered) throws -> String
   ) throws -> String {
     var collection = collection
     // No members where the path ends in nil, rather than no value.
@@ -108,7 +108,7 @@ extension ExpressionLowering {
 
   /// Whether a value or an object is a member. Where the path to the collection ends in nil, it is unknown.
   func isMember(
-    _ element: Lowered, of collection: LoweredCollection, _ options: Predicate.Comparison.Options, _ text: Expression
+    _ element: Lowered, of collection: LoweredCollection, _ options: FilterPredicate.Comparison.Options, _ text: ValueExpression
   ) throws -> String {
     let origin = collection.origin
     let found = try quantified(.any, over: collection) { member in

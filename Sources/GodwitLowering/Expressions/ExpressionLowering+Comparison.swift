@@ -3,10 +3,10 @@ import GodwitStore
 
 /// Predicates.
 extension ExpressionLowering {
-  typealias Options = Predicate.Comparison.Options
+  typealias Options = FilterPredicate.Comparison.Options
 
   /// SQL that is true, false or (in filters only) NULL.
-  func predicate(_ predicate: Predicate) throws -> String {
+  func predicate(_ predicate: FilterPredicate) throws -> String {
     switch predicate.node {
     case .constant(let flag): return flag ? "1" : "0"
     case .and(let parts): return parts.isEmpty ? "1" : "(" + (try each(parts).joinedEvenly(by: " AND ")) + ")"
@@ -23,13 +23,13 @@ extension ExpressionLowering {
   }
 
   /// The first part is evaluated for every row, the others perhaps not.
-  private func each(_ parts: [Predicate]) throws -> [String] {
+  private func each(_ parts: [FilterPredicate]) throws -> [String] {
     var rest = self
     if rest.checks == .byRow { rest.checks = .inline }
     return try parts.enumerated().map { try ($0 == 0 ? self : rest).predicate($1) }
   }
 
-  private func compare(_ left: Lowered, _ c: Predicate.Comparison) throws -> String {
+  private func compare(_ left: Lowered, _ c: FilterPredicate.Comparison) throws -> String {
     let right = try lower(c.right)
     let isEquality = c.operator == .equal || c.operator == .notEqual
     // Only the written nil tests for nil; a value that turns out nil compares as one.
@@ -74,11 +74,11 @@ extension ExpressionLowering {
     }
   }
 
-  private func isNull(_ lowered: Lowered, _ c: Predicate.Comparison) throws -> String {
+  private func isNull(_ lowered: Lowered, _ c: FilterPredicate.Comparison) throws -> String {
     "(\(try sql(lowered)) IS \(c.operator == .equal ? "" : "NOT ")NULL)"
   }
 
-  private func isIn(_ left: Lowered, _ right: Lowered, _ c: Predicate.Comparison) throws -> String {
+  private func isIn(_ left: Lowered, _ right: Lowered, _ c: FilterPredicate.Comparison) throws -> String {
     switch right {
     case .collection(let collection): return try isMember(left, of: collection, c.options, c.left)
     case .value(_, let type) where type?.expressionKind == .text:
@@ -101,7 +101,7 @@ extension ExpressionLowering {
   }
 
   private func text(
-    _ function: String, _ left: Lowered, _ right: Lowered, _ c: Predicate.Comparison
+    _ function: String, _ left: Lowered, _ right: Lowered, _ c: FilterPredicate.Comparison
   ) throws -> String {
     try needText(left, right, c)
     let (a, b) = (try operand(left, c.left, c.options), try operand(right, c.right, c.options))
@@ -111,7 +111,7 @@ extension ExpressionLowering {
   /// In memory a comparison with nil is false; in the SQLite store it is unknown.
   private func known(_ sql: String) -> String { role == .filter ? "(\(sql))" : "COALESCE(\(sql), 0)" }
 
-  private func needText(_ left: Lowered, _ right: Lowered, _ c: Predicate.Comparison) throws {
+  private func needText(_ left: Lowered, _ right: Lowered, _ c: FilterPredicate.Comparison) throws {
     for side in [left, right] {
       switch side {
       case .value(_, let type) where type?.expressionKind == .text: continue
@@ -124,7 +124,7 @@ extension ExpressionLowering {
   /// One side of a comparison, folded as the options ask when it is text.
   ///
   /// - Parameter text: The expression, when it is known; a constant is folded here and not row by row.
-  func operand(_ lowered: Lowered, _ text: Expression?, _ options: Options) throws -> String {
+  func operand(_ lowered: Lowered, _ text: ValueExpression?, _ options: Options) throws -> String {
     let sql = try self.sql(lowered)
     let folding = options.intersection([.caseInsensitive, .diacriticInsensitive])
     guard !folding.isEmpty, case .value(_, let type) = lowered, type?.expressionKind == .text else { return sql }

@@ -5,11 +5,11 @@ import GodwitStore
 extension ExpressionLowering {
   /// A value as a floating point calculation takes it. Decimals and dates may be stored as integers, whose division
   /// would truncate and whose sums are more exact than floating point, so they become floating point.
-  func number(_ expression: Expression) throws -> (sql: String, type: AttributeType?) {
+  func number(_ expression: ValueExpression) throws -> (sql: String, type: AttributeType?) {
     try number(try lower(expression), expression)
   }
 
-  private func number(_ lowered: Lowered, _ expression: Expression) throws -> (sql: String, type: AttributeType?) {
+  private func number(_ lowered: Lowered, _ expression: ValueExpression) throws -> (sql: String, type: AttributeType?) {
     switch lowered {
     case .value(let sql, .decimal): return ("CAST(\(sql) AS REAL)", .double)
     case .value(let sql, .date): return ("CAST(\(sql) AS REAL)", .date)
@@ -23,7 +23,7 @@ extension ExpressionLowering {
   ///
   /// - Parameter name: The function that answers a decimal with one, which SQL cannot tell from floating point; nil for
   ///   one that takes any number for floating point.
-  private func argument(_ expression: Expression, ofExact name: String? = nil) throws -> (
+  private func argument(_ expression: ValueExpression, ofExact name: String? = nil) throws -> (
     sql: String, type: AttributeType?
   ) {
     let lowered = try lower(expression)
@@ -33,7 +33,7 @@ extension ExpressionLowering {
   }
 
   func arithmetic(
-    _ op: Expression.ArithmeticOperator, _ left: Expression, _ right: Expression
+    _ op: ValueExpression.ArithmeticOperator, _ left: ValueExpression, _ right: ValueExpression
   ) throws -> Lowered {
     if op == .power { return try call("raise:toPower:", [left, right], type: .double) }
     let (lowered, other) = (try lower(left), try lower(right))
@@ -47,8 +47,8 @@ extension ExpressionLowering {
   }
 
   /// SQL has no decimals to calculate with; beside floating point a decimal is that too.
-  private func needBinary(_ a: Lowered, _ left: Expression, _ b: Lowered, _ right: Expression) throws {
-    func isFloating(_ lowered: Lowered, _ expression: Expression) -> Bool {
+  private func needBinary(_ a: Lowered, _ left: ValueExpression, _ b: Lowered, _ right: ValueExpression) throws {
+    func isFloating(_ lowered: Lowered, _ expression: ValueExpression) -> Bool {
       guard case .value(_, let type?) = lowered, type.isReal else { return false }
       // A written number takes after the decimal beside it.
       return type == .date || !expression.isWrittenNumber
@@ -58,7 +58,7 @@ extension ExpressionLowering {
     }
   }
 
-  func ternary(_ condition: Predicate, _ then: Expression, _ otherwise: Expression) throws -> Lowered {
+  func ternary(_ condition: FilterPredicate, _ then: ValueExpression, _ otherwise: ValueExpression) throws -> Lowered {
     let (yes, no) = (try lower(then), try lower(otherwise))
     if case .null = yes, case .null = no { return .null }
     if yes.isDecimal || no.isDecimal {
@@ -84,8 +84,8 @@ extension ExpressionLowering {
 
   // MARK: Functions
 
-  func function(_ name: String, _ arguments: [Expression]) throws -> Lowered {
-    let operators: [String: Expression.ArithmeticOperator] = [
+  func function(_ name: String, _ arguments: [ValueExpression]) throws -> Lowered {
+    let operators: [String: ValueExpression.ArithmeticOperator] = [
       "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
     ]
     if let op = operators[name], arguments.count == 2 { return try arithmetic(op, arguments[0], arguments[1]) }
@@ -113,7 +113,7 @@ extension ExpressionLowering {
 
   /// A function of single values that Swift answers, called from SQL.
   private func call(
-    _ name: String, _ arguments: [Expression], type: AttributeType?, isExact: Bool = false
+    _ name: String, _ arguments: [ValueExpression], type: AttributeType?, isExact: Bool = false
   ) throws -> Lowered {
     guard let code = LoweredFunctions.names.firstIndex(of: name) else {
       throw NotLowerable(reason: "function \(name) runs in Swift")
@@ -127,7 +127,7 @@ extension ExpressionLowering {
   }
 
   /// A statistic of one collection, or of single values.
-  private func statistic(_ name: String, _ arguments: [Expression]) throws -> Lowered {
+  private func statistic(_ name: String, _ arguments: [ValueExpression]) throws -> Lowered {
     if arguments.count == 1, case .collection(let collection) = try lower(arguments[0]) {
       // Without any object the function still answers, where the operator in a path has no value.
       return try aggregate(name, over: collection, orNothing: false)
@@ -142,7 +142,7 @@ extension ExpressionLowering {
 
   // MARK: Casts
 
-  func cast(_ operand: Expression, _ type: String) throws -> Lowered {
+  func cast(_ operand: ValueExpression, _ type: String) throws -> Lowered {
     let lowered = try lower(operand)
     if case .null = lowered { return .null }
     let (toDecimal, toText) = (type == "NSDecimalNumber", type == "NSString" || type == "String")
@@ -173,7 +173,7 @@ extension ExpressionLowering.Lowered {
   var isDecimal: Bool { if case .value(_, .decimal) = self { true } else { false } }
 }
 
-extension Expression {
+extension ValueExpression {
   fileprivate var isWrittenNumber: Bool {
     switch node {
     case .constant: true

@@ -145,7 +145,7 @@ package struct ExpressionLowering {
   }
 
   /// A call of Swift, which gets the attributes of the row that the expressions read, so that it need not look for them.
-  private func evaluated(_ evaluation: LoweredFunctions.Evaluation, reading expressions: [Expression]) -> String {
+  private func evaluated(_ evaluation: LoweredFunctions.Evaluation, reading expressions: [ValueExpression]) -> String {
     var evaluation = evaluation
     var names: Set<String> = []
     for expression in expressions {
@@ -181,7 +181,7 @@ package struct ExpressionLowering {
 
   // MARK: Values
 
-  private func single(_ lowered: Lowered, _ expression: Expression) throws -> String {
+  private func single(_ lowered: Lowered, _ expression: ValueExpression) throws -> String {
     switch lowered {
     case .value(let sql, _): return sql
     case .null: return "NULL"
@@ -189,7 +189,7 @@ package struct ExpressionLowering {
     }
   }
 
-  func lower(_ expression: Expression) throws -> Lowered {
+  func lower(_ expression: ValueExpression) throws -> Lowered {
     if checks == .byRow, !expression.isArithmetic {
       var inner = self
       inner.checks = .inline
@@ -241,7 +241,7 @@ package struct ExpressionLowering {
     return row
   }
 
-  private func keyPath(base: Expression?, _ segments: [String]) throws -> Lowered {
+  private func keyPath(base: ValueExpression?, _ segments: [String]) throws -> Lowered {
     let start: Row
     switch base?.node {
     case nil, .evaluatedObject: start = row
@@ -252,7 +252,7 @@ package struct ExpressionLowering {
     default: throw NotLowerable(reason: "a key path on a computed object runs in Swift")
     }
     let model = schema.model
-    var chain = ObjectChain(row: start, schema: schema, database: database, builder: builder)
+    var chain = RelationshipJoinPath(row: start, schema: schema, database: database, builder: builder)
     for (index, segment) in segments.enumerated() {
       if chain.isToMany { return try follow(segments[index...], from: LoweredCollection(chain)) }
       if segment.hasPrefix("@") { throw NotLowerable(reason: "'\(segment)' on a single object runs in Swift") }
@@ -342,7 +342,7 @@ package struct ExpressionLowering {
   }
 }
 
-extension Expression {
+extension ValueExpression {
   /// Whether nothing but attributes, constants and arithmetic that SQL knows is in it.
   package var isArithmeticThroughout: Bool {
     switch node {

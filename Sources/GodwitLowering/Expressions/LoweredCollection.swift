@@ -2,7 +2,7 @@ import GodwitModel
 
 /// The members of a to-many as the parts of a SELECT: objects, or the values of one of their attributes.
 struct LoweredCollection {
-  private(set) var chain: ObjectChain
+  private(set) var chain: RelationshipJoinPath
   /// The row of each object.
   private(set) var row: ExpressionLowering.Row
   /// What of each object is meant; nil is the object itself.
@@ -10,7 +10,7 @@ struct LoweredCollection {
   /// A key that is NULL where the path to the collection ends in nil; nil when it cannot.
   private(set) var origin: String?
 
-  init(_ chain: ObjectChain) throws {
+  init(_ chain: RelationshipJoinPath) throws {
     self.chain = chain
     row = try self.chain.loadedRow()
     origin = chain.origin

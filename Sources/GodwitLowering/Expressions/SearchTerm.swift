@@ -9,7 +9,7 @@ package import GodwitStore
 package struct SearchTerm {
   /// Terms for the conjuncts that compare an attribute of the object itself with constants.
   package static func terms(
-    of predicate: Predicate, schema: StoreSchema, row: ExpressionLowering.Row, builder: StatementBuilder
+    of predicate: FilterPredicate, schema: StoreSchema, row: ExpressionLowering.Row, builder: StatementBuilder
   ) -> [String] {
     switch predicate.node {
     case .and(let parts):
@@ -21,14 +21,14 @@ package struct SearchTerm {
   }
 
   private static func term(
-    of c: Predicate.Comparison, schema: StoreSchema, row: ExpressionLowering.Row, builder: StatementBuilder
+    of c: FilterPredicate.Comparison, schema: StoreSchema, row: ExpressionLowering.Row, builder: StatementBuilder
   ) -> String? {
     guard c.modifier == .direct, c.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]),
       let attribute = attribute(c.left, schema: schema, row: row),
       let column = schema.column(of: attribute.name, in: row.entityName)
     else { return nil }
     let name = "\(row.alias).\(quoted(column))"
-    func bound(_ expression: Expression) -> String? {
+    func bound(_ expression: ValueExpression) -> String? {
       guard case .constant(let value) = expression.node, fits(value, attribute.type) else { return nil }
       return builder.bind(SQLValue(value))
     }
@@ -61,7 +61,7 @@ package struct SearchTerm {
   /// The attribute of the object itself that a side reads, when the column holds what the attribute means:
   /// a boolean may be stored as any number.
   private static func attribute(
-    _ side: Expression, schema: StoreSchema, row: ExpressionLowering.Row
+    _ side: ValueExpression, schema: StoreSchema, row: ExpressionLowering.Row
   ) -> AttributeDescription? {
     guard case .keyPath(let base, let segments) = side.node, base == nil || base?.node == .evaluatedObject,
       segments.count == 1, let attribute = schema.model.attribute(segments[0], of: row.entityName),

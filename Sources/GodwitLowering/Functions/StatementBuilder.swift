@@ -99,8 +99,8 @@ package struct ReadingSite: Sendable, Hashable {
 package struct LoweredFunctions {
   package struct Evaluation: Hashable {
     package enum Work: Hashable {
-      case expression(Expression)
-      case predicate(Predicate)
+      case expression(ValueExpression)
+      case predicate(FilterPredicate)
     }
     package var work: Work
     package var entityName: String

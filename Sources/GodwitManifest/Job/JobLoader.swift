@@ -244,7 +244,7 @@ public struct JobLoader {
       }
       all[name] = try texts.map { text in
         do throws(ExpressionError) {
-          return ParsedPredicate(try Predicate(parsing: text.text), source: text)
+          return ParsedPredicate(try FilterPredicate(parsing: text.text), source: text)
         } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
       }
     }

@@ -213,7 +213,7 @@ struct MappingReader {
   private func expression(_ node: Node, key: String, what: String) throws -> ParsedExpression {
     let source = try source(node, key: key, expected: "an expression")
     do throws(ExpressionError) {
-      return ParsedExpression(try Expression(parsing: source.text), source: source)
+      return ParsedExpression(try ValueExpression(parsing: source.text), source: source)
     } catch {
       throw complaint(error, in: source, node, what: what)
     }
@@ -223,7 +223,7 @@ struct MappingReader {
     let source = SourceText(
       try reader.text(node, key: key, expected: "a predicate"), location: reader.file.textLocation(of: node))
     do throws(ExpressionError) {
-      return ParsedPredicate(try Predicate(parsing: source.text), source: source)
+      return ParsedPredicate(try FilterPredicate(parsing: source.text), source: source)
     } catch {
       throw complaint(error, in: source, node, what: what)
     }

@@ -3,7 +3,7 @@ import Foundation
 /// Arithmetic and casts of single values; nil gives nil.
 enum Calculation {
   static func result(
-    _ op: Expression.ArithmeticOperator, _ a: AttributeValue, _ b: AttributeValue, _ range: Range<Int>
+    _ op: ValueExpression.ArithmeticOperator, _ a: AttributeValue, _ b: AttributeValue, _ range: Range<Int>
   ) throws(ExpressionError) -> AttributeValue {
     if a.isNull || b.isNull { return .null }
     func date(_ seconds: Double) -> AttributeValue { seconds.isNaN ? .null : .date(seconds) }
@@ -26,7 +26,7 @@ enum Calculation {
   }
 
   /// Not a number for a division by zero and for what is too large; nil for a power, which is floating point.
-  private static func decimal(_ op: Expression.ArithmeticOperator, _ a: Decimal, _ b: Decimal) -> Decimal? {
+  private static func decimal(_ op: ValueExpression.ArithmeticOperator, _ a: Decimal, _ b: Decimal) -> Decimal? {
     switch op {
     case .add: a + b
     case .subtract: a - b

@@ -3,7 +3,7 @@ extension ExpressionCompiler {
 
   /// A member of a collection by its place from 0; nil where there is none.
   func element(
-    of collection: Expression, at position: Expression.ElementPosition, _ range: Range<Int>
+    of collection: ValueExpression, at position: ValueExpression.ElementPosition, _ range: Range<Int>
   ) -> ValueRoutine {
     let collection = value(of: collection)
     func routine(
@@ -39,7 +39,7 @@ extension ExpressionCompiler {
 
   /// A set operation: each member once, the left side's first. Nil is an empty set.
   static func combine(
-    _ op: Expression.SetOperator, _ left: EvaluatedValue, _ right: EvaluatedValue, _ range: Range<Int>
+    _ op: ValueExpression.SetOperator, _ left: EvaluatedValue, _ right: EvaluatedValue, _ range: Range<Int>
   ) throws -> EvaluatedValue {
     let (a, b) = (try members(left, range), try members(right, range))
     switch (a, b) {

@@ -1,7 +1,7 @@
 import Foundation
 
 extension ExpressionCompiler {
-  typealias Comparison = Predicate.Comparison
+  typealias Comparison = FilterPredicate.Comparison
 
   /// Compares a value, or a member of a collection, with the right side.
   private typealias Comparing = (EvaluatedValue, RightSide) throws -> Bool?
@@ -69,7 +69,7 @@ extension ExpressionCompiler {
     return result
   }
 
-  private func right(_ expression: Expression) -> RightRoutine {
+  private func right(_ expression: ValueExpression) -> RightRoutine {
     let range = expression.range
     guard case .aggregate(let items) = expression.node else {
       if case .constant(let constant) = expression.node, canNest {
@@ -200,10 +200,10 @@ extension ExpressionCompiler {
 
   // MARK: Logic
 
-  func all(_ parts: [Predicate]) -> TestRoutine { logic(parts, decisive: false) }
-  func any(_ parts: [Predicate]) -> TestRoutine { logic(parts, decisive: true) }
+  func all(_ parts: [FilterPredicate]) -> TestRoutine { logic(parts, decisive: false) }
+  func any(_ parts: [FilterPredicate]) -> TestRoutine { logic(parts, decisive: true) }
 
-  private func logic(_ parts: [Predicate], decisive: Bool) -> TestRoutine {
+  private func logic(_ parts: [FilterPredicate], decisive: Bool) -> TestRoutine {
     let tests = parts.map { test($0) }
     return TestRoutine { frame in try Self.first(decisive, in: tests) { try $0.run(&frame) } }
   }
@@ -214,7 +214,7 @@ extension EvaluatedValue {
   fileprivate var members: [EvaluatedValue] { elements ?? (isNull ? [] : [self]) }
 }
 
-extension Expression {
+extension ValueExpression {
   /// Whether it is the literal nil.
   var isNil: Bool { if case .constant(.null) = node { true } else { false } }
 }
@@ -227,13 +227,13 @@ extension AttributeValue {
     }
   }
 
-  func isEqual(to other: AttributeValue, _ options: Predicate.Comparison.Options = []) -> Bool {
+  func isEqual(to other: AttributeValue, _ options: FilterPredicate.Comparison.Options = []) -> Bool {
     if let a = text, let b = other.text { return StringComparison.equal(a.utf8, b.utf8, options) }
     return order(to: other) == 0
   }
 
   /// -1, 0 or 1; nil for values of kinds that have no common order, and for NaN.
-  func order(to other: AttributeValue, _ options: Predicate.Comparison.Options = []) -> Int? {
+  func order(to other: AttributeValue, _ options: FilterPredicate.Comparison.Options = []) -> Int? {
     if let a = number, let b = other.number { return a.order(to: b) }
     switch (self, other) {
     case (.date(let a), .date(let b)): return Number.double(a).order(to: .double(b))

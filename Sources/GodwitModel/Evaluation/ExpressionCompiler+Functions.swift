@@ -1,5 +1,5 @@
 extension ExpressionCompiler {
-  func function(_ name: String, _ arguments: [Expression], _ range: Range<Int>) -> SingleRoutine {
+  func function(_ name: String, _ arguments: [ValueExpression], _ range: Range<Int>) -> SingleRoutine {
     let function = ExpressionFunction(named: name)
     switch function?.name {
     case "random": return random(at: range.lowerBound)
@@ -44,7 +44,7 @@ extension ExpressionCompiler {
   // MARK: Random numbers
 
   /// `randomn:(n)`.
-  private func random(below limit: Expression?, at place: Int) -> SingleRoutine {
+  private func random(below limit: ValueExpression?, at place: Int) -> SingleRoutine {
     guard let limit else { return SingleRoutine { _ in .null } }
     let (number, range, salt) = (single(limit), limit.range, salt)
     return SingleRoutine { frame in
@@ -89,7 +89,7 @@ extension ExpressionCompiler {
   // MARK: Calls
 
   func call(
-    _ receiver: Expression, _ selector: String, _ arguments: [Expression], _ range: Range<Int>
+    _ receiver: ValueExpression, _ selector: String, _ arguments: [ValueExpression], _ range: Range<Int>
   ) -> ValueRoutine {
     let target: ExpressionCall.Receiver
     switch receiver.node {
@@ -112,7 +112,7 @@ extension ExpressionCompiler {
     }
   }
 
-  func fetch(_ request: Expression, countOnly: Bool, _ range: Range<Int>) -> ValueRoutine {
+  func fetch(_ request: ValueExpression, countOnly: Bool, _ range: Range<Int>) -> ValueRoutine {
     guard let host = evaluator.host, let fetch = SourceFetch(request) else {
       return ValueRoutine { _ in throw ExpressionError("FETCH yields no value here", range: range) }
     }

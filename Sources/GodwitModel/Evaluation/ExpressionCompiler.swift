@@ -53,13 +53,13 @@ struct ExpressionCompiler {
 
   // MARK: Values
 
-  func value(of expression: Expression) -> ValueRoutine {
+  func value(of expression: ValueExpression) -> ValueRoutine {
     let range = expression.range
     guard let inner else { return ValueRoutine { _ in throw Self.tooDeep(range) } }
     return inner.routine(of: expression)
   }
 
-  private func routine(of expression: Expression) -> ValueRoutine {
+  private func routine(of expression: ValueExpression) -> ValueRoutine {
     let range = expression.range
     switch expression.node {
     case .constant(let value): return ValueRoutine { _ in .value(value) }
@@ -86,16 +86,16 @@ struct ExpressionCompiler {
   }
 
   /// The expression's one value.
-  func single(_ expression: Expression) -> SingleRoutine { single(expression, expression.range) }
+  func single(_ expression: ValueExpression) -> SingleRoutine { single(expression, expression.range) }
 
   /// - Parameter wanted: The part of the text that wants one value.
-  private func single(_ expression: Expression, _ wanted: Range<Int>) -> SingleRoutine {
+  private func single(_ expression: ValueExpression, _ wanted: Range<Int>) -> SingleRoutine {
     let range = expression.range
     guard let inner else { return SingleRoutine { _ in throw Self.tooDeep(range) } }
     return inner.one(expression, wanted)
   }
 
-  private func one(_ expression: Expression, _ wanted: Range<Int>) -> SingleRoutine {
+  private func one(_ expression: ValueExpression, _ wanted: Range<Int>) -> SingleRoutine {
     let range = expression.range
     switch expression.node {
     case .constant(let value):
@@ -120,7 +120,7 @@ struct ExpressionCompiler {
 
   /// A written number beside a decimal is a decimal too: what the text says, not what floating point makes of it.
   func arithmetic(
-    _ op: Expression.ArithmeticOperator, _ left: Expression, _ right: Expression, _ range: Range<Int>
+    _ op: ValueExpression.ArithmeticOperator, _ left: ValueExpression, _ right: ValueExpression, _ range: Range<Int>
   ) -> SingleRoutine {
     let (a, b) = (single(left), single(right))
     switch (left.writtenFraction, right.writtenFraction) {
@@ -138,7 +138,7 @@ struct ExpressionCompiler {
     }
   }
 
-  private func list(_ elements: [Expression], _ range: Range<Int>) -> ValueRoutine {
+  private func list(_ elements: [ValueExpression], _ range: Range<Int>) -> ValueRoutine {
     let elements = elements.map { value(of: $0) }
     return ValueRoutine { frame in
       var objects: [any EvaluatedObject] = []
@@ -163,7 +163,7 @@ struct ExpressionCompiler {
     }
   }
 
-  private func subquery(_ collection: Expression, _ variable: String, _ predicate: Predicate) -> ValueRoutine {
+  private func subquery(_ collection: ValueExpression, _ variable: String, _ predicate: FilterPredicate) -> ValueRoutine {
     let range = collection.range
     let place = memberCount
     var inner = self
@@ -188,7 +188,7 @@ struct ExpressionCompiler {
 
   // MARK: Predicates
 
-  func test(_ predicate: Predicate) -> TestRoutine {
+  func test(_ predicate: FilterPredicate) -> TestRoutine {
     let range = predicate.range
     guard let inner else { return TestRoutine { _ in throw Self.tooDeep(range) } }
     switch predicate.node {
@@ -217,7 +217,7 @@ struct ExpressionCompiler {
   }
 
   /// Whether it is the object that the expression is evaluated with, written in any way.
-  private func isObject(_ expression: Expression?) -> Bool {
+  private func isObject(_ expression: ValueExpression?) -> Bool {
     guard let expression else { return true }
     // At the limit of depth it is an error.
     guard canNest else { return false }
@@ -230,7 +230,7 @@ struct ExpressionCompiler {
 
   // MARK: Key paths
 
-  private func keyPath(_ base: Expression?, _ segments: [String], _ range: Range<Int>) -> ValueRoutine {
+  private func keyPath(_ base: ValueExpression?, _ segments: [String], _ range: Range<Int>) -> ValueRoutine {
     if case .variable(let name)? = base?.node, variable(name) == nil,
       let known = evaluator.mapping.constant(name, segments)
     {
@@ -248,7 +248,7 @@ struct ExpressionCompiler {
   }
 }
 
-extension Expression {
+extension ValueExpression {
   /// The floating point number that is written here, as a decimal.
   fileprivate var writtenFraction: Decimal? {
     switch node {

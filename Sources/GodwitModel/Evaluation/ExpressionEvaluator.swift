@@ -35,24 +35,24 @@ public struct ExpressionEvaluator {
   /// The value of an expression, with `object` as SELF.
   ///
   /// - Throws: `ExpressionError`, and what the objects throw.
-  public func evaluate(_ expression: Expression, with object: any EvaluatedObject) throws -> EvaluatedValue {
+  public func evaluate(_ expression: ValueExpression, with object: any EvaluatedObject) throws -> EvaluatedValue {
     try compile(expression).evaluate(with: object)
   }
 
   /// Whether the object fulfils the predicate; nil is *unknown*, in the filter role only.
   ///
   /// - Throws: `ExpressionError`, and what the objects throw.
-  public func matches(_ predicate: Predicate, with object: any EvaluatedObject) throws -> Bool? {
+  public func matches(_ predicate: FilterPredicate, with object: any EvaluatedObject) throws -> Bool? {
     try compile(predicate).matches(object)
   }
 
   /// The expression made ready for many objects: takes the time of evaluating it a few times.
-  public func compile(_ expression: Expression) -> CompiledExpression {
+  public func compile(_ expression: ValueExpression) -> CompiledExpression {
     CompiledExpression(routine: ExpressionCompiler(self).value(of: expression))
   }
 
   /// The predicate made ready for many objects: takes the time of evaluating it a few times.
-  public func compile(_ predicate: Predicate) -> CompiledPredicate {
+  public func compile(_ predicate: FilterPredicate) -> CompiledPredicate {
     CompiledPredicate(routine: ExpressionCompiler(self).test(predicate))
   }
 }

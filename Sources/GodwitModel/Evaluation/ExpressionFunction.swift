@@ -68,7 +68,7 @@ public struct ExpressionFunction: Sendable {
   }
 
   /// The operator that it is another spelling of.
-  var `operator`: Expression.ArithmeticOperator? {
+  var `operator`: ValueExpression.ArithmeticOperator? {
     switch name {
     case "add:to:": .add
     case "from:subtract:": .subtract
@@ -140,7 +140,7 @@ public struct ExpressionFunction: Sendable {
     }
   }
 
-  private static func arithmetic(_ op: Expression.ArithmeticOperator) -> Body {
+  private static func arithmetic(_ op: ValueExpression.ArithmeticOperator) -> Body {
     .two { a, b, range in try Calculation.result(op, a, b, range) }
   }
 

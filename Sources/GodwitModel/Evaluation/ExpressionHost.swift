@@ -47,7 +47,7 @@ public struct SourceFetch: Sendable, Hashable {
   }
 
   /// The request that `expression` makes; nil when it makes none, or one that only a run could know.
-  public init?(_ expression: Expression) {
+  public init?(_ expression: ValueExpression) {
     guard case .call(let receiver, let selector, let arguments) = expression.node,
       case .variable("manager") = receiver.node, Self.selectors.contains(selector), arguments.count >= 2,
       case .constant(.string(let entity)) = arguments[0].node,
@@ -62,9 +62,9 @@ public struct SourceFetch: Sendable, Hashable {
   /// The condition; an empty text takes every object.
   ///
   /// - Throws: `ExpressionError` with ranges within the predicate's own text.
-  public func predicate() throws(ExpressionError) -> Predicate {
+  public func predicate() throws(ExpressionError) -> FilterPredicate {
     let isEmpty = predicateText.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
-    return isEmpty ? Predicate(.constant(true)) : try Predicate(parsing: predicateText)
+    return isEmpty ? FilterPredicate(.constant(true)) : try FilterPredicate(parsing: predicateText)
   }
 }
 

@@ -6,7 +6,7 @@ import Foundation
 /// locale never counts, so `[l]` and `[n]` change nothing. Invalid UTF-8 reads as U+FFFD where an
 /// option, `LIKE` or `MATCHES` needs characters.
 public enum StringComparison {
-  public typealias Options = Predicate.Comparison.Options
+  public typealias Options = FilterPredicate.Comparison.Options
 
   /// No character before it is a combining mark.
   static let firstMark: UInt32 = 0x300

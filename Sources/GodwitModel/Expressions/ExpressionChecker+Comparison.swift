@@ -1,5 +1,5 @@
 extension ExpressionChecker {
-  func check(_ predicate: Predicate, _ outer: Scope) throws(ExpressionError) {
+  func check(_ predicate: FilterPredicate, _ outer: Scope) throws(ExpressionError) {
     let scope = try outer.inner(predicate.range)
     switch predicate.node {
     case .constant: return
@@ -10,7 +10,7 @@ extension ExpressionChecker {
   }
 
   private func check(
-    _ c: Predicate.Comparison, _ scope: Scope, _ range: Range<Int>
+    _ c: FilterPredicate.Comparison, _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) {
     var left = try type(of: c.left, scope)
     let right = try type(of: c.right, scope)
@@ -60,7 +60,7 @@ extension ExpressionChecker {
   }
 
   private func comparable(
-    _ a: ExpressionType, _ left: Expression, _ b: ExpressionType, _ right: Expression, _ range: Range<Int>
+    _ a: ExpressionType, _ left: ValueExpression, _ b: ExpressionType, _ right: ValueExpression, _ range: Range<Int>
   ) throws(ExpressionError) {
     try one(a, left)
     try one(b, right)
@@ -77,7 +77,7 @@ extension ExpressionChecker {
   }
 
   /// Complains when it is not a single value or object.
-  private func one(_ type: ExpressionType, _ expression: Expression) throws(ExpressionError) {
+  private func one(_ type: ExpressionType, _ expression: ValueExpression) throws(ExpressionError) {
     switch type {
     case .null, .value, .object: return
     case .objects, .values, .list:
@@ -87,7 +87,7 @@ extension ExpressionChecker {
     }
   }
 
-  private func orderable(_ type: ExpressionType, _ expression: Expression) throws(ExpressionError) {
+  private func orderable(_ type: ExpressionType, _ expression: ValueExpression) throws(ExpressionError) {
     switch type {
     case .null: return
     case .value(let value):
@@ -101,7 +101,7 @@ extension ExpressionChecker {
   }
 
   private func string(
-    _ type: ExpressionType, _ expression: Expression, _ what: String
+    _ type: ExpressionType, _ expression: ValueExpression, _ what: String
   ) throws(ExpressionError) {
     switch type {
     case .null: return
@@ -111,7 +111,7 @@ extension ExpressionChecker {
   }
 
   private func member(
-    _ type: ExpressionType, _ element: Expression, _ collection: ExpressionType, _ container: Expression,
+    _ type: ExpressionType, _ element: ValueExpression, _ collection: ExpressionType, _ container: ValueExpression,
     _ name: String, _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) {
     switch collection {

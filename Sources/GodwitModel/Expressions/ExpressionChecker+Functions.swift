@@ -2,7 +2,7 @@ extension ExpressionChecker {
   // MARK: Arithmetic
 
   /// Whether it is a number; false for nil.
-  func isNumber(_ type: ExpressionType, _ operand: Expression) throws(ExpressionError) -> Bool {
+  func isNumber(_ type: ExpressionType, _ operand: ValueExpression) throws(ExpressionError) -> Bool {
     switch type {
     case .null: return false
     case .value(let type) where type.expressionClass == .number || type.expressionClass == .any: return true
@@ -19,7 +19,7 @@ extension ExpressionChecker {
   }
 
   func arithmetic(
-    _ op: Expression.ArithmeticOperator, _ left: Expression, _ a: ExpressionType, _ right: Expression,
+    _ op: ValueExpression.ArithmeticOperator, _ left: ValueExpression, _ a: ExpressionType, _ right: ValueExpression,
     _ b: ExpressionType, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     switch (a, op, b) {
@@ -63,7 +63,7 @@ extension ExpressionChecker {
   // MARK: Functions
 
   func function(
-    _ name: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
+    _ name: String, _ arguments: [ValueExpression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     guard let function = BuiltInFunction.named(name) else {
       let hint = Spelling.suggestion(for: name, among: BuiltInFunction.all.map(\.name))
@@ -78,7 +78,7 @@ extension ExpressionChecker {
   }
 
   private func result(
-    _ name: String, _ arguments: [Expression], _ types: [ExpressionType], _ range: Range<Int>, _ scope: Scope
+    _ name: String, _ arguments: [ValueExpression], _ types: [ExpressionType], _ range: Range<Int>, _ scope: Scope
   ) throws(ExpressionError) -> ExpressionType {
     switch name {
     case "now": return .value(.date)
@@ -114,7 +114,7 @@ extension ExpressionChecker {
       return try cast(first, type.string, arguments.first?.range ?? range, last.range)
     default: break
     }
-    let operators: [String: Expression.ArithmeticOperator] = [
+    let operators: [String: ValueExpression.ArithmeticOperator] = [
       "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
       "raise:toPower:": .power,
     ]
@@ -134,7 +134,7 @@ extension ExpressionChecker {
 
   /// A statistic over collections and single values.
   private func statistics(
-    _ name: String, _ arguments: [Expression], _ types: [ExpressionType], _ scope: Scope
+    _ name: String, _ arguments: [ValueExpression], _ types: [ExpressionType], _ scope: Scope
   ) throws(ExpressionError) -> ExpressionType {
     var result = ExpressionType.null
     for (argument, type) in zip(arguments, types) {

@@ -7,7 +7,7 @@ extension ExpressionChecker {
   ]
 
   func call(
-    _ operand: Expression, _ selector: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
+    _ operand: ValueExpression, _ selector: String, _ arguments: [ValueExpression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     switch try type(of: operand, scope) {
     case .policy: return try policyCall(selector, arguments, scope, range)
@@ -18,7 +18,7 @@ extension ExpressionChecker {
   }
 
   private func policyCall(
-    _ selector: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
+    _ selector: String, _ arguments: [ValueExpression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     guard let policy, let name = policy.name else {
       throw ExpressionError("no policy is registered that could answer '\(selector)'", range: range)
@@ -32,7 +32,7 @@ extension ExpressionChecker {
   }
 
   private func managerCall(
-    _ selector: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
+    _ selector: String, _ arguments: [ValueExpression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     if SourceFetch.selectors.contains(selector) { return try fetchRequest(selector, arguments, scope, range) }
     guard Self.lookUps.contains(selector) else {
@@ -59,7 +59,7 @@ extension ExpressionChecker {
   }
 
   private func checkCount(
-    _ selector: String, _ arguments: [Expression], _ range: Range<Int>
+    _ selector: String, _ arguments: [ValueExpression], _ range: Range<Int>
   ) throws(ExpressionError) {
     let count = selector.utf8.count { $0 == UInt8(ascii: ":") }
     guard arguments.count == count else {
@@ -67,7 +67,7 @@ extension ExpressionChecker {
     }
   }
 
-  private func name(in argument: Expression, _ selector: String) throws(ExpressionError) -> String {
+  private func name(in argument: ValueExpression, _ selector: String) throws(ExpressionError) -> String {
     guard case .constant(.string(let name)) = argument.node else {
       throw ExpressionError("'\(selector)' needs a name in quotes", range: argument.range)
     }
@@ -77,7 +77,7 @@ extension ExpressionChecker {
   // MARK: Fetches
 
   private func fetchRequest(
-    _ selector: String, _ arguments: [Expression], _ scope: Scope, _ range: Range<Int>
+    _ selector: String, _ arguments: [ValueExpression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     try checkCount(selector, arguments, range)
     let entity = try name(in: arguments[0], selector)
@@ -103,7 +103,7 @@ extension ExpressionChecker {
   }
 
   func fetch(
-    _ request: Expression, _ context: Expression, countOnly: Bool, _ scope: Scope
+    _ request: ValueExpression, _ context: ValueExpression, countOnly: Bool, _ scope: Scope
   ) throws(ExpressionError) -> ExpressionType {
     let found = try type(of: request, scope)
     guard case .fetchRequest(let entity) = found else {
@@ -143,7 +143,7 @@ extension ExpressionChecker {
   // MARK: Collections
 
   func element(
-    of collection: Expression, at position: Expression.ElementPosition, _ scope: Scope
+    of collection: ValueExpression, at position: ValueExpression.ElementPosition, _ scope: Scope
   ) throws(ExpressionError) -> ExpressionType {
     let found = try type(of: collection, scope)
     guard found.isCollection else {
@@ -176,7 +176,7 @@ extension ExpressionChecker {
 
   /// Whether the members of a collection have a place of their own.
   private func isOrdered(
-    _ collection: Expression, _ type: ExpressionType, _ scope: Scope
+    _ collection: ValueExpression, _ type: ExpressionType, _ scope: Scope
   ) throws(ExpressionError) -> Bool {
     switch type {
     case .list: return true
@@ -185,12 +185,12 @@ extension ExpressionChecker {
     }
     // Values stand in the order of the objects that they are read from.
     guard case .keyPath(let base, let segments) = collection.node, segments.count > 1 else { return false }
-    let owner = Expression(.keyPath(base: base, segments: segments.dropLast()), range: collection.range)
+    let owner = ValueExpression(.keyPath(base: base, segments: segments.dropLast()), range: collection.range)
     return try isOrdered(owner, try self.type(of: owner, scope), scope)
   }
 
   func combine(
-    _ op: Expression.SetOperator, _ left: Expression, _ right: Expression, _ scope: Scope, _ range: Range<Int>
+    _ op: ValueExpression.SetOperator, _ left: ValueExpression, _ right: ValueExpression, _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     let (a, b) = (try type(of: left, scope), try type(of: right, scope))
     for (type, side) in [(a, left), (b, right)] where !type.isCollection {

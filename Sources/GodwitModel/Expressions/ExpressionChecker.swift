@@ -21,17 +21,17 @@ public struct ExpressionChecker {
   }
 
   /// What the expression yields.
-  public func type(of expression: Expression) throws(ExpressionError) -> ExpressionType {
+  public func type(of expression: ValueExpression) throws(ExpressionError) -> ExpressionType {
     try type(of: expression, Scope())
   }
 
-  public func check(_ predicate: Predicate) throws(ExpressionError) {
+  public func check(_ predicate: FilterPredicate) throws(ExpressionError) {
     try check(predicate, Scope())
   }
 
   /// Checks that the expression can yield a value of the attribute; nil passes.
   public func check(
-    _ expression: Expression, assignableTo attribute: AttributeDescription
+    _ expression: ValueExpression, assignableTo attribute: AttributeDescription
   ) throws(ExpressionError) {
     let found = try type(of: expression)
     func misfit(_ what: String) -> ExpressionError {
@@ -68,7 +68,7 @@ public struct ExpressionChecker {
     }
   }
 
-  func type(of expression: Expression, _ outer: Scope) throws(ExpressionError) -> ExpressionType {
+  func type(of expression: ValueExpression, _ outer: Scope) throws(ExpressionError) -> ExpressionType {
     let scope = try outer.inner(expression.range)
     let range = expression.range
     switch expression.node {
@@ -150,7 +150,7 @@ public struct ExpressionChecker {
     var whole: Range<Int>
     private var segments: [Range<Int>]
 
-    init(_ expression: Expression, count: Int) {
+    init(_ expression: ValueExpression, count: Int) {
       whole = expression.range
       segments = expression.segmentRanges.count == count ? expression.segmentRanges : []
     }
@@ -159,7 +159,7 @@ public struct ExpressionChecker {
   }
 
   private func keyPath(
-    _ base: Expression?, _ segments: [String], _ scope: Scope, _ ranges: KeyPathRanges
+    _ base: ValueExpression?, _ segments: [String], _ scope: Scope, _ ranges: KeyPathRanges
   ) throws(ExpressionError) -> ExpressionType {
     let path = segments.joined(separator: ".")
     if base == nil, role == .value {

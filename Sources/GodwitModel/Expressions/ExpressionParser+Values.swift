@@ -32,12 +32,12 @@ extension ExpressionParser {
       "|": "bitwiseOr:with:", "^": "bitwiseXor:with:", "&": "bitwiseAnd:with:", "<<": "leftshift:by:",
       ">>": "rightshift:by:",
     ]
-    let node: Expression.Node
-    if let op = Expression.ArithmeticOperator(rawValue: symbol) {
+    let node: ValueExpression.Node
+    if let op = ValueExpression.ArithmeticOperator(rawValue: symbol) {
       node = .arithmetic(op, a, b)
     } else if let name = bitwise[symbol] {
       node = .function(name: name, arguments: [a, b])
-    } else if let op = Expression.SetOperator(rawValue: symbol.uppercased()) {
+    } else if let op = ValueExpression.SetOperator(rawValue: symbol.uppercased()) {
       node = .set(op, a, b)
     } else {
       throw ExpressionError("unknown operator '\(symbol)'", range: left.range.upperBound..<right.range.lowerBound)
@@ -92,7 +92,7 @@ extension ExpressionParser {
 
   private mutating func path(from base: Item) throws(ExpressionError) -> Item {
     let baseExpression = try expression(base)
-    var root: Expression? = baseExpression
+    var root: ValueExpression? = baseExpression
     var segments: [String] = []
     var ranges: [Range<Int>] = []
     var height = base.height + 1
@@ -114,16 +114,16 @@ extension ExpressionParser {
   }
 
   private func keyPath(
-    _ base: Expression?, _ segments: [String], _ ranges: [Range<Int>], _ height: Int, _ range: Range<Int>
+    _ base: ValueExpression?, _ segments: [String], _ ranges: [Range<Int>], _ height: Int, _ range: Range<Int>
   ) throws(ExpressionError) -> Item {
-    var expression = Expression(.keyPath(base: base, segments: segments), range: range)
+    var expression = ValueExpression(.keyPath(base: base, segments: segments), range: range)
     expression.segmentRanges = ranges
     return Item(kind: .value(expression), height: try checked(height, range), range: range)
   }
 
-  private mutating func index(into collection: Expression, _ item: Item) throws(ExpressionError) -> Item {
+  private mutating func index(into collection: ValueExpression, _ item: Item) throws(ExpressionError) -> Item {
     advance()
-    let position: Expression.ElementPosition
+    let position: ValueExpression.ElementPosition
     var height = item.height
     let closes = peek().kind == .symbol && peek().text == "]"
     switch keyword {
@@ -222,8 +222,8 @@ extension ExpressionParser {
   private var previousEnd: Int { position > 0 ? tokens[position - 1].range.upperBound : 0 }
 
   /// Values up to `close`, which is consumed; the opening symbol has been.
-  private mutating func arguments(close: String) throws(ExpressionError) -> ([Expression], Int) {
-    var items: [Expression] = []
+  private mutating func arguments(close: String) throws(ExpressionError) -> ([ValueExpression], Int) {
+    var items: [ValueExpression] = []
     var height = 0
     if !isSymbol(close) {
       while true {
@@ -328,7 +328,7 @@ extension ExpressionParser {
       let operand = try or()
       try expect(",")
       let selector = try stringLiteral("a selector in quotes")
-      var (items, height): ([Expression], Int) = ([], 0)
+      var (items, height): ([ValueExpression], Int) = ([], 0)
       if isSymbol(",") {
         advance()
         (items, height) = try arguments(close: ")")

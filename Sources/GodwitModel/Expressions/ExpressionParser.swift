@@ -1,4 +1,4 @@
-extension Expression {
+extension ValueExpression {
   /// Parses a value expression in NSExpression's format.
   ///
   /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit.
@@ -10,7 +10,7 @@ extension Expression {
   }
 }
 
-extension Predicate {
+extension FilterPredicate {
   /// Parses a predicate in NSPredicate's format.
   ///
   /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit.
@@ -30,8 +30,8 @@ struct ExpressionParser {
   typealias Token = ExpressionLexer.Token
 
   enum Kind {
-    case value(Expression)
-    case condition(Predicate)
+    case value(ValueExpression)
+    case condition(FilterPredicate)
   }
 
   /// A subtree and its height; heights are bounded so that no walk of a tree can exhaust the stack.
@@ -101,14 +101,14 @@ struct ExpressionParser {
     return result
   }
 
-  func expression(_ item: Item) throws(ExpressionError) -> Expression {
+  func expression(_ item: Item) throws(ExpressionError) -> ValueExpression {
     guard case .value(let value) = item.kind else {
       throw ExpressionError("expected a value, found a condition", range: item.range)
     }
     return value
   }
 
-  func predicate(_ item: Item) throws(ExpressionError) -> Predicate {
+  func predicate(_ item: Item) throws(ExpressionError) -> FilterPredicate {
     guard case .condition(let condition) = item.kind else {
       throw ExpressionError("expected a condition, found a value", range: item.range)
     }
@@ -122,12 +122,12 @@ struct ExpressionParser {
     return height
   }
 
-  func value(_ node: Expression.Node, _ height: Int, _ range: Range<Int>) throws(ExpressionError) -> Item {
-    Item(kind: .value(Expression(node, range: range)), height: try checked(height, range), range: range)
+  func value(_ node: ValueExpression.Node, _ height: Int, _ range: Range<Int>) throws(ExpressionError) -> Item {
+    Item(kind: .value(ValueExpression(node, range: range)), height: try checked(height, range), range: range)
   }
 
-  func condition(_ node: Predicate.Node, _ height: Int, _ range: Range<Int>) throws(ExpressionError) -> Item {
-    Item(kind: .condition(Predicate(node, range: range)), height: try checked(height, range), range: range)
+  func condition(_ node: FilterPredicate.Node, _ height: Int, _ range: Range<Int>) throws(ExpressionError) -> Item {
+    Item(kind: .condition(FilterPredicate(node, range: range)), height: try checked(height, range), range: range)
   }
 
   // MARK: Conditions
@@ -138,7 +138,7 @@ struct ExpressionParser {
 
   private mutating func list(or isOr: Bool) throws(ExpressionError) -> Item {
     let first = isOr ? try list(or: false) : try not()
-    var parts: [Predicate] = []
+    var parts: [FilterPredicate] = []
     var height = first.height
     var end = first.range.upperBound
     while keyword == (isOr ? "OR" : "AND") || isSymbol(isOr ? "||" : "&&") {
@@ -166,7 +166,7 @@ struct ExpressionParser {
 
   private mutating func comparison() throws(ExpressionError) -> Item {
     let start = token.range.lowerBound
-    var modifier = Predicate.Comparison.Modifier.direct
+    var modifier = FilterPredicate.Comparison.Modifier.direct
     var isNone = false
     switch keyword {
     case "ANY", "SOME": modifier = .any
@@ -185,14 +185,14 @@ struct ExpressionParser {
     let options = try options()
     let right = try operand()
     let range = start..<right.range.upperBound
-    let node = Predicate.Node.comparison(
+    let node = FilterPredicate.Node.comparison(
       .init(try expression(left), found, try expression(right), modifier: modifier, options: options))
     let height = max(left.height, right.height) + 1
     guard isNone else { return try condition(node, height, range) }
-    return try condition(.not(Predicate(node, range: range)), height + 1, range)
+    return try condition(.not(FilterPredicate(node, range: range)), height + 1, range)
   }
 
-  private func comparisonOperator() -> Predicate.Comparison.Operator? {
+  private func comparisonOperator() -> FilterPredicate.Comparison.Operator? {
     if token.kind == .symbol {
       switch token.text {
       case "=", "==": return .equal
@@ -204,7 +204,7 @@ struct ExpressionParser {
       default: return nil
       }
     }
-    return keyword.flatMap { $0.first?.isLetter == true ? Predicate.Comparison.Operator(rawValue: $0) : nil }
+    return keyword.flatMap { $0.first?.isLetter == true ? FilterPredicate.Comparison.Operator(rawValue: $0) : nil }
   }
 
   private func unknownOperator() -> ExpressionError {
@@ -212,18 +212,18 @@ struct ExpressionParser {
       return ExpressionError(
         "UTI-CONFORMS-TO and UTI-EQUALS need a registry of types, which no store has", range: token.range)
     }
-    let words = Predicate.Comparison.Operator.allCases.map(\.rawValue).filter { $0.first?.isLetter == true }
+    let words = FilterPredicate.Comparison.Operator.allCases.map(\.rawValue).filter { $0.first?.isLetter == true }
     let hint = Spelling.suggestion(for: token.text.uppercased(), among: words + ["AND", "OR"] + Self.setWords)
     return ExpressionError("unknown operator '\(token.text.prefix(60))'\(hint)", range: token.range)
   }
 
-  static let setWords = Expression.SetOperator.allCases.map(\.rawValue)
+  static let setWords = ValueExpression.SetOperator.allCases.map(\.rawValue)
 
-  private mutating func options() throws(ExpressionError) -> Predicate.Comparison.Options {
+  private mutating func options() throws(ExpressionError) -> FilterPredicate.Comparison.Options {
     guard isSymbol("[") else { return [] }
     advance()
     guard let letters = keyword else { throw unexpected("comparison options such as 'cd'") }
-    var options: Predicate.Comparison.Options = []
+    var options: FilterPredicate.Comparison.Options = []
     for letter in letters {
       switch letter {
       case "C": options.insert(.caseInsensitive)

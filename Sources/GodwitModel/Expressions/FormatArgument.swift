@@ -1,21 +1,21 @@
 /// A value that takes the place of `%@`, `%K` or `%d` in a predicate or expression format.
 ///
-/// Literals of Swift convert: `try Predicate("%K >= %@", "age", 18)`.
+/// Literals of Swift convert: `try FilterPredicate("%K >= %@", "age", 18)`.
 public enum FormatArgument: Sendable, Hashable {
   case value(AttributeValue)
   case list([FormatArgument])
-  case expression(Expression)
+  case expression(ValueExpression)
 
   /// The argument as a tree at a place of the text.
-  func expression(at range: Expression.TextRange, depth: Int = 0) throws(ExpressionError) -> Expression {
+  func expression(at range: ValueExpression.TextRange, depth: Int = 0) throws(ExpressionError) -> ValueExpression {
     switch self {
-    case .value(let value): return Expression(.constant(value), range: range)
-    case .expression(let expression): return Expression(expression.node, range: range)
+    case .value(let value): return ValueExpression(.constant(value), range: range)
+    case .expression(let expression): return ValueExpression(expression.node, range: range)
     case .list(let items):
       guard depth < 8 else { throw ExpressionError("a format argument is nested too deeply", range: range) }
-      var elements: [Expression] = []
+      var elements: [ValueExpression] = []
       for item in items { elements.append(try item.expression(at: range, depth: depth + 1)) }
-      return Expression(.aggregate(elements), range: range)
+      return ValueExpression(.aggregate(elements), range: range)
     }
   }
 }
@@ -31,7 +31,7 @@ extension FormatArgument: ExpressibleByStringLiteral, ExpressibleByIntegerLitera
   public init(arrayLiteral elements: FormatArgument...) { self = .list(elements) }
 }
 
-extension Predicate {
+extension FilterPredicate {
   /// A predicate in NSPredicate's format, with arguments for `%@` (a value), `%K` (a key path) and `%d` and the
   /// like (a number).
   ///
@@ -50,10 +50,10 @@ extension Predicate {
   }
 }
 
-extension Expression {
-  /// A value expression in NSExpression's format, with arguments as in `Predicate.init(_:_:)`.
+extension ValueExpression {
+  /// A value expression in NSExpression's format, with arguments as in `FilterPredicate.init(_:_:)`.
   ///
-  /// - Throws: as `Predicate.init(_:_:)`.
+  /// - Throws: as `FilterPredicate.init(_:_:)`.
   public init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
     try self.init(format, arguments: arguments)
   }

@@ -58,7 +58,7 @@ public struct EntityMapping: Sendable, Hashable {
   public var kind: Kind
   public var sourceEntityName: String?
   public var destinationEntityName: String?
-  public var filter: Predicate?
+  public var filter: FilterPredicate?
   /// The name of a registered `EntityMigrationPolicy`.
   public var policyName: String?
   /// Destination attributes; one object per distinct combination of their values.
@@ -89,9 +89,9 @@ public struct EntityMapping: Sendable, Hashable {
 
 /// An expression with the text it came from.
 public struct ParsedExpression: Sendable, Hashable {
-  public var expression: Expression
+  public var expression: ValueExpression
   public var source: SourceText
-  public init(_ expression: Expression, source: SourceText) {
+  public init(_ expression: ValueExpression, source: SourceText) {
     self.expression = expression
     self.source = source
   }

@@ -47,7 +47,7 @@ enum Number {
   }
 
   /// Nil stands for no result: division by zero.
-  static func calculate(_ op: Expression.ArithmeticOperator, _ a: Number, _ b: Number) -> Number? {
+  static func calculate(_ op: ValueExpression.ArithmeticOperator, _ a: Number, _ b: Number) -> Number? {
     if case .integer(let x) = a, case .integer(let y) = b {
       switch op {
       case .add:

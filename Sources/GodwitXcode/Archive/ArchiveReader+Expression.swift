@@ -21,37 +21,37 @@ extension ArchiveReader {
   // MARK: Predicates
 
   /// - Throws: `UnknownExpression` for a class or value that is not known.
-  mutating func predicate(_ object: KeyedArchive.Object, depth: Int = 0) throws -> Predicate {
+  mutating func predicate(_ object: KeyedArchive.Object, depth: Int = 0) throws -> FilterPredicate {
     try count(depth)
     switch object.className {
-    case "NSTruePredicate": return Predicate(.constant(true))
-    case "NSFalsePredicate": return Predicate(.constant(false))
+    case "NSTruePredicate": return FilterPredicate(.constant(true))
+    case "NSFalsePredicate": return FilterPredicate(.constant(false))
     case "NSCompoundPredicate":
       let parts = try objects("NSSubpredicates", of: object).map { try predicate($0, depth: depth + 1) }
       switch try integer("NSCompoundPredicateType", of: object) {
       case 0:
         guard let part = parts.first, parts.count == 1 else { break }
-        return Predicate(.not(part))
-      case 1: return Predicate(.and(parts))
-      case 2: return Predicate(.or(parts))
+        return FilterPredicate(.not(part))
+      case 1: return FilterPredicate(.and(parts))
+      case 2: return FilterPredicate(.or(parts))
       default: break
       }
       throw Self.unknown("value of key 'NSCompoundPredicateType'", object)
-    case "NSComparisonPredicate": return Predicate(.comparison(try comparison(object, depth: depth)))
+    case "NSComparisonPredicate": return FilterPredicate(.comparison(try comparison(object, depth: depth)))
     default: throw UnknownExpression(text: "unknown class '\(object.className)'")
     }
   }
 
-  private mutating func comparison(_ object: KeyedArchive.Object, depth: Int) throws -> Predicate.Comparison {
+  private mutating func comparison(_ object: KeyedArchive.Object, depth: Int) throws -> FilterPredicate.Comparison {
     guard let left = try self.object("NSLeftExpression", of: object),
       let right = try self.object("NSRightExpression", of: object),
       let kind = try self.object("NSPredicateOperator", of: object)
     else { throw Self.unknown("operand", object) }
-    let operators: [Int: Predicate.Comparison.Operator] = [
+    let operators: [Int: FilterPredicate.Comparison.Operator] = [
       0: .less, 1: .lessOrEqual, 2: .greater, 3: .greaterOrEqual, 4: .equal, 5: .notEqual, 6: .matches, 7: .like,
       8: .beginsWith, 9: .endsWith, 10: .in, 99: .contains, 100: .between,
     ]
-    let modifiers: [Int: Predicate.Comparison.Modifier] = [0: .direct, 1: .all, 2: .any]
+    let modifiers: [Int: FilterPredicate.Comparison.Modifier] = [0: .direct, 1: .all, 2: .any]
     guard kind.className.hasSuffix("PredicateOperator"),
       let type = try integer("NSOperatorType", of: kind).flatMap({ operators[$0] }),
       let modifier = modifiers[try integer("NSModifier", of: kind) ?? 0]
@@ -59,7 +59,7 @@ extension ArchiveReader {
     // Operators on strings keep their options under the second key.
     let options = try (integer("NSOptions", of: kind) ?? 0) | (integer("NSFlags", of: kind) ?? 0)
     guard (0...15).contains(options) else { throw Self.unknown("options", kind) }
-    return Predicate.Comparison(
+    return FilterPredicate.Comparison(
       try expression(left, depth: depth + 1), type, try expression(right, depth: depth + 1), modifier: modifier,
       options: .init(rawValue: options))
   }
@@ -67,15 +67,15 @@ extension ArchiveReader {
   // MARK: Expressions
 
   /// - Throws: `UnknownExpression` for a class or value that is not known.
-  mutating func expression(_ object: KeyedArchive.Object, depth: Int = 0) throws -> Expression {
+  mutating func expression(_ object: KeyedArchive.Object, depth: Int = 0) throws -> ValueExpression {
     try count(depth)
     switch object.className {
-    case "NSSelfExpression": return Expression(.evaluatedObject)
-    case "NSVariableExpression": return Expression(.variable(try required("NSVariable", of: object)))
-    case "NSConstantValueExpression": return Expression(.constant(try constant(object)))
+    case "NSSelfExpression": return ValueExpression(.evaluatedObject)
+    case "NSVariableExpression": return ValueExpression(.variable(try required("NSVariable", of: object)))
+    case "NSConstantValueExpression": return ValueExpression(.constant(try constant(object)))
     case "NSKeyPathExpression": return try keyPath(object, depth: depth)
     case "NSAggregateExpression":
-      return Expression(
+      return ValueExpression(
         .aggregate(try objects("NSCollection", of: object).map { try expression($0, depth: depth + 1) }))
     case "NSFunctionExpression": return try function(object, depth: depth)
     default: throw UnknownExpression(text: "unknown class '\(object.className)'")
@@ -100,7 +100,7 @@ extension ArchiveReader {
     throw Self.unknown("constant", object)
   }
 
-  private mutating func keyPath(_ object: KeyedArchive.Object, depth: Int) throws -> Expression {
+  private mutating func keyPath(_ object: KeyedArchive.Object, depth: Int) throws -> ValueExpression {
     guard let operand = try self.object("NSOperand", of: object),
       let specifier = try objects("NSArguments", of: object).first,
       specifier.className == "NSKeyPathSpecifierExpression"
@@ -109,27 +109,27 @@ extension ArchiveReader {
     let base = try expression(operand, depth: depth + 1)
     let segments = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard !segments.contains(where: \.isEmpty) else { throw Self.unknown("key path", object) }
-    return Expression(.keyPath(base: base.node == .evaluatedObject ? nil : base, segments: segments))
+    return ValueExpression(.keyPath(base: base.node == .evaluatedObject ? nil : base, segments: segments))
   }
 
-  private mutating func function(_ object: KeyedArchive.Object, depth: Int) throws -> Expression {
+  private mutating func function(_ object: KeyedArchive.Object, depth: Int) throws -> ValueExpression {
     let selector = try required("NSSelectorName", of: object)
     let arguments = try objects("NSArguments", of: object).map { try expression($0, depth: depth + 1) }
     guard let operand = try self.object("NSOperand", of: object) else { throw Self.unknown("operand", object) }
     guard operand.className == "NSConstantValueExpression",
       try text("NSConstantValueClassName", of: operand) == "_NSPredicateUtilities"
     else {
-      return Expression(
+      return ValueExpression(
         .call(operand: try expression(operand, depth: depth + 1), selector: selector, arguments: arguments))
     }
-    let arithmetic: [String: Expression.ArithmeticOperator] = [
+    let arithmetic: [String: ValueExpression.ArithmeticOperator] = [
       "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
       "raise:toPower:": .power,
     ]
     if let kind = arithmetic[selector], arguments.count == 2, let first = arguments.first, let last = arguments.last {
-      return Expression(.arithmetic(kind, first, last))
+      return ValueExpression(.arithmetic(kind, first, last))
     }
-    return Expression(.function(name: selector, arguments: arguments))
+    return ValueExpression(.function(name: selector, arguments: arguments))
   }
 
   private static func unknown(_ what: String, _ object: KeyedArchive.Object) -> UnknownExpression {

@@ -11,7 +11,7 @@ extension ArchivedExpression {
     guard object.className == "NSFetchRequestExpression", try !flag("NSCountOnlyFlag", of: object),
       let request = try self.object("NSFRExpression", of: object)
     else { throw otherFetch() }
-    let call: Expression
+    let call: ValueExpression
     do { call = try expression(request) } catch let error as UnknownExpression {
       throw unsupported("\(error.text) in a source expression")
     }

@@ -79,11 +79,11 @@ struct ArchivedExpression: ArchiveReader {
 
   /// The expression as its text reads, so that a mapping file of it is equal.
   static func parsed(
-    _ expression: Expression, file: String, location: GodwitError.Location? = nil
+    _ expression: ValueExpression, file: String, location: GodwitError.Location? = nil
   ) throws -> ParsedExpression {
     let text = expression.description
     do throws(ExpressionError) {
-      return ParsedExpression(try Expression(parsing: text), source: SourceText(text, location: nil))
+      return ParsedExpression(try ValueExpression(parsing: text), source: SourceText(text, location: nil))
     } catch {
       throw GodwitError(
         .configuration, "cannot use mapping model '\(file)': an expression cannot be written as text: \(error.message)",
@@ -95,23 +95,23 @@ struct ArchivedExpression: ArchiveReader {
   static func parsed(predicate text: String, file: String, location: GodwitError.Location?) throws -> ParsedPredicate {
     let source = SourceText(text, location: location)
     do throws(ExpressionError) {
-      return ParsedPredicate(try Predicate(parsing: text), source: source)
+      return ParsedPredicate(try FilterPredicate(parsing: text), source: source)
     } catch { throw GodwitError(error, in: source, what: "filter predicate in mapping model '\(file)'") }
   }
 
   // MARK: Shapes
 
   /// `FUNCTION(x, "valueForKeyPath:", "a.b")` is `x.a.b`.
-  private static func plain(_ expression: Expression) -> Expression {
+  private static func plain(_ expression: ValueExpression) -> ValueExpression {
     guard case .call(let operand, let selector, let arguments) = expression.node else { return expression }
     let operands = [plain(operand)] + arguments.map(plain)
     if selector == "valueForKey:" || selector == "valueForKeyPath:", arguments.count == 1,
       case .constant(.string(let path)) = arguments[0].node
     {
       let segments = path.string.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-      if segments.allSatisfy(isName) { return Expression(.keyPath(base: operands[0], segments: segments)) }
+      if segments.allSatisfy(isName) { return ValueExpression(.keyPath(base: operands[0], segments: segments)) }
     }
-    return Expression(.call(operand: operands[0], selector: selector, arguments: Array(operands.dropFirst())))
+    return ValueExpression(.call(operand: operands[0], selector: selector, arguments: Array(operands.dropFirst())))
   }
 
   /// The look-up that an expression is, in the short form of mapping files where that says the same.

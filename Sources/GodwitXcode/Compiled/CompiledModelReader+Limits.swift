@@ -22,13 +22,13 @@ extension CompiledModelReader {
     }
   }
 
-  private static func conditions(of predicate: GodwitModel.Predicate) -> [GodwitModel.Predicate] {
+  private static func conditions(of predicate: FilterPredicate) -> [FilterPredicate] {
     guard case .and(let parts) = predicate.node else { return [predicate] }
     return parts.flatMap(conditions)
   }
 
   /// False for a condition of another shape.
-  private func readLimit(_ predicate: GodwitModel.Predicate, into attribute: inout AttributeDescription) throws -> Bool
+  private func readLimit(_ predicate: FilterPredicate, into attribute: inout AttributeDescription) throws -> Bool
   {
     guard case .comparison(let comparison) = predicate.node, comparison.modifier == .direct, comparison.options.isEmpty,
       case .constant(let limit) = comparison.right.node
@@ -62,7 +62,7 @@ extension CompiledModelReader {
   }
 
   private static func setLimit(
-    _ bound: AttributeValue, _ kind: GodwitModel.Predicate.Comparison.Operator, of attribute: inout AttributeDescription
+    _ bound: AttributeValue, _ kind: FilterPredicate.Comparison.Operator, of attribute: inout AttributeDescription
   ) -> Bool {
     switch kind {
     case .greaterOrEqual where attribute.minimumValue == nil: attribute.minimumValue = bound

@@ -121,7 +121,7 @@ struct MappingContent: Sendable {
         return nil
       }
       return try ArchivedExpression.parsed(
-        Expression(.keyPath(base: Expression(.variable("source")), segments: [property.name])), file: file)
+        ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [property.name])), file: file)
     }
   }
 

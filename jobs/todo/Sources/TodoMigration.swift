@@ -4,7 +4,7 @@ import GodwitCLI
 /// Entries whose name begins with "a" do not alert.
 struct QuietEntries: EntityMigrationPolicy {
   func createDestinationInstances(
-    forSource entry: ManagedObject, in mapping: EntityMapping, manager: inout MigrationPass
+    forSource entry: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     var made = try manager.createDestinationInstance(forSource: entry, in: mapping)
     made["doNotAlert"] = .boolean(try entry.string("name")?.hasPrefix("a") == true)

@@ -2,7 +2,7 @@ package import Foundation
 package import GodwitJob
 
 /// Turns bytes copied and tasks done into progress.
-package struct LightweightMeter {
+package struct InPlaceSQLMeter {
   private let program: any InPlaceProgram
   private let start: Date
   private let bytes: Int64

@@ -2,7 +2,7 @@ import GodwitModel
 import GodwitStore
 
 /// Changes what a store's file defines, under names that may change places. Call inside a transaction.
-struct DefinitionEditor {
+struct SchemaOnlyEditor {
   let connection: StoreConnection
 
   // MARK: What goes
@@ -57,7 +57,7 @@ struct DefinitionEditor {
   }
 
   /// Gives tables their names, and their columns; new columns come at the end.
-  func alter(_ tables: [LightweightLayout.Kept], _ joins: [LightweightLayout.KeptJoin]) throws {
+  func alter(_ tables: [InPlaceSQLLayout.Kept], _ joins: [InPlaceSQLLayout.KeptJoin]) throws {
     try rename(tables: tables.map { ($0.old, $0.new.name) } + joins.map { ($0.old, $0.new.name) })
     for table in tables {
       try rename(columns: table.renamedColumns, of: table.new.name)
@@ -74,7 +74,7 @@ struct DefinitionEditor {
   /// Gives definitions that SQLite put together the spelling that Core Data and new stores have.
   ///
   /// - Throws: `.internalBug` when a definition differs from the wanted one in more than blanks and quotes.
-  func spell(_ tables: [LightweightLayout.Kept], _ joins: [LightweightLayout.KeptJoin]) throws {
+  func spell(_ tables: [InPlaceSQLLayout.Kept], _ joins: [InPlaceSQLLayout.KeptJoin]) throws {
     let wanted =
       tables.map { ($0.new.name, $0.new.createStatement) } + joins.map { ($0.new.name, $0.new.createStatement) }
     try writingSchema {

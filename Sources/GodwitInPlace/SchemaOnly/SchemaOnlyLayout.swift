@@ -7,13 +7,13 @@ import GodwitStore
 /// It is decided from the models, the inferred mapping and the definitions in the file; no row is counted or read. New
 /// columns come at the end of their table, whatever their place in a new store: Core Data reads columns by name, and its
 /// own migrations leave stores like that.
-struct DefinitionLayout {
+struct SchemaOnlyLayout {
   /// Why some row would have to be read or written.
   struct Obstacle: Error, Hashable { var reason: String }
 
   /// With the columns in the order that they come to have.
-  private(set) var tables: [LightweightLayout.Kept] = []
-  private(set) var joins: [LightweightLayout.KeptJoin] = []
+  private(set) var tables: [InPlaceSQLLayout.Kept] = []
+  private(set) var joins: [InPlaceSQLLayout.KeptJoin] = []
   /// The statements that make tables without rows.
   private(set) var made: [String] = []
   private(set) var indexes: StoreIndexes
@@ -23,7 +23,7 @@ struct DefinitionLayout {
   init(
     resolved: ResolvedMapping, source: StoreSchema, destination: StoreSchema, file: StoreTables
   ) throws(Obstacle) {
-    let comparison = DefinitionComparison(resolved: resolved, source: source, destination: destination)
+    let comparison = SchemaOnlyComparison(resolved: resolved, source: source, destination: destination)
     try comparison.check()
     var anew = destination.createStatements
     var names: [String: (table: String, columns: [String: String])] = [:]
@@ -61,9 +61,9 @@ struct DefinitionLayout {
   // MARK: Tables
 
   private static func kept(
-    _ table: StoreSchema.EntityTable, from old: StoreSchema.EntityTable, _ comparison: DefinitionComparison,
+    _ table: StoreSchema.EntityTable, from old: StoreSchema.EntityTable, _ comparison: SchemaOnlyComparison,
     _ file: StoreTables
-  ) throws(Obstacle) -> LightweightLayout.Kept {
+  ) throws(Obstacle) -> InPlaceSQLLayout.Kept {
     let present = file.columns(of: old.name)
     guard file.isPlain(old.name) else {
       throw Obstacle(reason: "table \(old.name) is not spelt as Core Data spells it")
@@ -97,15 +97,15 @@ struct DefinitionLayout {
 
   /// nil for the table of a new relationship.
   private static func kept(
-    _ join: StoreSchema.JoinTable, _ comparison: DefinitionComparison, _ file: StoreTables
-  ) throws(Obstacle) -> LightweightLayout.KeptJoin? {
+    _ join: StoreSchema.JoinTable, _ comparison: SchemaOnlyComparison, _ file: StoreTables
+  ) throws(Obstacle) -> InPlaceSQLLayout.KeptJoin? {
     guard
       let (old, was, now) = try comparison.joinOrigin(of: join)
     else { return nil }
     guard file.isPlain(old.name) else {
       throw Obstacle(reason: "table \(old.name) is not spelt as Core Data spells it")
     }
-    do throws(LightweightLayout.KeptJoin.Obstacle) {
+    do throws(InPlaceSQLLayout.KeptJoin.Obstacle) {
       return try .init(old.name, as: join, was: was, now: now, in: file)
     } catch {
       switch error {

@@ -6,7 +6,7 @@ import GodwitStore
 /// It says what `StepProgram.resolve` says in SQL, by one walk: assignments are ordered by mapping, turn and side, and
 /// an edge stays when none of those that could displace it comes later. Those at its first object pass by in the walk;
 /// the last one at its second object is looked up, once for each object while memory lasts.
-final class EdgeResolver {
+final class AssignmentResolver {
   /// The place of an assignment among all.
   private struct Place: Comparable {
     var mapping, turn: Int64
@@ -77,14 +77,14 @@ final class EdgeResolver {
   }
 
   /// Picks one row of each assignment from an end: that of a to-many has one that leads nowhere.
-  private static func onceEach(_ link: RelationshipLink, _ end: RelationshipLink.End) -> String {
+  private static func onceEach(_ link: InversePair, _ end: InversePair.End) -> String {
     link.isToMany(end) ? " AND target IS NULL" : ""
   }
 
   /// What the walk reads: both kinds of edges by the key of the first end, and the last assignment to an object of the
   /// second, where one can displace.
   static func queries(
-    _ link: RelationshipLink, table: String
+    _ link: InversePair, table: String
   ) -> (assigned: String, reverse: String, own: String, leading: String?) {
     func last(_ condition: String, _ column: String) -> String {
       "SELECT mapping, turn FROM \(table) WHERE \(condition) AND \(column) = ?1 ORDER BY mapping DESC, turn DESC LIMIT 1"
@@ -99,7 +99,7 @@ final class EdgeResolver {
   }
 
   /// Indexes of the rows that the walk reads; nil for a link that it does not resolve.
-  static func indexes(_ link: RelationshipLink, table: String) -> [(name: String, rest: String)]? {
+  static func indexes(_ link: InversePair, table: String) -> [(name: String, rest: String)]? {
     guard !link.isOwnInverse else { return nil }
     func index(_ name: String, _ columns: String, _ condition: String) -> (name: String, rest: String) {
       ("\(table)_\(name)", "ON \(table) (\(columns)) WHERE \(condition)")

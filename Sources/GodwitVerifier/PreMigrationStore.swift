@@ -8,7 +8,7 @@ import GodwitStore
 ///
 /// A step that changes definitions alone leaves every row byte for byte: the counters of edits, and keys that lead nowhere,
 /// which an ordinary run sets anew. Entities and relationships are found by the renames of the models, never by a mapping.
-final class OriginalStore {
+final class PreMigrationStore {
   private let connection: StoreConnection
   private let schema: StoreSchema
   /// One for each hop of the job, in order.

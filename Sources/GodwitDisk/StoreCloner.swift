@@ -11,7 +11,7 @@ import GodwitModel
 ///
 /// Where the file system shares blocks between files (Btrfs, XFS, bcachefs) nothing is read; elsewhere the bytes are
 /// copied, 1 MiB at a time.
-package enum StoreCopy {
+package enum StoreCloner {
   package enum Method: Equatable {
     case reflink
     case bytes

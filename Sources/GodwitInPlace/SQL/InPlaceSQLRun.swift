@@ -13,12 +13,12 @@ import GodwitStore
 ///    written when all are.
 /// 4. What stood aside is dropped. Links, indexes, order, derived attributes and validation follow as in an ordinary run,
 ///    then counters, metadata, triggers, and SQLite's check.
-final class LightweightRun: InPlaceRun {
-  let program: LightweightProgram
+final class InPlaceSQLRun: InPlaceRun {
+  let program: InPlaceSQLProgram
   let connection: StoreConnection
   let functions: SQLFunctions
   private let executor: Executor
-  private let editor: DefinitionEditor
+  private let editor: SchemaOnlyEditor
   /// Relationship assignments that a later one displaced.
   private(set) var displaced: Int64 = 0
 
@@ -29,7 +29,7 @@ final class LightweightRun: InPlaceRun {
   ///   - connection: The store, which stands for the source too.
   ///   - mover: Brings the external files of values that stay.
   init(
-    _ program: LightweightProgram, connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles,
+    _ program: InPlaceSQLProgram, connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles,
     stamp: StoreFiles.Stamp
   ) throws {
     self.program = program
@@ -37,7 +37,7 @@ final class LightweightRun: InPlaceRun {
     functions = try SQLFunctions(
       connection: connection, sourceSchema: program.step.sourceSchema, now: program.plan.facts.now)
     functions.mover = mover
-    editor = DefinitionEditor(connection: connection)
+    editor = SchemaOnlyEditor(connection: connection)
     executor = Executor(
       job: program.job, plan: program.plan, program: program.step, connection: connection, functions: functions,
       ledger: Ledger(connection: connection), files: files, stamp: stamp, spillPath: { _ in "" })
@@ -130,7 +130,7 @@ final class LightweightRun: InPlaceRun {
       .reduce(0) { $0 + step.facts.mappings[$1.index].rows }
   }
 
-  private func joinTable(of link: RelationshipLink) -> String? {
+  private func joinTable(of link: InversePair) -> String? {
     guard
       case .join(let join, _, _, _) = destination.storage(
         of: link.first.relationship.name, in: link.first.entityName)

@@ -5,8 +5,8 @@ import GodwitModel
 import GodwitStore
 
 /// Two models, compared as far as rows that exist are concerned: whether each is right for both as it is.
-struct DefinitionComparison {
-  typealias Obstacle = DefinitionLayout.Obstacle
+struct SchemaOnlyComparison {
+  typealias Obstacle = SchemaOnlyLayout.Obstacle
 
   let resolved: ResolvedMapping
   let source, destination: StoreSchema
@@ -275,7 +275,7 @@ struct DefinitionComparison {
   func joinOrigin(
     of join: StoreSchema.JoinTable
   ) throws(Obstacle) -> (
-    old: StoreSchema.JoinTable, was: LightweightLayout.JoinColumns, now: LightweightLayout.JoinColumns
+    old: StoreSchema.JoinTable, was: InPlaceSQLLayout.JoinColumns, now: InPlaceSQLLayout.JoinColumns
   )? {
     let (entity, name) = (join.ownerEntityName, join.ownerRelationshipName)
     guard let was = pairing.oldName(of: entity), let relationship = new.relationship(name, of: entity),

@@ -5,21 +5,21 @@ import GodwitModel
 package import GodwitStore
 
 /// What a migration by definition alone does, decided before it writes and without a look at any row of the model's tables.
-package struct DefinitionProgram: InPlaceProgram {
+package struct SchemaOnlyProgram: InPlaceProgram {
   package let job: MigrationJob
-  let layout: DefinitionLayout
+  let layout: SchemaOnlyLayout
   package let destination: StoreSchema
-  package let leftOut: LeftOutTables
+  package let leftOut: UnmodelledTables
   package let triggers: [String]
   package let metadata: StoreMetadata
   package let notes: [String]
   private let kept: [(number: Int, highest: Int64)]
   private let digest: String
 
-  /// - Throws: `DefinitionLayout.Obstacle` when some row would have to be read or written.
+  /// - Throws: `SchemaOnlyLayout.Obstacle` when some row would have to be read or written.
   init(job: MigrationJob, source: AttachedSource) throws {
     let file = try StoreTables(source.connection)
-    layout = try DefinitionLayout(
+    layout = try SchemaOnlyLayout(
       resolved: source.resolved, source: source.sourceSchema, destination: source.destinationSchema, file: file)
     self.job = job
     destination = source.destinationSchema
@@ -37,7 +37,7 @@ package struct DefinitionProgram: InPlaceProgram {
   }
 
   private static func counters(
-    _ layout: DefinitionLayout, _ source: AttachedSource
+    _ layout: SchemaOnlyLayout, _ source: AttachedSource
   ) throws -> [(number: Int, highest: Int64)] {
     try layout.tables.compactMap { table in
       guard let number = source.destinationSchema.number(of: table.new.rootEntityName),
@@ -67,7 +67,7 @@ package struct DefinitionProgram: InPlaceProgram {
 
   package func begin(
     on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
-  ) -> any InPlaceRun { DefinitionRun(self, connection: connection) }
+  ) -> any InPlaceRun { SchemaOnlyRun(self, connection: connection) }
 
   /// What takes time in proportion to rows all the same, for the plan.
   ///

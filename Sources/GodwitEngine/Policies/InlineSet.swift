@@ -1,5 +1,5 @@
 /// A set that is mostly empty or has few elements: those are kept in a list, which no hashing finds faster.
-struct SmallSet<Element: Hashable> {
+struct InlineSet<Element: Hashable> {
   private var list: [Element] = []
   private var many: Set<Element> = []
   private static var limit: Int { 8 }

@@ -3,7 +3,7 @@ import Foundation
 /// Work on a thread of its own, for whose result somebody waits later.
 ///
 /// Where the system makes no thread, the first who waits does the work.
-package final class BesideWork<Value: Sendable>: Sendable {
+package final class BackgroundTask<Value: Sendable>: Sendable {
   /// What the thread and its owner share, so that the thread does not keep the owner.
   private final class State: @unchecked Sendable {
     let condition = NSCondition()

@@ -11,7 +11,7 @@ import GodwitStore
 ///    row; what is ahead of it, either reads into memory.
 /// 3. A span that failed, or that holds too much, is read again when it is its turn: so errors are those of one thread, in
 ///    the order of the rows.
-final class IdentityWalk: @unchecked Sendable {
+final class UniqueKeyScan: @unchecked Sendable {
   /// One thread's means to read.
   struct Scan {
     var query: ChunkStatement
@@ -279,7 +279,7 @@ extension Executor {
   func forEachIdentity(
     of chunk: Chunk, _ statement: ChunkStatement, _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
   ) throws {
-    let own = IdentityWalk.Scan(
+    let own = UniqueKeyScan.Scan(
       query: statement, connection: connection, functions: functions, site: site(chunk))
     if let walk = try identityWalk(of: chunk, own) { return try walk.run(body) }
     let prepared = try connection.prepare(statement.sql)
@@ -287,8 +287,8 @@ extension Executor {
     try own.run(prepared, chunk.range.first...chunk.range.last, body)
   }
 
-  private func identityWalk(of chunk: Chunk, _ own: IdentityWalk.Scan) throws -> IdentityWalk? {
-    guard chunk.rows >= IdentityWalk.leastRows, own.query.isSameOnAnyThread else { return nil }
+  private func identityWalk(of chunk: Chunk, _ own: UniqueKeyScan.Scan) throws -> UniqueKeyScan? {
+    guard chunk.rows >= UniqueKeyScan.leastRows, own.query.isSameOnAnyThread else { return nil }
     let table = try program.sourceTable(program.mappings[chunk.subject].source.name)
     let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
     let ends = try connection.rows(
@@ -302,7 +302,7 @@ extension Executor {
     other.connection = reader
     other.functions = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
     other.functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
-    return IdentityWalk(
+    return UniqueKeyScan(
       keys: low...high, rows: chunk.rows, own: own, other: other, memory: .init(bytes: job.memory.bytes / 16))
   }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-extension Expression: CustomStringConvertible {
+extension ValueExpression: CustomStringConvertible {
   /// The expression in NSExpression's format; a parsed expression reparses to an equal tree.
   public var description: String {
     switch node {
@@ -36,7 +36,7 @@ extension Expression: CustomStringConvertible {
     }
   }
 
-  private static func list(_ items: [Expression]) -> String { items.map(\.description).joined(separator: ", ") }
+  private static func list(_ items: [ValueExpression]) -> String { items.map(\.description).joined(separator: ", ") }
 
   private static func word(_ name: String) -> String {
     let word = name.uppercased()
@@ -81,7 +81,7 @@ extension Expression: CustomStringConvertible {
   }
 }
 
-extension Expression.ElementPosition: CustomStringConvertible {
+extension ValueExpression.ElementPosition: CustomStringConvertible {
   public var description: String {
     switch self {
     case .index(let index): index.description

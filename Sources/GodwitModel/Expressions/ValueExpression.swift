@@ -2,7 +2,7 @@
 ///
 /// A tree of nodes, each with the range of the text it was parsed from. Equality ignores ranges.
 /// Back ends (print, check, evaluate, lower) are extensions or types of their own.
-public struct Expression: Sendable {
+public struct ValueExpression: Sendable {
   /// UTF-8 offsets into the parsed text; empty at 0 for an expression built in code.
   public typealias TextRange = Range<Int>
 
@@ -13,34 +13,34 @@ public struct Expression: Sendable {
     /// `$source`, `$manager`, …, without the `$`.
     case variable(String)
     /// `base.a.b.@count`; a nil base means the evaluated object (`age` in a filter).
-    case keyPath(base: Expression?, segments: [String])
+    case keyPath(base: ValueExpression?, segments: [String])
     /// `a + b` and the like.
-    case arithmetic(ArithmeticOperator, Expression, Expression)
+    case arithmetic(ArithmeticOperator, ValueExpression, ValueExpression)
     /// `-a`.
-    case negation(Expression)
+    case negation(ValueExpression)
     /// `{a, b, c}`.
-    case aggregate([Expression])
+    case aggregate([ValueExpression])
     /// A built-in function in NSExpression's spelling: `uppercase:` with one argument, and so on.
-    case function(name: String, arguments: [Expression])
+    case function(name: String, arguments: [ValueExpression])
     /// `FUNCTION(operand, "selector:", …)`, used with `$manager` and `$entityPolicy`.
-    case call(operand: Expression, selector: String, arguments: [Expression])
+    case call(operand: ValueExpression, selector: String, arguments: [ValueExpression])
     /// `TERNARY(predicate, then, else)`.
-    case ternary(Predicate, Expression, Expression)
+    case ternary(FilterPredicate, ValueExpression, ValueExpression)
     /// `SUBQUERY(collection, $x, predicate)`.
-    case subquery(collection: Expression, variable: String, predicate: Predicate)
+    case subquery(collection: ValueExpression, variable: String, predicate: FilterPredicate)
     /// `CAST(expression, "type")`.
-    case cast(Expression, type: String)
+    case cast(ValueExpression, type: String)
     /// `collection[0]`, `[FIRST]`, `[LAST]`, `[SIZE]`.
-    case element(of: Expression, at: ElementPosition)
+    case element(of: ValueExpression, at: ElementPosition)
     /// `a UNION b`, `a INTERSECT b`, `a MINUS b`.
-    case set(SetOperator, Expression, Expression)
+    case set(SetOperator, ValueExpression, ValueExpression)
     /// `FETCH(request, context, countOnly)`.
-    case fetch(request: Expression, context: Expression, countOnly: Bool)
+    case fetch(request: ValueExpression, context: ValueExpression, countOnly: Bool)
   }
 
   /// Which member of an ordered collection is meant; `.size` is their number.
   public enum ElementPosition: Sendable, Hashable {
-    case index(Expression)
+    case index(ValueExpression)
     case first
     case last
     case size
@@ -71,7 +71,7 @@ public struct Expression: Sendable {
   }
 }
 
-extension Expression: Hashable {
-  public static func == (a: Expression, b: Expression) -> Bool { a.node == b.node }
+extension ValueExpression: Hashable {
+  public static func == (a: ValueExpression, b: ValueExpression) -> Bool { a.node == b.node }
   public func hash(into hasher: inout Hasher) { hasher.combine(node) }
 }

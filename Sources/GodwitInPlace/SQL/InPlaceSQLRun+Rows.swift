@@ -5,14 +5,14 @@ import GodwitModel
 import GodwitStore
 
 /// Rows of tables that stay.
-extension LightweightRun {
+extension InPlaceSQLRun {
   private static func rowsTable(_ number: Int) -> String { "godwit_rows_\(number)" }
 
   /// Columns whose values are compared with what an ordinary run would store.
   ///
   /// Left out: keys, which stay; entity numbers, counters of edits and defaults of new columns, which need no comparing;
   /// derived attributes, which are all computed later.
-  private func comparedColumns(_ table: LightweightLayout.Kept) -> [String] {
+  private func comparedColumns(_ table: InPlaceSQLLayout.Kept) -> [String] {
     let constants = Set(constantColumns(table).map(\.column))
     return table.new.columns.filter { column in
       switch column.role {
@@ -32,7 +32,7 @@ extension LightweightRun {
   }
 
   /// New columns that no mapping computes.
-  private func constantColumns(_ table: LightweightLayout.Kept) -> [Constant] {
+  private func constantColumns(_ table: InPlaceSQLLayout.Kept) -> [Constant] {
     let mappings = program.mappings(of: table.new)
     return table.addedColumns.compactMap { column in
       guard case .attribute(let entity, let name, _) = column.role else { return nil }
@@ -49,7 +49,7 @@ extension LightweightRun {
   }
 
   /// Gathers the rows that an ordinary run would store otherwise, with what it would store.
-  func gather(_ number: Int, _ table: LightweightLayout.Kept) throws {
+  func gather(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let columns = comparedColumns(table)
     let names = columns.indices.map { "c\($0)" }
     // Without types, so that values stay as they are.
@@ -77,7 +77,7 @@ extension LightweightRun {
   }
 
   /// Writes what was gathered, removes objects that no mapping takes, and gives entity numbers and defaults.
-  func apply(_ number: Int, _ table: LightweightLayout.Kept) throws {
+  func apply(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let name = "main.\(quoted(table.new.name))"
     let rows = "temp.\(Self.rowsTable(number))"
     let mappings = program.mappings(of: table.new)
@@ -98,7 +98,7 @@ extension LightweightRun {
     try renumber(table, mappings, name)
   }
 
-  private func hasLeavers(_ table: LightweightLayout.Kept) -> Bool {
+  private func hasLeavers(_ table: InPlaceSQLLayout.Kept) -> Bool {
     step.facts.entities.contains { entity in
       entity.rows > entity.taken && step.sourceSchema.table(of: entity.name)?.name == table.new.name
     }
@@ -106,7 +106,7 @@ extension LightweightRun {
 
   /// One statement for all numbers, which may change places; new objects count their edits from 1.
   private func renumber(
-    _ table: LightweightLayout.Kept, _ mappings: [ResolvedEntityMapping], _ name: String
+    _ table: InPlaceSQLLayout.Kept, _ mappings: [ResolvedEntityMapping], _ name: String
   ) throws {
     var arguments: [SQLValue] = []
     func bind(_ value: SQLValue) -> String {
@@ -147,7 +147,7 @@ extension LightweightRun {
   // MARK: Join tables
 
   /// Removes links one of whose ends is not there, or is of no entity that the relationship leads to.
-  func clean(_ join: LightweightLayout.KeptJoin) throws {
+  func clean(_ join: InPlaceSQLLayout.KeptJoin) throws {
     let builder = StatementBuilder()
     let association = step.associations(builder)
     var kept: [String] = []

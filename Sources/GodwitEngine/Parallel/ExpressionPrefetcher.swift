@@ -11,7 +11,7 @@ import GodwitStore
 ///    next span to the statement, so that both evaluate where that is most of the work.
 /// 3. The statement asks for each value by expression and key, and evaluates itself what is not there: a value depends on
 ///    the expression and the object alone, so it does not matter who does it. Errors are always the statement's own.
-final class EvaluationAhead: KnownValues, @unchecked Sendable {
+final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
   private struct Entry {
     var key: Int64
     var number: Int
@@ -174,7 +174,7 @@ extension Executor {
   func executeCreation(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> Int64 {
     guard let chunk = chunks.first else { return 0 }
     guard let ahead = try evaluateAhead(statement, chunks) else { return try execute(statement, chunk) }
-    if EvaluationAhead.fills { ahead.fill() }
+    if ExpressionPrefetcher.fills { ahead.fill() }
     functions.ahead = ahead
     defer {
       functions.ahead = nil
@@ -183,10 +183,10 @@ extension Executor {
     return try execute(statement, chunk)
   }
 
-  private func evaluateAhead(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> EvaluationAhead? {
+  private func evaluateAhead(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> ExpressionPrefetcher? {
     let rows = chunks.reduce(0) { $0 + $1.rows }
     let members = chunks.map(\.subject)
-    guard let chunk = chunks.first, chunk.predicate == nil, rows >= EvaluationAhead.leastRows,
+    guard let chunk = chunks.first, chunk.predicate == nil, rows >= ExpressionPrefetcher.leastRows,
       let (query, numbers) = try program.evaluations(of: members, in: statement)
     else { return nil }
     let table = try program.sourceTable(program.mappings[members[0]].source.name)
@@ -199,7 +199,7 @@ extension Executor {
     else { return nil }
     let own = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
     own.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
-    return EvaluationAhead(
+    return ExpressionPrefetcher(
       query: query, numbers: numbers, keys: low...high, rows: rows, reader: reader, functions: own)
   }
 }
@@ -241,7 +241,7 @@ extension StepProgram {
   }
 }
 
-extension GodwitModel.Expression {
+extension ValueExpression {
   /// Whether it calls a policy, or fetches what one thread should keep for all rows.
   var asksOthers: Bool {
     contains { part in

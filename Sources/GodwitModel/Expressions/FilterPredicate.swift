@@ -2,14 +2,14 @@
 ///
 /// In a *filter* a comparison with nil is unknown, also under NOT, as in Core Data's SQLite store;
 /// inside a *value expression* (`TERNARY`) nil equals nil and orders before nothing, as in memory.
-public struct Predicate: Sendable {
+public struct FilterPredicate: Sendable {
   public indirect enum Node: Sendable, Hashable {
     /// `TRUEPREDICATE` and `FALSEPREDICATE`.
     case constant(Bool)
     case comparison(Comparison)
-    case and([Predicate])
-    case or([Predicate])
-    case not(Predicate)
+    case and([FilterPredicate])
+    case or([FilterPredicate])
+    case not(FilterPredicate)
   }
 
   public struct Comparison: Sendable, Hashable {
@@ -49,14 +49,14 @@ public struct Predicate: Sendable {
       public static let localeSensitive = Options(rawValue: 8)
     }
 
-    public var left: Expression
+    public var left: ValueExpression
     public var `operator`: Operator
-    public var right: Expression
+    public var right: ValueExpression
     public var modifier: Modifier
     public var options: Options
 
     public init(
-      _ left: Expression, _ operator: Operator, _ right: Expression,
+      _ left: ValueExpression, _ operator: Operator, _ right: ValueExpression,
       modifier: Modifier = .direct, options: Options = []
     ) {
       self.left = left
@@ -68,11 +68,11 @@ public struct Predicate: Sendable {
   }
 
   public var node: Node
-  public var range: Expression.TextRange
+  public var range: ValueExpression.TextRange
   /// The text that a whole predicate was read from; nil for a part, and for one that was put together.
   private var written: SourceText?
 
-  public init(_ node: Node, range: Expression.TextRange = 0..<0) {
+  public init(_ node: Node, range: ValueExpression.TextRange = 0..<0) {
     self.node = node
     self.range = range
   }
@@ -86,20 +86,20 @@ public struct Predicate: Sendable {
 }
 
 /// A predicate with its text, as a mapping has it.
-public typealias ParsedPredicate = Predicate
+public typealias ParsedPredicate = FilterPredicate
 
-extension Predicate {
+extension FilterPredicate {
   /// A predicate with the text it was read from.
-  public init(_ predicate: Predicate, source: SourceText) {
+  public init(_ predicate: FilterPredicate, source: SourceText) {
     self = predicate
     self.source = source
   }
 
   /// The predicate itself.
-  public var predicate: Predicate { self }
+  public var predicate: FilterPredicate { self }
 }
 
-extension Predicate: Hashable {
-  public static func == (a: Predicate, b: Predicate) -> Bool { a.node == b.node }
+extension FilterPredicate: Hashable {
+  public static func == (a: FilterPredicate, b: FilterPredicate) -> Bool { a.node == b.node }
   public func hash(into hasher: inout Hasher) { hasher.combine(node) }
 }

@@ -2,7 +2,7 @@ import GodwitModel
 package import GodwitStore
 
 /// The objects reached from a row along relationships, as the parts of a correlated SELECT.
-package struct ObjectChain {
+package struct RelationshipJoinPath {
   let schema: StoreSchema
   let database: String
   let builder: StatementBuilder

@@ -1,4 +1,4 @@
-extension Expression {
+extension ValueExpression {
   /// Whether its value depends on what only the run could know: its time, or what a policy answers.
   package var callsNow: Bool {
     contains { part in

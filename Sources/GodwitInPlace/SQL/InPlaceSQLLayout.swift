@@ -7,7 +7,7 @@ import GodwitStore
 /// SQLite adds columns at the end alone and drops one by writing every row. So a table stays when each of its columns,
 /// in order, becomes the column of the same place in the destination's table, and new columns follow. The rows of all
 /// others go through one `INSERT … SELECT` into a table of the right shape.
-struct LightweightLayout {
+struct InPlaceSQLLayout {
   /// A table of entities that stays.
   struct Kept {
     var old: String
@@ -219,7 +219,7 @@ struct LightweightLayout {
     _ join: StoreSchema.JoinTable, program: StepProgram, file: StoreTables
   ) -> Result<KeptJoin, Obstacle> {
     let links = program.links.filter { link in
-      [RelationshipLink.End.first, .second].contains { end in
+      [InversePair.End.first, .second].contains { end in
         guard let side = link.side(end) else { return false }
         return side.entityName == join.ownerEntityName && side.relationship.name == join.ownerRelationshipName
       }

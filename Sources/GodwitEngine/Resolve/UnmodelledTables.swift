@@ -6,7 +6,7 @@ package import GodwitStore
 ///
 /// Of history the tables stay, empty, with their counters: a token from before the migration then never names a
 /// transaction that is made after it. Of mirroring nothing stays.
-package struct LeftOutTables {
+package struct UnmodelledTables {
   static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 
   /// What makes the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.

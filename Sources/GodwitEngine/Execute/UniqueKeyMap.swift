@@ -3,7 +3,7 @@ import Foundation
 /// The identities of a `unique-by` mapping that have a key, held in memory as far as there is room.
 ///
 /// It answers for what was added. Where it is not whole, an identity that it lacks may have a key all the same.
-final class IdentityMap {
+final class UniqueKeyMap {
   private struct Entry {
     var hash: UInt64
     var start: Int

@@ -3,7 +3,7 @@ package import GodwitModel
 import GodwitStore
 
 /// A relationship of the destination model together with its inverse: one thing stored, two sides set.
-package struct RelationshipLink {
+package struct InversePair {
   /// Which end of the link an assignment sets. `first` is the end whose property name sorts first, so
   /// that comparing ends compares property names, as the assignment order demands.
   package enum End: Int {
@@ -61,10 +61,10 @@ package struct RelationshipLink {
   func isToMany(_ end: End) -> Bool { side(end)?.relationship.isToMany ?? true }
 }
 
-extension RelationshipLink {
+extension InversePair {
   /// Groups the assignments of all mappings into links and chooses how each is carried out.
-  static func links(of resolved: ResolvedMapping, schema: StoreSchema, facts: PlanFacts) throws -> [RelationshipLink] {
-    var links: [RelationshipLink] = []
+  static func links(of resolved: ResolvedMapping, schema: StoreSchema, facts: PlanFacts) throws -> [InversePair] {
+    var links: [InversePair] = []
     var indexByKey: [String: Int] = [:]
     let model = resolved.destinationModel
     for mapping in resolved.entityMappings {
@@ -98,7 +98,7 @@ extension RelationshipLink {
           index = links.count
           indexByKey[key] = index
           links.append(
-            RelationshipLink(
+            InversePair(
               first: first, second: second, isOwnInverse: isOwnInverse, storage: storage, assignments: [],
               strategy: .resolved))
         }
@@ -119,9 +119,9 @@ extension RelationshipLink {
   /// The stored relationships that no mapping sets: a policy may.
   private static func unassigned(
     of resolved: ResolvedMapping, known: [String: Int], schema: StoreSchema
-  ) -> [RelationshipLink] {
+  ) -> [InversePair] {
     let model = resolved.destinationModel
-    var links: [RelationshipLink] = []
+    var links: [InversePair] = []
     var seen = Set(known.keys)
     for entity in model.entities {
       for relationship in entity.relationships where model.isStored(relationship) {
@@ -143,7 +143,7 @@ extension RelationshipLink {
           seen.insert("\(first.entityName).\(first.relationship.name)").inserted
         else { continue }
         links.append(
-          RelationshipLink(
+          InversePair(
             first: first, second: second, isOwnInverse: isOwnInverse, storage: storage, assignments: [],
             strategy: .resolved))
       }

@@ -1,4 +1,4 @@
-extension Predicate: CustomStringConvertible {
+extension FilterPredicate: CustomStringConvertible {
   /// The predicate in NSPredicate's format; a parsed predicate reparses to an equal tree.
   public var description: String {
     switch node {
@@ -10,7 +10,7 @@ extension Predicate: CustomStringConvertible {
     }
   }
 
-  private static func join(_ parts: [Predicate], _ separator: String, empty: String) -> String {
+  private static func join(_ parts: [FilterPredicate], _ separator: String, empty: String) -> String {
     guard !parts.isEmpty else { return empty }
     return parts.map { part in
       switch part.node {
@@ -21,14 +21,14 @@ extension Predicate: CustomStringConvertible {
   }
 }
 
-extension Predicate.Comparison: CustomStringConvertible {
+extension FilterPredicate.Comparison: CustomStringConvertible {
   public var description: String {
     let lead = modifier == .direct ? "" : modifier.rawValue + " "
     return "\(lead)\(left) \(self.operator.rawValue)\(options.text) \(right)"
   }
 }
 
-extension Predicate.Comparison.Options {
+extension FilterPredicate.Comparison.Options {
   /// `[cd]`, or nothing.
   var text: String {
     let letters: [(Self, String)] = [

@@ -1,7 +1,7 @@
 package import Foundation
 
 /// When a run is to stop.
-package struct RunWatch: Sendable {
+package struct StopCondition: Sendable {
   package let control: MigrationControl
   package let start: Date
   /// A time box in seconds; nil for none.

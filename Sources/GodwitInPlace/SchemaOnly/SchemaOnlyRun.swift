@@ -10,16 +10,16 @@ import GodwitStore
 /// 3. Indexes that no present one can stand for are made. They alone read rows.
 /// 4. Counters, metadata and triggers are written.
 /// 5. Everything is read back: definitions, numbers, metadata. Pages are not checked, since no row was written.
-final class DefinitionRun: InPlaceRun {
-  private let program: DefinitionProgram
+final class SchemaOnlyRun: InPlaceRun {
+  private let program: SchemaOnlyProgram
   private let connection: StoreConnection
-  private let editor: DefinitionEditor
+  private let editor: SchemaOnlyEditor
   let displaced: Int64 = 0
 
-  init(_ program: DefinitionProgram, connection: StoreConnection) {
+  init(_ program: SchemaOnlyProgram, connection: StoreConnection) {
     self.program = program
     self.connection = connection
-    editor = DefinitionEditor(connection: connection)
+    editor = SchemaOnlyEditor(connection: connection)
   }
 
   func tasks(finish: @escaping () throws -> Void) -> [InPlaceTask] {

@@ -1,6 +1,6 @@
 import GodwitModel
 
-extension RelationshipLink {
+extension InversePair {
   /// Refuses an assignment that leads to objects of earlier jobs and could only be carried out by changing them: a job
   /// that appends leaves every row that was there as it is.
   ///

@@ -5,11 +5,11 @@ import GodwitModel
 package import GodwitStore
 
 /// How a store is migrated in place, and why.
-package enum LightweightWay {
+package enum InPlaceStrategy {
   /// By a change of definitions: no row is read, written or counted.
-  case definitions(DefinitionProgram)
+  case definitions(SchemaOnlyProgram)
   /// By statements on the store or a copy of it, in one transaction.
-  case sql(LightweightProgram)
+  case sql(InPlaceSQLProgram)
   /// Like any other job, into a new store.
   case executor(reason: String)
 
@@ -26,17 +26,17 @@ package enum LightweightWay {
     }
     let rowReason: String
     do {
-      self = .definitions(try DefinitionProgram(job: job, source: source))
+      self = .definitions(try SchemaOnlyProgram(job: job, source: source))
       return
-    } catch let obstacle as DefinitionLayout.Obstacle { rowReason = obstacle.reason }
+    } catch let obstacle as SchemaOnlyLayout.Obstacle { rowReason = obstacle.reason }
     let (plan, program) = try counted()
     if let reason = try Self.obstacle(program) {
       self = .executor(reason: reason)
       return
     }
-    let layout = try LightweightLayout(program: program, connection: source.connection)
+    let layout = try InPlaceSQLLayout(program: program, connection: source.connection)
     self = .sql(
-      LightweightProgram(
+      InPlaceSQLProgram(
         job: job, plan: plan, leftOut: source.leftOut, layout: layout,
         step: try StepProgram(
           resolved: program.resolved, sourceSchema: layout.source(program.sourceSchema),
@@ -90,11 +90,11 @@ package enum LightweightWay {
 }
 
 /// What a migration by SQL alone does, decided before it writes.
-package struct LightweightProgram: InPlaceProgram {
+package struct InPlaceSQLProgram: InPlaceProgram {
   package let job: MigrationJob
   let plan: MigrationPlan
-  package let leftOut: LeftOutTables
-  let layout: LightweightLayout
+  package let leftOut: UnmodelledTables
+  let layout: InPlaceSQLLayout
   /// The statements of the step, under the names that tables and columns have once they are renamed.
   let step: StepProgram
   /// The source as it was found.
@@ -122,7 +122,7 @@ package struct LightweightProgram: InPlaceProgram {
   package func begin(
     on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
   ) throws -> any InPlaceRun {
-    try LightweightRun(self, connection: connection, mover: mover, files: files, stamp: stamp)
+    try InPlaceSQLRun(self, connection: connection, mover: mover, files: files, stamp: stamp)
   }
 
   /// Destination table to the mappings whose objects it holds.

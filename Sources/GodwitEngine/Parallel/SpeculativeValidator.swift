@@ -9,7 +9,7 @@ import GodwitStore
 /// 2. It reads the file through a connection of its own without locks, whose pages are those of the tables.
 /// 3. A chunk counts only when nothing was found. Whatever else happens, a broken rule, a page that moved under the
 ///    reader, an error, the chunk is validated in its turn, and reported there.
-final class ValidationAhead: @unchecked Sendable {
+final class SpeculativeValidator: @unchecked Sendable {
   /// A chunk whose rules ask only whether values are there.
   struct Work: Sendable {
     var id: Int
@@ -84,10 +84,10 @@ extension Executor {
   /// Starts to validate what is left to validate, where that can be done while indexes are built.
   ///
   /// - Parameter rest: The chunks to come, the first of which builds an index.
-  func validateAhead(_ rest: ArraySlice<Chunk>) throws -> ValidationAhead? {
+  func validateAhead(_ rest: ArraySlice<Chunk>) throws -> SpeculativeValidator? {
     // Nothing but indexes may change the store from here on.
     guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.stage) }) else { return nil }
-    var works: [ValidationAhead.Work] = []
+    var works: [SpeculativeValidator.Work] = []
     var rows: Int64 = 0
     for chunk in rest where chunk.stage == .validate {
       guard let entity = validatedEntity(chunk) else { continue }
@@ -95,14 +95,14 @@ extension Executor {
       let rules = program.validationRules(of: entity, patterns: &patterns)
       // A header lies at the start of its row. What follows may lie on pages that a new index pushes elsewhere.
       guard rules.allSatisfy(\.readsHeaderOnly),
-        try program.destinationTable(of: entity).columns.count <= ValidationAhead.limitColumns
+        try program.destinationTable(of: entity).columns.count <= SpeculativeValidator.limitColumns
       else { continue }
       let sql = try program.validate(entity: entity, rules: rules, database: StoreConnection.sourceSchema)
       works.append(.init(id: chunk.id, sql: sql, range: chunk.range))
       rows += chunk.rows
     }
-    guard !works.isEmpty, rows >= ValidationAhead.leastRows else { return nil }
-    return try ValidationAhead(
+    guard !works.isEmpty, rows >= SpeculativeValidator.leastRows else { return nil }
+    return try SpeculativeValidator(
       works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
   }
 
