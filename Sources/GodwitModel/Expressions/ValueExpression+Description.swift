@@ -14,7 +14,7 @@ extension ValueExpression: CustomStringConvertible {
     case .aggregate(let items): "{\(Self.list(items))}"
     case .function(let name, let arguments): "\(name)(\(Self.list(arguments)))"
     case .call(let operand, let selector, let arguments):
-      "FUNCTION(\(Self.list([operand, Expression(.constant(AttributeValue(selector)))] + arguments)))"
+      "FUNCTION(\(Self.list([operand, ValueExpression(.constant(AttributeValue(selector)))] + arguments)))"
     case .ternary(let test, let yes, let no): "TERNARY(\(test), \(yes), \(no))"
     case .subquery(let collection, let variable, let predicate):
       "SUBQUERY(\(collection), $\(variable), \(predicate))"
