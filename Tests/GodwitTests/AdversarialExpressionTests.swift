@@ -181,6 +181,6 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
       }
     }
     #expect(compared > 0)
-    if seeds.count > 100 { #expect(compared > 5 * seeds.count) }
+    if seeds.count > 100 { #expect(compared > 10 * seeds.count / fewest(2)) }
   }
 }

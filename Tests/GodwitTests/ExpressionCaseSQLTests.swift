@@ -235,7 +235,7 @@ import Testing
         // Such as bits of a number with a fraction.
       } catch { Issue.record("seed \(seed): \(text): \(error)") }
     }
-    if seeds.count > 1 { #expect(compared > seeds.count / 20) }
+    if seeds.count > 1 { #expect(compared > seeds.count / fewest(20)) }
   }
 
   static func same(_ a: SQLValue, _ b: SQLValue) -> Bool {

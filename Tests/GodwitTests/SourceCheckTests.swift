@@ -100,7 +100,7 @@ import Testing
         }
       }
     }
-    if seeds.count > 10 { #expect(refused > seeds.count / 2) }
+    if seeds.count > 10 { #expect(refused > seeds.count / fewest(2)) }
   }
 
   @Test func `damage that no row shows is found beside the run, and none is looked for when none is wanted`() throws {
