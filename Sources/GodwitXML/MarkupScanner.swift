@@ -7,12 +7,11 @@ package import GodwitModel
   import Musl
 #endif
 
-/// Reads a UTF-8 XML file front to back, a tag or a run of text at a time.
+/// Reads UTF-8 XML front to back, a tag or a run of text at a time: the one tokenizer of XML stores and of Xcode's files.
 ///
-/// Memory holds a buffer of 256 KiB, the names of the open elements, and the one tag or text that is read. It
-/// checks that tags match and that names and references are well formed. A document type that declares anything
-/// is refused, so that no file can expand, and no file that one names is opened. Not for small files of Xcode,
-/// which are read into a tree.
+/// Of a file, memory holds a buffer of 256 KiB, the names of the open elements, and the one tag or text that is read.
+/// It checks that tags match and that names and references are well formed. A document type that declares anything
+/// is refused, so that no file can expand, and no file that one names is opened.
 package final class MarkupScanner {
   package enum Token {
     case start(MarkupTag)
@@ -21,28 +20,36 @@ package final class MarkupScanner {
     case endOfFile
   }
 
-  static let depthMaximum = 64
-  /// Of a tag's attributes or a run of text; SQLite takes no larger value.
-  package static let valueBytesMaximum = 512 << 20
-
   let file: String
+  let rules: MarkupRules
   private let descriptor: Int32
-  private var buffer = [UInt8](repeating: 0, count: 256 << 10)
-  private var position = 0
-  private var end = 0
+  private(set) var buffer: [UInt8]
+  private(set) var position = 0
+  private(set) var end: Int
   /// Bytes of the file before `buffer[0]`.
   private var offset = 0
   private var line = 1
   private var lineStart = 0
   private var openNames: [[UInt8]] = []
   private var endsAtOnce = false
-  private var isRootDone = false
+  /// The name of the document's element, once that is closed.
+  private var closedRoot: [UInt8]?
+  private var attributeCount = 0
 
   /// - Parameter name: What messages call the file.
-  package init(path: String, name: String) throws {
-    file = name
+  package init(path: String, name: String, rules: MarkupRules = .store) throws {
+    (file, self.rules) = (name, rules)
+    buffer = [UInt8](repeating: 0, count: 256 << 10)
+    end = 0
     descriptor = Self.openFile(path)
     guard descriptor >= 0 else { throw GodwitError.reading(storeAt: name, errno) }
+    try prolog()
+  }
+
+  /// Reads what is in memory.
+  package init(_ bytes: [UInt8], name: String, rules: MarkupRules) throws {
+    (file, self.rules) = (name, rules)
+    (buffer, end, descriptor) = (bytes, bytes.count, -1)
     try prolog()
   }
 
@@ -54,9 +61,13 @@ package final class MarkupScanner {
   /// How many elements are open.
   var depth: Int { openNames.count }
 
-  var place: GodwitError.Location {
-    .init(file: file, line: line, column: offset + position - lineStart + 1)
-  }
+  /// In UTF-8 bytes, from 1.
+  private var column: Int { offset + position - lineStart + 1 }
+
+  var place: GodwitError.Location { .init(file: file, line: line, column: column) }
+
+  /// Whether the file was read to its end.
+  private var isAtEnd: Bool { position >= end }
 
   // MARK: Tokens
 
@@ -78,11 +89,15 @@ package final class MarkupScanner {
         return .endOfFile
       }
       guard byte == UInt8(ascii: "<") else {
+        if let closedRoot { throw afterRoot(closedRoot) }
         guard !openNames.isEmpty else { throw problem("expected an XML element, found other text") }
         return .text(try text())
       }
-      if try starts(with: "<!--") {
-        try skip(through: "-->", what: "the comment")
+      if let letter = try self.byte(1), Self.isNameByte(letter) {
+        if let closedRoot { throw afterRoot(closedRoot) }
+        return .start(try startTag())
+      } else if try starts(with: "<!--") {
+        try comment()
       } else if try starts(with: "<?") {
         try skip(through: "?>", what: "the processing instruction")
       } else if try starts(with: "<![CDATA[") {
@@ -91,10 +106,10 @@ package final class MarkupScanner {
       } else if try starts(with: "</") {
         try endTag()
         return .end
-      } else if try starts(with: "<!DOCTYPE"), openNames.isEmpty, !isRootDone {
+      } else if try starts(with: "<!DOCTYPE"), openNames.isEmpty, closedRoot == nil {
         try documentType()
       } else {
-        guard !isRootDone else { throw problem("expected the end of the file, found another element") }
+        if let closedRoot { throw afterRoot(closedRoot) }
         return .start(try startTag())
       }
     }
@@ -107,8 +122,12 @@ package final class MarkupScanner {
   }
 
   private func closeElement() {
-    openNames.removeLast()
-    if openNames.isEmpty { isRootDone = true }
+    let name = openNames.removeLast()
+    if openNames.isEmpty { closedRoot = name }
+  }
+
+  private func afterRoot(_ name: [UInt8]) -> GodwitError {
+    problem("expected the end of the file after </\(String(decoding: name, as: UTF8.self))>")
   }
 
   private func prolog() throws {
@@ -125,6 +144,19 @@ package final class MarkupScanner {
     guard ["utf-8", "us-ascii"].contains(encoding.lowercased()) else {
       throw problem("expected the encoding UTF-8, found '\(encoding)'", at: start)
     }
+  }
+
+  private func comment() throws {
+    let start = place
+    try advance(4)
+    while try peek() != nil {
+      if try starts(with: "--") {
+        guard try starts(with: "-->") else { throw problem("expected no '--' inside a comment") }
+        return try advance(3)
+      }
+      try advance(1)
+    }
+    throw problem("expected the end of the comment, found the end of the file", at: start)
   }
 
   private func documentType() throws {
@@ -151,6 +183,7 @@ package final class MarkupScanner {
     try advance(1)
     let name = try name("an element name")
     var tag = MarkupTag(name: String(decoding: name, as: UTF8.self), place: start)
+    var names: Set<String> = []
     var size = 0
     while true {
       let hadSpace = try skipSpace()
@@ -164,20 +197,27 @@ package final class MarkupScanner {
           endsAtOnce = true
         }
         try advance(1)
-        guard openNames.count < Self.depthMaximum else {
-          throw problem("expected at most \(Self.depthMaximum) nested elements, found more", at: start)
+        guard openNames.count < rules.depthMaximum else {
+          throw problem("expected at most \(rules.depthMaximum) nested elements, found more", at: start)
         }
         openNames.append(name)
         return tag
       }
       guard hadSpace else { throw problem("expected a space between the attributes of <\(tag.name)>") }
-      let (attribute, value) = try attribute(room: Self.valueBytesMaximum - size)
+      let here = (line: line, column: column)
+      let (attribute, value) = try attribute(room: rules.valueBytesMaximum - size)
       size += value.count + attribute.utf8.count
-      guard tag[attribute] == nil else {
-        throw problem("expected attribute '\(attribute)' once in <\(tag.name)>, found it twice", at: start)
+      attributeCount += 1
+      guard names.insert(attribute).inserted else {
+        throw problem(
+          "expected attribute '\(attribute)' once in <\(tag.name)>, found it twice",
+          at: .init(file: file, line: here.line, column: here.column))
       }
-      guard tag.attributes.count < 100 else { throw problem("expected at most 100 attributes, found more", at: start) }
-      tag.attributes.append((attribute, value))
+      guard names.count <= rules.attributesOfElementMaximum, attributeCount <= rules.attributesMaximum else {
+        let limit = min(rules.attributesOfElementMaximum, rules.attributesMaximum)
+        throw problem("expected at most \(limit) attributes, found more", at: start)
+      }
+      tag.attributes.append(.init(name: attribute, value: value, line: here.line, column: here.column))
     }
   }
 
@@ -198,6 +238,7 @@ package final class MarkupScanner {
         value += try reference()
         continue
       case UInt8(ascii: "<"): throw problem("expected no '<' inside an attribute value")
+      case 0x0D where try self.byte(1) == 0x0A: break  // A line end is one line feed, and that is a space here.
       case 0x09, 0x0A, 0x0D: value.append(0x20)
       case 0..<0x20: throw problem("expected text, found a control character")
       default: value.append(byte)
@@ -236,124 +277,20 @@ package final class MarkupScanner {
     return name
   }
 
-  // MARK: Text
-
-  /// Character data up to the next tag, references resolved.
-  private func text() throws -> [UInt8] {
-    var result: [UInt8] = []
-    while let byte = try peek(), byte != UInt8(ascii: "<") {
-      switch byte {
-      case UInt8(ascii: "&"): result += try reference()
-      case 0x0D:
-        // XML reads every line end as one line feed.
-        try advance(1)
-        if try peek() != 0x0A { result.append(0x0A) }
-      case 0x09, 0x0A, 0x20...: try plainRun(into: &result)
-      default: throw problem("expected text, found a control character")
-      }
-      guard result.count <= Self.valueBytesMaximum else { throw tooLong() }
-    }
-    return result
-  }
-
-  /// Bytes of the buffer that stand for themselves.
-  private func plainRun(into result: inout [UInt8]) throws {
-    var run = position
-    buffer.withUnsafeBufferPointer { bytes in
-      while run < end {
-        let byte = bytes[run]
-        guard byte >= 0x20 || byte == 0x09 || byte == 0x0A else { break }
-        guard byte != UInt8(ascii: "<"), byte != UInt8(ascii: "&") else { break }
-        run += 1
-      }
-    }
-    result += buffer[position..<run]
-    try advance(run - position)
-  }
-
-  private func characterData() throws -> [UInt8] {
-    let start = place
-    try advance(9)
-    var result: [UInt8] = []
-    while try !starts(with: "]]>") {
-      guard let byte = try peek() else {
-        throw problem("expected the end of the CDATA section, found the end of the file", at: start)
-      }
-      guard byte >= 0x20 || [0x09, 0x0A, 0x0D].contains(byte) else {
-        throw problem("expected text, found a control character")
-      }
-      result.append(byte)
-      guard result.count <= Self.valueBytesMaximum else { throw tooLong() }
-      try advance(1)
-    }
-    try advance(3)
-    return result
-  }
-
-  private func reference() throws -> [UInt8] {
-    let start = place
-    try advance(1)
-    var name: [UInt8] = []
-    while let byte = try peek(), byte != UInt8(ascii: ";"), name.count < 12 {
-      name.append(byte)
-      try advance(1)
-    }
-    guard try peek() == UInt8(ascii: ";") else { throw problem("expected '&amp;' for a lone '&'", at: start) }
-    try advance(1)
-    let text = String(decoding: name, as: UTF8.self)
-    switch text {
-    case "amp": return [UInt8(ascii: "&")]
-    case "lt": return [UInt8(ascii: "<")]
-    case "gt": return [UInt8(ascii: ">")]
-    case "quot": return [UInt8(ascii: "\"")]
-    case "apos": return [UInt8(ascii: "'")]
-    default: break
-    }
-    let number: UInt32? =
-      if text.hasPrefix("#x") {
-        UInt32(text.dropFirst(2), radix: 16)
-      } else if text.hasPrefix("#") {
-        UInt32(text.dropFirst())
-      } else {
-        nil
-      }
-    guard let scalar = number.flatMap(Unicode.Scalar.init),
-      scalar.value >= 0x20 || [0x09, 0x0A, 0x0D].contains(scalar.value)
-    else { throw problem("expected a character of XML, found an unknown reference", at: start) }
-    return Array(String(Character(scalar)).utf8)
-  }
-
-  private func skip(through end: String, what: String) throws { _ = try take(through: end, what: what, keep: false) }
-
-  /// The text up to and including `end`.
-  private func take(through end: String, what: String, keep: Bool = true) throws -> [UInt8] {
-    let start = place
-    var result: [UInt8] = []
-    while let byte = try peek() {
-      if try starts(with: end) {
-        try advance(end.utf8.count)
-        return result
-      }
-      if keep, result.count < 4096 { result.append(byte) }
-      try advance(1)
-    }
-    throw problem("expected the end of \(what), found the end of the file", at: start)
-  }
-
   // MARK: Bytes
 
   /// The byte `ahead` of the present one; nil at the end of the file. Looks at most a few bytes ahead.
-  private func byte(_ ahead: Int) throws -> UInt8? {
+  func byte(_ ahead: Int) throws -> UInt8? {
     while position + ahead >= end { if try !fill() { return nil } }
     return buffer[position + ahead]
   }
 
-  private func peek() throws -> UInt8? {
+  func peek() throws -> UInt8? {
     if position < end { return buffer[position] }
     return try byte(0)
   }
 
-  private func starts(with text: String) throws -> Bool {
+  func starts(with text: String) throws -> Bool {
     for (index, expected) in text.utf8.enumerated() {
       guard try byte(index) == expected else { return false }
     }
@@ -361,7 +298,7 @@ package final class MarkupScanner {
   }
 
   /// Moves on by bytes that were looked at.
-  private func advance(_ count: Int) throws {
+  func advance(_ count: Int) throws {
     for index in position..<min(position + count, end) where buffer[index] == 0x0A {
       line += 1
       lineStart = offset + index + 1
@@ -381,6 +318,7 @@ package final class MarkupScanner {
 
   /// Reads on; false at the end of the file.
   private func fill() throws -> Bool {
+    guard descriptor >= 0 else { return false }
     if position > 0 {
       buffer.withUnsafeMutableBufferPointer { bytes in
         for index in position..<end { bytes[index - position] = bytes[index] }
@@ -401,7 +339,7 @@ package final class MarkupScanner {
     }
   }
 
-  private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
@@ -413,35 +351,19 @@ package final class MarkupScanner {
     }
   }
 
-  private func tooLong() -> GodwitError {
-    problem("expected a value of at most \(Self.valueBytesMaximum >> 20) MiB, found a longer one")
+  func tooLong() -> GodwitError {
+    problem("expected a value of at most \(rules.valueBytesMaximum >> 20) MiB, found a longer one")
   }
 
   /// What is wrong with the file, at a place or here.
   package func problem(_ text: String, at place: GodwitError.Location? = nil) -> GodwitError {
     let start = lineStart - offset
     if start >= 0, start < end, buffer[start..<end].starts(with: Array("<<<<<<<".utf8)) {
-      return GodwitError(
-        .dataWrong, "cannot read the XML store: it holds the conflict markers of an unfinished merge ('<<<<<<<')",
-        location: .init(file: file, line: line, column: 1), remedy: "resolve the conflict in version control")
+      return rules.conflict(in: file, line: line)
     }
     return GodwitError(
-      .dataWrong, "cannot read the XML store: \(text)", location: place ?? self.place,
-      remedy: "copy the store again, or restore it from a backup")
+      rules.code, "cannot read \(rules.subject): \(text)", location: place ?? self.place,
+      cause: descriptor < 0 && end > 0 && isAtEnd ? "the file is cut off: it was not written to its end" : nil,
+      remedy: rules.remedy)
   }
-}
-
-/// A start tag.
-package struct MarkupTag {
-  package var name: String
-  package var place: GodwitError.Location
-  /// In the order of the file; no name occurs twice.
-  var attributes: [(name: String, value: [UInt8])] = []
-
-  init(name: String, place: GodwitError.Location) {
-    self.name = name
-    self.place = place
-  }
-
-  package subscript(_ name: String) -> [UInt8]? { attributes.first { $0.name == name }?.value }
 }

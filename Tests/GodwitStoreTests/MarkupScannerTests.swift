@@ -51,7 +51,7 @@ struct MarkupScannerTests {
     func nested(_ depth: Int) -> String {
       String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
     }
-    #expect(try tokens(nested(MarkupScanner.depthMaximum)).count == 2 * MarkupScanner.depthMaximum)
-    #expect(throws: GodwitError.self) { try tokens(nested(MarkupScanner.depthMaximum + 1)) }
+    #expect(try tokens(nested(MarkupRules.store.depthMaximum)).count == 2 * MarkupRules.store.depthMaximum)
+    #expect(throws: GodwitError.self) { try tokens(nested(MarkupRules.store.depthMaximum + 1)) }
   }
 }

@@ -23,6 +23,12 @@ struct MarkupReaderTests {
     #expect(try read("<a>x&lt;<!-- c -->&#x41;<![CDATA[<&]]>\r\ny</a>").text == "x<A<&\ny")
   }
 
+  @Test func `a line end is one line feed, and one space in an attribute`() throws {
+    let root = try read("<a b='x\r\ny\rz\tt'>1\r\n2\r3<![CDATA[\r\n4\r5]]></a>")
+    #expect(root["b"] == "x y z t")
+    #expect(root.text == "1\n2\n3\n4\n5")
+  }
+
   @Test func `comments, processing instructions and the name of an external file are passed over`() throws {
     let root = try read("<?xml version='1.0'?><!DOCTYPE a SYSTEM 'file:///x'><!-- <b/> --><?p <b> ?><a/><!-- z -->")
     #expect(root.name == "a" && root.children.isEmpty)
@@ -32,6 +38,7 @@ struct MarkupReaderTests {
   static let broken: [(text: String, line: Int, column: Int)] = [
     ("<a><b></a>", 1, 7), ("<a>\n<b x='1' x='2'/></a>", 2, 10), ("<a b=1/>", 1, 6), ("<a>&nosuch;</a>", 1, 4),
     ("<a>", 1, 4), ("<a/><b/>", 1, 5), ("x", 1, 1), ("", 1, 1),
+    ("<a>\n<!-- x -- y --></a>", 2, 8), ("<!-- only -->", 1, 14),
   ]
 
   @Test(arguments: broken.map(\.text)) func `what is no XML is refused with its line`(text: String) throws {
@@ -50,8 +57,8 @@ struct MarkupReaderTests {
     func nested(_ depth: Int) -> String {
       String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
     }
-    _ = try read(nested(MarkupReader.depthMaximum))
-    #expect(throws: GodwitError.self) { try read(nested(MarkupReader.depthMaximum + 1)) }
+    _ = try read(nested(MarkupRules.xcode.depthMaximum))
+    #expect(throws: GodwitError.self) { try read(nested(MarkupRules.xcode.depthMaximum + 1)) }
     #expect(throws: GodwitError.self) { try read(String(repeating: "<a>", count: 1_000_000)) }
   }
 }

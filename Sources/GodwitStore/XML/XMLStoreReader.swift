@@ -205,7 +205,7 @@ final class XMLStoreReader {
       switch try scanner.next() {
       case .text(let bytes):
         if text.isEmpty { text = bytes } else { text += bytes }
-        guard text.count <= MarkupScanner.valueBytesMaximum else {
+        guard text.count <= MarkupRules.store.valueBytesMaximum else {
           throw scanner.problem("expected a shorter text in <\(tag.name)>", at: tag.place)
         }
       case .end, .endOfFile: return text

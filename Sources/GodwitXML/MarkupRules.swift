@@ -1,0 +1,60 @@
+package import GodwitModel
+
+/// What a kind of XML file may hold at most, and how messages speak of it.
+package struct MarkupRules: Sendable {
+  /// Elements inside each other.
+  var depthMaximum: Int
+  /// Bytes of a tag's attributes, or of a run of text.
+  package var valueBytesMaximum: Int
+  /// Of one element.
+  var attributesOfElementMaximum: Int
+  /// Of the whole file.
+  var attributesMaximum: Int
+  /// What an error carries.
+  var code: GodwitError.Code
+  /// What cannot be read.
+  var subject: String
+  var remedy: String
+
+  /// An XML store, read in bounded memory.
+  package static let store = MarkupRules(
+    // SQLite takes no larger value.
+    depthMaximum: 64, valueBytesMaximum: 512 << 20, attributesOfElementMaximum: 100, attributesMaximum: .max,
+    code: .dataWrong, subject: "the XML store", remedy: "copy the store again, or restore it from a backup")
+
+  /// A file that Xcode wrote, read into a tree.
+  package static let xcode = MarkupRules(
+    depthMaximum: 100, valueBytesMaximum: MarkupReader.fileBytesMaximum, attributesOfElementMaximum: .max,
+    attributesMaximum: 3_000_000, code: .missingInput, subject: "the file as XML",
+    remedy: "restore the file, or save it again with Xcode")
+
+  /// The error that a file holds both sides of a merge.
+  func conflict(in file: String, line: Int) -> GodwitError {
+    GodwitError(
+      code, "cannot read \(subject): it holds the conflict markers of an unfinished merge ('<<<<<<<')",
+      location: .init(file: file, line: line, column: 1), remedy: "resolve the conflict in version control")
+  }
+}
+
+/// A start tag.
+package struct MarkupTag {
+  struct Attribute {
+    var name: String
+    var value: [UInt8]
+    var line: Int
+    /// In UTF-8 bytes.
+    var column: Int
+  }
+
+  package var name: String
+  package var place: GodwitError.Location
+  /// In the order of the file; no name occurs twice.
+  var attributes: [Attribute] = []
+
+  init(name: String, place: GodwitError.Location) {
+    self.name = name
+    self.place = place
+  }
+
+  package subscript(_ name: String) -> [UInt8]? { attributes.first { $0.name == name }?.value }
+}
