@@ -75,9 +75,10 @@ struct `Fused runs` {
       }
       Issue.record("GODWIT_SEED=\(seed): \(difference)")
     }
-    if seeds.count >= 24 {
+    // Two dozen seeds of another round may have few chains that fuse, by chance.
+    if seeds.count >= 24, testRound == 0 {
       #expect(
-        fused > seeds.count / fewest(4) && made > seeds.count / fewest(8) && (failed > 0 || testRound > 0),
+        fused > seeds.count / 4 && made > seeds.count / 8 && failed > 0,
         "\(fused) fused, \(made) made, \(failed) failed")
     }
   }
