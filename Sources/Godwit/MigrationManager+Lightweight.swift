@@ -105,7 +105,8 @@ extension MigrationManager {
   ///
   /// - Parameter lock: Ours, which SQLite's own would collide with: given up when SQLite takes its own.
   func runDirectly(
-    _ program: any InPlaceProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder, watch: StopCondition,
+    _ program: any InPlaceProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder,
+    watch: StopCondition,
     progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let digest = try digest(program, files)

@@ -52,7 +52,8 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
   @Test func `remarks are comments, and gaps are refused until they are filled`() throws {
     var mapping = EntityMapping(name: "M", source: "A", destination: "B")
     mapping.attributeMappings = [
-      AttributeMapping(name: "a", value: ParsedExpression(try ValueExpression(parsing: "$source.a"), source: SourceText("")))
+      AttributeMapping(
+        name: "a", value: ParsedExpression(try ValueExpression(parsing: "$source.a"), source: SourceText("")))
     ]
     let model = MappingModel(entityMappings: [mapping])
     let remarks = [

@@ -43,7 +43,9 @@ import Testing
     let evaluator = ExpressionEvaluator(now: 0, role: .value)
     var deep = ValueExpression(.constant(.integer(1)))
     for _ in 0..<600 { deep = ValueExpression(.negation(deep)) }
-    let wrong = [deep, try ValueExpression(parsing: "$nothing"), try ValueExpression(parsing: "FUNCTION($source, 'x')")]
+    let wrong = [
+      deep, try ValueExpression(parsing: "$nothing"), try ValueExpression(parsing: "FUNCTION($source, 'x')"),
+    ]
     for wrong in wrong {
       let compiled = evaluator.compile(ValueExpression(.ternary(FilterPredicate(.constant(false)), wrong, deep)))
       #expect(throws: ExpressionError.self) { try compiled.evaluate(with: person) }

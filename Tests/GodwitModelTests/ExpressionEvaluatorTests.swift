@@ -209,7 +209,9 @@ struct ExpressionEvaluatorTests {
     let person = ExpressionFixture.person()
     let evaluator = ExpressionEvaluator(bindings: ["source": .object(person)], now: 0, role: .value, host: Host())
     func value(_ text: String) throws -> AttributeValue? {
-      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: person) else { return nil }
+      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: person) else {
+        return nil
+      }
       return value
     }
     #expect(try value("FUNCTION($entityPolicy, 'core:in:', $source.name, $destination)") == .string("core:in:Zoë"))
@@ -226,7 +228,9 @@ struct ExpressionEvaluatorTests {
       var mapping = MappingBindings()
       mapping.propertyName = property
       let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .value, mapping: mapping)
-      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: object) else { return nil }
+      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: object) else {
+        return nil
+      }
       return value
     }
     // Pinned: a finished store must not change with a later version.

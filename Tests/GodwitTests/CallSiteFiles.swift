@@ -26,7 +26,8 @@ enum CallSiteFiles {
     var adult = EntityMapping(name: "PersonToAdult", source: "Person", destination: "Adult")
     adult.attributeMappings = [
       AttributeMapping(
-        name: "age", value: ParsedExpression(try ValueExpression(parsing: "$source.age"), source: SourceText("$source.age")))
+        name: "age",
+        value: ParsedExpression(try ValueExpression(parsing: "$source.age"), source: SourceText("$source.age")))
     ]
     var contact = EntityMapping(name: "PersonToContact", source: "Person", destination: "Contact")
     contact.policyName = "PersonToContact"

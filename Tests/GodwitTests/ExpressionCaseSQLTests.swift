@@ -223,7 +223,9 @@ import Testing
         }
       }
       let text = parts.joined(separator: " ")
-      guard let predicate = try? FilterPredicate(parsing: text), (try? checker.check(predicate)) != nil else { continue }
+      guard let predicate = try? FilterPredicate(parsing: text), (try? checker.check(predicate)) != nil else {
+        continue
+      }
       do {
         let found = try bench.filter(text, key: 1).value
         let wanted = try evaluation.value(

@@ -377,7 +377,9 @@ struct InPlaceExchangeTests {
     #expect(copied == bytes.count)
     #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
     #expect(try FileManager.default.attributesOfItem(atPath: copy)[.posixPermissions] as? Int == 0o640)
-    #expect(throws: Died.self) { try StoreCloner.make(of: path, to: copy, isReflinkWanted: false) { _ in throw Died() } }
+    #expect(throws: Died.self) {
+      try StoreCloner.make(of: path, to: copy, isReflinkWanted: false) { _ in throw Died() }
+    }
     #expect(!FileManager.default.fileExists(atPath: copy))
     _ = try StoreCloner.make(of: path, to: copy)
     #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)

@@ -183,7 +183,9 @@ extension Executor {
     return try execute(statement, chunk)
   }
 
-  private func evaluateAhead(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> ExpressionPrefetcher? {
+  private func evaluateAhead(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws
+    -> ExpressionPrefetcher?
+  {
     let rows = chunks.reduce(0) { $0 + $1.rows }
     let members = chunks.map(\.subject)
     guard let chunk = chunks.first, chunk.predicate == nil, rows >= ExpressionPrefetcher.leastRows,

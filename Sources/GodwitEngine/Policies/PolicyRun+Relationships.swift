@@ -139,8 +139,7 @@ extension PolicyRun {
     try settle(link)
     // It joins the later one of the last assignments to the two ends, so that it displaces nothing and is not displaced.
     // Where neither end was assigned to, it comes before everything.
-    func last(_ side: InversePair.End, _ subject: Int64) throws -> (mapping: Int64, turn: Int64, position: Int64)?
-    {
+    func last(_ side: InversePair.End, _ subject: Int64) throws -> (mapping: Int64, turn: Int64, position: Int64)? {
       let row = try rows(
         """
         SELECT mapping, turn, \

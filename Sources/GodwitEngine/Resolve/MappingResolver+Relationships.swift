@@ -148,7 +148,8 @@ extension MappingResolver {
           + "'\(one.destinationEntityName ?? "nothing")'", in: mapping, at: location)
     }
     return .init(
-      relationship: relationship, lookups: fitting.map { usable.count + $0 }, path: path, location: location, text: text)
+      relationship: relationship, lookups: fitting.map { usable.count + $0 }, path: path, location: location, text: text
+    )
   }
 
   /// The results of every mapping that carries the objects along a path.

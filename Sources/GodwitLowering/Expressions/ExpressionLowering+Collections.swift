@@ -11,7 +11,8 @@ extension ExpressionLowering {
     return collection
   }
 
-  func subquery(_ expression: ValueExpression, _ variable: String, _ test: FilterPredicate) throws -> LoweredCollection {
+  func subquery(_ expression: ValueExpression, _ variable: String, _ test: FilterPredicate) throws -> LoweredCollection
+  {
     var collection = try collected(expression)
     guard collection.attribute == nil else { throw NotLowerable(reason: "a SUBQUERY of values runs in Swift") }
     var inner = self
@@ -89,7 +90,8 @@ extension ExpressionLowering {
 
   /// `ANY` or `ALL` over the members: true, false or, in filters, NULL as three-valued logic has it.
   func quantified(
-    _ modifier: FilterPredicate.Comparison.Modifier, over collection: LoweredCollection, _ test: (Lowered) throws -> String
+    _ modifier: FilterPredicate.Comparison.Modifier, over collection: LoweredCollection,
+    _ test: (Lowered) throws -> String
   ) throws -> String {
     var collection = collection
     // No members where the path ends in nil, rather than no value.
@@ -108,7 +110,8 @@ extension ExpressionLowering {
 
   /// Whether a value or an object is a member. Where the path to the collection ends in nil, it is unknown.
   func isMember(
-    _ element: Lowered, of collection: LoweredCollection, _ options: FilterPredicate.Comparison.Options, _ text: ValueExpression
+    _ element: Lowered, of collection: LoweredCollection, _ options: FilterPredicate.Comparison.Options,
+    _ text: ValueExpression
   ) throws -> String {
     let origin = collection.origin
     let found = try quantified(.any, over: collection) { member in

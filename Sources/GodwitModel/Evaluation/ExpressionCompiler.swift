@@ -163,7 +163,8 @@ struct ExpressionCompiler {
     }
   }
 
-  private func subquery(_ collection: ValueExpression, _ variable: String, _ predicate: FilterPredicate) -> ValueRoutine {
+  private func subquery(_ collection: ValueExpression, _ variable: String, _ predicate: FilterPredicate) -> ValueRoutine
+  {
     let range = collection.range
     let place = memberCount
     var inner = self

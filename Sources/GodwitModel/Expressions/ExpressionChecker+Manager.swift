@@ -190,7 +190,8 @@ extension ExpressionChecker {
   }
 
   func combine(
-    _ op: ValueExpression.SetOperator, _ left: ValueExpression, _ right: ValueExpression, _ scope: Scope, _ range: Range<Int>
+    _ op: ValueExpression.SetOperator, _ left: ValueExpression, _ right: ValueExpression, _ scope: Scope,
+    _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     let (a, b) = (try type(of: left, scope), try type(of: right, scope))
     for (type, side) in [(a, left), (b, right)] where !type.isCollection {

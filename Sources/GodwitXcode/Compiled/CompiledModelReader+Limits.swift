@@ -28,8 +28,7 @@ extension CompiledModelReader {
   }
 
   /// False for a condition of another shape.
-  private func readLimit(_ predicate: FilterPredicate, into attribute: inout AttributeDescription) throws -> Bool
-  {
+  private func readLimit(_ predicate: FilterPredicate, into attribute: inout AttributeDescription) throws -> Bool {
     guard case .comparison(let comparison) = predicate.node, comparison.modifier == .direct, comparison.options.isEmpty,
       case .constant(let limit) = comparison.right.node
     else { return false }
