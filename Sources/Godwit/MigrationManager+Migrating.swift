@@ -88,7 +88,7 @@ extension MigrationManager {
     return summary
   }
 
-  private func manager(
+  func manager(
     ofStoreAt source: String, to destination: String, limits: MigrationLimits
   ) -> MigrationManager {
     var job = job

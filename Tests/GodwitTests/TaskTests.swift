@@ -24,25 +24,27 @@ struct TaskTests {
     let folder = try TemporaryFolder()
     let manager = MigrationManager(try job(folder))
     let stopped = try await Task {
-      try manager.run { progress in if progress.rows > 0 { withUnsafeCurrentTask { $0?.cancel() } } }
+      try manager.run(control: MigrationControl()) { progress in
+        if progress.rows > 0 { withUnsafeCurrentTask { $0?.cancel() } }
+      }
     }.value
     #expect(stopped.outcome == .stopped)
     #expect(stopped.reason == "cancelled")
     #expect(try manager.status().state == .unfinished)
-    let resumed = try manager.run()
+    let resumed = try await manager.run()
     #expect(resumed.outcome == .finished && resumed.wasResumed)
   }
 
   @Test func `a verification ends with the task that calls it`() async throws {
     let folder = try TemporaryFolder()
     let job = try job(folder)
-    try MigrationManager(job).run()
+    try await MigrationManager(job).run()
     let before = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return try Verifier(job: job).run()
+      return try await Verifier(job: job).run()
     }
     await #expect(throws: CancellationError.self) { try await before.value }
-    #expect(try Verifier(job: job).run().isClean)
+    #expect(try await Verifier(job: job).run().isClean)
   }
 
   @Test func `a verification under way ends before its end`() async throws {
@@ -51,16 +53,63 @@ struct TaskTests {
     job.sourcePath = folder.file("many.sqlite")
     job.chunkRows = nil
     try StoreSynthesis(model: job.sourceModel, rows: 4_000, seed: 3).write(to: job.sourcePath)
-    try MigrationManager(job).run()
+    try await MigrationManager(job).run()
     let shares = Mutex<[Double]>([])
     let amid = Task { [job] in
-      try Verifier(job: job).run { share in
+      try await Verifier(job: job).run { share in
         shares.withLock { $0.append(share) }
         withUnsafeCurrentTask { $0?.cancel() }
       }
     }
     await #expect(throws: CancellationError.self) { try await amid.value }
     #expect(shares.withLock { $0.last ?? 1 } < 1)
+  }
+
+  @Test func `a run gives its progress as a sequence, and its summary at the end`() async throws {
+    let folder = try TemporaryFolder()
+    let manager = MigrationManager(try job(folder))
+    let plan = try await manager.plan()
+    #expect(plan.chunks.count > 1)
+    let run = manager.start()
+    var last = 0.0
+    for await progress in run {
+      #expect(progress.percent >= last)
+      last = progress.percent
+    }
+    #expect(last == 100)
+    let summary = try await run.summary
+    #expect(summary.outcome == .finished)
+    #expect(try await manager.verifier.run().isClean)
+  }
+
+  @Test func `a run that is cancelled stops at a checkpoint, and its sequence ends`() async throws {
+    let folder = try TemporaryFolder()
+    let manager = MigrationManager(try job(folder))
+    let run = manager.start()
+    run.cancel()
+    for await _ in run {}
+    #expect(try await run.summary.outcome == .stopped)
+    #expect(try await manager.run().outcome == .finished)
+  }
+
+  @Test func `a failed run ends its sequence and throws from its summary`() async throws {
+    let folder = try TemporaryFolder()
+    var job = try job(folder)
+    job.sourcePath = folder.file("nosuch.sqlite")
+    let run = MigrationManager(job).start()
+    for await _ in run { Issue.record("there is nothing to tell") }
+    await #expect(throws: GodwitError.self) { try await run.summary }
+  }
+
+  @Test func `the verifier of a plan proves what the plan made`() async throws {
+    let folder = try TemporaryFolder()
+    let job = try job(folder)
+    let manager = MigrationManager(
+      sourceModel: job.sourceModel, destinationModel: job.destinationModel, mappingModel: job.mappingModels[0])
+    let plan = try manager.plan(migratingStoreAt: job.sourcePath, to: job.destinationPath)
+    await #expect(throws: GodwitError.self) { try await manager.verifier(of: plan).run() }
+    try await manager.migrate(plan)
+    #expect(try await manager.verifier(of: plan).run().isClean)
   }
 
   @Test func `a migration of a cancelled task writes nothing`() async throws {
