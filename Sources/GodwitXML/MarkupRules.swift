@@ -14,24 +14,27 @@ package struct MarkupRules: Sendable {
   var code: GodwitError.Code
   /// What cannot be read.
   var subject: String
+  /// What holds the two sides of a merge.
+  var document: String
   var remedy: String
 
   /// An XML store, read in bounded memory.
   package static let store = MarkupRules(
     // SQLite takes no larger value.
     depthMaximum: 64, valueBytesMaximum: 512 << 20, attributesOfElementMaximum: 100, attributesMaximum: .max,
-    code: .dataWrong, subject: "the XML store", remedy: "copy the store again, or restore it from a backup")
+    code: .dataWrong, subject: "the XML store", document: "the XML store",
+    remedy: "copy the store again, or restore it from a backup")
 
   /// A file that Xcode wrote, read into a tree.
   package static let xcode = MarkupRules(
     depthMaximum: 100, valueBytesMaximum: MarkupReader.fileBytesMaximum, attributesOfElementMaximum: .max,
-    attributesMaximum: 3_000_000, code: .missingInput, subject: "the file as XML",
+    attributesMaximum: 3_000_000, code: .missingInput, subject: "the file as XML", document: "the file",
     remedy: "restore the file, or save it again with Xcode")
 
   /// The error that a file holds both sides of a merge.
   func conflict(in file: String, line: Int) -> GodwitError {
     GodwitError(
-      code, "cannot read \(subject): it holds the conflict markers of an unfinished merge ('<<<<<<<')",
+      code, "cannot read \(document): it holds the conflict markers of an unfinished merge ('<<<<<<<')",
       location: .init(file: file, line: line, column: 1), remedy: "resolve the conflict in version control")
   }
 }

@@ -39,6 +39,7 @@ struct StoreProbe {
 
   private let tables: [String: [ActualColumn]]
   private let entities: [(number: Int, name: String)]
+  private let namesByNumber: [Int: [String]]
 
   init(_ connection: StoreConnection, schema: String) throws {
     let prefix = StoreSchema.identifier(schema)
@@ -78,6 +79,7 @@ struct StoreProbe {
         "expected at most \(Self.limitEntities) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more")
     }
     self.entities = entities
+    namesByNumber = Dictionary(grouping: entities, by: \.number).mapValues { $0.map(\.name) }
   }
 
   static func wrong(_ problem: String) -> GodwitError {
@@ -110,7 +112,7 @@ struct StoreProbe {
 
   /// The names that a root entity's table may bear.
   func formerNames(of root: String, _ numbers: [String: Int]) -> [String] {
-    entities.filter { $0.number == numbers[root] }.map { "Z" + $0.name.uppercased() }
+    numbers[root].flatMap { namesByNumber[$0] }?.map { "Z" + $0.uppercased() } ?? []
   }
 
   /// The table with the names its columns have in the file, in the file's order.
