@@ -107,7 +107,8 @@ let package = Package(
     .target(
       name: "GodwitManifest",
       dependencies: [
-        "CPosix", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "Godwit",
+        "CPosix", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
+        "GodwitVerifier", "Godwit",
         .product(name: "Yams", package: "Yams"), .product(name: "Logging", package: "swift-log"),
       ],
       exclude: ["Schemas"],

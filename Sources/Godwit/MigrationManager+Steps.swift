@@ -19,74 +19,17 @@ extension MigrationManager {
     in folder: String, source: OpenSource, quick: JobFingerprint, watch: StopCondition, isWorthKeeping: inout Bool,
     progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
-    var record: StepRecord
-    let stamp = try source.files.stamp()
-    let isResumed: Bool
-    if var known = try StepRecord.read(in: folder) {
-      isResumed = true
-      var digest = known.identity.source
-      if known.stamp != stamp {
-        digest = try source.files.contentDigest()
-        known.stamp = stamp
-      }
-      try compare(known.identity, with: quick, source: digest)
-      let hops = job.steps.map(\.hops)
-      guard (known.hops ?? hops.map { _ in 1 }) == hops else { throw otherSteps }
-      record = known
-    } else {
-      isWorthKeeping = false
-      isResumed = false
-      var identity = quick
-      identity.source = try source.files.contentDigest()
-      record = StepRecord(
-        identity: identity, stamp: stamp, now: job.now ?? Self.now(), hops: job.steps.map(\.hops))
-      try checkSteps()
-      try record.write(in: folder)
-      isWorthKeeping = true
-    }
+    var (record, isResumed) = try record(of: source, quick: quick, in: folder, isWorthKeeping: &isWorthKeeping)
     var meter = StepMeter(start: watch.start, count: job.steps.count)
     var last: MigrationProgress?
     for index in record.steps.count..<job.steps.count {
-      let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
-      let before = index == 0 ? nil : StepFolder(path: StepFolder.path(ofStep: index, in: folder))
-      try WorkFolder.makeFolder(step.path, mode: 0o700)
-      let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
-      let origin = record.steps.last?.digest ?? record.identity.source
-      var keeps = true
-      if !FileManager.default.fileExists(atPath: step.storePath) {
-        try run(
-          job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0,
-          source: source.files)
-      }
-      let stepSource =
-        try before.map { _ in try OpenSource(manager.job, attach: false, existing: source.existing) } ?? source
-      let summary: MigrationSummary
-      let complete: MigrationProgress?
-      do {
-        (summary, complete) = try manager.run(
-          in: step, source: stepSource, quick: manager.quickIdentity, origin: origin, now: record.now, watch: watch,
-          isWorthKeeping: &keeps
-        ) { progress(meter.part($0, step: index)) }
-      } catch {
-        // Until the first step has a ledger of its own there is nothing to resume.
-        if index == 0, !keeps { isWorthKeeping = false }
-        throw error
-      }
+      let (summary, complete) = try runStep(
+        index, of: record, in: folder, source: source, watch: watch, isWorthKeeping: &isWorthKeeping
+      ) { progress(meter.part($0, step: index)) }
       guard summary.outcome == .finished else {
         return (total(record, plus: summary, isResumed: isResumed), nil)
       }
-      try run(
-        job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
-      try WorkFolder.sync(step.storePath)
-      try WorkFolder.sync(step.path)
-      var identity = manager.quickIdentity
-      identity.source = origin
-      record.steps.append(
-        .init(
-          digest: identity.digest, objects: summary.objects, several: summary.several, displaced: summary.displaced,
-          dropped: summary.dropped, losses: summary.losses))
-      try record.write(in: folder)
-      if let before { try? WorkFolder.removeStep(before.path) }
+      try finishStep(index, summary, of: &record, in: folder, source: source)
       last = complete.map { meter.part($0, step: index) }
       if let reason = watch.stopReason, index + 1 < job.steps.count {
         var stopped = total(record, isResumed: isResumed)
@@ -97,6 +40,85 @@ extension MigrationManager {
     var summary = total(record, isResumed: isResumed)
     summary.outcome = .finished
     return (summary, last)
+  }
+
+  /// The record of an interrupted run, or a new one.
+  private func record(
+    of source: OpenSource, quick: JobFingerprint, in folder: String, isWorthKeeping: inout Bool
+  ) throws -> (record: StepRecord, isResumed: Bool) {
+    let stamp = try source.files.stamp()
+    if var known = try StepRecord.read(in: folder) {
+      var digest = known.identity.source
+      if known.stamp != stamp {
+        digest = try source.files.contentDigest()
+        known.stamp = stamp
+      }
+      try compare(known.identity, with: quick, source: digest)
+      let hops = job.steps.map(\.hops)
+      guard (known.hops ?? hops.map { _ in 1 }) == hops else { throw otherSteps }
+      return (known, true)
+    }
+    isWorthKeeping = false
+    var identity = quick
+    identity.source = try source.files.contentDigest()
+    let record = StepRecord(
+      identity: identity, stamp: stamp, now: job.now ?? Self.now(), hops: job.steps.map(\.hops))
+    try checkSteps()
+    try record.write(in: folder)
+    isWorthKeeping = true
+    return (record, false)
+  }
+
+  /// The folder of the step before, which holds the store that a step reads. The first step reads the job's source.
+  private func folderBefore(_ index: Int, in folder: String) -> StepFolder? {
+    index == 0 ? nil : StepFolder(path: StepFolder.path(ofStep: index, in: folder))
+  }
+
+  private func runStep(
+    _ index: Int, of record: StepRecord, in folder: String, source: OpenSource, watch: StopCondition,
+    isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+  ) throws -> (MigrationSummary, MigrationProgress?) {
+    let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
+    let before = folderBefore(index, in: folder)
+    try WorkFolder.makeFolder(step.path, mode: 0o700)
+    let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
+    if !FileManager.default.fileExists(atPath: step.storePath) {
+      try run(
+        job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0,
+        source: source.files)
+    }
+    let stepSource =
+      try before.map { _ in try OpenSource(manager.job, attach: false, existing: source.existing) } ?? source
+    var keeps = true
+    do {
+      return try manager.run(
+        in: step, source: stepSource, quick: manager.quickIdentity,
+        origin: record.steps.last?.digest ?? record.identity.source, now: record.now, watch: watch,
+        isWorthKeeping: &keeps, progress: progress)
+    } catch {
+      // Until the first step has a ledger of its own there is nothing to resume.
+      if index == 0, !keeps { isWorthKeeping = false }
+      throw error
+    }
+  }
+
+  /// Makes a finished step durable, records it, and removes the store that it read.
+  private func finishStep(
+    _ index: Int, _ summary: MigrationSummary, of record: inout StepRecord, in folder: String, source: OpenSource
+  ) throws {
+    let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
+    let before = folderBefore(index, in: folder)
+    try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
+    try WorkFolder.sync(step.storePath)
+    try WorkFolder.sync(step.path)
+    var identity = manager(ofStep: index, source: before?.storePath, identity: record.identity).quickIdentity
+    identity.source = record.steps.last?.digest ?? record.identity.source
+    record.steps.append(
+      .init(
+        digest: identity.digest, objects: summary.objects, several: summary.several, displaced: summary.displaced,
+        dropped: summary.dropped, losses: summary.losses))
+    try record.write(in: folder)
+    if let before { try? WorkFolder.removeStep(before.path) }
   }
 
   /// - Throws: What the hook throws; `.stopped` (75) when it changed the source of the job.

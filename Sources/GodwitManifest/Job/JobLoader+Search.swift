@@ -106,7 +106,7 @@ extension JobLoader {
   }
 
   /// All version names, oldest first: by `version-order`, else by their natural order with what is current last.
-  private func orderedNames(_ versions: ModelVersions, leadingTo destination: String) throws -> [String] {
+  func orderedNames(_ versions: ModelVersions, leadingTo destination: String) throws -> [String] {
     var seen: Set<String> = []
     let names = versions.oldestFirst(leadingTo: destination).map(\.name).filter { seen.insert($0).inserted }
     guard !manifest.versionOrder.isEmpty else { return names }

@@ -177,7 +177,7 @@ public struct JobLoader {
     }
   }
 
-  private func destinationModel(among versions: ModelVersions, merged: MergedModels?) throws -> ManagedObjectModel {
+  func destinationModel(among versions: ModelVersions, merged: MergedModels?) throws -> ManagedObjectModel {
     let whole = try merged?.destination()
     var model: ManagedObjectModel
     switch (manifest.destinationModel, whole) {

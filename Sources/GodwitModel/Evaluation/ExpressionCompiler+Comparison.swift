@@ -57,7 +57,7 @@ extension ExpressionCompiler {
   }
 
   /// ALL or ANY of several truths: that of `decisive` decides, else an unknown one does.
-  private static func first<T>(_ decisive: Bool, in items: [T], _ test: (T) throws -> Bool?) rethrows -> Bool? {
+  fileprivate static func first<T>(_ decisive: Bool, in items: [T], _ test: (T) throws -> Bool?) rethrows -> Bool? {
     var result: Bool? = !decisive
     for item in items {
       guard let truth = try test(item) else {
@@ -91,48 +91,8 @@ extension ExpressionCompiler {
   }
 
   private func comparing(_ c: Comparison, _ range: Range<Int>) -> Comparing {
-    let (options, leftRange) = (c.options, c.left.range)
-    /// What a comparison with nil is.
-    let unknown: Bool? = evaluator.role == .filter ? nil : false
-    let isFilter = evaluator.role == .filter
-    func equal(_ a: EvaluatedValue, _ b: EvaluatedValue) -> Bool? {
-      if a.isNull || b.isNull { return isFilter ? nil : a.isNull && b.isNull }
-      switch (a, b) {
-      case (.object(let a?), .object(let b?)): return a.isSame(as: b)
-      case (.value(let a), .value(let b)): return a.isEqual(to: b, options)
-      default: return false
-      }
-    }
-    func member(_ value: EvaluatedValue, of elements: [EvaluatedValue]) -> Bool? {
-      Self.first(true, in: elements) { equal(value, $0) }
-    }
-    func ordered(_ a: AttributeValue, _ op: Comparison.Operator, _ b: AttributeValue) -> Bool? {
-      if a.isNull || b.isNull { return unknown }
-      guard let order = a.order(to: b, options) else { return false }
-      switch op {
-      case .less: return order < 0
-      case .lessOrEqual: return order <= 0
-      case .greater: return order > 0
-      default: return order >= 0
-      }
-    }
-    func text(
-      _ text: EvaluatedValue, _ part: EvaluatedValue, _ test: ([UInt8], [UInt8]) throws -> Bool
-    ) throws -> Bool? {
-      if text.isNull || part.isNull { return unknown }
-      guard case .value(let a) = text, case .value(let b) = part, let a = a.text, let b = b.text else {
-        throw ExpressionError("expected strings, found \(text.phrase) and \(part.phrase)", range: range)
-      }
-      return try test(a.utf8, b.utf8)
-    }
-    /// A written text on the right is folded once.
-    let written: [UInt8]? = if case .constant(.string(let text)) = c.right.node { text.utf8 } else { nil }
-    let foldedPart = written.map { StringComparison.folded($0, options) }
-    func folded(
-      _ test: @escaping ([UInt8], [UInt8], Comparison.Options) -> Bool
-    ) -> ([UInt8], [UInt8]) -> Bool {
-      { test(StringComparison.folded($0, options), foldedPart ?? StringComparison.folded($1, options), []) }
-    }
+    let rules = ComparisonRules(options: c.options, isFilter: evaluator.role == .filter, range: range)
+    let leftRange = c.left.range
     switch c.operator {
     case .equal, .notEqual:
       let wanted = c.operator == .equal
@@ -142,13 +102,13 @@ extension ExpressionCompiler {
         guard left.memberCount == nil, right.elements == nil else {
           throw ExpressionError("a collection is compared with ANY, ALL, IN or CONTAINS", range: range)
         }
-        return equal(left, right.value).map { $0 == wanted }
+        return rules.equal(left, right.value).map { $0 == wanted }
       }
     case .less, .lessOrEqual, .greater, .greaterOrEqual:
       let op = c.operator
       return { left, right in
         let (a, b) = (try left.single(leftRange), try right.one().single(right.range))
-        return ordered(a, op, b)
+        return rules.ordered(a, op, b)
       }
     case .between:
       return { left, right in
@@ -156,35 +116,51 @@ extension ExpressionCompiler {
           throw ExpressionError("BETWEEN needs a list of two values", range: right.range)
         }
         let a = try left.single(leftRange)
-        let low = ordered(a, .greaterOrEqual, try bounds[0].single(right.range))
-        let high = ordered(a, .lessOrEqual, try bounds[1].single(right.range))
+        let low = rules.ordered(a, .greaterOrEqual, try bounds[0].single(right.range))
+        let high = rules.ordered(a, .lessOrEqual, try bounds[1].single(right.range))
         return Self.first(false, in: [low, high]) { $0 }
       }
     case .in:
       return { left, right in
-        if let elements = right.elements { return member(left, of: elements) }
-        return try text(right.value, left) { StringComparison.contains($0, $1, options) }
+        if let elements = right.elements { return rules.member(left, of: elements) }
+        return try rules.text(right.value, left) { StringComparison.contains($0, $1, rules.options) }
       }
+    case .contains, .beginsWith, .endsWith, .like, .matches:
+      return comparingText(c, rules)
+    }
+  }
+
+  private func comparingText(_ c: Comparison, _ rules: ComparisonRules) -> Comparing {
+    let options = c.options
+    /// A literal on the right is folded once.
+    let literal: [UInt8]? = if case .constant(.string(let text)) = c.right.node { text.utf8 } else { nil }
+    let foldedLiteral = literal.map { StringComparison.folded($0, options) }
+    func folded(
+      _ test: @escaping ([UInt8], [UInt8], Comparison.Options) -> Bool
+    ) -> ([UInt8], [UInt8]) -> Bool {
+      { test(StringComparison.folded($0, options), foldedLiteral ?? StringComparison.folded($1, options), []) }
+    }
+    switch c.operator {
     case .contains:
       let contains = folded(StringComparison.contains)
       return { left, right in
-        if let elements = left.elements { return member(try right.one(), of: elements) }
-        return try text(left, try right.one(), contains)
+        if let elements = left.elements { return rules.member(try right.one(), of: elements) }
+        return try rules.text(left, try right.one(), contains)
       }
     case .beginsWith:
       let beginsWith = folded(StringComparison.beginsWith)
-      return { left, right in try text(left, try right.one(), beginsWith) }
+      return { left, right in try rules.text(left, try right.one(), beginsWith) }
     case .endsWith:
       let endsWith = folded(StringComparison.endsWith)
-      return { left, right in try text(left, try right.one(), endsWith) }
+      return { left, right in try rules.text(left, try right.one(), endsWith) }
     case .like:
-      let pattern = written.map { LikePattern($0, options) }
+      let pattern = literal.map { LikePattern($0, options) }
       return { left, right in
-        try text(left, try right.one()) { text, part in (pattern ?? LikePattern(part, options)).fits(text) }
+        try rules.text(left, try right.one()) { text, part in (pattern ?? LikePattern(part, options)).fits(text) }
       }
-    case .matches:
+    default:
       return { left, right in
-        try text(left, try right.one()) { text, pattern in
+        try rules.text(left, try right.one()) { text, pattern in
           switch StringComparison.match(text, pattern, options) {
           case .fits: return true
           case .differs: return false
@@ -249,5 +225,55 @@ extension AttributeValue {
 
   private static func order(_ a: [UInt8], _ b: [UInt8]) -> Int {
     a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1
+  }
+}
+
+/// How two values compare in a filter and elsewhere.
+private struct ComparisonRules {
+  let options: FilterPredicate.Comparison.Options
+  let isFilter: Bool
+  let range: Range<Int>
+
+  /// What a comparison with nil is.
+  private var unknown: Bool? { isFilter ? nil : false }
+
+  init(options: FilterPredicate.Comparison.Options, isFilter: Bool, range: Range<Int>) {
+    self.options = options
+    self.isFilter = isFilter
+    self.range = range
+  }
+
+  func equal(_ a: EvaluatedValue, _ b: EvaluatedValue) -> Bool? {
+    if a.isNull || b.isNull { return isFilter ? nil : a.isNull && b.isNull }
+    switch (a, b) {
+    case (.object(let a?), .object(let b?)): return a.isSame(as: b)
+    case (.value(let a), .value(let b)): return a.isEqual(to: b, options)
+    default: return false
+    }
+  }
+
+  func member(_ value: EvaluatedValue, of elements: [EvaluatedValue]) -> Bool? {
+    ExpressionCompiler.first(true, in: elements) { equal(value, $0) }
+  }
+
+  func ordered(_ a: AttributeValue, _ op: FilterPredicate.Comparison.Operator, _ b: AttributeValue) -> Bool? {
+    if a.isNull || b.isNull { return unknown }
+    guard let order = a.order(to: b, options) else { return false }
+    switch op {
+    case .less: return order < 0
+    case .lessOrEqual: return order <= 0
+    case .greater: return order > 0
+    default: return order >= 0
+    }
+  }
+
+  func text(
+    _ text: EvaluatedValue, _ part: EvaluatedValue, _ test: ([UInt8], [UInt8]) throws -> Bool
+  ) throws -> Bool? {
+    if text.isNull || part.isNull { return unknown }
+    guard case .value(let a) = text, case .value(let b) = part, let a = a.text, let b = b.text else {
+      throw ExpressionError("expected strings, found \(text.phrase) and \(part.phrase)", range: range)
+    }
+    return try test(a.utf8, b.utf8)
   }
 }

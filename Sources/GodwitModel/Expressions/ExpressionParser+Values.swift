@@ -275,71 +275,12 @@ extension ExpressionParser {
   private mutating func call(_ start: Token, _ name: String) throws(ExpressionError) -> Item {
     let lower = start.range.lowerBound
     switch name {
-    case "FETCH":
-      openCall()
-      let request = try or()
-      try expect(",")
-      let context = try or()
-      try expect(",")
-      guard let flag = keyword, ["YES", "NO", "TRUE", "FALSE"].contains(flag) else {
-        throw unexpected("YES or NO for counting only")
-      }
-      advance()
-      try expect(")")
-      return try value(
-        .fetch(
-          request: try expression(request), context: try expression(context),
-          countOnly: flag == "YES" || flag == "TRUE"),
-        max(request.height, context.height) + 1, lower..<previousEnd)
-    case "TERNARY":
-      openCall()
-      let test = try or()
-      let condition = try predicate(test)
-      try expect(",")
-      let yes = try or()
-      try expect(",")
-      let no = try or()
-      try expect(")")
-      return try value(
-        .ternary(condition, try expression(yes), try expression(no)),
-        max(test.height, yes.height, no.height) + 1, lower..<previousEnd)
-    case "SUBQUERY":
-      openCall()
-      let collection = try or()
-      try expect(",")
-      guard token.kind == .variable else { throw unexpected("a variable such as $x") }
-      let variable = token.text
-      advance()
-      try expect(",")
-      let test = try or()
-      try expect(")")
-      return try value(
-        .subquery(collection: try expression(collection), variable: variable, predicate: try predicate(test)),
-        max(collection.height, test.height) + 1, lower..<previousEnd)
-    case "CAST":
-      openCall()
-      let operand = try or()
-      try expect(",")
-      let type = try stringLiteral("a type name in quotes")
-      try expect(")")
-      return try value(.cast(try expression(operand), type: type), operand.height + 1, lower..<previousEnd)
-    case "FUNCTION":
-      openCall()
-      let operand = try or()
-      try expect(",")
-      let selector = try stringLiteral("a selector in quotes")
-      var (items, height): ([ValueExpression], Int) = ([], 0)
-      if isSymbol(",") {
-        advance()
-        (items, height) = try arguments(close: ")")
-      } else {
-        try expect(")")
-      }
-      return try value(
-        .call(operand: try expression(operand), selector: selector, arguments: items),
-        max(operand.height, height) + 1, lower..<previousEnd)
-    default:
-      break
+    case "FETCH": return try fetch(from: lower)
+    case "TERNARY": return try ternary(from: lower)
+    case "SUBQUERY": return try subquery(from: lower)
+    case "CAST": return try cast(from: lower)
+    case "FUNCTION": return try selectorCall(from: lower)
+    default: break
     }
     if Self.reserved.contains(name) { throw unexpected("a value") }
     guard let function = BuiltInFunction.named(start.text) else {
@@ -355,6 +296,80 @@ extension ExpressionParser {
       return try value(.element(of: items[0], at: .index(items[1])), height + 1, range)
     }
     return try value(.function(name: function.name, arguments: items), height + 1, range)
+  }
+
+  private mutating func fetch(from lower: Int) throws(ExpressionError) -> Item {
+    openCall()
+    let request = try or()
+    try expect(",")
+    let context = try or()
+    try expect(",")
+    guard let flag = keyword, ["YES", "NO", "TRUE", "FALSE"].contains(flag) else {
+      throw unexpected("YES or NO for counting only")
+    }
+    advance()
+    try expect(")")
+    return try value(
+      .fetch(
+        request: try expression(request), context: try expression(context),
+        countOnly: flag == "YES" || flag == "TRUE"),
+      max(request.height, context.height) + 1, lower..<previousEnd)
+  }
+
+  private mutating func ternary(from lower: Int) throws(ExpressionError) -> Item {
+    openCall()
+    let test = try or()
+    let condition = try predicate(test)
+    try expect(",")
+    let yes = try or()
+    try expect(",")
+    let no = try or()
+    try expect(")")
+    return try value(
+      .ternary(condition, try expression(yes), try expression(no)),
+      max(test.height, yes.height, no.height) + 1, lower..<previousEnd)
+  }
+
+  private mutating func subquery(from lower: Int) throws(ExpressionError) -> Item {
+    openCall()
+    let collection = try or()
+    try expect(",")
+    guard token.kind == .variable else { throw unexpected("a variable such as $x") }
+    let variable = token.text
+    advance()
+    try expect(",")
+    let test = try or()
+    try expect(")")
+    return try value(
+      .subquery(collection: try expression(collection), variable: variable, predicate: try predicate(test)),
+      max(collection.height, test.height) + 1, lower..<previousEnd)
+  }
+
+  private mutating func cast(from lower: Int) throws(ExpressionError) -> Item {
+    openCall()
+    let operand = try or()
+    try expect(",")
+    let type = try stringLiteral("a type name in quotes")
+    try expect(")")
+    return try value(.cast(try expression(operand), type: type), operand.height + 1, lower..<previousEnd)
+  }
+
+  /// `FUNCTION(operand, 'selector', arguments…)`.
+  private mutating func selectorCall(from lower: Int) throws(ExpressionError) -> Item {
+    openCall()
+    let operand = try or()
+    try expect(",")
+    let selector = try stringLiteral("a selector in quotes")
+    var (items, height): ([ValueExpression], Int) = ([], 0)
+    if isSymbol(",") {
+      advance()
+      (items, height) = try arguments(close: ")")
+    } else {
+      try expect(")")
+    }
+    return try value(
+      .call(operand: try expression(operand), selector: selector, arguments: items),
+      max(operand.height, height) + 1, lower..<previousEnd)
   }
 
   private mutating func openCall() {

@@ -222,65 +222,75 @@ struct EditorModelReader: ArchiveReader {
       ("versionHashModifier", try values.text("XD_PPSK_versionHashModifier", &self)),
     ]
     switch object.className {
-    case "XDPMAttribute":
-      let number = try values.integer("XD_PAttK_attributeType", &self) ?? 0
-      guard let type = AttributeType(rawValue: number), type != .composite else {
-        throw problem("unknown attribute type \(number) at \(place)")
-      }
-      if let kind = try values.text("XD_PAttK_derivationExpression", &self) {
-        throw problem("\(place) is derived ('\(kind)'), whose form in a mapping model is not known")
-      }
-      let (low, high) = (
-        try values.text("XD_PAttK_minValueString", &self), try values.text("XD_PAttK_maxValueString", &self)
-      )
-      // What a date looks like here was never seen, and no hash covers it.
-      let isDate = type == .date
-      let standard = try values.text("XD_PAttK_defaultValueAsString", &self)
-      if isDate, standard != nil || low != nil || high != nil {
-        remarks.append(
-          ModelRemark("the default value and limits of \(place) are left out: the form of dates is not known"))
-      }
-      return Self.element(
-        "attribute",
-        common + [
-          ("attributeType", type == .undefined ? nil : type.xcodeName),
-          ("defaultValueString", isDate ? nil : standard),
-          ("minValueString", isDate ? nil : low), ("maxValueString", isDate ? nil : high),
-          ("regularExpressionString", try values.text("XD_PAttK_regularExpressionString", &self)),
-          ("valueTransformerName", try values.text("XD_PAttK_valueTransformerName", &self)),
-          (
-            "allowsExternalBinaryDataStorage",
-            try values.flag("XD_PAttK_allowsExternalBinaryDataStorage", &self) ? "YES" : "NO"
-          ),
-        ])
-    case "XDPMRelationship":
-      guard let destination = try values.object("XD_PRK_destination", &self) else {
-        throw problem("\(place) leads to no entity")
-      }
-      let inverse = try values.object("XD_PRK_inverseRelationship", &self)
-      let isToMany = try values.flag("XD_PRK_isToMany", &self)
-      let maximum = try values.integer("XD_PRK_maxCount", &self)
-      let minimum = try values.integer("XD_PRK_minCount", &self)
-      let rules = ["No Action", "Nullify", "Cascade", "Deny"]
-      let rule = try values.integer("XD_PRK_deleteRule", &self) ?? 1
-      guard rules.indices.contains(rule) else { throw problem("unknown deletion rule \(rule) at \(place)") }
-      return Self.element(
-        "relationship",
-        common + [
-          ("destinationEntity", try required("_name", of: destination)),
-          ("inverseName", try inverse.map { try required("_name", of: $0) }),
-          (
-            "inverseEntity",
-            try inverse.flatMap { try self.object("_owner", of: $0) }.map { try required("_name", of: $0) }
-          ), ("deletionRule", rules[rule]), ("toMany", isToMany ? "YES" : "NO"),
-          ("minCount", minimum.map { "\($0)" }), ("maxCount", isToMany ? maximum.map { "\($0)" } : nil),
-          ("ordered", try values.flag("XD_PRK_ordered", &self) ? "YES" : "NO"),
-        ])
+    case "XDPMAttribute": return try attribute(values, common, at: place)
+    case "XDPMRelationship": return try relationship(values, common, at: place)
     case "XDPMFetchedProperty":
       // A query, with no storage and no part in the version hash.
       return Self.element("fetchedProperty", [("name", name), common[1]])
     default: throw problem("unknown class '\(object.className)' at \(place)")
     }
+  }
+
+  private mutating func attribute(
+    _ values: TaggedValues, _ common: [(String, String?)], at place: String
+  ) throws -> MarkupElement {
+    let number = try values.integer("XD_PAttK_attributeType", &self) ?? 0
+    guard let type = AttributeType(rawValue: number), type != .composite else {
+      throw problem("unknown attribute type \(number) at \(place)")
+    }
+    if let kind = try values.text("XD_PAttK_derivationExpression", &self) {
+      throw problem("\(place) is derived ('\(kind)'), whose form in a mapping model is not known")
+    }
+    let (low, high) = (
+      try values.text("XD_PAttK_minValueString", &self), try values.text("XD_PAttK_maxValueString", &self)
+    )
+    // What a date looks like here was never seen, and no hash covers it.
+    let isDate = type == .date
+    let standard = try values.text("XD_PAttK_defaultValueAsString", &self)
+    if isDate, standard != nil || low != nil || high != nil {
+      remarks.append(
+        ModelRemark("the default value and limits of \(place) are left out: the form of dates is not known"))
+    }
+    return Self.element(
+      "attribute",
+      common + [
+        ("attributeType", type == .undefined ? nil : type.xcodeName),
+        ("defaultValueString", isDate ? nil : standard),
+        ("minValueString", isDate ? nil : low), ("maxValueString", isDate ? nil : high),
+        ("regularExpressionString", try values.text("XD_PAttK_regularExpressionString", &self)),
+        ("valueTransformerName", try values.text("XD_PAttK_valueTransformerName", &self)),
+        (
+          "allowsExternalBinaryDataStorage",
+          try values.flag("XD_PAttK_allowsExternalBinaryDataStorage", &self) ? "YES" : "NO"
+        ),
+      ])
+  }
+
+  private mutating func relationship(
+    _ values: TaggedValues, _ common: [(String, String?)], at place: String
+  ) throws -> MarkupElement {
+    guard let destination = try values.object("XD_PRK_destination", &self) else {
+      throw problem("\(place) leads to no entity")
+    }
+    let inverse = try values.object("XD_PRK_inverseRelationship", &self)
+    let isToMany = try values.flag("XD_PRK_isToMany", &self)
+    let maximum = try values.integer("XD_PRK_maxCount", &self)
+    let minimum = try values.integer("XD_PRK_minCount", &self)
+    let rules = ["No Action", "Nullify", "Cascade", "Deny"]
+    let rule = try values.integer("XD_PRK_deleteRule", &self) ?? 1
+    guard rules.indices.contains(rule) else { throw problem("unknown deletion rule \(rule) at \(place)") }
+    return Self.element(
+      "relationship",
+      common + [
+        ("destinationEntity", try required("_name", of: destination)),
+        ("inverseName", try inverse.map { try required("_name", of: $0) }),
+        (
+          "inverseEntity",
+          try inverse.flatMap { try self.object("_owner", of: $0) }.map { try required("_name", of: $0) }
+        ), ("deletionRule", rules[rule]), ("toMany", isToMany ? "YES" : "NO"),
+        ("minCount", minimum.map { "\($0)" }), ("maxCount", isToMany ? maximum.map { "\($0)" } : nil),
+        ("ordered", try values.flag("XD_PRK_ordered", &self) ? "YES" : "NO"),
+      ])
   }
 
   /// What the editor hangs on an element: values by name, in groups that it calls stereotypes.

@@ -1,0 +1,224 @@
+import ArgumentParser
+import Foundation
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+import Logging
+import Synchronization
+
+struct TestVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "test", abstract: "Migrate stores of every shipped model version to the current one, and prove each.",
+    discussion: """
+      For each version before the current one it makes two stores, a plain one and one with what migrations stumble over. \
+      It migrates and verifies them, and the stores of --stores. A file 'Name.expect.yaml' beside 'Name.sqlite' says what \
+      the migrated store must hold. A test that fails leaves its store and its job in the folder of --keep. Exit status: \
+      0 all passed; 4 a test failed.
+      """)
+
+  /// Which versions get made stores.
+  enum Versions: ExpressibleByArgument {
+    case all, none
+    case last(Int)
+
+    init?(argument: String) {
+      switch argument {
+      case "all": self = .all
+      case "none": self = .none
+      default:
+        guard let number = Int(argument), number > 0 else { return nil }
+        self = .last(number)
+      }
+    }
+  }
+
+  @Argument(
+    help: ArgumentHelp(
+      "The model with its versions, or a job manifest whose source and destination are replaced.", valueName: "MODELS"))
+  var subject: String
+
+  @Option(help: ArgumentHelp("Test the stores in this folder too.", valueName: "DIR")) var stores: String?
+  @Option(help: ArgumentHelp("Make stores of all versions, of none, or of the last N.", valueName: "all|none|N"))
+  var from: Versions = .all
+  @Option(help: ArgumentHelp("Migrate to this version in place of the current one.", valueName: "VERSION"))
+  var to: String?
+  @Option(help: ArgumentHelp("How many objects a made store has.", valueName: "N")) var rows = 200
+  @Option(help: ArgumentHelp("What the values of made stores are drawn from.", valueName: "S")) var seed: UInt64 = 1
+  @Option(help: ArgumentHelp("Expectations that every migrated store must meet.", valueName: "FILE")) var expect: String?
+  @Option(help: ArgumentHelp("Write the results as JUnit XML.", valueName: "FILE")) var junit: String?
+  @Option(help: ArgumentHelp("Where the stores of failed tests are kept.", valueName: "DIR"))
+  var keep = "godwit-test-failures"
+  @Option(help: ArgumentHelp("How many tests run at once; default: one for each core.", valueName: "N")) var jobs: Int?
+  @Flag(name: .customLong("fail-on-loss"), help: "A test fails when something of its store does not come over.")
+  var failOnLoss = false
+  @OptionGroup var format: FormatOptions
+
+  func validate() throws {
+    guard (0...1_000_000).contains(rows) else {
+      throw ValidationError("cannot make \(rows) rows for a test: expected 0 to 1000000")
+    }
+    if let jobs, !(1...256).contains(jobs) {
+      throw ValidationError("cannot run \(jobs) tests at once: expected 1 to 256")
+    }
+    if isManifest, to != nil { throw ValidationError("--to goes with a model; a manifest has 'destination-model'") }
+  }
+
+  private var isManifest: Bool { [".yaml", ".yml"].contains { subject.hasSuffix($0) } }
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let signals = StopSignals()
+    let isStopped = Atomic(false)
+    signals.watch(stop: { _ in isStopped.store(true, ordering: .relaxed) }, interrupt: {}, report: {})
+    defer { signals.finish() }
+    let scratch = try ScratchFolder(name: "godwit-test")
+    defer { scratch.remove() }
+    let tests = try tests(in: session)
+    guard !tests.isEmpty else {
+      session.diagnostics.write("godwit: nothing to test: no version before the current one, and no --stores\n")
+      return 0
+    }
+    let runner = MigrationTestRunner(
+      subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
+      policies: session.policies, failsOnLoss: failOnLoss, scratch: scratch.path, keep: absolute(keep))
+    let table = TestTable(tests)
+    if format.format == .text { session.output.write(table.head) }
+    let results = try runner.run(
+      tests, jobs: jobs ?? ProcessInfo.processInfo.activeProcessorCount,
+      isStopped: { isStopped.load(ordering: .relaxed) }
+    ) { if format.format == .text { session.output.write(table.line($0)) } }
+    signals.finish()
+    switch format.format {
+    case .text: session.output.write(TestTable.conclusion(results))
+    case .json: try session.print(json: Record(results))
+    }
+    if let junit { try write(JUnitReport(results: results).text, to: junit) }
+    signals.dieIfStopped()
+    return results.contains { $0.outcome == .failed } ? GodwitError.Code.findings.rawValue : 0
+  }
+
+  /// What `--format json` prints.
+  private struct Record: Encodable {
+    var schemaVersion = 1
+    var tests: Int
+    var failed: Int
+    var skipped: Int
+    var results: [MigrationTestResult]
+
+    init(_ results: [MigrationTestResult]) {
+      tests = results.count
+      failed = results.count { $0.outcome == .failed }
+      skipped = results.count { $0.outcome == .skipped }
+      self.results = results
+    }
+  }
+
+  // MARK: Tests
+
+  private func tests(in session: CommandSession) throws -> [MigrationTest] {
+    let everywhere = expect.map { [$0] } ?? []
+    // A file that is wrong fails once, before any test.
+    for path in everywhere { _ = try StoreExpectations(contentsOf: path) }
+    var tests: [MigrationTest] = []
+    let (versions, _) = try loader(in: session).shippedVersions()
+    let chosen =
+      switch from {
+      case .all: versions[...]
+      case .none: versions.prefix(0)
+      case .last(let count): versions.suffix(count)
+      }
+    for version in chosen {
+      for isNasty in [false, true] {
+        tests.append(
+          MigrationTest(
+            version: version.name, name: isNasty ? "nasty" : "plain",
+            store: .made(version.model, rows: rows, seed: seed, isNasty: isNasty), expectations: everywhere))
+      }
+    }
+    guard let stores else { return tests }
+    return tests + (try GivenStore.all(in: stores)).map {
+      MigrationTest(
+        name: $0.name, store: .given(absolute($0.path)), expectations: everywhere + ($0.expectations.map { [$0] } ?? []))
+    }
+  }
+
+  private func loader(in session: CommandSession) throws -> JobLoader {
+    let logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
+    guard !isManifest else {
+      return try JobLoader(manifestPath: subject, logger: logger, policies: session.policies)
+    }
+    let manifest = JobManifest(
+      askingFor: "", to: "", models: [subject], destinationModel: to,
+      folder: FileManager.default.currentDirectoryPath)
+    return JobLoader(manifest: manifest, logger: logger, policies: session.policies)
+  }
+
+  private func absolute(_ path: String) -> String {
+    path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+  }
+
+  private func write(_ text: String, to path: String) throws {
+    do { try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic) } catch {
+      throw GodwitError(
+        .cannotCreate, "cannot write '\(path)'", cause: error.localizedDescription,
+        remedy: "name a file in a folder that can be written with --junit")
+    }
+  }
+}
+
+/// A store in the folder of `--stores`.
+private struct GivenStore {
+  var path: String
+  /// The path within the folder.
+  var name: String
+  var expectations: String?
+
+  private static let extensions = ["sqlite", "sqlite3", "db", "store", "storedata", "xml", "coredata"]
+  private static let expectationEnd = ".expect.yaml"
+
+  /// Files with the extension of a store, and those that begin like a SQLite database, by name.
+  static func all(in folder: String) throws -> [GivenStore] {
+    guard let names = FileManager.default.enumerator(atPath: folder) else {
+      throw GodwitError(
+        .missingInput, "cannot read folder '\(folder)'", remedy: "name the folder with the stores after --stores")
+    }
+    var isFolder = ObjCBool(false)
+    guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+      throw GodwitError(
+        .missingInput, "cannot read folder '\(folder)': expected a folder, found \(isFolder.boolValue ? "another" : "none")",
+        remedy: "name the folder with the stores after --stores")
+    }
+    var found: [GivenStore] = []
+    var expectations: Set<String> = []
+    while let name = names.nextObject() as? String {
+      // External data of a store lies in a hidden folder.
+      guard !name.split(separator: "/").contains(where: { $0.hasPrefix(".") }) else { continue }
+      if name.hasSuffix(expectationEnd) { expectations.insert(name) }
+      let path = folder + "/" + name
+      let file = (name as NSString).pathExtension.lowercased()
+      guard extensions.contains(file) || isDatabase(path) else { continue }
+      guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else { continue }
+      found.append(GivenStore(path: path, name: name))
+    }
+    found.sort { $0.name < $1.name }
+    for index in found.indices {
+      let name = found[index].name
+      let own = [(name as NSString).deletingPathExtension + expectationEnd, name + expectationEnd]
+      guard let file = own.first(where: expectations.contains) else { continue }
+      found[index].expectations = folder + "/" + file
+      expectations.subtract(own)
+    }
+    guard let lost = expectations.sorted().first else { return found }
+    throw GodwitError(
+      .configuration, "'\(folder)/\(lost)' belongs to no store",
+      remedy: "name it after its store: 'Name\(expectationEnd)' beside 'Name.sqlite'")
+  }
+
+  private static func isDatabase(_ path: String) -> Bool {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      let file = FileHandle(forReadingAtPath: path), let head = try? file.read(upToCount: 16)
+    else { return false }
+    return head.elementsEqual("SQLite format 3\0".utf8)
+  }
+}

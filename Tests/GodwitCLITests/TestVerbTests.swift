@@ -1,0 +1,187 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+@testable import GodwitCLI
+
+/// Three versions: the second renames an attribute, the third drops one and adds a required one without a default if
+/// asked.
+private func project(isBroken: Bool = false) throws -> ProjectFixture {
+  let project = ProjectFixture()
+  func model(_ name: String, _ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
+    try ManagedObjectModel(name: name, entities: [EntityDescription(name: "Note", attributes: attributes)])
+  }
+  var title = AttributeDescription(name: "title", type: .string)
+  title.renamingIdentifier = "text"
+  var rank = AttributeDescription(name: "rank", type: .integer64)
+  rank.isOptional = !isBroken
+  let mood = AttributeDescription(name: "mood", type: .string)
+  try project.bundle(
+    "Notes.xcdatamodeld",
+    [
+      try model("Notes", [AttributeDescription(name: "text", type: .string), mood]),
+      try model("Notes 2", [title, mood]), try model("Notes 3", [title, rank]),
+    ])
+  return project
+}
+
+private func run(_ project: ProjectFixture, _ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+  let session = CommandSession(output: .memory(), diagnostics: .memory())
+  let status = GodwitCommand.run(
+    arguments: ["test"] + arguments + ["--keep", try project.path("kept"), "--rows", "40"], in: session)
+  return (status, session.output.text, session.diagnostics.text)
+}
+
+private func oldStore(_ project: ProjectFixture, _ path: String, texts: [String]) throws {
+  try FileManager.default.createDirectory(atPath: project.path("stores"), withIntermediateDirectories: true)
+  let old = try ManagedObjectModel(
+    name: "Notes",
+    entities: [
+      EntityDescription(
+        name: "Note",
+        attributes: [AttributeDescription(name: "text", type: .string), AttributeDescription(name: "mood", type: .string)])
+    ])
+  try project.store(path, old) { store in
+    for (index, text) in texts.enumerated() {
+      try store.insert("Note", key: Int64(index) + 1, attributes: ["text": .init(text)])
+    }
+  }
+}
+
+struct `The verb test` {
+  @Test func `every version before the current one is migrated and proved, plain and nasty`() throws {
+    let project = try project()
+    let result = try run(project, project.path("Notes.xcdatamodeld"))
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    let lines = result.output.split(separator: "\n").map { $0.split(separator: " ", omittingEmptySubsequences: true) }
+    #expect(lines.count == 6)
+    #expect(lines.dropFirst().prefix(4).map { $0.last } == Array(repeating: "passed", count: 4))
+    #expect(result.output.contains("4 tests: 4 passed, 0 failed"))
+    // The attribute 'mood' is dropped.
+    #expect(lines[1].contains("40") && lines[1][4] != "0")
+    #expect(try !FileManager.default.fileExists(atPath: project.path("kept")))
+  }
+
+  @Test func `from limits the versions, and to names another end`() throws {
+    let project = try project()
+    let model = try project.path("Notes.xcdatamodeld")
+    let last = try run(project, model, "--from", "1")
+    #expect(last.output.contains("Notes 2  plain") && !last.output.contains("Notes    plain"))
+    let second = try run(project, model, "--to", "Notes 2")
+    #expect(second.output.contains("2 tests: 2 passed"), "\(second.output)\(second.errors)")
+    let nothing = try run(project, model, "--from", "none")
+    #expect(nothing.status == 0)
+    #expect(nothing.errors.contains("nothing to test"))
+  }
+
+  @Test func `a version that cannot be migrated fails, and its store and job are kept`() throws {
+    let project = try project(isBroken: true)
+    let junit = try project.path("junit.xml")
+    let result = try run(project, project.path("Notes.xcdatamodeld"), "--from", "1", "--junit", junit)
+    #expect(result.status == 4, "\(result.output)")
+    #expect(result.output.contains("2 tests: 0 passed, 2 failed"))
+    let command = try #require(result.output.split(separator: "\n").first { $0.contains("repeat  godwit run ") })
+    let job = try #require(command.split(separator: " ").first { $0.hasSuffix("job.yaml") })
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    let status = GodwitCommand.run(arguments: ["run", String(job)], in: session)
+    #expect(result.output.contains("failed (\(status))"))
+    #expect(status != 0)
+    let xml = try String(contentsOfFile: junit, encoding: .utf8)
+    #expect(xml.contains("<testsuites name=\"godwit\" tests=\"2\" failures=\"0\" errors=\"2\""), "\(xml)")
+    let document = try XMLDocument(data: Data(xml.utf8))
+    #expect(try document.nodes(forXPath: "//testcase/error[@type='run']").count == 2)
+  }
+
+  @Test func `given stores are found with their expectations, and what does not hold fails`() throws {
+    let project = try project()
+    let model = try project.path("Notes.xcdatamodeld")
+    try oldStore(project, "stores/a.sqlite", texts: ["one", "two", "three"])
+    try project.write(
+      "stores/a.expect.yaml",
+      """
+      expect: 1
+      objects:
+        Note:
+          count: 3
+          all: title != nil
+          some: [title == 'one', title BEGINSWITH 't']
+          none: title == 'four'
+
+      """)
+    let stores = try project.path("stores")
+    let good = try run(project, model, "--from", "none", "--stores", stores, "--format", "json")
+    #expect(good.status == 0, "\(good.output)\(good.errors)")
+    #expect(good.output.contains("\"expectations\" : 5"))
+    try project.write(
+      "stores/a.expect.yaml",
+      """
+      expect: 1
+      objects:
+        Note:
+          at-most: 2
+          all: title BEGINSWITH 't'
+          some: title == 'four'
+          none: title == 'two'
+
+      """)
+    let bad = try run(project, model, "--from", "none", "--stores", stores)
+    #expect(bad.status == 4)
+    for text in [
+      "Note: expected at most 2 objects, found 3",
+      "Note: all title BEGINSWITH 't': 1 of 3 objects do not fulfil it, first p1",
+      "Note: some title == 'four': none of 3 objects fulfils it",
+      "Note: none title == 'two': 1 of 3 objects fulfil it, first p2",
+    ] { #expect(bad.output.contains(text), "\(bad.output)") }
+  }
+
+  @Test func `wrong expectations are named with their place`() throws {
+    let project = try project()
+    let model = try project.path("Notes.xcdatamodeld")
+    try oldStore(project, "stores/a.sqlite", texts: ["one"])
+    let stores = try project.path("stores")
+    func output(_ lines: String) throws -> String {
+      try project.write("stores/a.expect.yaml", "expect: 1\nobjects:\n" + lines + "\n")
+      let result = try run(project, model, "--from", "none", "--stores", stores)
+      #expect(result.status == 4)
+      return result.output
+    }
+    #expect(try output("  Nota: {count: 1}").contains("a.expect.yaml:3:3: the expectations name the unknown entity 'Nota'"))
+    #expect(try output("  Note: {all: titel == 'x'}").contains("a.expect.yaml:3:15"))
+    #expect(try output("  Note: {al: title == 'x'}").contains("unknown key 'al'"))
+    #expect(try output("  Note: {count: 1, at-most: 3}").contains("found both"))
+    try project.write("stores/b.expect.yaml", "expect: 1\nobjects: {Note: {count: 1}}\n")
+    let orphan = try run(project, model, "--stores", stores)
+    #expect(orphan.status == 78)
+    #expect(orphan.errors.contains("b.expect.yaml' belongs to no store"))
+  }
+
+  @Test func `a damaged store among the given ones fails alone`() throws {
+    let project = try project()
+    try oldStore(project, "stores/a.sqlite", texts: ["one"])
+    try project.write("stores/b.sqlite", "not a store")
+    let result = try run(
+      project, project.path("Notes.xcdatamodeld"), "--from", "none", "--stores", project.path("stores"))
+    #expect(result.status == 4)
+    #expect(result.output.contains("2 tests: 1 passed, 1 failed"))
+    #expect(result.output.contains("failed (65)"))
+  }
+
+  @Test func `a manifest serves as the template of every test`() throws {
+    let project = try project()
+    try project.write(
+      "job.yaml",
+      "godwit: 1\nsource: none.sqlite\ndestination: none/out.sqlite\nmodels: Notes.xcdatamodeld\non-loss: fail\n")
+    let result = try run(project, project.path("job.yaml"))
+    // The loss of 'mood' is refused by the manifest.
+    #expect(result.status == 4)
+    #expect(result.output.contains("failed (65)"))
+    #expect(result.output.contains("--source "))
+    #expect(try run(project, project.path("job.yaml"), "--to", "Notes 2").status == 64)
+  }
+}
