@@ -89,7 +89,7 @@ extension MigrationManager {
   private func changedDestination() -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot append to '\(job.destinationPath)': it changed since the run began",
-      remedy: "`godwit discard` the job and run again: the copy it works on lacks the change",
+      remedy: "`godwit discard` the job and run again: its copy of the destination lacks the change",
       safe: "the destination stays as it is now")
   }
 
@@ -128,11 +128,12 @@ extension MigrationManager {
     case (nil, nil): return
     case (nil, .some):
       throw GodwitError(
-        .cannotCreate, "cannot resume '\(job.name)': the destination it appends to is gone, '\(job.destinationPath)'",
+        .cannotCreate,
+        "cannot resume '\(job.name)': the destination it appends to no longer exists, '\(job.destinationPath)'",
         remedy: "put it back, or `godwit discard` the job and run again")
     case (.some, nil):
       throw GodwitError(
-        .cannotCreate, "cannot resume '\(job.name)': '\(job.destinationPath)' came into being during the run",
+        .cannotCreate, "cannot resume '\(job.name)': '\(job.destinationPath)' was created during the run",
         remedy: "move it away to resume, or `godwit discard` the job and run again to append to it")
     case (let existing?, .some):
       var mark = try ledger.appendMark()

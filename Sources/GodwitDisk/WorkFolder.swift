@@ -72,7 +72,7 @@ package struct WorkFolder: ~Copyable {
       close(descriptor)
       guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
       throw GodwitError(
-        .stopped, "cannot run: another process works on '\(path)'",
+        .stopped, "cannot run: another process is working on '\(path)'",
         remedy: "wait for it to end and run the same command")
     }
     // The holder may have removed the folder between our open and our lock, and a third may have made it anew.
@@ -101,7 +101,7 @@ package struct WorkFolder: ~Copyable {
       error.code = .cannotCreate
     }
     if let obstacle = obstacle(to: path) { error.cause = obstacle }
-    if code == ENOENT { error.cause = "the file system takes no new files there" }
+    if code == ENOENT { error.cause = "the file system accepts no new files there" }
     error.remedy = "check the destination's folder and run the same command"
     return error
   }
@@ -153,7 +153,7 @@ package struct WorkFolder: ~Copyable {
       unlink(storePath)
     } else if Glibc.errno == EEXIST {
       throw GodwitError(
-        .cannotCreate, "cannot finish: '\(destination)' came into being during the run",
+        .cannotCreate, "cannot finish: '\(destination)' was created during the run",
         remedy: "move it away and run the same command", safe: "the finished store is '\(storePath)'")
     } else {
       guard !FileManager.default.fileExists(atPath: destination), rename(storePath, destination) == 0 else {

@@ -28,6 +28,6 @@ struct `Inspecting real files` {
   func `a row with another entity's number is named with its table`() throws {
     let path = Corpus.path("artsy_energy/ArtsyFolio Tests/Migrations/ArtsyPartner_2.0.sqlite")
     let text = try FileInspection(of: path, models: []).description
-    #expect(text.contains("1 row of ZARTWORK with entity number 1, which is none of its own"), "\(text)")
+    #expect(text.contains("1 row of ZARTWORK with entity number 1, which is not one of its own"), "\(text)")
   }
 }

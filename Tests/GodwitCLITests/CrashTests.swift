@@ -298,7 +298,7 @@ final class CrashJob {
     _ = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     #expect(second.status == 75)
-    #expect(second.diagnostics.contains("another process works on"))
+    #expect(second.diagnostics.contains("another process is working on"))
     #expect(status.status == 0 || status.status == 75, "\(status.diagnostics)")
     #expect(process.terminationStatus == 0)
     #expect(

@@ -83,6 +83,6 @@ struct HookTests {
     let job = try job(before: "kill -TERM $$; sleep 5")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
     #expect(result.status == 74)
-    #expect(result.diagnostics.contains("signal 15 ended it"), "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("it was killed by signal 15"), "\(result.diagnostics)")
   }
 }

@@ -9,7 +9,7 @@ import Testing
   import Glibc
 #endif
 
-/// A store that is migrated in place by SQL: one table grows, one is made anew, a join table is renamed, entity numbers
+/// A store that is migrated in place by SQL: one table grows, one is rebuilt, a join table is renamed, entity numbers
 /// move, files of binary data go with the attribute that names them.
 private final class InPlaceJob {
   let folder: TemporaryFolder

@@ -52,7 +52,7 @@ private let convert = mapping.replacingOccurrences(
     try project.write("repo/Migration/Deep/notes.mapping.yaml", convert)
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(plan.status == 0, "\(plan)")
-    #expect(plan.output.contains("looked for mapping models in '"))
+    #expect(plan.output.contains("searched for mapping models in '"))
     #expect(plan.output.contains("the project in '"))
     #expect(plan.output.contains("Migration/Deep/notes.mapping.yaml"), "\(plan.output)")
     #expect(project.godwit("run", "-q", try project.path("job.yaml")).status == 0)
@@ -63,7 +63,7 @@ private let convert = mapping.replacingOccurrences(
     try project.write("repo/Migration/notes.mapping.yaml", convert)
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(plan.status == 69)
-    #expect(plan.diagnostics.contains("looked for mapping models in '"), "\(plan.diagnostics)")
+    #expect(plan.diagnostics.contains("searched for mapping models in '"), "\(plan.diagnostics)")
     #expect(plan.diagnostics.contains("App/Models': none found"), "\(plan.diagnostics)")
     #expect(!plan.diagnostics.contains("the project in"))
   }
@@ -86,7 +86,7 @@ private let convert = mapping.replacingOccurrences(
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(plan.output.contains("mappings     near.mapping.yaml"))
     #expect(
-      plan.output.contains("far.mapping.yaml' not taken: 'near.mapping.yaml' beside the models serves"),
+      plan.output.contains("far.mapping.yaml' not used: 'near.mapping.yaml' beside the models serves"),
       "\(plan.output)")
   }
 

@@ -226,7 +226,7 @@ struct `Inferring and drafting mapping models` {
       result.diagnostics == """
         godwit: no mapping model can be inferred from 'Notes' to 'Notes 2'
           cause   Note.count: type String to Integer 16
-                  Note.title: optional to required without a default: nil would have no value to become
+                  Note.title: optional to required without a default: no value can replace nil
           try     write a mapping file for this step; `godwit mapping new` drafts one
 
         """)
@@ -234,23 +234,23 @@ struct `Inferring and drafting mapping models` {
     #expect(json.status == 69 && json.output.contains("\"Note.count: type String to Integer 16\""))
   }
 
-  @Test func `a draft has gaps that no job takes until they are filled`() throws {
+  @Test func `no job accepts a drafted mapping file until its placeholders are replaced`() throws {
     let versions = try Versions.open()
     let file = versions.folder.file("new.mapping.yaml")
     let result = godwit("mapping", "new", versions.source, versions.destination, "-o", file)
-    #expect(result.status == 0 && result.diagnostics == "godwit: 1 gap to fill, marked ???\n")
+    #expect(result.status == 0 && result.diagnostics == "godwit: 1 placeholder to replace, marked ???\n")
     let text = try String(contentsOfFile: file, encoding: .utf8)
     #expect(
       text.hasSuffix(
         """
             attributes:
-              title: $source.title # required now, no default: an object without a value stops the run
+              title: $source.title # now required, without a default: an object without a value stops the run
               count: '???' # String 'count' to Integer 16
 
         """))
     let error = #expect(throws: GodwitError.self) { try MappingModel(contentsOfYAML: file) }
     #expect(error?.code == .configuration && error?.location?.line == 10)
-    #expect(error?.message == "cannot read mapping file: 'count' is still a gap ('???')")
+    #expect(error?.message == "cannot read mapping file: 'count' is still a placeholder ('???')")
     let filled = text.replacing("'???'", with: "length:($source.count)")
     #expect(try read(filled, in: versions.folder)["NoteToNote"]?.attributeMappings.count == 2)
   }

@@ -243,7 +243,7 @@ struct `Hashes of Apple's` {
     let listed = try job(project, models: "[App.xcdatamodeld, \(file)]")
     let plan = run("plan", listed)
     #expect(plan.status == 0, "\(plan.diagnostics)")
-    #expect(plan.diagnostics.contains("warning: the hash relies on a rule that is not confirmed: Note.größe"))
+    #expect(plan.diagnostics.contains("warning: the hash relies on an unconfirmed rule: Note.größe"))
     let ran = try BuiltCommand.run("run", "--progress", "none", listed)
     #expect(ran.status == 0, "\(ran.diagnostics)")
     #expect(ran.diagnostics.contains("not confirmed"))
@@ -275,7 +275,7 @@ struct `Hashes of Apple's` {
     let other = run(
       "model", "hash", PeoplizerStores.file("Peoplizer.xcdatamodeld"), "--hashes", sample + "Fixtures/V2toV3.cdm")
     #expect(other.status == 78)
-    #expect(other.diagnostics.contains("they are of none of the models"))
+    #expect(other.diagnostics.contains("they belong to none of the models"))
   }
 
   @Test func `are not taken from a store that Godwit made`() throws {

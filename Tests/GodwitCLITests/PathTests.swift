@@ -165,7 +165,7 @@ struct `Jobs that find their way` {
     let apart = run("plan", "-v", job)
     #expect(
       apart.output.contains(
-        "step 2 of 2: Notes 2 to Notes 3\n  mappings     inferred\n  apart        from the step before: 'chunks.by' cuts 'IEM_Transform_Note'\n"
+        "step 2 of 2: Notes 2 to Notes 3\n  mappings     inferred\n  apart        from the previous step: 'chunks.by' cuts 'IEM_Transform_Note'\n"
       ))
     #expect(
       apart.diagnostics.contains(
@@ -198,7 +198,7 @@ struct `Jobs that find their way` {
     let failed = try copy.command("run", "staged.yaml")
     #expect(failed.status == 74)
     #expect(failed.diagnostics.contains("staged.yaml:10:12: the hook 'test -e go' failed"), "\(failed.diagnostics)")
-    #expect(failed.diagnostics.contains("it ended with status 1"))
+    #expect(failed.diagnostics.contains("it exited with status 1"))
     #expect(failed.diagnostics.contains("to change the command, `godwit discard` the job and run it again"))
     try Data().write(to: URL(filePath: copy.folder.file("go")))
     let ran = try copy.command("run", "staged.yaml")

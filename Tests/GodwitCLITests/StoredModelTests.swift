@@ -110,7 +110,7 @@ struct `The model inside a store` {
   @Test func `is judged by inspect`() throws {
     let cases: [([UInt8]?, String?)] = [
       (archive(attributes: ["title"]).deflated, "model cache  fits"),
-      (archive(attributes: ["other"]).deflated, "model cache  does not fit: its version hashes are others"),
+      (archive(attributes: ["other"]).deflated, "model cache  does not fit: its version hashes differ"),
       ([1, 2, 3], "model cache  does not fit: cannot read compiled model"),
       ([], "model cache  empty"), (nil, nil),
     ]

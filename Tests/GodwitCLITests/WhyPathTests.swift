@@ -98,7 +98,7 @@ struct WhyPathTests {
       .write(to: URL(filePath: last))
     let told = try why()
     #expect(told.status == 69)
-    #expect(told.output.contains("  path      `mappings: auto` finds none\n"), "\(told.output)")
+    #expect(told.output.contains("  path      `mappings: auto` finds no path\n"), "\(told.output)")
     #expect(told.diagnostics.contains("no path leads from 'Notes' to 'Notes 3'"))
     #expect(try plan().status == 69)
   }
@@ -122,7 +122,7 @@ struct WhyPathTests {
     )
     let fits = try plan("fits.yaml")
     #expect(fits.status == 0, "\(fits.diagnostics)")
-    #expect(fits.output.contains("the source has version 'Notes' already: no migration is needed"))
+    #expect(fits.output.contains("the source already has version 'Notes': no migration is needed"))
     #expect(
       project.godwit("why", try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld#Notes")).status == 0)
   }
@@ -190,7 +190,7 @@ struct WhyPathTests {
     #expect(missing.status == 66)
     #expect(
       missing.diagnostics.contains(
-        "'models' says 'M.xcdatamodeld', which is looked for in the manifest's folder, '\(folder)'"),
+        "'models' is 'M.xcdatamodeld', relative to the manifest's folder '\(folder)'"),
       "\(missing.diagnostics)")
     try notes()
     try project.write(
@@ -198,7 +198,7 @@ struct WhyPathTests {
     let store = try plan("jobs/job.yaml")
     #expect(store.status == 66 && store.diagnostics.contains("jobs/job.yaml:2:9: "), "\(store.diagnostics)")
     #expect(
-      store.diagnostics.contains("'source' says 'a.sqlite', which is looked for in the manifest's folder, '\(folder)'"))
+      store.diagnostics.contains("'source' is 'a.sqlite', relative to the manifest's folder '\(folder)'"))
   }
 
   @Test func `mapping models of other models are counted, not listed`() throws {
@@ -208,7 +208,7 @@ struct WhyPathTests {
     }
     let told = try plan()
     #expect(
-      told.output.contains("search       3 mapping models not taken: they are for other models"), "\(told.output)")
+      told.output.contains("search       3 mapping models not used: they are for other models"), "\(told.output)")
     #expect(!told.output.contains("Other1"))
     // One that starts at a version of the bundle may be meant for it.
     try project.write("Near.mapping.yaml", mappingText.replacing("Notes 2", with: "Notes 9"))

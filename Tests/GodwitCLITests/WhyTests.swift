@@ -76,7 +76,7 @@ struct `The verb why` {
           from 'Notes' to 'Notes 3'
             Note.stars: attribute added (Integer 16, optional)
             Note.title: optional to required, no default, 2 rows are null: needs a mapping
-          path      `mappings: auto` finds none
+          path      `mappings: auto` finds no path
 
         """)
     #expect(result.diagnostics.hasPrefix("godwit: no path leads from 'Notes' to 'Notes 3'\n"))
@@ -104,8 +104,8 @@ struct `The verb why` {
     #expect(result.status == 69)
     #expect(
       result.output.contains(
-        "    Note.title: optional to required, no default: needs a mapping where rows stand against it\n"))
-    #expect(result.output.contains("  path      `mappings: auto` finds none\n"))
+        "    Note.title: optional to required, no default: needs a mapping if rows prevent inference\n"))
+    #expect(result.output.contains("  path      `mappings: auto` finds no path\n"))
     #expect(result.diagnostics.contains("Note.title: optional to required without a default"))
   }
 
@@ -166,7 +166,7 @@ struct `The verb why` {
     let result = why(path, "--against", path)
     #expect(result.status == 0)
     #expect(
-      result.diagnostics == "godwit: warning: the hash relies on a rule that is not confirmed: "
+      result.diagnostics == "godwit: warning: the hash relies on an unconfirmed rule: "
         + "Note.twin: a relationship that is its own inverse counts as one without inverse\n")
   }
 
@@ -281,7 +281,7 @@ struct `The verb why` {
     try StoreBuilder(path: path, model: notes.models[0], metadata: metadata).finish()
     let result = why(path, notes.bundle)
     #expect(result.status == 69)
-    #expect(result.output.contains("  first     the store carries no version hashes\n"))
+    #expect(result.output.contains("  first     the store contains no version hashes\n"))
   }
 
   @Test func `values of the store are never told`() throws {

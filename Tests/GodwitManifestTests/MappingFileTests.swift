@@ -39,8 +39,8 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
 
   @Test(arguments: [
     ("a: { if-nil: default }", "expected the key 'value' in 'a'"), ("a: { value: 1, if-nil: 0 }", "for 'if-nil'"),
-    ("a: { value: 1, nil: default }", "unknown key 'nil'"), ("a: ???", "'a' is still a gap ('???')"),
-    ("a: { value: '???' }", "'value' is still a gap"),
+    ("a: { value: 1, nil: default }", "unknown key 'nil'"), ("a: ???", "'a' is still a placeholder ('???')"),
+    ("a: { value: '???' }", "'value' is still a placeholder"),
   ])
   func `a value that says too little is refused at its place`(line: String, message: String) throws {
     let text = "godwit-mapping: 1\nentity-mappings:\n  - name: M\n    attributes:\n      \(line)\n"
@@ -80,7 +80,7 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
     let draft = model.yaml(remarks: [gap])
     #expect(draft.contains("    relationships:\n      r: '???' # where to?\n"))
     let error = #expect(throws: GodwitError.self) { try mappingModel(Array(draft.utf8)) }
-    #expect(error?.message.contains("'r' is still a gap") == true)
+    #expect(error?.message.contains("'r' is still a placeholder") == true)
   }
 
   @Test func `a text in a block begins at its first line`() throws {

@@ -31,7 +31,7 @@ struct ExpressionCheckerTests {
       ("age BETWEEN {1, 2, 3}", "BETWEEN needs a list of two values, found a list", 12..<21),
       ("age IN 3", "IN needs a list, a collection or a string, found a number", 7..<8),
       ("age LIKE 'x'", "LIKE needs strings, found a number", 0..<3),
-      ("name MATCHES '('", "the right side of MATCHES is no regular expression", 13..<16),
+      ("name MATCHES '('", "the right side of MATCHES is not a regular expression", 13..<16),
       (
         "pets == 3",
         "expected one value, found a collection of 'Pet' objects (compare it with ANY, ALL, IN or CONTAINS)",
@@ -108,7 +108,7 @@ struct ExpressionCheckerTests {
       ),
       (
         "$source.pets.weight + 1",
-        "expected a number, found a collection of values (take one of it with an operator such as @sum or @max)", 0..<19
+        "expected a number, found a collection of values (reduce it with an operator such as @sum or @max)", 0..<19
       ),
       ("1.5 & 'a'", "expected a number, found a string", 6..<9),
       (

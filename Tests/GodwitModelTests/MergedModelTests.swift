@@ -98,7 +98,7 @@ struct `Published version hashes` {
     #expect(try published.adopted(by: [note, unsure])[1].versionHashes == ["Note": other])
     let error = failure { _ = try published.adopted(by: [note]) }
     #expect(error?.code == .configuration)
-    #expect(error?.message == "cannot use the hashes in 'a.sqlite': they are of none of the models")
+    #expect(error?.message == "cannot use the hashes in 'a.sqlite': they belong to none of the models")
   }
 
   @Test func `that may be of two models are of neither`() throws {

@@ -65,7 +65,7 @@ import Testing
           (table, []),
           ("INSERT INTO Z_METADATA VALUES (1, 'X', ?1)", [.blob(PropertyListValue.array([]).binaryPropertyList)]),
         ],
-        "the property list is no dictionary"
+        "the property list is not a dictionary"
       ),
       (
         [

@@ -231,7 +231,7 @@ func libraryModel() throws -> ManagedObjectModel {
     let start = "cannot read the store with this model: "
     #expect(try message(nil) == nil)
     #expect(
-      try message("DROP TABLE Z_PRIMARYKEY") == start + "table 'Z_PRIMARYKEY' is missing: it is no Core Data store")
+      try message("DROP TABLE Z_PRIMARYKEY") == start + "table 'Z_PRIMARYKEY' is missing: it is not a Core Data store")
     #expect(try message("DROP TABLE ZTAG") == start + "table 'ZTAG' of entity 'Tag' is missing")
     #expect(try message("DROP TABLE Z_1TAGS") == start + "join table 'Z_1TAGS' of relationship 'Book.tags' is missing")
     #expect(

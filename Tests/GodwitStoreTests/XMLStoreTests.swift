@@ -162,13 +162,13 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     ("used twice", store(person("z1") + pet("z1")), "identifier 'z1' is used twice"),
     ("dangling", store(pet("z1", owner: "z99")), "names 'z99', which no object has"),
     ("no identifier at all", store(pet("z1", owner: "Z9")), "names 'Z9', which no object has"),
-    ("wrong entity", store(pet("z1", owner: "z2") + pet("z2")), "is no object of entity 'Person'"),
+    ("wrong entity", store(pet("z1", owner: "z2") + pet("z2")), "is not an object of entity 'Person'"),
     ("dangling to-many", store(person("z1", pets("z99"))), "names 'z99', which no object has"),
     ("two owners", store(person("z1", pets("z3")) + person("z2", pets("z3")) + pet("z3")), "belongs to another one"),
     ("sides differ", store(person("z1", pets("z3")) + person("z2") + pet("z3", owner: "z2")), "belongs to another one"),
     ("named twice", store(person("z1", pets("z3 z3")) + pet("z3")), "names 'z3' twice"),
     ("to-one of two", store(pet("z1", owner: "z2 z3") + person("z2") + person("z3")), "names 2 objects"),
-    ("unknown entity", store("<object type=\"PERSONS\" id=\"z1\"></object>"), "is no entity of model 'Pets'"),
+    ("unknown entity", store("<object type=\"PERSONS\" id=\"z1\"></object>"), "is not an entity of model 'Pets'"),
     ("abstract entity", store("<object type=\"GHOST\" id=\"z1\"></object>"), "it is abstract"),
     ("unknown attribute", store(person("z1", "<attribute name=\"x\" type=\"bool\">1</attribute>")), "no attribute 'x'"),
     (
@@ -239,7 +239,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     }
   }
 
-  @Test func `names that differ in case alone are refused`() throws {
+  @Test func `names that differ only in case are refused`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("store.xml")
     try Data(store("").utf8).write(to: URL(filePath: path))
@@ -251,7 +251,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
       ])
     let error = try #require(throws: GodwitError.self) { try StoreConnection.openStore(readingAt: path, model: model) }
     #expect(error.code == .configuration)
-    #expect(error.message.contains("differ in case alone"))
+    #expect(error.message.contains("differ only in case"))
   }
 
   @Test func `a relationship that is its own inverse comes back from XML`() throws {

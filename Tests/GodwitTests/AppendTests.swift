@@ -127,7 +127,7 @@ import Testing
     #expect(try world.refusal(job).message.hasSuffix("it has no entity 'City', which model 'Shop 2' has"))
     try Data("no store".utf8).write(to: URL(filePath: world.destinationPath))
     #expect(try world.refusal(job).code == .cannotCreate)
-    #expect(try world.refusal(job).message.contains("no Core Data store"))
+    #expect(try world.refusal(job).message.contains("not a Core Data store"))
     try FileManager.default.removeItem(atPath: world.destinationPath)
     try world.buildDestination()
     let held = try StoreLock(store: world.destinationPath, action: "test")
@@ -165,7 +165,7 @@ import Testing
 
     let came = try stopped(withDestination: false)
     try came.buildDestination()
-    #expect(try came.refusal(came.job("a.sqlite")).message.contains("came into being"))
+    #expect(try came.refusal(came.job("a.sqlite")).message.contains("was created during the run"))
   }
 
   @Test func `a uniqueness constraint holds across old objects and new ones`() throws {
@@ -183,7 +183,7 @@ import Testing
     let error = try world.refusal(world.job("a.sqlite"))
     #expect(error.code == .dataWrong)
     #expect(error.message.contains("uniqueness constraint"))
-    #expect(error.remedy?.contains("that the destination had before") == true)
+    #expect(error.remedy?.contains("in the destination before this job") == true)
     #expect(try Data(contentsOf: URL(filePath: world.destinationPath)) == before)
   }
 

@@ -90,7 +90,7 @@ struct CallSiteTests {
       try manager.plan(
         migratingStoreAt: "a.sqlite", to: "b.sqlite", limits: MigrationLimits(memory: .mebibytes(15)))
     }
-    #expect(small?.message == "cannot work in 15 MiB: a run needs at least 16 MiB")
+    #expect(small?.message == "cannot run with a memory budget of 15 MiB: a run needs at least 16 MiB")
   }
 
   @Test func `entity mappings are read, changed, added and removed by name`() throws {

@@ -627,7 +627,7 @@ struct `Why no model fits` {
     let abstract = try Self.compare(try notes.model("?"), model)
     #expect(
       abstract.differences.map(\.reason) == [
-        "entity Bag: it differs by its parent 'Item' alone", "entity Box: it differs by its parent 'Item' alone",
+        "entity Bag: only its parent 'Item' differs", "entity Box: only its parent 'Item' differs",
         "entity Item: the store's model says abstract",
       ])
   }

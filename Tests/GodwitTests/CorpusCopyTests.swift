@@ -30,7 +30,7 @@ struct CorpusCopyTests {
     let finished = try FinishedMigration(running: job(name, in: folder, chunkRows: 10))
     #expect(
       finished.summary.notes == [
-        "1 row of ZARTWORK bears another entity's number; it is read as Artwork, as Core Data does"
+        "1 row of ZARTWORK has another entity's number; it is read as Artwork, as Core Data does"
       ])
     #expect(try finished.rows("SELECT Z_ENT FROM source.ZARTWORK") == ["1"])
     #expect(try finished.rows("SELECT Z_ENT FROM made.ZARTWORK") == ["3"])

@@ -37,7 +37,7 @@ import Testing
   private func expectMadeAnew(_ job: FaultJob, _ what: String) throws {
     let summary = try job.run()
     #expect(summary.outcome == .finished)
-    #expect(summary.notes.contains { $0.contains("'Companies' was damaged and made anew") }, "\(what)")
+    #expect(summary.notes.contains { $0.contains("'Companies' was damaged and rebuilt") }, "\(what)")
     #expect(try job.content() == expected, "\(what)")
     #expect(try job.namesLeft() == job.leftNames, "\(what)")
   }
@@ -63,7 +63,7 @@ import Testing
     try expectMadeAnew(job, "half of it")
   }
 
-  @Test func `a missing spill file is made anew, also in the middle of its stage`() throws {
+  @Test func `a missing spill file is rebuilt, also in the middle of its stage`() throws {
     for chunks in [2, chunksDone] {
       let job = try stopped(after: chunks)
       try FileManager.default.removeItem(atPath: spill(job))
@@ -99,7 +99,7 @@ import Testing
     try store.close()
     let error = try #require(throws: GodwitError.self) { try job.run() }
     #expect(error.code == .inputOutput)
-    #expect(error.message.hasPrefix("cannot make the damaged spill file of mapping 'Companies' anew"))
+    #expect(error.message.hasPrefix("cannot rebuild the damaged spill file of mapping 'Companies'"))
     #expect(error.remedy?.contains("godwit discard") == true)
     #expect(!FileManager.default.fileExists(atPath: job.destinationPath))
   }

@@ -269,7 +269,7 @@ struct SchemaOnlyTests {
     try expectByDefinition(
       fixture(later, from: earlier),
       costs: [
-        "index ZTAG_ZMOTHER_INDEX is made: every row of ZTAG is read",
+        "index ZTAG_ZMOTHER_INDEX is created: every row of ZTAG is read",
         "index Z_Author_UNIQUE_name is dropped: all its pages are freed",
       ])
   }
@@ -288,7 +288,7 @@ struct SchemaOnlyTests {
     try expectByDefinition(
       fixture,
       costs: [
-        "index ZBOOK_ZAUTHOR_INDEX is made: every row of ZBOOK is read",
+        "index ZBOOK_ZAUTHOR_INDEX is created: every row of ZBOOK is read",
         "index own is dropped: all its pages are freed", "table ACHANGE is dropped: all its pages are freed",
         "table mine is dropped: all its pages are freed",
       ])
@@ -360,7 +360,7 @@ struct SchemaOnlyTests {
     add("Author.photo changes its external storage") { $0["Author"].attributes[1] = photo(isExternal: false) }
     add("entity Opera goes") { $0.entities.removeLast() }
     add("the entity number of Author changes, 1 to 2") { $0["Aaa"] = EntityDescription(name: "Aaa") }
-    add("entity Suite comes into the table of Work") {
+    add("entity Suite moves into the table of Work") {
       $0["Suite"] = EntityDescription(name: "Suite", superentityName: "Work")
     }
     add("Book.author becomes required") { $0["Book"].relationships[0].isOptional = false }
@@ -387,15 +387,18 @@ struct SchemaOnlyTests {
     }
     #expect(step.way == "in place by SQL, loading no rows")
     #expect(
-      step.costs?.last?.hasSuffix(" rows compared with what the destination wants, and the file checked: \(reason)")
+      step.costs?.last?.hasSuffix(" rows compared with what the destination requires, and the file checked: \(reason)")
         == true, "\(step.costs ?? []), expected \(reason)")
     try fixture.run()
   }
 
   @Test(arguments: [
     ("ALTER TABLE ZTAG ADD COLUMN ZMINE VARCHAR", "column ZMINE of table ZTAG goes"),
-    ("ALTER TABLE ZTAG ADD COLUMN ZMINE VARCHAR DEFAULT 'x'", "table ZTAG is not spelt as Core Data spells it"),
-    ("DROP INDEX Z_Author_UNIQUE_name", "index Z_Author_UNIQUE_name is not there, so two rows may be alike"),
+    (
+      "ALTER TABLE ZTAG ADD COLUMN ZMINE VARCHAR DEFAULT 'x'",
+      "the definition of table ZTAG is not spelt as Core Data spells it"
+    ),
+    ("DROP INDEX Z_Author_UNIQUE_name", "index Z_Author_UNIQUE_name is missing, so two rows may have the same values"),
   ])
   func `a table that is not the model's goes the other way`(sql: String, reason: String) throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
@@ -438,7 +441,7 @@ struct SchemaOnlyTests {
     ("UPDATE ZBOOK SET Z_OPT = NULL WHERE Z_PK = 7", "Z_OPT is neither 1 nor what it was"),
     ("UPDATE ZBOOK SET ZAUTHOR = 78 WHERE Z_PK = 2", "the link to p78 comes from no assignment"),
     ("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 3", "the link to p77 comes from no assignment"),
-    ("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 3", "it leads to p77, which is no Author"),
+    ("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 3", "it leads to p77, which is not an object of 'Author'"),
     ("UPDATE Z_2TAGS SET Z_2BOOKS1 = 2 WHERE Z_3TAGS = 99", "comes from no assignment"),
     ("UPDATE ZBOOK SET ZTITLE = 'other' WHERE Z_PK = 1", "the value is not what mapping"),
     ("UPDATE ZBOOK SET ZALPHA = 'more' WHERE Z_PK = 1", "gives nothing"),

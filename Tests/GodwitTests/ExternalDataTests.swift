@@ -202,7 +202,7 @@ struct ExternalDataTests {
     try FileManager.default.createDirectory(atPath: foreign.dataPath, withIntermediateDirectories: true)
     let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
     #expect(error.code == .cannotCreate)
-    #expect(error.message.contains("a support folder of another store lies beside it"))
+    #expect(error.message.contains("the support folder of another store is beside it"))
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("out")) == [".destination_SUPPORT"])
   }

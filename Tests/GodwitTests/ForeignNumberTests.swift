@@ -38,9 +38,9 @@ struct ForeignNumberTests {
   ]
 
   private static let notes = [
-    "3 rows of ZNOTE bear another entity's number; they are read as Note, as Core Data does",
-    "1 row of ZNOTE bears no number; it is read as Note, as Core Data does",
-    "1 row of ZTAG bears another entity's number; it is read as Tag, as Core Data does",
+    "3 rows of ZNOTE have another entity's number; they are read as Note, as Core Data does",
+    "1 row of ZNOTE has no number; it is read as Note, as Core Data does",
+    "1 row of ZTAG has another entity's number; it is read as Tag, as Core Data does",
   ]
 
   private static func fixture(_ destination: [EntityDescription], isStray: Bool) throws -> MigrationFixture {
@@ -180,8 +180,8 @@ struct ForeignNumberTests {
     let report = try Verifier(job: fixture.job).run()
     #expect(
       report.checks.filter { $0.name.contains("another number") }.map { "\($0.name): \($0.count)" } == [
-        "source objects of Note that bear another number than their entity's: 4",
-        "source objects of Tag that bear another number than their entity's: 1",
+        "source objects of Note that have another entity's number: 4",
+        "source objects of Tag that have another entity's number: 1",
       ])
     let made = try StoreConnection(path: fixture.destinationPath)
     try made.execute("UPDATE ZNOTE SET Z_ENT = 99 WHERE Z_PK = 5")

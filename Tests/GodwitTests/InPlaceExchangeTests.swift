@@ -357,7 +357,7 @@ struct InPlaceExchangeTests {
     job.destinationType = .xml
     let old = try Data(contentsOf: URL(filePath: path))
     #expect(
-      try MigrationManager(job).plan().steps.first?.way == "through the executor: the store is no SQLite file")
+      try MigrationManager(job).plan().steps.first?.way == "through the executor: the store is not a SQLite file")
     #expect(try MigrationManager(job).run().outcome == .finished)
     #expect(try StoreMetadata(readingStoreAt: path).entityVersionHashes == fixture.destination.versionHashes)
     #expect(try Data(contentsOf: URL(filePath: fixture.folder.file("notes~.xml"))) == old)

@@ -165,8 +165,8 @@ struct `Inferred migrations` {
     job.steps[0].origin = MigrationStep.inferredOrigin
     #expect(
       try MigrationManager(job).plan().losses.losses.filter { $0.kind == .links }.map(\.description).sorted() == [
-        "1 links of A.one (to 'Old', which the destination's relationship does not take in)",
-        "2 links of A.many (to 'Old', which the destination's relationship does not take in)",
+        "1 links of A.one (to 'Old', which the destination's relationship does not accept)",
+        "2 links of A.many (to 'Old', which the destination's relationship does not accept)",
       ])
   }
 

@@ -106,7 +106,7 @@ struct LargeValueTests {
     let found = report.findings.map { "\($0.key ?? 0) \($0.property ?? "") \($0.kind) \($0.message)" }.sorted()
     #expect(
       found == [
-        "1 letter invalid it is a blob, which no String is",
+        "1 letter invalid it is a blob, which an attribute of type String cannot hold",
         "1 letter value mapping 'AlbumToAlbum' gives a text for p1 of the source, the store holds a blob",
         "1 scan value the bytes are not what mapping 'AlbumToAlbum' gives for p1 of the source",
         "2 picture value the value is not what mapping 'AlbumToAlbum' gives for p2 of the source",

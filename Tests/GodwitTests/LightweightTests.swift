@@ -68,7 +68,7 @@ struct InPlaceSQLTests {
     #expect(
       plan.steps.first?.costs == [
         "default of Book.zeta: 9 rows",
-        "20 rows compared with what the destination wants, and the file checked: Book.zeta is new and has a default",
+        "20 rows compared with what the destination requires, and the file checked: Book.zeta is new and has a default",
       ])
     #expect("\(plan)".contains("way          in place by SQL, loading no rows\n  takes time   default of Book.zeta"))
     try fixture.run()
@@ -85,7 +85,7 @@ struct InPlaceSQLTests {
     try fixture.infer()
     let plan = try MigrationManager(fixture.jobInPlace(fixture.sourcePath)).plan()
     #expect(
-      plan.steps.first?.costs?.first == "table ZBOOK is made anew, 9 rows: column ZPAGES is added before others")
+      plan.steps.first?.costs?.first == "table ZBOOK is rebuilt, 9 rows: column ZPAGES is added before others")
     try fixture.run()
   }
 
@@ -301,7 +301,7 @@ struct InPlaceSQLTests {
         job.chunkPredicates = [
           "IEM_Copy_Author": [ParsedPredicate(FilterPredicate(.constant(true)), source: SourceText("1"))]
         ]
-      } == "through the executor: 'chunks.by' asks for chunks")
+      } == "through the executor: 'chunks.by' is set")
     try fixture.alter("PRAGMA page_size = 8192")
     try fixture.alter("VACUUM")
     let large = try MigrationFixture(Self.library(), to: Self.library(book: [Self.zeta]))
@@ -325,7 +325,7 @@ struct InPlaceSQLTests {
       let before = try InPlaceContent(path)
       let manager = MigrationManager(fixture.jobInPlace(path, keepsOld: keepsOld))
       let summary = try manager.run(maximumSeconds: 0)
-      #expect(summary.outcome == .stopped && summary.reason == "time box reached")
+      #expect(summary.outcome == .stopped && summary.reason == "time limit reached")
       var stages = 0
       // Stopped after each of its parts in turn, until it is not stopped any more.
       for limit in 0...200 {

@@ -49,10 +49,10 @@ struct `What cannot be inferred` {
     #expect(
       found == [
         "A.n: type Integer 32 to String",
-        "A.o: optional to required without a default: nil would have no value to become",
+        "A.o: optional to required without a default: no value can replace nil",
         "A.p: type String to Date", "A.q: new, required and without a default",
         "A.friend: new and required, so every object would break its rule",
-        "A.many: to-many to to-one: which of several objects to keep is not said",
+        "A.many: to-many to to-one: nothing tells which of several objects to keep",
         "entity B: it becomes abstract, so its objects would have no entity",
       ])
   }
@@ -79,7 +79,7 @@ struct `What cannot be inferred` {
     #expect(error?.message == "no mapping model can be inferred from '1' to '2'")
     #expect(
       error?.cause
-        == "A.n: type Integer 32 to String\nA.o: optional to required without a default: nil would have no value to become"
+        == "A.n: type Integer 32 to String\nA.o: optional to required without a default: no value can replace nil"
     )
     #expect(error?.remedy?.contains("godwit mapping new") == true)
   }
@@ -236,7 +236,8 @@ struct `Drafts of mapping models` {
     let a = draft.model["AToA"]
     #expect(a?.attributeMappings.map(\.name) == ["same"])
     #expect(a?.relationshipMappings.map(\.value) == [.mapping("BToB", keyPath: ["bs"]), .sourceRelationship("cs")])
-    #expect(draft.remarks.contains { $0.mapping == nil && $0.text == "'Gone' is gone: no mapping takes its objects" })
+    #expect(
+      draft.remarks.contains { $0.mapping == nil && $0.text == "'Gone' was removed: no mapping takes its objects" })
     #expect(draft.model["New"]?.kind == .add)
   }
 

@@ -205,7 +205,7 @@ private struct Failure: Error, CustomStringConvertible {
       { person, mapping, manager in
         let contact = try manager.createDestinationInstance(forSource: person, in: mapping)
         manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
-      }, "Contact p1 was associated and never inserted"
+      }, "Contact p1 was associated but never inserted"
     ),
     (
       "object of a mapping without a policy",
@@ -296,7 +296,7 @@ private struct Failure: Error, CustomStringConvertible {
     #expect(plan.notes == [])
     #expect(
       plan.losses.losses.filter { $0.kind == .policy }.map(\.description) == [
-        "SplitNmae (mapping PersonToContact: not registered, Core Data's default policy takes its place)"
+        "SplitNmae (mapping PersonToContact: not registered; Core Data's default policy runs instead)"
       ])
     #expect(plan.steps[0].passes.flatMap(\.mappings).map(\.lane) == [.sql, .sql])
     #expect(try MigrationManager(job).run().outcome == .finished)

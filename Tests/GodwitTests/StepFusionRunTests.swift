@@ -128,7 +128,7 @@ struct `Fused runs` {
     job.destinationPath = folder.file("other/notes.sqlite")
     #expect(
       "\(try MigrationManager(job).plan())".contains(
-        "step 2 of 2: V2 to V3\n  mappings     inferred\n  apart        from the step before: the hook 'look' runs before or after them\n"
+        "step 2 of 2: V2 to V3\n  mappings     inferred\n  apart        from the previous step: the hook 'look' runs before or after them\n"
       ))
   }
 
@@ -183,7 +183,7 @@ struct `Fused runs` {
       #expect(error?.code == .cannotCreate)
       #expect(
         error?.message
-          == "cannot resume 'notes': what runs as one step is not the same as when the run began")
+          == "cannot resume 'notes': other hops are fused into one step than when the run began")
       #expect(try MigrationManager(begun).run().outcome == .finished)
     }
   }

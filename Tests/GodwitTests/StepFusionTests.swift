@@ -166,7 +166,7 @@ struct `Fusing of inferred steps` {
       (true, true, true, true), (true, true, false, true), (true, false, false, true), (false, true, true, true),
       (true, false, true, false), (false, true, false, false),
     ] {
-      let reason = "the external storage of 'A.a' is another in 'V2'"
+      let reason = "the external storage of 'A.a' differs in 'V2'"
       #expect(try outcome([data(a)], [data(b)], [data(c)]) == (isFused ? "fused" : reason), "\(a) \(b) \(c)")
     }
   }
@@ -198,7 +198,7 @@ struct `Fusing of inferred steps` {
       try outcome(
         [entity("P"), entity("B", parent: "P")],
         [entity("P"), entity("B", parent: "P"), entity("N", parent: "P")],
-        [entity("P"), entity("B", parent: "P"), entity("N")]) == "'N' would number its objects otherwise")
+        [entity("P"), entity("B", parent: "P"), entity("N")]) == "'N' would number its objects differently")
     #expect(
       try outcome(
         [entity("P"), entity("B", parent: "P")], [entity("P"), entity("B")], [entity("P"), entity("B")]) == "fused")
@@ -208,16 +208,16 @@ struct `Fusing of inferred steps` {
     func unique(_ names: [String]..., attributes: [AttributeDescription] = [attribute("a"), attribute("b")])
       -> [EntityDescription]
     { [entity("A", attributes) { $0.uniquenessConstraints = names }] }
-    #expect(try outcome(unique(), unique(["a"]), unique()) == "'A' is unique by a in 'V2', and not so in 'V3'")
+    #expect(try outcome(unique(), unique(["a"]), unique()) == "'A' is unique by a in 'V2', but not in 'V3'")
     #expect(
-      try outcome(unique(), unique(["a"]), unique(["a", "b"])) == "'A' is unique by a in 'V2', and not so in 'V3'")
+      try outcome(unique(), unique(["a"]), unique(["a", "b"])) == "'A' is unique by a in 'V2', but not in 'V3'")
     #expect(try outcome(unique(), unique(["a", "b"]), unique(["b", "a"])) == "fused")
     #expect(try outcome(unique(["a"]), unique(), unique()) == "fused")
     let renamed = [attribute("z", was: "a"), attribute("b")]
     #expect(try outcome(unique(["a"]), unique(["a"]), unique(["z"], attributes: renamed)) == "fused")
     #expect(
       try outcome(unique(["a"]), unique(["a"]), unique(["b"], attributes: renamed))
-        == "'A' is unique by a in 'V2', and not so in 'V3'")
+        == "'A' is unique by a in 'V2', but not in 'V3'")
   }
 
   @Test func `derived attributes between must stay, and beside them nothing is renamed`() throws {
@@ -233,7 +233,7 @@ struct `Fusing of inferred steps` {
     let count = derived("bs.@count")
     #expect(try outcome(world([]), world([count]), world([count])) == "fused")
     #expect(try outcome(world([count]), world([count]), world([count])) == "fused")
-    let differs = "a derived attribute of 'V2' is another in 'V3'"
+    let differs = "a derived attribute of 'V2' differs in 'V3'"
     #expect(try outcome(world([]), world([count]), world([])) == differs)
     #expect(try outcome(world([count]), world([]), world([count])) == differs)
     #expect(try outcome(world([]), world([count]), world([derived("n.length")])) == differs)
@@ -289,8 +289,8 @@ struct `Fusing of inferred steps` {
       try outcome(linked(), linked(), none) == "the links of 'A.r' pass through 'V2' and are gone in 'V3'")
     let alone = linked(r: .toOne("r", "B", inverse: nil), i: nil)
     #expect(try outcome(alone, linked(), linked()) == "fused")
-    #expect(try outcome(alone, linked(), many) == "'A.r' or its inverse is another before, in and after 'V2'")
-    #expect(try outcome(alone, linked(), alone) == "'A.r' or its inverse is another before, in and after 'V2'")
+    #expect(try outcome(alone, linked(), many) == "'A.r' or its inverse differs before, in and after 'V2'")
+    #expect(try outcome(alone, linked(), alone) == "'A.r' or its inverse differs before, in and after 'V2'")
   }
 
   @Test func `a link stored on both sides may disagree, and names decide then`() throws {
@@ -310,7 +310,7 @@ struct `Fusing of inferred steps` {
     #expect(try outcome(ordered, ordered, ordered) == "fused")
     #expect(try outcome(linked(), linked(), ordered) == "fused")
     #expect(try outcome(ordered, linked(), linked()) == "fused")
-    #expect(try outcome(ordered, linked(), ordered) == "'A.r' or its inverse is another before, in and after 'V2'")
+    #expect(try outcome(ordered, linked(), ordered) == "'A.r' or its inverse differs before, in and after 'V2'")
     #expect(try outcome(linked(), ordered, ordered) == "'A.r' or its inverse is ordered in 'V2', and changes")
     #expect(try outcome(ordered, ordered, linked()) == "'A.r' or its inverse is ordered in 'V2', and changes")
     let both = linked(
@@ -327,7 +327,7 @@ struct `Fusing of inferred steps` {
     }
     #expect(
       try outcome(world("P"), world("C"), world("P"))
-        == "'A.r' does not take in 'D' in 'V2', and does in 'V3'")
+        == "'A.r' does not accept 'D' in 'V2', but does in 'V3'")
     #expect(try outcome(world("P"), world("P"), world("C")) == "fused")
     #expect(try outcome(world("P"), world("C"), world("C")) == "fused")
     #expect(try outcome(world("C"), world("P"), world("P")) == "fused")
@@ -339,10 +339,10 @@ struct `Fusing of inferred steps` {
     #expect(try outcome(typed(.integer16), typed(.double), typed(.double)) == "fused")
     #expect(
       try outcome(typed(.integer64), typed(.integer16), typed(.double))
-        == "the type of 'A.a' is another before, in and after 'V2'")
+        == "the type of 'A.a' differs before, in and after 'V2'")
     #expect(
       try outcome(typed(.integer64), typed(.integer16), typed(.integer64))
-        == "the type of 'A.a' is another before, in and after 'V2'")
+        == "the type of 'A.a' differs before, in and after 'V2'")
   }
 
   @Test func `how many objects a relationship leads to is a rule like others`() throws {

@@ -157,7 +157,7 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     let text = "\(plan)"
     #expect(text.contains("step 1 of 4: Peoplizer to Peoplizer 2\n  mappings     V1toV2.mapping.yaml"))
     #expect(text.contains("step 4 of 4: Peoplizer 4 to Peoplizer 5"))
-    #expect(text.contains("rows       counted when the step before is done"))
+    #expect(text.contains("rows       counted when the previous step is done"))
     #expect(!FileManager.default.fileExists(atPath: folder.file("out")))
 
     job.steps[3].mappingModels[0].entityMappings[0].destinationEntityName = "Nobody"
@@ -177,7 +177,7 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     let plan = try manager.plan()
     #expect(plan.steps[0].rowsNote == "the step is done")
     #expect(plan.steps[1].rowsNote == nil)
-    #expect(plan.steps[2].rowsNote == "counted when the step before is done")
+    #expect(plan.steps[2].rowsNote == "counted when the previous step is done")
     #expect("\(try manager.status())".contains(", step 2 of 4"))
     #expect(try MigrationManager.discard(destination: manager.job.destinationPath))
     #expect(try manager.status().state == .notStarted)

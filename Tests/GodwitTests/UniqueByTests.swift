@@ -83,7 +83,8 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(error.code == .configuration)
     #expect(
-      error.message.contains(predicates.count == 1 ? "no predicate takes 5 of its 9" : "more than one predicate takes"))
+      error.message.contains(
+        predicates.count == 1 ? "no predicate matches 5 of its 9" : "more than one predicate matches"))
   }
 
   @Test func `to-many links of the one object are the union`() throws {

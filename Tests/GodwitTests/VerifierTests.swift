@@ -122,11 +122,11 @@ private func school() throws -> MigrationFixture {
     #expect(count("objects of House") == 3)
     #expect(
       count("source objects of Pupil that mappings take") == 12
-        && count("source objects of Club that no filter lets through") == 0)
-    #expect(count("source objects of Guest that no filter lets through") == 0)
+        && count("source objects of Club that no filter accepts") == 0)
+    #expect(count("source objects of Guest that no filter accepts") == 0)
     #expect(count("source objects dropped with entity Visit") == 5)
     #expect(count("links of Junior.class") == 11 && count("links of Junior.house") == 10)
-    #expect(count("places in Class.pupils") == 11)
+    #expect(count("positions in Class.pupils") == 11)
     #expect(shares.first == 0 && shares.last == 1 && shares == shares.sorted())
     #expect(report.checks.allSatisfy { !$0.name.hasPrefix("not proved") }, "\(report)")
     let copy = try JSONDecoder().decode(VerificationReport.self, from: JSONEncoder().encode(report))

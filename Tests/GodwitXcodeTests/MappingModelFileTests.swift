@@ -241,7 +241,7 @@ struct `Mapping models of Xcode` {
         ("unknown attribute 'x' of XDDEVATTRIBUTEMAPPING", [["name": "name", "x": "1"]], [], [:]),
         ("'name' is mapped twice", [["name": "name"], ["name": "name"]], [], [:]),
         ("NSSubqueryExpression", [["name": "name", "valueexpressiondata": subquery]], [], [:]),
-        ("is no text, number or truth value", [], [], ["userinfodata": list]),
+        ("is not text, a number or a truth value", [], [], ["userinfodata": list]),
         ("filter predicate", [], [], ["sourcefilterpredicatestring": "age >="]),
         ("has no relationship 'pets'", [], [["name": "cars", "sourcekeypath": "$source.pets"]], [:]),
         ("key path 'a b'", [], [["name": "cars", "sourcekeypath": "a b"]], [:]),

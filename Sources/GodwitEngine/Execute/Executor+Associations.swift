@@ -170,13 +170,13 @@ extension Executor {
     try WorkFolder.sync((path as NSString).deletingLastPathComponent)
     if mark != known.mark { try ledger.setSpillMark(mark, pairs: pairs, mapping: index) }
     madeAnew.insert(index)
-    notes.append("the spill file of mapping '\(name)' was damaged and made anew: \(damage.message)")
+    notes.append("the spill file of mapping '\(name)' was damaged and rebuilt: \(damage.message)")
   }
 
   private static func cannotMakeAnew(_ mapping: String) -> GodwitError {
     GodwitError(
       .inputOutput,
-      "cannot make the damaged spill file of mapping '\(mapping)' anew: the store under construction is damaged too",
+      "cannot rebuild the damaged spill file of mapping '\(mapping)': the store under construction is damaged too",
       remedy: "check the disk, `godwit discard` the job and run again")
   }
 }

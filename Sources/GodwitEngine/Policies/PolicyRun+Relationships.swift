@@ -77,7 +77,7 @@ extension PolicyRun {
     guard try isReplaying || isOwn || (!targets.isEmpty && targets.allSatisfy { try isMade($0) }) else {
       throw failure(
         "cannot set '\(name)' of \(object): no policy made one of the ends",
-        try: "give the object's mapping a policy too, or say the relationship in its mapping; insert new objects first")
+        try: "give the object's mapping a policy too, or set the relationship in its mapping; insert new objects first")
     }
     guard !isReplaying else { return }
     try gather([link])

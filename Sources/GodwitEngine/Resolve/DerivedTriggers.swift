@@ -15,7 +15,7 @@ package struct DerivedTriggers {
   /// For the plan.
   package var notes: [String] {
     unknown.map {
-      "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
+      "derived attribute \($0.entityName).\($0.attributeName) is computed; its triggers are not made, because their text in Core Data is not known"
     }
   }
 

@@ -47,7 +47,7 @@ package struct ResolvedMapping: Sendable {
         {
           throw GodwitError(
             .configuration, "mapping '\(mapping.name)' is listed twice, for different entities",
-            location: mapping.locations["name"] ?? mapping.location, remedy: "give each mapping a name of its own")
+            location: mapping.locations["name"] ?? mapping.location, remedy: "give each mapping its own name")
         }
         if firsts[mapping.name] == nil { firsts[mapping.name] = mapping }
         all.append(mapping)

@@ -147,7 +147,7 @@ struct InPlaceSQLLayout {
     to table: StoreSchema.EntityTable, from source: String, program: StepProgram, file: StoreTables
   ) -> String? {
     let present = file.columns(of: source)
-    guard file.isPlain(source) else { return "it is not spelt as Core Data spells it" }
+    guard file.isPlain(source) else { return "its definition is not spelt as Core Data spells it" }
     let mappings = program.mappings.filter {
       program.resolved.destinationModel.root(of: $0.destination.name)?.name == table.rootEntityName
     }
@@ -156,7 +156,7 @@ struct InPlaceSQLLayout {
       let there = present[position]
       guard there.type == column.declaredType, comes(column, from: there.name, mappings, program) else {
         let isKnown = present.contains { comes(column, from: $0.name, mappings, program) }
-        return isKnown ? "column \(column.name) changes its place" : "column \(column.name) is added before others"
+        return isKnown ? "column \(column.name) changes its position" : "column \(column.name) is added before others"
       }
     }
     guard present.count == table.columns.count else { return "column \(present[table.columns.count].name) is dropped" }
@@ -237,7 +237,7 @@ struct InPlaceSQLLayout {
           of: hop.relationship.name, in: mapping.source.name),
         case .join(_, let subject, let object, let order) = program.destinationSchema.storage(
           of: source.relationship.name, in: mapping.destination.name), !old.isReflexive, file.isPlain(old.name)
-      else { return .failure(Obstacle(reason: "its links were stored otherwise")) }
+      else { return .failure(Obstacle(reason: "its links were stored differently")) }
       let found: KeptJoin
       do throws(KeptJoin.Obstacle) {
         found = try KeptJoin(
@@ -245,12 +245,12 @@ struct InPlaceSQLLayout {
           now: JoinColumns(join, subject: subject, object: object, order: order), in: file)
       } catch {
         switch error {
-        case .order: return .failure(Obstacle(reason: "a column for an order comes or goes"))
-        case .places: return .failure(Obstacle(reason: "its columns change places"))
+        case .order: return .failure(Obstacle(reason: "an order column is added or removed"))
+        case .places: return .failure(Obstacle(reason: "its columns change position"))
         }
       }
       guard kept == nil || kept?.old == found.old else {
-        return .failure(Obstacle(reason: "its links lay in several tables"))
+        return .failure(Obstacle(reason: "its links were in several tables"))
       }
       kept = found
     }

@@ -143,7 +143,7 @@ struct MigrationPathSearch {
       let stop = versions[(hop.start + 1)..<hop.end].first { version in
         stages.contains { $0.destinationModelName == version.name }
       }
-      if let stop { return .refused("it would lead past the stage '\(stop.name)'") }
+      if let stop { return .refused("it would skip the stage '\(stop.name)'") }
     }
     guard served[hop] == nil else { return .none }
     if isOrdered, let inner = servedHops.first(where: hop.spans) {

@@ -143,7 +143,7 @@ extension PropertyListValue {
         var values: [String: PropertyListValue] = [:]
         for place in 0..<size {
           guard case .string(let key) = try value(try reference(body, place), depth: depth + 1) else {
-            throw Malformed(problem: "a key is no string")
+            throw Malformed(problem: "a key is not a string")
           }
           values[key] = try value(try reference(body, size + place), depth: depth + 1)
         }

@@ -69,7 +69,7 @@ struct ArchivedExpression: ArchiveReader {
       case .plain(.boolean(let flag)): info[key] = flag ? "true" : "false"
       case .plain(.integer(let number)): info[key] = "\(number)"
       case .plain(.real(let number)): info[key] = "\(number)"
-      default: throw unsupported("the value of '\(key)' in the user info is no text, number or truth value")
+      default: throw unsupported("the value of '\(key)' in the user info is not text, a number or a truth value")
       }
     }
     return info

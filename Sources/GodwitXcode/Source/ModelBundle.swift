@@ -36,7 +36,7 @@ public struct ModelBundle: Sendable, Hashable {
       throw GodwitError(
         .missingInput,
         "cannot read model '\(path)': expected a .xcdatamodel, .xcdatamodeld, .mom or .momd, found another name",
-        remedy: "give the folder that Xcode saved the model in, or what it compiled of it")
+        remedy: "give the folder that Xcode saved the model in, or what Xcode compiled from it")
     }
     switch kind {
     case .model, .archivedModel:
