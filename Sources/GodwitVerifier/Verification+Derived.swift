@@ -30,7 +30,6 @@ extension Verification {
             if !Self.isTime(found) {
               find(
                 .value, entity.name, key: object.key, property: attribute.name,
-
                 "it is derived from now() but is not a time")
             }
             continue

@@ -108,7 +108,7 @@ extension Planner {
       filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
       chunks: chunks.count { $0.stage == .create && $0.subject == index },
       keys: policy == nil ? keys : keys + ", then new ones",
-      association: policy != nil ? "by hand" : program.isStored(index) ? "spill file" : "computed",
+      association: policy != nil ? "explicit" : program.isStored(index) ? "spill file" : "computed",
       relationships: relationships)
   }
 
