@@ -293,7 +293,7 @@ extension Verification {
     }
   }
 
-  /// The number with the most hits, the first of equals.
+  /// The number with the most hits; the first one on a tie.
   private func best(_ numbers: [Int64], hits: (Int64) throws -> Int) rethrows -> (number: Int64, hits: Int) {
     var best: (number: Int64, hits: Int) = (0, 0)
     for number in numbers {

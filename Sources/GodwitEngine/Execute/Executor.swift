@@ -35,7 +35,7 @@ package final class Executor {
   private var ahead: SpeculativeValidator?
   /// What happened that nobody would see in the result.
   package var notes: [String] = []
-  /// Mappings whose spill file was made anew; one that is damaged again stops the run.
+  /// Mappings whose spill file was rebuilt. A second damage to the same file stops the run.
   var madeAnew: Set<Int> = []
   /// Chunks whose statement met a value that is too large for it.
   var chunksWithLargeRows: Set<Int> = []

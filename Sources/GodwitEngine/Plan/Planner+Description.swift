@@ -57,7 +57,7 @@ extension Planner {
       + misfitNotes(numbers)
   }
 
-  /// Look-ups that find nothing in the mapping they name.
+  /// Lookups that find nothing in the mapping they name.
   private var lookUpNotes: [String] {
     resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }
   }

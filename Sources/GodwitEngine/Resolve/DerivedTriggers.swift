@@ -9,7 +9,7 @@ package struct DerivedTriggers {
   /// The statements, in Core Data's order.
   package let statements: [String]
   /// Derived attributes whose triggers are not known: their values are computed, and stay as they are until the
-  /// application or a later migration of Core Data's makes them anew.
+  /// application, or a later migration by Core Data, computes them again.
   let unknown: [StoreSchema.DerivedAttribute]
 
   /// For the plan.

@@ -2,7 +2,7 @@ import GodwitEngine
 import GodwitModel
 import GodwitStore
 
-/// Which tables of a store an inferred mapping leaves where they are, and which are made anew from their rows.
+/// Which tables of a store an inferred mapping leaves where they are, and which are rebuilt from their rows.
 ///
 /// SQLite adds columns at the end alone and drops one by writing every row. So a table stays when each of its columns,
 /// in order, becomes the column of the same place in the destination's table, and new columns follow. The rows of all
@@ -76,7 +76,7 @@ struct InPlaceSQLLayout {
   private(set) var joins: [KeptJoin] = []
   /// Present tables of the model whose rows go into tables that are made, or are dropped, and their names meanwhile.
   private(set) var aside: [(table: String, name: String)] = []
-  /// Why each table that is made anew cannot stay, by the destination's table.
+  /// Why each rebuilt table cannot stay, by the destination's table.
   private(set) var reasons: [(table: String, reason: String)] = []
 
   /// The name of a present table while its successor is made.
@@ -306,7 +306,7 @@ struct StoreTables {
 
   func columns(of table: String) -> [Column] { columns[table] ?? [] }
 
-  /// Whether a definition says nothing but names, types and the primary key, so that its text may be written anew.
+  /// Whether a definition has only names, types and the primary key, so that its text may be rewritten.
   func isPlain(_ table: String) -> Bool {
     let list = columns(of: table)
     guard !list.isEmpty, list.allSatisfy(\.isBare) else { return false }

@@ -132,7 +132,7 @@ struct SchemaOnlyEditor {
       try? connection.execute("PRAGMA writable_schema = OFF")
       throw error
     }
-    // Reads every definition anew, and so finds one that SQLite cannot read.
+    // Reads every definition again, and so finds one that SQLite cannot read.
     try connection.execute("PRAGMA writable_schema = RESET")
   }
 }

@@ -25,7 +25,7 @@ struct SchemaOnlyLayout {
   ) throws(Obstacle) {
     let comparison = SchemaOnlyComparison(resolved: resolved, source: source, destination: destination)
     try comparison.check()
-    var anew = destination.createStatements
+    var created = destination.createStatements
     var names: [String: (table: String, columns: [String: String])] = [:]
     for table in destination.tables {
       guard let old = comparison.pairing.oldName(of: table.rootEntityName).flatMap(source.table) else { continue }
@@ -34,18 +34,18 @@ struct SchemaOnlyLayout {
       names[kept.old] = (
         table.name, Dictionary(zip(kept.columns, kept.new.columns.map(\.name))) { first, _ in first }
       )
-      anew.removeAll { $0 == table.createStatement }
+      created.removeAll { $0 == table.createStatement }
     }
     for join in destination.joinTables {
       guard let kept = try Self.kept(join, comparison, file) else { continue }
       joins.append(kept)
       names[kept.old] = (join.name, Dictionary(kept.columns.map { ($0.from, $0.to) }) { first, _ in first })
-      anew.removeAll { $0 == join.createStatement }
+      created.removeAll { $0 == join.createStatement }
     }
     for name in (source.tables.map(\.name) + source.joinTables.map(\.name)) where names[name] == nil {
       throw Obstacle(reason: "table \(name) goes")
     }
-    made = anew
+    made = created
     indexes = StoreIndexes(of: destination, from: file, names: names)
     let filled = Set(names.values.map(\.table))
     // What finds two rows alike says which they are.

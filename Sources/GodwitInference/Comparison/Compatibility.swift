@@ -205,7 +205,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     return changes.contains { $0.effort == .dependsOnRows } ? .dependsOnRows : .inferable
   }
 
-  /// The version with the most entities of equal hashes, the later one of equals; nil when none has any.
+  /// The version with the most entities of equal hashes, the later version on a tie; nil when no version has any.
   private static func nearest(_ hashes: [String: VersionHash], _ models: [ManagedObjectModel]) -> ManagedObjectModel? {
     var best: (model: ManagedObjectModel, count: Int)?
     for model in models {

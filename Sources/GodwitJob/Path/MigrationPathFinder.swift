@@ -73,7 +73,7 @@ public struct MigrationPathFinder: Sendable {
     models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [],
     log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
-    // Hashes are computed anew at each call: once for a version, not for every pair of them.
+    // Every call computes the hashes again: call once for each version, not for every pair.
     var seen: Set<[String: VersionHash]> = []
     let kept = models.filter { seen.insert($0.versionHashes).inserted }
     self.models = kept

@@ -43,7 +43,7 @@ extension JobLoader {
   package func destination() -> String {
     switch manifest.destination {
     case .file(let path): path.resolved
-    // Not a link to the store: that would be replaced in its stead.
+    // Not a link to the store, because the job would replace the link.
     case .inPlace: StoreFiles.resolvingLink(manifest.source.resolved)
     }
   }

@@ -65,7 +65,7 @@ struct YAMLFile {
     root = composed
   }
 
-  /// A file that is no YAML by its first bytes is named for what it is.
+  /// Refuses a file whose first bytes are not YAML, and names its kind.
   private static func refuseOtherKind(_ bytes: [UInt8], path: String, what: String) throws {
     let kinds: [(head: String, name: String)] = [
       ("SQLite format 3\0", "a SQLite database"), ("<?xml", "an XML file"), ("bplist00", "a binary property list"),

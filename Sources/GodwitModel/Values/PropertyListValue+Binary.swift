@@ -4,7 +4,7 @@
 //
 // The trailer's 32 bytes: 6 unused, size of an offset, size of a reference, then count, top object
 // and place of the offsets, 8 bytes each, big-endian. An object starts with a byte of kind and size.
-// Foundation's writer orders dictionary keys anew in every process; this one sorts them by byte, so
+// Foundation's writer orders dictionary keys differently in every process; this one sorts them by byte, so
 // that equal values give equal bytes.
 
 extension PropertyListValue {
