@@ -32,7 +32,7 @@ private struct PeoplizerCopy {
 }
 
 struct `Jobs that find their way` {
-  @Test func `Peoplizer 1 to 5 as one chain`() throws {
+  @Test func `Peoplizer 1 to 5 runs as one chain`() throws {
     let copy = try PeoplizerCopy()
     let plan = try copy.command("plan", "v1-to-v5.yaml")
     #expect(plan.status == 0, "\(plan.diagnostics)")
@@ -48,7 +48,7 @@ struct `Jobs that find their way` {
     #expect(again.status == 0)
   }
 
-  @Test func `in place by the mapping found beside the models, and the old store stays`() throws {
+  @Test func `a job in place finds the mapping beside the models and keeps the old store`() throws {
     let copy = try PeoplizerCopy()
     #expect(try copy.command("run", "v1-to-v2.yaml").status == 0)
     let before = try Data(contentsOf: URL(filePath: copy.folder.file("out/people-2.sqlite")))
@@ -67,7 +67,7 @@ struct `Jobs that find their way` {
         == ["people-2.sqlite", "people-2~.sqlite"])
   }
 
-  @Test func `source model and mapping model found by search`() throws {
+  @Test func `source model and mapping model are found by search`() throws {
     let copy = try PeoplizerCopy()
     try FileManager.default.createDirectory(atPath: copy.folder.file("models"), withIntermediateDirectories: true)
     try FileManager.default.createDirectory(atPath: copy.folder.file("maps"), withIntermediateDirectories: true)
@@ -91,7 +91,7 @@ struct `Jobs that find their way` {
     #expect(try copy.command("verify", "searched.yaml").status == 0)
   }
 
-  @Test func `a store without version information`() throws {
+  @Test func `a store without version hashes needs assume-source-model`() throws {
     let copy = try PeoplizerCopy()
     let path = copy.folder.file("stores/people-1.sqlite")
     let connection = try StoreConnection(path: path)
@@ -296,7 +296,7 @@ struct `Corpus chains` {
     return chains
   }()
 
-  @Test(arguments: chains) func `run whole, with the schema of the newest version and the same values`(chain: Chain)
+  @Test(arguments: chains) func `corpus chains run completely, with the newest schema and the same values`(chain: Chain)
     throws
   {
     let folder = try TemporaryFolder()

@@ -150,14 +150,14 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     #expect(error.remedy?.contains(broken.remedy) == true || broken.remedy.isEmpty && error.remedy != nil, "\(error)")
   }
 
-  @Test func `bytes that are no text are 78`() throws {
+  @Test func `a manifest that is not text is 78`() throws {
     let bytes = Array(required.utf8) + [0x6A, 0x3A, 0x20, 0xC3, 0x28]
     let error = try #require(try complaint(of: bytes))
     #expect(error.code == .configuration && error.location?.line == 5 && error.location?.column == 4, "\(error)")
     #expect(error.message.contains("UTF-8"))
   }
 
-  @Test func `a byte order mark is passed over`() throws {
+  @Test func `a byte order mark before YAML is skipped`() throws {
     #expect(try complaint(of: [0xEF, 0xBB, 0xBF] + Array(required.utf8)) == nil)
   }
 }

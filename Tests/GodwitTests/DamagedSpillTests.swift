@@ -42,7 +42,7 @@ import Testing
     #expect(try job.namesLeft() == job.leftNames, "\(what)")
   }
 
-  @Test(arguments: [1, 3]) func `any flipped bit of a spill file is found, and the file made anew`(done: Int) throws {
+  @Test(arguments: [1, 3]) func `any flipped bit of a spill file is found, and the file is rebuilt`(done: Int) throws {
     let chunks = done == 1 ? 2 : chunksDone
     let job = try stopped(after: chunks)
     let bytes = try Data(contentsOf: URL(filePath: spill(job)))
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test func `a truncated spill file is made anew`() throws {
+  @Test func `a truncated spill file is rebuilt`() throws {
     let job = try stopped(after: chunksDone)
     let path = try spill(job)
     let bytes = try Data(contentsOf: URL(filePath: path))
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `damage that a look-up finds in the middle of a run is mended there`() throws {
+  @Test func `damage that a lookup finds in the middle of a run is repaired there`() throws {
     let job = try stopped(after: chunksDone)
     let path = try spill(job)
     var isDamaged = false
@@ -89,7 +89,7 @@ import Testing
     #expect(try job.content() == expected)
   }
 
-  @Test func `without the keys that unique-by gave the run stops, and says what to do`() throws {
+  @Test func `without the keys of unique-by a damaged spill file stops the run with a remedy`() throws {
     let job = try stopped(after: chunksDone)
     try FileManager.default.removeItem(atPath: spill(job))
     let store = try StoreConnection(path: WorkFolder.path(forDestination: job.destinationPath) + "/store.sqlite")
@@ -104,7 +104,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: job.destinationPath))
   }
 
-  @Test func `dense keys are numbered again as they were`() throws {
+  @Test func `a rebuilt spill file has the same dense keys`() throws {
     let make = {
       let fixture = try MigrationFixture(
         [

@@ -114,7 +114,7 @@ struct SchemaOnlyTests {
 
   // MARK: Taken
 
-  @Test func `an attribute before others comes at the end of its table, whatever its place in a new store`() throws {
+  @Test func `by definition alone, a new attribute's column is added at the end of its table`() throws {
     let fixture = try fixture(
       Library().with {
         $0["Book"].attributes += [
@@ -134,7 +134,7 @@ struct SchemaOnlyTests {
     #expect(try store.rows("SELECT DISTINCT ZALPHA, ZEDITIONS FROM source.ZBOOK") == [[.null, .null]])
   }
 
-  @Test func `attributes of a parent and of children come into the one table of their hierarchy`() throws {
+  @Test func `by definition alone, new attributes of a hierarchy are added to its one table`() throws {
     try expectByDefinition(
       fixture(
         Library().with {
@@ -144,7 +144,7 @@ struct SchemaOnlyTests {
         }))
   }
 
-  @Test func `a name that moves on to another column goes with its values`() throws {
+  @Test func `by definition alone, a renamed attribute keeps its values`() throws {
     // The later Ballet.word takes the plain name of the column that was Opera's.
     let earlier = Library().with { $0["Opera"].attributes.append(AttributeDescription.make("word")) }
     let fixture = try fixture(
@@ -155,7 +155,7 @@ struct SchemaOnlyTests {
       try fixture.rows("SELECT ZWORD, ZWORD1 FROM source.ZWORK WHERE Z_PK < 3 ORDER BY Z_PK") == ["nil|nil", "nil|w2"])
   }
 
-  @Test func `renames change names alone, those of indexes and join tables too`() throws {
+  @Test func `by definition alone, renames change only names, including those of indexes and join tables`() throws {
     let later = Library().with { library in
       library.entities = library.entities.map { entity in
         var entity = entity
@@ -199,7 +199,7 @@ struct SchemaOnlyTests {
       ])
   }
 
-  @Test func `names that change places take their indexes along`() throws {
+  @Test func `by definition alone, exchanged names keep their indexes`() throws {
     func shape(_ isLater: Bool) -> Library {
       Library().with {
         $0["Tag"].attributes = [
@@ -222,7 +222,7 @@ struct SchemaOnlyTests {
         .contains("Z_Tag_word") == true)
   }
 
-  @Test func `a column that has its table's name keeps its index when the table has another name`() throws {
+  @Test func `by definition alone, a column named like its renamed table keeps its index`() throws {
     func models(_ name: String, was: String?) -> EntityDescription {
       var entity = EntityDescription(
         name: name, attributes: [AttributeDescription.make("word")],
@@ -245,7 +245,7 @@ struct SchemaOnlyTests {
     try expectByDefinition(fixture)
   }
 
-  @Test func `looser rules, new entities and new links leave rows as they are`() throws {
+  @Test func `by definition alone, looser rules, new entities and new links leave rows unchanged`() throws {
     let earlier = Library().with {
       $0["Tag"].attributes[0].maximumLength = 9
       $0["Book"].attributes[0].isOptional = false
@@ -274,7 +274,7 @@ struct SchemaOnlyTests {
       ])
   }
 
-  @Test func `tables, views, triggers and indexes that no model names go`() throws {
+  @Test func `by definition alone, tables, views, triggers and indexes that no model names are dropped`() throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     for sql in [
       "CREATE TABLE ACHANGE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZTRANSACTIONID INTEGER )",
@@ -297,7 +297,7 @@ struct SchemaOnlyTests {
       try store.rows("SELECT Z_MAX FROM source.Z_PRIMARYKEY WHERE Z_NAME = 'Book'") == [[.integer(50)]])
   }
 
-  @Test func `external files stay where they are, with both stores`() throws {
+  @Test func `by definition alone, external files stay with both stores`() throws {
     let fixture = try fixture(Library().with { $0["Author"].attributes.append(AttributeDescription.make("alpha")) })
     let support = SupportFolder(ofStoreAt: fixture.sourcePath)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
@@ -374,7 +374,7 @@ struct SchemaOnlyTests {
     return cases
   }()
 
-  @Test(arguments: otherChanges.indices) func `what concerns rows goes the other ways, with the same result as ever`(
+  @Test(arguments: otherChanges.indices) func `a change that concerns rows uses another strategy, with the same result`(
     number: Int
   ) throws {
     let (reason, earlier, later) = Self.otherChanges[number]
@@ -400,7 +400,7 @@ struct SchemaOnlyTests {
     ),
     ("DROP INDEX Z_Author_UNIQUE_name", "index Z_Author_UNIQUE_name is missing, so two rows may have the same values"),
   ])
-  func `a table that is not the model's goes the other way`(sql: String, reason: String) throws {
+  func `a table that is not the model's needs another strategy`(sql: String, reason: String) throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     try fixture.alter(sql)
     let step = try #require(try plan(fixture).steps.first)
@@ -411,7 +411,7 @@ struct SchemaOnlyTests {
 
   // MARK: Rows
 
-  @Test func `rows stay as they are, whatever an ordinary run would mend, and verify knows them for the old ones`()
+  @Test func `by definition alone, rows stay unchanged, and verify accepts them as the old store's rows`()
     throws
   {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
@@ -449,7 +449,8 @@ struct SchemaOnlyTests {
     ("DELETE FROM ZBOOK WHERE Z_PK = 1", "its object is missing"),
     ("ALTER TABLE ZBOOK ADD COLUMN ZMORE VARCHAR", "table 'ZBOOK' differs"),
   ])
-  func `what was changed in such a store is found all the same`(sql: String, message: String) throws {
+  func `verify finds a row that was changed after a migration by definition alone`(sql: String, message: String) throws
+  {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     try fixture.alter("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 2")
     try fixture.alter("INSERT INTO Z_2TAGS SELECT 1, 99, 5")
@@ -465,7 +466,7 @@ struct SchemaOnlyTests {
         || message == "gives nothing" && report.findings.contains { $0.property == "alpha" }, "\(report)")
   }
 
-  @Test func `without the old store beside it nothing of that is taken for right`() throws {
+  @Test func `without the old store, verify does not accept old rows`() throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("zeta")) })
     let path = try migrated(fixture)
     var job = try fixture.job
@@ -476,7 +477,7 @@ struct SchemaOnlyTests {
 
   // MARK: Afterwards
 
-  @Test func `a store made that way is a good source for every way of the next migration`() throws {
+  @Test func `a store migrated by definition alone is a good source for every strategy`() throws {
     let first = try fixture(
       Library().with {
         $0["Book"].attributes += [AttributeDescription.make("alpha"), AttributeDescription.make("blurb")]
@@ -507,7 +508,7 @@ struct SchemaOnlyTests {
     }
   }
 
-  @Test func `a fused chain is done by definition and verified hop by hop`() throws {
+  @Test func `a fused chain is migrated by definition alone and verified hop by hop`() throws {
     let folder = try TemporaryFolder()
     func library(_ title: AttributeDescription, _ more: [AttributeDescription] = []) -> [EntityDescription] {
       [
@@ -554,7 +555,7 @@ struct SchemaOnlyTests {
 
   // MARK: Interruptions
 
-  @Test func `a stop leaves the store as it was and no trace`() throws {
+  @Test func `by definition alone, a stop leaves the store unchanged and no trace`() throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     for keepsOld in [true, false] {
       let path = try fixture.copyOfSource("stopped-\(keepsOld)")
@@ -600,7 +601,7 @@ struct SchemaOnlyTests {
   }
 
   @Test(arguments: [true, false], Accident.allCases)
-  func `an accident at any operation leaves a whole store, and the next run ends alike`(
+  func `by definition alone, a fault at any operation leaves a whole store, and the next run completes`(
     keepsOld: Bool, accident: Accident
   ) throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
@@ -675,7 +676,7 @@ struct SchemaOnlyTests {
     return (cost, try connection.integer("PRAGMA page_count") ?? 0)
   }
 
-  @Test func `the run costs the same for a hundred rows and for twenty thousand`() throws {
+  @Test func `a migration by definition alone costs the same for a hundred rows and for twenty thousand`() throws {
     let (few, fewPages) = try cost(rows: 100)
     let (many, manyPages) = try cost(rows: 20_000)
     #expect(manyPages > fewPages + 200)
