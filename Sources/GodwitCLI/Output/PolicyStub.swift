@@ -31,7 +31,7 @@ struct PolicyStub {
   private var head: String {
     """
     // The policies that job '\(Self.comment(job.name))' names, drafted by `godwit policy stub`. Each does what Core Data's
-    // default policy does until its hooks say more.
+    // default policy does until you change its hooks.
     import Godwit
     import GodwitCLI
     import GodwitModel

@@ -11,10 +11,10 @@ struct TortureVerb: Verb {
     commandName: "torture",
     abstract: "Kill runs of the job at random in a scratch folder, resume them, and compare the results.",
     discussion: """
-      Runs the job once without interruption, then in rounds that are killed (SIGKILL) at random moments and progress \
-      lines and resumed, and compares each result with the first: schema, rows, metadata, external files. The job's own \
-      destination is never touched and its source only read; a job that works in place gets a copy of its store. The \
-      folder needs room for two destinations. Exit status 4 when a result differs or a run cannot resume.
+      Runs the job once without interruption. Then each round kills runs (SIGKILL) at random moments and progress lines, \
+      resumes them, and compares the result with the first: schema, rows, metadata, external files. The job's own \
+      destination is never touched and its source never written; a job in place gets a copy of its store. The folder \
+      needs space for two destinations. Exits with 4 if a result differs or a run cannot resume.
       """)
 
   @OptionGroup var job: JobOptions
