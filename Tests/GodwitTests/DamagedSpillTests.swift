@@ -141,7 +141,7 @@ import Testing
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
     let summary = try broken.run()
-    #expect(summary.notes.contains { $0.contains("made anew") })
+    #expect(summary.notes.contains { $0.contains("rebuilt") })
     let rows = "SELECT Z_PK, ZN, ZNEXT FROM source.ZB ORDER BY 1"
     #expect(try broken.rows(rows) == whole.rows(rows))
   }
