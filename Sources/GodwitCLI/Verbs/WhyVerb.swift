@@ -21,7 +21,7 @@ struct WhyVerb: Verb {
 
   @Argument(help: ArgumentHelp("A store; with --against, a model.", valueName: "STORE")) var source: String
   @Argument(help: ModelVerb.help) var model: String?
-  @Option(help: ArgumentHelp("Compare with this model the one given as STORE.", valueName: "MODEL"))
+  @Option(help: ArgumentHelp("Compare this model with the one given as STORE.", valueName: "MODEL"))
   var against: String?
   @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
   @Option(help: ArgumentHelp("Use only the entities of this configuration in every version.", valueName: "NAME"))
