@@ -10,7 +10,7 @@ import GodwitStore
 /// 1. The destination is locked, and its log written back into it: no other process gets in until the run ends.
 /// 2. A copy in the work folder becomes the store under construction. Its triggers and the model's indexes go, the ledger
 ///    comes, in one transaction.
-/// 3. The chunks run as ever; every key they give out is higher than those in use.
+/// 3. The chunks run as usual; every key they assign is higher than those in use.
 /// 4. The last transaction makes the triggers again and writes counters and metadata.
 /// 5. New external files are linked beside the old ones, and the copy is renamed over the destination (`InPlaceSwap`).
 /// A run that dies before the rename leaves the destination as it was; the next one goes on in the copy.
@@ -89,7 +89,7 @@ extension MigrationManager {
   private func changedDestination() -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot append to '\(job.destinationPath)': it changed since the run began",
-      remedy: "`godwit discard` the job and run again: the copy it works on lacks the change",
+      remedy: "`godwit discard` the job and run again: its copy of the destination lacks the change",
       safe: "the destination stays as it is now")
   }
 
@@ -128,11 +128,12 @@ extension MigrationManager {
     case (nil, nil): return
     case (nil, .some):
       throw GodwitError(
-        .cannotCreate, "cannot resume '\(job.name)': the destination it appends to is gone, '\(job.destinationPath)'",
+        .cannotCreate,
+        "cannot resume '\(job.name)': the destination it appends to no longer exists, '\(job.destinationPath)'",
         remedy: "put it back, or `godwit discard` the job and run again")
     case (.some, nil):
       throw GodwitError(
-        .cannotCreate, "cannot resume '\(job.name)': '\(job.destinationPath)' came into being during the run",
+        .cannotCreate, "cannot resume '\(job.name)': '\(job.destinationPath)' was created during the run",
         remedy: "move it away to resume, or `godwit discard` the job and run again to append to it")
     case (let existing?, .some):
       var mark = try ledger.appendMark()

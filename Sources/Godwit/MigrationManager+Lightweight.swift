@@ -15,7 +15,7 @@ import GodwitStore
 
 /// A job in place that needs no new store: see `SchemaOnlyRun` and `InPlaceSQLRun`.
 extension MigrationManager {
-  static let goesOn = "an unfinished run goes on"
+  static let goesOn = "an unfinished run is resumed"
 
   // MARK: Plan
 

@@ -37,7 +37,8 @@ extension MigrationManager {
     }
     guard limits.memory >= .mebibytes(16) else {
       throw GodwitError(
-        .configuration, "cannot work in \(limits.memory): a run needs at least 16 MiB", remedy: "raise the limit")
+        .configuration, "cannot run with a memory budget of \(limits.memory): a run needs at least 16 MiB",
+        remedy: "raise the limit")
     }
     return try manager(ofStoreAt: source, to: destination, limits: limits).plan()
   }

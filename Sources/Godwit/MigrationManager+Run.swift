@@ -152,7 +152,7 @@ extension MigrationManager {
       let path = job.destinationPath + suffix
       guard FileManager.default.fileExists(atPath: path) else { continue }
       throw GodwitError(
-        .cannotCreate, "cannot write '\(job.destinationPath)': a log of another store lies beside it, '\(path)'",
+        .cannotCreate, "cannot write '\(job.destinationPath)': it has the log of another store beside it, '\(path)'",
         remedy: "move that file away: SQLite would apply it to the new store")
     }
   }

@@ -92,7 +92,7 @@ extension MigrationManager {
       remedy: isUndoable
         ? "undo the change to resume, or `godwit discard` the job and run again"
         : "`godwit discard` the job and run again",
-      safe: "what is durable stays in '\(WorkFolder.path(forDestination: job.destinationPath))'")
+      safe: "what is durable is kept in '\(WorkFolder.path(forDestination: job.destinationPath))'")
   }
 
   /// The last transaction: metadata and counters are written, the ledger goes.

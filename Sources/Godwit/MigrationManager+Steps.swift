@@ -137,7 +137,7 @@ extension MigrationManager {
         throw GodwitError(
           .stopped, "stopped: the source '\(source.givenPath)' changed while the hook '\(hook.identity)' ran",
           remedy:
-            "put the source back if the hook changed it, have the hook leave it alone, `godwit discard` the job and run again",
+            "restore the source if the hook changed it, correct the hook, `godwit discard` the job and run again",
           safe: "nothing was written to the source by Godwit itself")
       }
     } catch {
@@ -145,7 +145,7 @@ extension MigrationManager {
         error as? GodwitError
         ?? GodwitError(
           .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)",
-          remedy: "mend the cause and run the same command")
+          remedy: "fix the cause and run the same command")
       failure.site = failure.site ?? StepPosition(index: index, count: job.steps.count).site
       failure.safe = failure.safe ?? "finished steps are durable; the source is untouched"
       throw failure
@@ -183,9 +183,9 @@ extension MigrationManager {
 
   private var otherSteps: GodwitError {
     GodwitError(
-      .cannotCreate, "cannot resume '\(job.name)': what runs as one step is not the same as when the run began",
+      .cannotCreate, "cannot resume '\(job.name)': other hops are fused into one step than when the run began",
       remedy: "undo the change of 'chunks' or 'append' to resume, or `godwit discard` the job and run again",
-      safe: "what is durable stays in '\(WorkFolder.path(forDestination: job.destinationPath))'")
+      safe: "what is durable is kept in '\(WorkFolder.path(forDestination: job.destinationPath))'")
   }
 
   /// What is wrong with a later step is said before the first one begins.
@@ -226,7 +226,7 @@ extension MigrationManager {
           .compactMap { place, hook in hook.map { "\(place): \($0.identity)" } }
       }
       for position in steps.indices where index != current {
-        steps[position].rowsNote = index < current ? "the step is done" : "counted when the step before is done"
+        steps[position].rowsNote = index < current ? "the step is done" : "counted when the previous step is done"
       }
       if job.inPlace != nil {
         for position in steps.indices { steps[position].way = MigrationPlan.wayOfSteps(job.steps.count) }

@@ -163,7 +163,7 @@ public struct MigrationManager: Sendable {
     return true
   }
 
-  /// Whether anything stands there, a symbolic link to nothing included.
+  /// Whether anything exists at the destination, including a broken symbolic link.
   var isDestinationTaken: Bool {
     (try? FileManager.default.attributesOfItem(atPath: job.destinationPath)) != nil
   }

@@ -44,7 +44,7 @@ struct StepRecord: Codable {
     }
     guard record.version == Self.version else {
       throw GodwitError(
-        .cannotCreate, "cannot resume: another version of Godwit began the job",
+        .cannotCreate, "cannot resume: another version of Godwit started the job",
         remedy: "resume with that version, or `godwit discard` the job and run again")
     }
     return record

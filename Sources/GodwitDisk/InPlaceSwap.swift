@@ -144,7 +144,7 @@ package struct InPlaceSwap {
       }
       throw GodwitError(
         .cannotCreate, "cannot keep the old store: '\(path)' exists",
-        remedy: "move it away, or write `keep-old: false`", safe: "the store is as it was")
+        remedy: "move it away, or write `keep-old: false`", safe: "the store is unchanged")
     }
   }
 
@@ -191,7 +191,7 @@ package struct InPlaceSwap {
     guard rename(made, store) == 0 else {
       throw GodwitError(
         .inputOutput, "cannot replace '\(store)'", cause: String(cString: strerror(errno)),
-        remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+        remedy: "fix the cause and run the same command", safe: "the old store is still in place")
     }
     try WorkFolder.sync(folder)
     try finish(workFolder: workFolder)
@@ -269,8 +269,8 @@ package struct InPlaceSwap {
       let code = errno
       guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV].contains(code) else {
         throw GodwitError(
-          .inputOutput, "cannot give '\(path)' the name '\(name)'", cause: String(cString: strerror(code)),
-          remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+          .inputOutput, "cannot link '\(path)' as '\(name)'", cause: String(cString: strerror(code)),
+          remedy: "fix the cause and run the same command", safe: "the old store is still in place")
       }
     }
     let copy = name + ".new"
@@ -279,7 +279,7 @@ package struct InPlaceSwap {
     guard rename(copy, name) == 0 else {
       throw GodwitError(
         .inputOutput, "cannot copy '\(path)' to '\(name)'", cause: String(cString: strerror(errno)),
-        remedy: "mend the cause and run the same command", safe: "the old store is in its place")
+        remedy: "fix the cause and run the same command", safe: "the old store is still in place")
     }
   }
 
@@ -291,7 +291,7 @@ package struct InPlaceSwap {
       try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: original))
       guard stat(store, &info) == 0, info.st_uid != geteuid() else { continue }
       guard chown(path, info.st_uid, info.st_gid) == 0 else {
-        throw GodwitError.disk("cannot give '\(path)' to the owner of the store", errno: errno)
+        throw GodwitError.disk("cannot make the store's owner the owner of '\(path)'", errno: errno)
       }
     }
   }

@@ -16,7 +16,7 @@ package struct StepFolder: Sendable, Hashable {
   /// The external binary data of the store, where the store itself would look for them.
   package var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }
 
-  /// Removes what an earlier try left of the external binary data. Call only when the store is begun anew.
+  /// Removes external binary data that an earlier attempt left. Call only when the store is started over.
   package func removeSupport() throws {
     try support.remove()
   }

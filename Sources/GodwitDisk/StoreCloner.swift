@@ -40,8 +40,8 @@ package enum StoreCloner {
       let code = errno
       return GodwitError(
         [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput, "cannot \(what)",
-        cause: String(cString: strerror(code)), remedy: "mend the cause and run the same command",
-        safe: "the store is as it was")
+        cause: String(cString: strerror(code)), remedy: "fix the cause and run the same command",
+        safe: "the store is unchanged")
     }
     let input = open(path, O_RDONLY | O_CLOEXEC)
     guard input >= 0 else { throw failure("read '\(path)'") }

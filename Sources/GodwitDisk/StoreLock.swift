@@ -66,7 +66,7 @@ package final class StoreLock {
   package static func busy(_ action: String) -> GodwitError {
     GodwitError(
       .stopped, "cannot \(action): another process has it open",
-      remedy: "end what uses the store and run the same command", safe: "the store is as it was")
+      remedy: "close the application that uses the store and run the same command", safe: "the store is unchanged")
   }
 
   private static func hasLog(_ path: String) throws -> Bool {

@@ -23,7 +23,7 @@ extension WorkFolder {
     guard folder.exists, !isOurs(folder) else { return }
     throw GodwitError(
       .cannotCreate,
-      "cannot write '\(destination)': a support folder of another store lies beside it, '\(folder.path)'",
+      "cannot write '\(destination)': the support folder of another store is beside it, '\(folder.path)'",
       remedy: "move that folder away, or name another destination")
   }
 
@@ -53,7 +53,8 @@ extension WorkFolder {
       let code = Glibc.errno
       throw GodwitError(
         [EEXIST, ENOTEMPTY, ENOTDIR].contains(code) ? .cannotCreate : .inputOutput,
-        "cannot finish: '\(target.path)' cannot take its name", cause: String(cString: strerror(code)),
+        "cannot finish: the support folder cannot be renamed to '\(target.path)'",
+        cause: String(cString: strerror(code)),
         remedy: "move away what is there and run the same command")
     }
     try Self.sync((destination as NSString).deletingLastPathComponent)

@@ -72,10 +72,10 @@ package struct WorkFolder: ~Copyable {
       close(descriptor)
       guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
       throw GodwitError(
-        .stopped, "cannot run: another process works on '\(path)'",
+        .stopped, "cannot run: another process is working on '\(path)'",
         remedy: "wait for it to end and run the same command")
     }
-    // The holder may have removed the folder between our open and our lock, and a third may have made it anew.
+    // The holder may have removed the folder between our open and our lock, and another process may have made it again.
     var held = stat()
     var named = stat()
     guard fstat(descriptor, &held) == 0, stat(lock, &named) == 0, held.st_ino == named.st_ino,
@@ -101,7 +101,7 @@ package struct WorkFolder: ~Copyable {
       error.code = .cannotCreate
     }
     if let obstacle = obstacle(to: path) { error.cause = obstacle }
-    if code == ENOENT { error.cause = "the file system takes no new files there" }
+    if code == ENOENT { error.cause = "the file system accepts no new files there" }
     error.remedy = "check the destination's folder and run the same command"
     return error
   }
@@ -153,7 +153,7 @@ package struct WorkFolder: ~Copyable {
       unlink(storePath)
     } else if Glibc.errno == EEXIST {
       throw GodwitError(
-        .cannotCreate, "cannot finish: '\(destination)' came into being during the run",
+        .cannotCreate, "cannot finish: '\(destination)' was created during the run",
         remedy: "move it away and run the same command", safe: "the finished store is '\(storePath)'")
     } else {
       guard !FileManager.default.fileExists(atPath: destination), rename(storePath, destination) == 0 else {
@@ -166,7 +166,7 @@ package struct WorkFolder: ~Copyable {
   /// The file that tells which steps of a job are finished.
   package static func recordPath(in folder: String) -> String { folder + "/job.json" }
 
-  /// Deletes the stores under construction alone: what is left is begun anew, never resumed.
+  /// Deletes only the stores under construction. A later run then starts over instead of resuming.
   package func removeStores() throws {
     try Self.removeFile(Self.recordPath(in: path))
     for store in try stores() { try Self.removeFile(store) }
@@ -176,8 +176,8 @@ package struct WorkFolder: ~Copyable {
   ///
   /// - Throws: `.cannotCreate` (73) when something else lies in it, which stays.
   package func remove() throws {
-    // The store goes first: without it what is left is begun anew, never resumed. Marker and lock go last: while they
-    // exist, a folder that is half gone is still ours to remove.
+    // The store goes first: without it a later run starts over instead of resuming. Marker and lock go last: while they
+    // exist, a half-removed folder can still be recognised as ours and removed.
     try removeStores()
     try Self.removeContent(of: path, isStep: false)
     for name in [Self.markerName, Self.lockName] { try Self.removeFile(path + "/" + name) }

@@ -8,7 +8,7 @@ extension MigrationPlan {
     case .definitions(let program):
       steps[0].way = Self.wayOfDefinitions
       steps[0].costs = program.costs(bytes: sourceBytes)
-      steps[0].rowsNote = "as they are, none is read"
+      steps[0].rowsNote = "unchanged, none is read"
       stages = []
     case .sql(let program):
       steps[0].way = "in place by SQL, loading no rows"

@@ -1,6 +1,6 @@
 /// The content of one frame: up to 65,536 pairs in order of their source keys, coded in groups.
 ///
-/// A directory of groups comes first, so that a look-up decodes one group. A group whose keys both
+/// A directory of groups comes first, so that a lookup decodes one group. A group whose keys both
 /// count up by one has no bytes of its own; any other group is coded as varints of differences.
 struct AssociationBlock {
   static let pairsMax = 65536

@@ -10,7 +10,7 @@ extension SpillReader {
 
   /// Writes the same pairs to a new spill file as one sorted chunk.
   ///
-  /// Worth it before many look-ups where chunks overlap: a look-up then meets one frame, not one for each chunk.
+  /// Worth it before many lookups where chunks overlap: a lookup then meets one frame, not one for each chunk.
   /// - Returns: the mark of the new file, which is synced.
   package func sorted(into path: String) throws -> SpillMark {
     let writer = try SpillWriter(path: path)

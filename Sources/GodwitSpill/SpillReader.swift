@@ -4,7 +4,7 @@
 /// and decompressed when it is first needed, and kept in a cache of bounded size. Pairs with the same source key
 /// come in the order in which they were appended.
 ///
-/// For one thread at a time. A look-up that stays in the current group of 256 pairs allocates nothing, so probes in
+/// For one thread at a time. A lookup that stays in the current group of 256 pairs allocates nothing, so probes in
 /// ascending order decode each group once.
 package final class SpillReader {
   package let path: String
@@ -94,14 +94,14 @@ package final class SpillReader {
 
   /// All source keys of a destination key, in ascending order; reads the whole file.
   ///
-  /// For more than a few look-ups, invert the file first.
+  /// For more than a few lookups, invert the file first.
   package func sources(of destination: Int64) throws -> [Int64] {
     var result: [Int64] = []
     try forEachPair { if $1 == destination { result.append($0) } }
     return result
   }
 
-  /// Closes the file; look-ups fail from then on, apart from cached frames.
+  /// Closes the file; lookups fail from then on, apart from cached frames.
   package func close() throws(SpillError) { try file.close() }
 
   // MARK: - Frames

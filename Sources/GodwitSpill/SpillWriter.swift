@@ -24,7 +24,7 @@ package final class SpillWriter {
 
   /// Opens or creates the file, and cuts it back to a mark.
   ///
-  /// Without a mark, or with an empty one, the file starts anew. The cost is one read of the committed bytes.
+  /// Without a mark, or with an empty one, the file starts empty. The cost is one read of the committed bytes.
   /// - Throws: `.missing` when the mark is not empty and the file is gone; `.damaged` when the committed bytes are
   ///   fewer than the mark says, or not the same.
   package init(path: String, resumingAt mark: SpillMark? = nil) throws(SpillError) {

@@ -25,7 +25,7 @@ struct SynthesisValues: Sendable {
     self.total = total
     pattern = attribute.regularExpression.map { RegularExpressionSample($0) }
     let problem = Self.problem(attribute, pattern, noise, isUnique: isUnique, total: total)
-    // Derivations belong to Core Data, which computes them anew.
+    // Core Data computes derived values itself.
     isAlwaysNull = attribute.isOptional && (problem != nil || attribute.isDerived)
     usesDefault = !isUnique && !attribute.defaultValue.isNull && Self.fits(attribute.defaultValue, attribute)
     if let problem, !attribute.isOptional {

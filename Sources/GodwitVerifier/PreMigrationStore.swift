@@ -6,8 +6,8 @@ import GodwitStore
 
 /// The store that a migration in place began with, for what rows may keep of it as it was.
 ///
-/// A step that changes definitions alone leaves every row byte for byte: the counters of edits, and keys that lead nowhere,
-/// which an ordinary run sets anew. Entities and relationships are found by the renames of the models, never by a mapping.
+/// A step that changes only definitions leaves every row byte for byte: the counters of edits, and keys that lead nowhere,
+/// which an ordinary run resets. Entities and relationships are found by the renames of the models, never by a mapping.
 final class PreMigrationStore {
   private let connection: StoreConnection
   private let schema: StoreSchema

@@ -129,7 +129,7 @@ extension Verification {
     keys(of: job.destinationModel.root(of: entity)?.name ?? entity)
   }
 
-  /// Finds the objects that an earlier job made of what it took; one that is gone is led to no more.
+  /// Finds the objects that an earlier job made of its source objects. Links to a deleted object are not expected.
   func settleEarlier(_ mapping: VerifiedMapping, offset: Int64) throws {
     let table = table(try destinationTable(mapping.destinationEntity).name)
     let isObject = isObject(mapping.destinationEntity, "Z_ENT", in: destinationSchema)

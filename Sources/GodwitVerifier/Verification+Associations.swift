@@ -117,7 +117,7 @@ extension Verification {
             "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE Z_ENT IS NOT ?1",
             [.int(sourceSchema.number(of: entity.name) ?? -1)])
           if let others, others > 0 {
-            report.count("source objects of \(entity.name) that bear another number than their entity's", others)
+            report.count("source objects of \(entity.name) that have another entity's number", others)
           }
         }
         let takers = mappings.filter { $0.sourceEntity == entity.name && $0.earlierOffset == nil }
@@ -128,7 +128,7 @@ extension Verification {
         let union = takers.map { "SELECT source FROM \(image($0.index))" }.joined(separator: " UNION ")
         let taken = try scratch.integer("SELECT COUNT(*) FROM (\(union))") ?? 0
         report.count("source objects of \(entity.name) that mappings take", taken)
-        report.count("source objects of \(entity.name) that no filter lets through", total - taken)
+        report.count("source objects of \(entity.name) that no filter accepts", total - taken)
       }
     }
   }
@@ -293,7 +293,7 @@ extension Verification {
     }
   }
 
-  /// The number with the most hits, the first of equals.
+  /// The number with the most hits; the first one on a tie.
   private func best(_ numbers: [Int64], hits: (Int64) throws -> Int) rethrows -> (number: Int64, hits: Int) {
     var best: (number: Int64, hits: Int) = (0, 0)
     for number in numbers {

@@ -29,7 +29,8 @@ extension Verification {
             if times.count < 2 { times.insert("\(found)") }
             if !Self.isTime(found) {
               find(
-                .value, entity.name, key: object.key, property: attribute.name, "it is derived from now() and no time")
+                .value, entity.name, key: object.key, property: attribute.name,
+                "it is derived from now() but is not a time")
             }
             continue
           }

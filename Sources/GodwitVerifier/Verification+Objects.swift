@@ -94,7 +94,7 @@ extension Verification {
     if let original, row.count > 2, row[1] != number, destinationSchema.fillsTable(root),
       try original.holdsNumber(row[1], ofKey: key, in: root)
     {
-      report.count("rows of \(root) with their old number, which Core Data does not ask for", 1)
+      report.count("rows of \(root) with their old number, which Core Data ignores", 1)
       return root
     }
     guard row.count > 2, case .integer(let number) = row[1], let name = names[number],
@@ -162,7 +162,7 @@ extension Verification {
     // A step that changes definitions alone leaves a row as it is, and any number but 0 is true.
     if original != nil, attribute.type == .boolean, case .integer = value { return nil }
     guard Self.isStorable(value, as: attribute.type) else {
-      return "it is \(value.kind), which no \(attribute.type.xcodeName) is"
+      return "it is \(value.kind), which an attribute of type \(attribute.type.xcodeName) cannot hold"
     }
     switch value {
     case .integer, .real:

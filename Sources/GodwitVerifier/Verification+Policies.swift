@@ -5,7 +5,7 @@ import GodwitStore
 /// What policies leave open: which objects they made and what those lead to is theirs alone to know.
 ///
 /// A policy cannot change an object of a mapping without one, nor link two of them, so everything between those is
-/// proved as ever.
+/// proved as usual.
 extension Verification {
   var hasPolicies: Bool {
     job.mappingModels.contains { model in

@@ -218,7 +218,7 @@ extension Verification {
     defer {
       if old > 0 { self.report.count("links of \(side.name) to nothing, as in the old store", old) }
       if unproved > 0 {
-        self.report.count("not proved: links of \(side.name) that a policy's objects have part in", unproved)
+        self.report.count("not proved: links of \(side.name) that involve a policy's objects", unproved)
       }
     }
     var hasExpected = try expected.step()
@@ -296,7 +296,7 @@ extension Verification {
         if try original?.holdsLinkToNothing(side, from: row.int64(0), to: row.int64(1)) == true { return true }
         find(
           .danglingLink, side.entity, key: row.int64(0), property: side.relationship.name,
-          "its row of \(join.name) leads to p\(row.int64(1)), and one of the two is no \(entity)")
+          "its row of \(join.name) leads to p\(row.int64(1)), and one of the two is not of entity '\(entity)'")
         return true
       }
     }
@@ -325,7 +325,7 @@ extension Verification {
       find(
         .danglingLink, side.entity, key: row.int64(0), property: side.relationship.name,
         isDangling
-          ? "it leads to p\(row.int64(1)), which is no \(wanted)"
+          ? "it leads to p\(row.int64(1)), which is not an object of '\(wanted)'"
           : "column \(entityColumn ?? "") is not the object's Z_ENT")
       return true
     }
@@ -352,7 +352,7 @@ extension Verification {
       let (key, order, member) = (row.int64(0), row.int64(1), row.int64(2))
       places += 1
       func wrong(_ what: String) {
-        find(.order, owner.entity, key: key, property: owner.relationship.name, "the place of p\(member) \(what)")
+        find(.order, owner.entity, key: key, property: owner.relationship.name, "the position of p\(member) \(what)")
       }
       guard !row.isNull(1) else {
         wrong("is not set")
@@ -374,7 +374,7 @@ extension Verification {
       last = now
       return true
     }
-    report.count("places in \(owner.name)", places)
+    report.count("positions in \(owner.name)", places)
     if unproved > 0 { report.count("not proved: neighbours in \(owner.name)", unproved) }
   }
 }

@@ -44,7 +44,7 @@ extension Verification {
         let limits = high < .max ? "\(low) to \(high)" : "at least \(low)"
         find(
           .invalid, entity, key: row.int64(0), property: relationship.name,
-          "it leads to \(count) objects, the model wants \(limits)")
+          "it leads to \(count) objects, the model requires \(limits)")
       }
       return true
     }

@@ -96,7 +96,7 @@ public struct Verifier: Sendable {
     }
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
-        .stopped, "cannot verify '\(job.destinationPath)': a store changed meanwhile",
+        .stopped, "cannot verify '\(job.destinationPath)': a store changed during the verification",
         remedy: "stop what writes to it and run the same command")
     }
     return verification.report

@@ -4,7 +4,7 @@ import Testing
 
 /// `append: true` through the executable.
 @Suite struct AppendCommandTests {
-  @Test func `two jobs go into one destination, and each verb knows both`() throws {
+  @Test func `two jobs append to one destination, and every verb recognises both`() throws {
     let job = try BreakableJob()
     try job.append("job.yaml", "append: true\n")
     try job.write("second.sqlite", try Data(contentsOf: URL(filePath: job.file("library.sqlite"))))

@@ -129,7 +129,7 @@ private final class AppendCrashJob {
 }
 
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct AppendCrashTests {
-  @Test func `an append killed after any chunk leaves the destination whole, and the next run ends alike`() throws {
+  @Test func `an append killed after any chunk leaves the destination whole, and the next run completes`() throws {
     let pristine = try AppendCrashJob(people: 60, rows: 20)
     let sources = try pristine.sources
     #expect(sources.count > 40)
@@ -157,7 +157,7 @@ private final class AppendCrashJob {
 
   /// The store is finished, exchanged and tidied up between the line of the last chunk and the one that says 100 percent:
   /// two of three kills fall there, at a moment drawn from the time that an uninterrupted run takes for it.
-  @Test func `an append killed at any moment, the exchange at its end among them, comes to the same end`() throws {
+  @Test func `an append killed at any moment, including its exchange, ends in the same store`() throws {
     let seed = momentSeed()
     var random = SeededGenerator(seed: seed)
     let pristine = try AppendCrashJob(people: 60, rows: 40)
@@ -188,7 +188,7 @@ private final class AppendCrashJob {
     #expect(kills > TestTier.choose(1, long: 5), "GODWIT_SEED=\(seed)")
   }
 
-  @Test func `while an append runs, whoever opens the destination finds the old one or the new one`() throws {
+  @Test func `while an append runs, the destination is either the old store or the new one`() throws {
     let job = try AppendCrashJob(people: 600, rows: 20)
     func people() throws -> Int64? {
       let connection = try StoreConnection.openStore(readingAt: job.destination)
@@ -211,7 +211,7 @@ private final class AppendCrashJob {
     #expect(looks > 10)
   }
 
-  @Test func `an append that was killed and is discarded leaves the destination as it was`() throws {
+  @Test func `discarding a killed append leaves the destination unchanged`() throws {
     let pristine = try AppendCrashJob(people: 60, rows: 20)
     let old = try pristine.content
     for lines in [2, 8, 20] {

@@ -70,7 +70,7 @@ extension BadInput {
     .init("manifest of random bytes", 78, ["job.yaml:1:"]) { try $0.writeNoise("job.yaml") },
     .init(
       "manifest is the store", ["run", "library.sqlite"], 78,
-      ["library.sqlite:1:", "cannot read job manifest", "an SQLite database", "models: App.xcdatamodeld"]
+      ["library.sqlite:1:", "cannot read job manifest", "a SQLite database", "models: App.xcdatamodeld"]
     ) {
       _ in
     },
@@ -91,7 +91,7 @@ extension BadInput {
       try $0.makeFolder("out")
       try $0.write("out/library.sqlite", try Data(contentsOf: URL(filePath: $0.file("library.sqlite"))))
     },
-    .init("appending to what is no store", 73, ["cannot append to", "it is no Core Data store"]) {
+    .init("appending to what is no store", 73, ["cannot append to", "it is not a Core Data store"]) {
       try $0.append("job.yaml", "append: true\n")
       try $0.makeFolder("out")
       try $0.writeNoise("out/library.sqlite")

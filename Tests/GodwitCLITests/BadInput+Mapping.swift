@@ -142,10 +142,10 @@ extension BadInput {
     .init("chunks of an unknown mapping", 78, ["job.yaml:8:9: ", "'BookToBok'", "did you mean 'BookToBook'?"]) {
       try $0.edit("job.yaml", "  rows: 100", "  by: { BookToBok: [\"pages > 5\"] }")
     },
-    .init("chunks that leave rows out", 78, ["job.yaml:8:23: ", "no predicate takes 5 of its 300"]) {
+    .init("chunks that leave rows out", 78, ["job.yaml:8:23: ", "no predicate matches 5 of its 300"]) {
       try $0.edit("job.yaml", "  rows: 100", "  by: { BookToBook: [\"pages > 5\"] }")
     },
-    .init("chunks that take rows twice", 78, ["job.yaml:8:23: ", "more than one predicate takes 295 of its 300"]) {
+    .init("chunks that take rows twice", 78, ["job.yaml:8:23: ", "more than one predicate matches 295 of its 300"]) {
       try $0.edit("job.yaml", "  rows: 100", "  by: { BookToBook: [\"pages > 5\", \"pages > 0\"] }")
     },
     .init("chunks that leave rows out, planned", ["plan", "job.yaml"], 78, ["job.yaml:8:23: "]) {

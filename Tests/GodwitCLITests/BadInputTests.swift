@@ -18,7 +18,7 @@ struct `Bad input` {
     #expect(before.allSatisfy { after[$0.key] == $0.value })
   }
 
-  @Test func `the job that the cases break runs for nobody too`() throws {
+  @Test func `the job that the cases break runs as another user too`() throws {
     guard Self.canBeNobody else { return }
     let job = try BreakableJob()
     try job.makeFolder("out")
@@ -27,10 +27,10 @@ struct `Bad input` {
     #expect(result.status == 0, "\(result.diagnostics)")
   }
 
-  @Test func `names of cases are unique`() { #expect(Set(Self.all.map(\.name)).count == Self.all.count) }
+  @Test func `the names of bad-input cases are unique`() { #expect(Set(Self.all.map(\.name)).count == Self.all.count) }
 
   @Test(arguments: all)
-  func `is told by exit status and place, and leaves nothing behind`(_ input: BadInput) throws {
+  func `bad input is reported with exit status and place, and leaves nothing behind`(_ input: BadInput) throws {
     if input.user == .nobody, !Self.canBeNobody { return }
     let job = try BreakableJob()
     try input.spoil(job)

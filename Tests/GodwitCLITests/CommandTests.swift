@@ -60,14 +60,14 @@ struct `The verb list` {
 }
 
 struct `Exit status and streams` {
-  @Test func `the version is one line`() throws {
+  @Test func `--version prints one line`() throws {
     let result = try BuiltCommand.run("--version")
     #expect(result.status == 0)
     #expect(result.output == "godwit 0.1.0\n")
     #expect(result.diagnostics.isEmpty)
   }
 
-  @Test func `help is no error`() throws {
+  @Test func `asking for help exits with 0`() throws {
     for arguments in [["--help"], ["help"], ["run", "--help"], ["help", "model"]] {
       let session = CommandSession(output: .memory(), diagnostics: .memory())
       #expect(GodwitCommand.run(arguments: arguments, in: session) == 0)
@@ -81,7 +81,7 @@ struct `Exit status and streams` {
     ["model", "nosuch"], ["run", "job.yaml", "--progress", "loud"], ["run", "job.yaml", "--max-duration", "soon"],
     ["plan", "job.yaml", "--format", "xml"], ["inspect"], ["model", "diff", "one"],
   ])
-  func `wrong usage is 64, with the complaint on standard error`(arguments: [String]) {
+  func `wrong usage is 64, with a message on standard error`(arguments: [String]) {
     let session = CommandSession(output: .memory(), diagnostics: .memory())
     #expect(GodwitCommand.run(arguments: arguments, in: session) == 64)
     #expect(session.output.text.isEmpty)
@@ -109,7 +109,7 @@ struct `Exit status and streams` {
     #expect(try BuiltCommand.run("model", "hash", folder.file("No.xcdatamodeld")).status == 66)
   }
 
-  @Test func `a full disk under the output is 74`() throws {
+  @Test func `a full disk under standard output is 74`() throws {
     let full = "/dev/full"
     guard FileManager.default.fileExists(atPath: full) else { return }
     let process = Process()
@@ -122,7 +122,7 @@ struct `Exit status and streams` {
     #expect(process.terminationStatus == 74)
   }
 
-  @Test func `a reader that goes away is no crash`() throws {
+  @Test func `a closed pipe at standard output does not crash the command`() throws {
     let process = Process()
     process.executableURL = URL(filePath: try #require(BuiltCommand.path))
     process.arguments = ["--help"]
@@ -167,7 +167,7 @@ struct `Models on the command line` {
     #expect(result.output.hasPrefix("CREATE TABLE ZMEMO ( Z_PK INTEGER PRIMARY KEY"))
   }
 
-  @Test func `a difference tells renames from removals`() throws {
+  @Test func `model diff distinguishes renames from removals`() throws {
     let folder = try TemporaryFolder()
     let (path, _) = try writeBundle(in: folder)
     let result = try BuiltCommand.run("model", "diff", path + "#Notes", path)
@@ -183,7 +183,7 @@ struct `Models on the command line` {
         """)
   }
 
-  @Test func `a model does not differ from itself`() throws {
+  @Test func `model diff finds no difference between a model and itself`() throws {
     let folder = try TemporaryFolder()
     let (path, _) = try writeBundle(in: folder)
     let result = try BuiltCommand.run("model", "diff", path, path, "--format", "json")
@@ -200,7 +200,7 @@ struct `Models on the command line` {
     #expect(result.output.contains("Notes, Notes 2 (current)"))
   }
 
-  @Test func `what is nothing of ours is 65`() throws {
+  @Test func `inspecting an unknown kind of file is 65`() throws {
     let folder = try TemporaryFolder()
     try Data("hello".utf8).write(to: URL(filePath: folder.file("note.txt")))
     #expect(try BuiltCommand.run("inspect", folder.file("note.txt")).status == 65)

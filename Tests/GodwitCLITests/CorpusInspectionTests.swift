@@ -6,7 +6,7 @@ import Testing
 
 struct `Inspecting real files` {
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `every store, model and mapping of the corpus is told apart`() throws {
+  func `inspect recognises every store, model and mapping of the corpus`() throws {
     let folder = try #require(Corpus.folder)
     let walk = try #require(FileManager.default.enumerator(atPath: folder.path))
     let files = walk.compactMap { $0 as? String }
@@ -25,9 +25,9 @@ struct `Inspecting real files` {
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `a row with another entity's number is named with its table`() throws {
+  func `inspect names the table of rows with another entity's number`() throws {
     let path = Corpus.path("artsy_energy/ArtsyFolio Tests/Migrations/ArtsyPartner_2.0.sqlite")
     let text = try FileInspection(of: path, models: []).description
-    #expect(text.contains("1 row of ZARTWORK with entity number 1, which is none of its own"), "\(text)")
+    #expect(text.contains("1 row of ZARTWORK with entity number 1, which is not one of its own"), "\(text)")
   }
 }

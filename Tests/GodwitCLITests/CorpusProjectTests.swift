@@ -25,7 +25,9 @@ struct CorpusProjectTests {
     return parted(text.split(separator: "\n").map(String.init))
   }
 
-  @Test(arguments: compared) func `a project is read and migrated as the table says`(project: CorpusProject) throws {
+  @Test(arguments: compared) func `every corpus project is read and migrated as the table says`(project: CorpusProject)
+    throws
+  {
     let found = try Self.found(project)
     let rest = try Self.known().lines.drop { $0 != found[0] }
     let lines = rest.prefix(1) + rest.dropFirst().prefix { !$0.hasPrefix("# ") }
@@ -35,7 +37,7 @@ struct CorpusProjectTests {
     #expect(found.count == lines.count)
   }
 
-  @Test func `the table has every project, and a reason for every refusal`() throws {
+  @Test func `the table of corpus projects is complete, with a reason for every refusal`() throws {
     let (lines, reasons) = try Self.known()
     if !Self.isRecording {
       #expect(lines.filter { $0.hasPrefix("# ") } == CorpusProject.all.map { "# \($0.name)" })
@@ -49,7 +51,7 @@ struct CorpusProjectTests {
     }
   }
 
-  @Test(.enabled(if: isRecording)) func `the table is written anew`() throws {
+  @Test(.enabled(if: isRecording)) func `the table of corpus projects can be regenerated`() throws {
     let reasons = try Self.known().reasons
     var project = ""
     let recorded = try CorpusProject.all.flatMap(Self.found).flatMap { line -> [String] in

@@ -25,7 +25,7 @@ struct `The table of corpus results` {
       .sorted { Text($0) < Text($1) }
   }
 
-  @Test func `every file opens, or is refused in the words of the table`() throws {
+  @Test func `every corpus file opens, or is refused in the words of the table`() throws {
     let isRecording = ProcessInfo.processInfo.environment["GODWIT_RECORD"] != nil
     // A sample of them on every change, all of them in the long tier.
     let paths = self.paths

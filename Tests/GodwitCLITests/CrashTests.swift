@@ -228,7 +228,7 @@ final class CrashJob {
     #expect(kills > TestTier.choose(6, long: 20))
   }
 
-  @Test func `a run that was killed and is discarded leaves nothing, whenever it was`() throws {
+  @Test func `discarding a killed run leaves nothing`() throws {
     let whole = try CrashJob(people: 60, rows: 20)
     _ = try whole.finish()
     for seconds in [0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.3] {
@@ -278,7 +278,7 @@ final class CrashJob {
     #expect(try job.finish() == expected)
   }
 
-  @Test func `of two runs at once one works and the other exits 75 at once`() throws {
+  @Test func `of two processes at once one runs and the other exits with 75`() throws {
     let job = try CrashJob(people: 3000, rows: 50)
     let process = Process()
     process.executableURL = URL(filePath: try #require(BuiltCommand.path))
@@ -298,7 +298,7 @@ final class CrashJob {
     _ = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     #expect(second.status == 75)
-    #expect(second.diagnostics.contains("another process works on"))
+    #expect(second.diagnostics.contains("another process is working on"))
     #expect(status.status == 0 || status.status == 75, "\(status.diagnostics)")
     #expect(process.terminationStatus == 0)
     #expect(
@@ -306,7 +306,7 @@ final class CrashJob {
         == [".people_SUPPORT", "people.sqlite"])
   }
 
-  @Test func `memory stays under the budget and 32 MiB at any size`() throws {
+  @Test func `memory stays below the budget plus 32 MiB at any size`() throws {
     let job = try CrashJob(people: TestTier.choose(15_000, long: 40_000), rows: 5000)
     let process = Process()
     process.executableURL = URL(filePath: try #require(BuiltCommand.path))

@@ -73,7 +73,7 @@ private struct TinyStore {
 }
 
 struct `Exporting objects` {
-  @Test func `JSON lines hold every value, sorted by name`() throws {
+  @Test func `exported JSON lines hold every value, sorted by name`() throws {
     let tiny = try TinyStore()
     let base = "x-coredata://\(TinyStore.uuid)"
     let result = tiny.export("--entity", "Book", "--model", tiny.model, "--subentities")
@@ -97,7 +97,7 @@ struct `Exporting objects` {
     #expect(tiny.export("--entity", "Book", "--model", tiny.model).output.split(separator: "\n").count == 1)
   }
 
-  @Test func `CSV is quoted as RFC 4180 says, with a header, and tells an empty value from nil`() throws {
+  @Test func `exported CSV follows RFC 4180, has a header, and distinguishes an empty value from nil`() throws {
     let tiny = try TinyStore()
     let base = "x-coredata://\(TinyStore.uuid)"
     let result = tiny.export("--entity", "Book", "--model", tiny.model, "--subentities", "--format", "csv")
@@ -110,7 +110,7 @@ struct `Exporting objects` {
         + "Comic,\(base)/Comic/p5,\(base)/Writer/p1,,,,\"\",,,,,,,,,base64:/0E=\r\n")
   }
 
-  @Test func `a file is written whole or not at all`() throws {
+  @Test func `an exported file is written completely or not at all`() throws {
     let tiny = try TinyStore()
     let file = tiny.folder.file("out.jsonl")
     let shown = tiny.export("--entity", "Book", "--model", tiny.model)
@@ -130,7 +130,7 @@ struct `Exporting objects` {
       ])
   }
 
-  @Test func `wrong usage is 64 and names what was meant`() throws {
+  @Test func `wrong usage of export is 64 and suggests the nearest name`() throws {
     let tiny = try TinyStore()
     let unknown = tiny.export("--entity", "Boko", "--model", tiny.model)
     #expect(unknown.status == 64 && unknown.diagnostics.contains("did you mean 'Book'?"))
@@ -148,12 +148,12 @@ struct `Exporting objects` {
       (0.999_999_9, "2001-01-01T00:00:01.000000Z"), (252_423_993_600, "+010000-01-01T00:00:00.000000Z"),
       (1e300, "1e+300"),
     ] as [(Double, String)])
-  func `dates are ISO 8601 in UTC`(seconds: Double, text: String) {
+  func `exported dates are ISO 8601 in UTC`(seconds: Double, text: String) {
     #expect(ObjectWriter.date(seconds) == text)
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `a store that carries its model needs no other`() throws {
+  func `a store with a model inside is exported without --model`() throws {
     var exported = 0
     for path in TestTier.sample(CorpusStores.paths, each: 3) {
       guard let metadata = try? StoreMetadata(readingStoreAt: path),

@@ -27,7 +27,7 @@ struct FixtureProjectTests {
   }
 
   @Test(arguments: cases)
-  func `an older version migrates to the current one with all that both have`(_ given: Case) throws {
+  func `an older version migrates to the current one with everything that both have`(_ given: Case) throws {
     let folder = try TemporaryFolder()
     let source = try ModelBundle(contentsOf: given.project.bundle).model(named: given.start.version)
     let store = folder.file("source.sqlite")
@@ -61,7 +61,7 @@ struct FixtureProjectTests {
     }
   }
 
-  @Test func `the job of jobs/travel passes over the broken versions and counts what it loses`() throws {
+  @Test func `the job of jobs/travel skips the broken versions and counts its losses`() throws {
     let folder = try TemporaryFolder()
     let example = URL(filePath: checkout(of: #filePath)).appending(path: "jobs/travel").path
     let copy = folder.file("travel")

@@ -51,7 +51,7 @@ struct ForeignFileTests {
       ["inspect", "library.sqlite"], ["why", "library.sqlite", "Library.xcdatamodeld"],
       ["export", "library.sqlite", "--entity", "Book", "--model", "Library.xcdatamodeld#Library"],
     ], [false, true])
-  func `no verb deletes the file that a journal names`(arguments: [String], inPlace: Bool) throws {
+  func `no verb deletes the file that a hot journal names`(arguments: [String], inPlace: Bool) throws {
     let job = try BreakableJob()
     if inPlace { try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true") }
     let victim = try plant(in: job)
@@ -63,7 +63,7 @@ struct ForeignFileTests {
     #expect(result.diagnostics.contains("library.sqlite-journal"), "\(result.diagnostics)")
   }
 
-  @Test func `a store under construction is not opened with such a journal`() throws {
+  @Test func `a store under construction is not opened with a journal that names another file`() throws {
     let job = try BreakableJob()
     try stopped(job)
     let victim = try plant(in: job, store: "out/library.sqlite.godwit/store.sqlite")
@@ -86,7 +86,7 @@ struct ForeignFileTests {
   }
 
   @Test(arguments: ["folder", "link", "open to all", "noise in ours", "link in ours", "another user's"])
-  func `a work folder that is not ours stays as it is`(kind: String) throws {
+  func `a work folder that Godwit did not make stays unchanged`(kind: String) throws {
     let job = try BreakableJob()
     let (work, theirs) = (job.file("out/library.sqlite.godwit"), job.file("theirs"))
     try job.makeFolder("out")
@@ -142,7 +142,7 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `an empty folder of the work folder's name is taken, and goes`() throws {
+  @Test func `an empty folder with the work folder's name is used and removed`() throws {
     let job = try BreakableJob()
     try job.makeFolder("out/library.sqlite.godwit")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
@@ -150,7 +150,7 @@ struct ForeignFileTests {
     #expect(!FileManager.default.fileExists(atPath: job.file("out/library.sqlite.godwit")))
   }
 
-  @Test func `a destination beyond a file system that takes no folders is an error, not a trap`() throws {
+  @Test func `a destination where no folder can be made is an error, not a trap`() throws {
     let job = try BreakableJob()
     try FileManager.default.createSymbolicLink(atPath: job.file("out"), withDestinationPath: "/proc")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
@@ -172,7 +172,7 @@ struct ForeignFileTests {
     #expect(try mode(job.file("books.jsonl")) == expected)
   }
 
-  @Test func `nobody else looks into a work folder`() throws {
+  @Test func `a work folder is readable only by its owner`() throws {
     let job = try BreakableJob()
     try stopped(job)
     #expect(try mode(job.file("out/library.sqlite.godwit")) == 0o700)
@@ -246,7 +246,7 @@ struct ForeignFileTests {
 
   // MARK: Streams and limits
 
-  @Test func `a finished job says so though nobody can read its progress`() throws {
+  @Test func `a finished job exits with 0 although its progress cannot be written`() throws {
     for end in [">/dev/full", ">&-"] {
       let job = try BreakableJob()
       let result = try ShellCommand.run("$GODWIT run job.yaml --progress plain \(end)", in: job.path)
@@ -265,7 +265,7 @@ struct ForeignFileTests {
     #expect(try BuiltCommand.run("verify", "job.yaml", in: job.path).status == 0)
   }
 
-  @Test func `a limit of file sizes is an error, not a death`() throws {
+  @Test func `a limit on file sizes is an error, not a crash`() throws {
     let job = try BreakableJob()
     let result = try ShellCommand.run("ulimit -f 8; $GODWIT run job.yaml --progress none", in: job.path)
     #expect(result.status == 74, "\(result.diagnostics)")

@@ -37,7 +37,7 @@ struct HookTests {
     #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status == 73)
   }
 
-  @Test func `a child in the background keeps nobody`() throws {
+  @Test func `a background child of a hook does not delay the run`() throws {
     let job = try job(before: "sleep 60 & echo $! > child")
     let result = try ShellCommand.run(
       "start=$(date +%s); $GODWIT run job.yaml --quiet; s=$?; end=$(date +%s); kill $(cat child); "
@@ -47,7 +47,7 @@ struct HookTests {
     #expect(seconds < 30)
   }
 
-  @Test func `what a hook prints is escaped, and comes whole`() throws {
+  @Test func `the output of a hook is escaped and complete`() throws {
     let job = try job(before: "printf 'a\\033[2Kb\\n'; seq 1 20000; printf 'no line end' >&2")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
     #expect(result.status == 0, "\(result.diagnostics)")
@@ -55,7 +55,7 @@ struct HookTests {
     #expect(result.diagnostics.contains("\n19999\n20000\nno line end\n"))
   }
 
-  @Test func `what the message of a failed hook says to do works`() throws {
+  @Test func `the remedy in the error of a failed hook works`() throws {
     func run(_ verb: String, _ job: BreakableJob) throws -> BuiltCommand.Result {
       try BuiltCommand.run(verb, "job.yaml", in: job.path)
     }
@@ -79,10 +79,10 @@ struct HookTests {
     }
   }
 
-  @Test func `a hook gets signals that the run blocks, and its end is told`() throws {
+  @Test func `a hook receives signals that the run blocks, and its end is reported`() throws {
     let job = try job(before: "kill -TERM $$; sleep 5")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
     #expect(result.status == 74)
-    #expect(result.diagnostics.contains("signal 15 ended it"), "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("it was killed by signal 15"), "\(result.diagnostics)")
   }
 }

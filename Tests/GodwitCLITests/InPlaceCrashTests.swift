@@ -9,7 +9,7 @@ import Testing
   import Glibc
 #endif
 
-/// A store that is migrated in place by SQL: one table grows, one is made anew, a join table is renamed, entity numbers
+/// A store that is migrated in place by SQL: one table grows, one is rebuilt, a join table is renamed, entity numbers
 /// move, files of binary data go with the attribute that names them.
 private final class InPlaceJob {
   let folder: TemporaryFolder
@@ -152,7 +152,7 @@ private final class InPlaceJob {
 
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct InPlaceCrashTests {
   @Test(arguments: [true, false])
-  func `a store migrated in place is whole whenever the run is killed, and the next run ends alike`(keepsOld: Bool)
+  func `a store migrated in place is whole whenever the run is killed, and the next run completes`(keepsOld: Bool)
     throws
   {
     let seed = momentSeed()
@@ -185,7 +185,7 @@ private final class InPlaceJob {
     #expect(kills > 0, "seed \(seed)")
   }
 
-  @Test func `a signal leaves the store as it was, and the run dies by it`() throws {
+  @Test func `a signal during a migration in place leaves the store unchanged and ends the run`() throws {
     let pristine = try InPlaceJob(people: 60_000, keepsOld: true)
     for keepsOld in [true, false] {
       try signal(try InPlaceJob(people: 60_000, keepsOld: keepsOld, copying: pristine))

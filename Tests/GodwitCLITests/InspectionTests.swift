@@ -5,7 +5,7 @@ import Testing
 @testable import GodwitCLI
 
 struct InspectionTests {
-  @Test func `a spill file of ours is known by the skippable frame before its first one`() throws {
+  @Test func `a spill file is recognised by the skippable frame before its first frame`() throws {
     let project = ProjectFixture()
     let path = try project.path("pairs.lz4")
     for (first, isOurs) in [(UInt8(0x50), true), (0x51, true), (0x40, false)] {

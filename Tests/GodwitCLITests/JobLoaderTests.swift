@@ -9,7 +9,7 @@ struct `Keys that this version does not do` {
     ("history: keep", "history"),
     ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
   ])
-  func `are refused with 78 and their place`(line: String, key: String) throws {
+  func `unsupported manifest keys are refused with 78 and their place`(line: String, key: String) throws {
     let folder = try TemporaryFolder()
     let mappings = key == "mappings" ? "" : "mappings: m.mapping.yaml\n"
     try write("godwit: 1\nsource: a\ndestination: b\nmodels: c\n\(mappings)\(line)\n", in: folder)

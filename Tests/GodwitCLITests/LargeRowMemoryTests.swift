@@ -85,7 +85,7 @@ import Testing
     (64, ["BODY": text(valueMebibytes)], true),
     (64, ["BODY": text(valueMebibytes / 2), "PHOTO": blob(valueMebibytes / 2)], true),
   ])
-  func `a large row takes its size beside the budget, and blobs at its end nothing`(
+  func `a large row takes its size above the memory budget, and blobs at its end take nothing`(
     memory: Int, large: [String: String], isHeld: Bool
   ) throws {
     let folder = try folder(memory: memory, large: large)

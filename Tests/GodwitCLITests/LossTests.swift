@@ -79,7 +79,7 @@ private let lost = [
   }
 
   @Test(arguments: [true, false])
-  func `a job that may lose nothing is refused with 65 before it writes`(byKey: Bool) throws {
+  func `a job with 'on-loss: fail' is refused with 65 before it writes`(byKey: Bool) throws {
     let files = try project(byKey ? "on-loss: fail\n" : "")
     let flags = byKey ? [] : ["--fail-on-loss"]
     for verb in ["plan", "run"] {

@@ -13,7 +13,7 @@ struct `Making stores from the command line` {
     return (status, session.output.text, session.diagnostics.text)
   }
 
-  @Test func `a store is made, inspected and the same again`() throws {
+  @Test func `make-store makes the same store twice, and inspect reads it`() throws {
     let folder = try TemporaryFolder()
     let result = run(Self.model, folder.file("a.sqlite"), "--rows", "100", "--seed", "5")
     #expect(result.status == 0, "\(result.diagnostics)")
@@ -24,7 +24,7 @@ struct `Making stores from the command line` {
     #expect(try StoreDump(folder.file("a.sqlite")) == (try StoreDump(folder.file("b.sqlite"))))
   }
 
-  @Test func `what is in the way, missing or wrong has its exit status`() throws {
+  @Test func `make-store has an exit status for every kind of bad input`() throws {
     let folder = try TemporaryFolder()
     let taken = folder.file("taken.sqlite")
     try Data("mine".utf8).write(to: URL(filePath: taken))

@@ -52,23 +52,23 @@ private let convert = mapping.replacingOccurrences(
     try project.write("repo/Migration/Deep/notes.mapping.yaml", convert)
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(plan.status == 0, "\(plan)")
-    #expect(plan.output.contains("looked for mapping models in '"))
+    #expect(plan.output.contains("searched for mapping models in '"))
     #expect(plan.output.contains("the project in '"))
     #expect(plan.output.contains("Migration/Deep/notes.mapping.yaml"), "\(plan.output)")
     #expect(project.godwit("run", "-q", try project.path("job.yaml")).status == 0)
   }
 
-  @Test func `without a project nothing but the models' folder is looked at, and the message says so`() throws {
+  @Test func `without a project only the models' folder is searched, and the message says so`() throws {
     let project = try project(nil)
     try project.write("repo/Migration/notes.mapping.yaml", convert)
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(plan.status == 69)
-    #expect(plan.diagnostics.contains("looked for mapping models in '"), "\(plan.diagnostics)")
+    #expect(plan.diagnostics.contains("searched for mapping models in '"), "\(plan.diagnostics)")
     #expect(plan.diagnostics.contains("App/Models': none found"), "\(plan.diagnostics)")
     #expect(!plan.diagnostics.contains("the project in"))
   }
 
-  @Test func `folders of others, and what lies above the project, are left out`() throws {
+  @Test func `folders of other projects and above the project are not searched`() throws {
     let project = try project(".git")
     for folder in ["repo/Pods/Other", "repo/.build/x", "repo/node_modules", ".", "repo/A.xcodeproj"] {
       try project.write("\(folder)/notes.mapping.yaml", convert)
@@ -78,7 +78,7 @@ private let convert = mapping.replacingOccurrences(
     #expect(project.godwit("plan", try project.path("job.yaml")).status == 69)
   }
 
-  @Test func `what lies beside the models goes before what lies elsewhere`() throws {
+  @Test func `a mapping model beside the models wins over one elsewhere`() throws {
     let project = try project(".git")
     try project.write("repo/App/Models/near.mapping.yaml", convert)
     try project.write("repo/Old/far.mapping.yaml", convert.replacingOccurrences(of: "$source.text", with: "'far'"))
@@ -86,7 +86,7 @@ private let convert = mapping.replacingOccurrences(
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(plan.output.contains("mappings     near.mapping.yaml"))
     #expect(
-      plan.output.contains("far.mapping.yaml' not taken: 'near.mapping.yaml' beside the models serves"),
+      plan.output.contains("far.mapping.yaml' not used: 'near.mapping.yaml' beside the models serves"),
       "\(plan.output)")
   }
 
@@ -110,7 +110,7 @@ private let convert = mapping.replacingOccurrences(
   ]
 
   @Test(.enabled(if: Corpus.isPresent), arguments: projects.map(\.folder))
-  func `mapping models of real projects are found wherever they lie`(folder: String) throws {
+  func `mapping models of corpus projects are found wherever they are`(folder: String) throws {
     let expected = try #require(Self.projects.first { $0.folder == folder })
     // A copy: the corpus holds files without the repository around them.
     let project = ProjectFixture()

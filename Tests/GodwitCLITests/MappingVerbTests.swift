@@ -31,7 +31,7 @@ struct `Converting mapping models of the corpus` {
       .filter { $0.hasSuffix(".xcmappingmodel") || $0.hasSuffix(".cdm") }.sorted()
   }()
 
-  @Test(arguments: paths) func `what is printed reads as the same mapping model`(path: String) throws {
+  @Test(arguments: paths) func `a converted mapping model reads back as the same`(path: String) throws {
     let folder = try TemporaryFolder()
     let result = godwit("mapping", "convert", Corpus.path(path))
     #expect(result.status == 0 && result.diagnostics.isEmpty)
@@ -41,7 +41,7 @@ struct `Converting mapping models of the corpus` {
     #expect(!again.entityMappings.isEmpty)
   }
 
-  @Test(arguments: paths) func `inspect says what it is`(path: String) throws {
+  @Test(arguments: paths) func `inspect describes a mapping model`(path: String) throws {
     let result = godwit("inspect", Corpus.path(path))
     #expect(result.status == 0)
     #expect(result.output.contains(": mapping model\n  "))
@@ -52,7 +52,7 @@ struct `Converting mapping models of the corpus` {
 
   private static let moods = "objcio_core-data/Migrations/"
 
-  @Test func `a job may list Xcode's file`() throws {
+  @Test func `a job may list an .xcmappingmodel`() throws {
     let folder = try TemporaryFolder()
     let store = try CorpusStores.copy(Corpus.path(Self.moods + "MigrationsTests/Moody 2.moody"), into: folder)
     let manifest = """
@@ -73,7 +73,7 @@ struct `Converting mapping models of the corpus` {
     #expect(verify.status == 0, "\(verify.output)\(verify.diagnostics)")
   }
 
-  @Test func `a job that lists the file of another step is refused at its line`() throws {
+  @Test func `a job that lists the mapping model of another step is refused at its line`() throws {
     let folder = try TemporaryFolder()
     let store = try CorpusStores.copy(Corpus.path(Self.moods + "MigrationsTests/Moody 2.moody"), into: folder)
     let manifest = """
@@ -101,7 +101,7 @@ struct `Converting mapping models` {
     return bundle
   }
 
-  @Test func `a file is written once and never over another`() throws {
+  @Test func `mapping convert never overwrites a file`() throws {
     let folder = try TemporaryFolder()
     var fixture = MappingFixture()
     let value = MappingFixture.archived { a in a.constant(.integer(1)) }
@@ -116,7 +116,7 @@ struct `Converting mapping models` {
     #expect(bare.status == 0 && bare.output.contains("\"mappings\" : [\n    \"AToB\"\n  ]"))
   }
 
-  @Test func `what cannot be read says why`() throws {
+  @Test func `an unreadable mapping model gives the reason`() throws {
     let folder = try TemporaryFolder()
     var fixture = MappingFixture()
     fixture.mapping("A", "B", number: 1, attributes: [["name": "n"]])
@@ -194,7 +194,7 @@ private struct Versions {
 }
 
 struct `Inferring and drafting mapping models` {
-  @Test func `what is inferred is printed with a reason on every line, and reads back`() throws {
+  @Test func `an inferred mapping is printed with a reason on every line, and reads back`() throws {
     let versions = try Versions.inferable()
     let result = godwit("mapping", "infer", versions.source, versions.destination)
     #expect(result.status == 0 && result.diagnostics.isEmpty)
@@ -218,7 +218,7 @@ struct `Inferring and drafting mapping models` {
     #expect(try read(result.output, in: versions.folder).placeless == model.placeless)
   }
 
-  @Test func `each reason against it is printed, with 69`() throws {
+  @Test func `mapping infer prints every reason against an inference, and exits with 69`() throws {
     let versions = try Versions.open()
     let result = godwit("mapping", "infer", versions.source, versions.destination)
     #expect(result.status == 69 && result.output.isEmpty)
@@ -226,7 +226,7 @@ struct `Inferring and drafting mapping models` {
       result.diagnostics == """
         godwit: no mapping model can be inferred from 'Notes' to 'Notes 2'
           cause   Note.count: type String to Integer 16
-                  Note.title: optional to required without a default: nil would have no value to become
+                  Note.title: optional to required without a default: no value can replace nil
           try     write a mapping file for this step; `godwit mapping new` drafts one
 
         """)
@@ -234,28 +234,28 @@ struct `Inferring and drafting mapping models` {
     #expect(json.status == 69 && json.output.contains("\"Note.count: type String to Integer 16\""))
   }
 
-  @Test func `a draft has gaps that no job takes until they are filled`() throws {
+  @Test func `no job accepts a drafted mapping file until its placeholders are replaced`() throws {
     let versions = try Versions.open()
     let file = versions.folder.file("new.mapping.yaml")
     let result = godwit("mapping", "new", versions.source, versions.destination, "-o", file)
-    #expect(result.status == 0 && result.diagnostics == "godwit: 1 gap to fill, marked ???\n")
+    #expect(result.status == 0 && result.diagnostics == "godwit: 1 placeholder to replace, marked ???\n")
     let text = try String(contentsOfFile: file, encoding: .utf8)
     #expect(
       text.hasSuffix(
         """
             attributes:
-              title: $source.title # required now, no default: an object without a value stops the run
+              title: $source.title # now required, without a default: an object without a value stops the run
               count: '???' # String 'count' to Integer 16
 
         """))
     let error = #expect(throws: GodwitError.self) { try MappingModel(contentsOfYAML: file) }
     #expect(error?.code == .configuration && error?.location?.line == 10)
-    #expect(error?.message == "cannot read mapping file: 'count' is still a gap ('???')")
+    #expect(error?.message == "cannot read mapping file: 'count' is still a placeholder ('???')")
     let filled = text.replacing("'???'", with: "length:($source.count)")
     #expect(try read(filled, in: versions.folder)["NoteToNote"]?.attributeMappings.count == 2)
   }
 
-  @Test func `a job may have its mapping inferred`() throws {
+  @Test func `a job may use 'mappings: inferred'`() throws {
     let versions = try Versions.inferable()
     let store = versions.folder.file("notes.sqlite")
     let builder = try StoreBuilder(path: store, model: versions.models[0])

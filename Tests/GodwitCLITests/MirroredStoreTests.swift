@@ -4,7 +4,7 @@ import Testing
 @testable import GodwitCLI
 
 struct `Mirrored stores` {
-  @Test func `a mirrored store is planned with what it loses when the manifest drops the mirror`() throws {
+  @Test func `the plan of a mirrored store lists what 'cloudkit: drop' loses`() throws {
     let job = try BreakableJob()
     try job.sql("CREATE TABLE ANSCKMETADATAENTRY (Z_PK INTEGER PRIMARY KEY)")
     try job.sql("INSERT INTO ANSCKMETADATAENTRY VALUES (1)")

@@ -51,7 +51,7 @@ private func entity(_ name: String, _ attributes: [String: AttributeType]) -> En
 }
 
 struct `A store of several models` {
-  @Test func `is found by the versions that together fit it, and moves to the current ones`() throws {
+  @Test func `a store of several models is found by the versions that fit it, and moves to the current ones`() throws {
     let project = try Project()
     let app = [
       try ManagedObjectModel(name: "App", entities: [entity("Note", ["title": .string])]),
@@ -101,7 +101,7 @@ struct `A store of several models` {
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `a real one of three models is copied whole`() throws {
+  func `a corpus store of three models is copied completely`() throws {
     let project = try Project()
     let browser = "duckduckgo_BrowserServicesKit/Sources/"
     let names = [
@@ -137,7 +137,7 @@ struct `A store of several models` {
     #expect(try domains == rows(source, sql))
   }
 
-  @Test func `is not found when one model has no version that fits`() throws {
+  @Test func `a store of several models is not found if one model has no version that fits`() throws {
     let project = try Project()
     let app = try ManagedObjectModel(name: "App", entities: [entity("Note", ["title": .string])])
     let old = try ManagedObjectModel(name: "App", entities: [entity("Note", ["text": .string])])
@@ -177,7 +177,7 @@ struct `A store of a configuration` {
     return (project, job)
   }
 
-  @Test func `moves with its own entities only`() throws {
+  @Test func `a store of a configuration is migrated with only its entities`() throws {
     let (project, job) = try project("configuration: Local")
     let ran = try BuiltCommand.run("run", "--progress", "none", job)
     #expect(ran.status == 0, "\(ran.diagnostics)")
@@ -187,7 +187,7 @@ struct `A store of a configuration` {
     #expect(try rows(out, "SELECT name FROM sqlite_master WHERE name = 'ZTAG'").isEmpty)
   }
 
-  @Test func `is named when the key is missing`() throws {
+  @Test func `a store of a configuration is named if the key is missing`() throws {
     let (project, job) = try project("")
     let result = run("plan", job)
     withExtendedLifetime(project) {}
@@ -196,7 +196,7 @@ struct `A store of a configuration` {
     #expect(result.diagnostics.contains("write `configuration: Local`"))
   }
 
-  @Test func `with an unknown name is 78 at its place`() throws {
+  @Test func `an unknown configuration is 78 with its place`() throws {
     let (project, job) = try project("configuration: Lokal")
     let result = run("plan", job)
     withExtendedLifetime(project) {}
@@ -237,20 +237,20 @@ struct `Hashes of Apple's` {
   }
 
   @Test(arguments: ["VersionInfo.plist", "in.sqlite"])
-  func `from a file beside the models win over computed ones`(file: String) throws {
+  func `Apple's hashes from a file beside the models win over computed ones`(file: String) throws {
     let (project, _) = try project()
     #expect(run("plan", try job(project, models: "App.xcdatamodeld")).status == 69)
     let listed = try job(project, models: "[App.xcdatamodeld, \(file)]")
     let plan = run("plan", listed)
     #expect(plan.status == 0, "\(plan.diagnostics)")
-    #expect(plan.diagnostics.contains("warning: the hash relies on a rule that is not confirmed: Note.größe"))
+    #expect(plan.diagnostics.contains("warning: the hash relies on an unconfirmed rule: Note.größe"))
     let ran = try BuiltCommand.run("run", "--progress", "none", listed)
     #expect(ran.status == 0, "\(ran.diagnostics)")
-    #expect(ran.diagnostics.contains("not confirmed"))
+    #expect(ran.diagnostics.contains("relies on an unconfirmed rule"))
     #expect(run("verify", listed).status == 0)
   }
 
-  @Test func `are taken by why and model hash`() throws {
+  @Test func `Apple's hashes are used by why and model hash`() throws {
     let (project, hash) = try project()
     let bundle = project.folder.file("App.xcdatamodeld")
     let store = project.folder.file("in.sqlite")
@@ -264,7 +264,7 @@ struct `Hashes of Apple's` {
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `are taken from a compiled mapping model, for the versions it lies between`() throws {
+  func `Apple's hashes are read from a compiled mapping model, for its two versions`() throws {
     let sample = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel") + "/"
     let published = try PublishedVersionHashes(contentsOf: sample + "Fixtures/V2toV3.cdm")
     #expect(published.versions.count == 2)
@@ -275,10 +275,10 @@ struct `Hashes of Apple's` {
     let other = run(
       "model", "hash", PeoplizerStores.file("Peoplizer.xcdatamodeld"), "--hashes", sample + "Fixtures/V2toV3.cdm")
     #expect(other.status == 78)
-    #expect(other.diagnostics.contains("they are of none of the models"))
+    #expect(other.diagnostics.contains("they belong to none of the models"))
   }
 
-  @Test func `are not taken from a store that Godwit made`() throws {
+  @Test func `hashes are not read from a store that Godwit made`() throws {
     let (project, _) = try project()
     let store = project.folder.file("in.sqlite")
     let connection = try StoreConnection(path: store)
@@ -291,7 +291,7 @@ struct `Hashes of Apple's` {
     #expect(result.diagnostics.contains("Godwit made this store, and computed them"))
   }
 
-  @Test func `in a compiled bundle are those of its VersionInfo`() throws {
+  @Test func `the hashes of a compiled bundle are those of its VersionInfo`() throws {
     let folder = try TemporaryFolder()
     let bundle = folder.file("M.momd")
     try FileManager.default.createDirectory(atPath: bundle, withIntermediateDirectories: true)

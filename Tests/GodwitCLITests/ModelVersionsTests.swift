@@ -41,7 +41,7 @@ private func error(_ body: () throws -> Void) -> GodwitError? {
 }
 
 struct `Finding the models of a job` {
-  @Test func `versions go by their names, and what is current in a bundle comes after the others of it`() throws {
+  @Test func `versions are ordered by name, with a bundle's current version last`() throws {
     let folder = try TemporaryFolder()
     func models(_ names: [String]) throws -> [ManagedObjectModel] { try names.map { try model($0, attributes: [$0]) } }
     let app = try bundle("App", in: folder, models(["App 2", "App 10", "Store 5"]), current: "App 10")
@@ -69,7 +69,7 @@ struct `Finding the models of a job` {
     }
   }
 
-  @Test func `where none fits, the nearest and the first entity that differs are named`() throws {
+  @Test func `if no model fits, the nearest one and the first entity that differs are named`() throws {
     let folder = try TemporaryFolder()
     let path = try bundle(
       "N", in: folder,
@@ -82,10 +82,10 @@ struct `Finding the models of a job` {
     #expect(problem.cause == "the nearest is 'N 1', which 2 of 3 entities fit; entity 'Note' differs")
     let larger = StoreMetadata(model: try model("?", attributes: ["a"], more: ["Card", "Tag", "User"]))
     let other = try #require(error { _ = try versions.model(fitting: larger, path: "s") })
-    #expect(other.cause?.hasSuffix("the store has the entity 'Card', the model has not") == true)
+    #expect(other.cause?.hasSuffix("the store has the entity 'Card', which the model lacks") == true)
   }
 
-  @Test func `an unknown name is 78 with the nearest name and its place`() throws {
+  @Test func `an unknown model name is 78 with the nearest name and its place`() throws {
     let folder = try TemporaryFolder()
     let path = try bundle("N", in: folder, [try model("Notes 1", attributes: ["a"])])
     let versions = try ModelVersions(references: [path])
@@ -97,7 +97,7 @@ struct `Finding the models of a job` {
     #expect(problem.message.contains("did you mean 'Notes 1'?"))
   }
 
-  @Test func `a name that two different models bear is 78`() throws {
+  @Test func `a name of two different models is 78`() throws {
     let folder = try TemporaryFolder()
     let first = try bundle("A", in: folder, [try model("N", attributes: ["a"])])
     let second = try bundle("B", in: folder, [try model("N", attributes: ["b"])])
@@ -115,7 +115,7 @@ struct `Finding the models of a job` {
       ).name == "N")
   }
 
-  @Test func `the destination is the current version, when that is clear`() throws {
+  @Test func `the destination is the current version if there is one`() throws {
     let folder = try TemporaryFolder()
     let models = [try model("N 1", attributes: ["a"]), try model("N 2", attributes: ["b"])]
     let clear = try bundle("A", in: folder, models, current: "N 1")
@@ -128,7 +128,7 @@ struct `Finding the models of a job` {
     }
   }
 
-  @Test func `an old version that cannot be read is no hindrance`() throws {
+  @Test func `an old version that cannot be read does not stop the job`() throws {
     let folder = try TemporaryFolder()
     let current = try model("N 2", attributes: ["b"])
     let path = try bundle("N", in: folder, [current], current: "N 2")
@@ -141,7 +141,7 @@ struct `Finding the models of a job` {
     #expect(problem.cause?.contains("not considered: cannot read '\(path)/N 1.xcdatamodel/elements'") == true)
   }
 
-  @Test func `each version that cannot be read is named with its line, also the current one`() throws {
+  @Test func `each unreadable version is named with its line, including the current one`() throws {
     let folder = try TemporaryFolder()
     let good = try model("N 2", attributes: ["b"])
     let path = try bundle("N", in: folder, [try model("N 1", attributes: ["a"]), good], current: "N 3")
@@ -180,7 +180,7 @@ struct `Finding the models of a job` {
     #expect(versions.models.compactMap(\.problem).isEmpty)
   }
 
-  @Test func `of models that are merged, only the versions that it takes are read`() throws {
+  @Test func `of merged models only the needed versions are read`() throws {
     let folder = try TemporaryFolder()
     let models = try (1...3).map { try model("N \($0)", attributes: ["a\($0)"]) }
     let path = try bundle("N", in: folder, models, current: "N 3")

@@ -53,7 +53,7 @@ struct `Mutated corpus files` {
     }
   }
 
-  @Test func `of model source are read or refused`() throws {
+  @Test func `mutated model sources are read or refused`() throws {
     let names = paths([".xcdatamodel/contents"])
     #expect(names.count >= 160)
     for name in names {
@@ -63,7 +63,7 @@ struct `Mutated corpus files` {
     }
   }
 
-  @Test func `of compiled models are read or refused`() throws {
+  @Test func `mutated compiled models are read or refused`() throws {
     let names = paths([".mom"])
     #expect(names.count >= 10)
     for name in names {
@@ -73,7 +73,7 @@ struct `Mutated corpus files` {
     }
   }
 
-  @Test func `of metadata and cached models are read or refused`() throws {
+  @Test func `mutated metadata and cached models are read or refused`() throws {
     for path in CorpusStores.paths {
       let connection = try StoreConnection.openStore(readingAt: path)
       if case .blob(let list)? = try connection.value("SELECT Z_PLIST FROM Z_METADATA") {
@@ -85,7 +85,7 @@ struct `Mutated corpus files` {
   }
 
   /// A trap, a hang or unbounded memory ends a process, so these run in one of their own.
-  @Test func `are inspected by the command with bounded memory and in bounded time`() throws {
+  @Test func `mutated files are inspected in bounded memory and time`() throws {
     let folder = try TemporaryFolder()
     let command = try #require(BuiltCommand.path)
     let names = paths([".mom", ".sqlite", ".xcdatamodel/contents"])

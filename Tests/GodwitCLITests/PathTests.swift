@@ -32,7 +32,7 @@ private struct PeoplizerCopy {
 }
 
 struct `Jobs that find their way` {
-  @Test func `Peoplizer 1 to 5 as one chain`() throws {
+  @Test func `Peoplizer 1 to 5 runs as one chain`() throws {
     let copy = try PeoplizerCopy()
     let plan = try copy.command("plan", "v1-to-v5.yaml")
     #expect(plan.status == 0, "\(plan.diagnostics)")
@@ -48,7 +48,7 @@ struct `Jobs that find their way` {
     #expect(again.status == 0)
   }
 
-  @Test func `in place by the mapping found beside the models, and the old store stays`() throws {
+  @Test func `a job in place finds the mapping beside the models and keeps the old store`() throws {
     let copy = try PeoplizerCopy()
     #expect(try copy.command("run", "v1-to-v2.yaml").status == 0)
     let before = try Data(contentsOf: URL(filePath: copy.folder.file("out/people-2.sqlite")))
@@ -67,7 +67,7 @@ struct `Jobs that find their way` {
         == ["people-2.sqlite", "people-2~.sqlite"])
   }
 
-  @Test func `source model and mapping model found by search`() throws {
+  @Test func `source model and mapping model are found by search`() throws {
     let copy = try PeoplizerCopy()
     try FileManager.default.createDirectory(atPath: copy.folder.file("models"), withIntermediateDirectories: true)
     try FileManager.default.createDirectory(atPath: copy.folder.file("maps"), withIntermediateDirectories: true)
@@ -91,7 +91,7 @@ struct `Jobs that find their way` {
     #expect(try copy.command("verify", "searched.yaml").status == 0)
   }
 
-  @Test func `a store without version information`() throws {
+  @Test func `a store without version hashes needs assume-source-model`() throws {
     let copy = try PeoplizerCopy()
     let path = copy.folder.file("stores/people-1.sqlite")
     let connection = try StoreConnection(path: path)
@@ -165,7 +165,7 @@ struct `Jobs that find their way` {
     let apart = run("plan", "-v", job)
     #expect(
       apart.output.contains(
-        "step 2 of 2: Notes 2 to Notes 3\n  mappings     inferred\n  apart        from the step before: 'chunks.by' cuts 'IEM_Transform_Note'\n"
+        "step 2 of 2: Notes 2 to Notes 3\n  mappings     inferred\n  apart        from the previous step: 'chunks.by' cuts 'IEM_Transform_Note'\n"
       ))
     #expect(
       apart.diagnostics.contains(
@@ -198,7 +198,7 @@ struct `Jobs that find their way` {
     let failed = try copy.command("run", "staged.yaml")
     #expect(failed.status == 74)
     #expect(failed.diagnostics.contains("staged.yaml:10:12: the hook 'test -e go' failed"), "\(failed.diagnostics)")
-    #expect(failed.diagnostics.contains("it ended with status 1"))
+    #expect(failed.diagnostics.contains("it exited with status 1"))
     #expect(failed.diagnostics.contains("to change the command, `godwit discard` the job and run it again"))
     try Data().write(to: URL(filePath: copy.folder.file("go")))
     let ran = try copy.command("run", "staged.yaml")
@@ -296,7 +296,7 @@ struct `Corpus chains` {
     return chains
   }()
 
-  @Test(arguments: chains) func `run whole, with the schema of the newest version and the same values`(chain: Chain)
+  @Test(arguments: chains) func `corpus chains run completely, with the newest schema and the same values`(chain: Chain)
     throws
   {
     let folder = try TemporaryFolder()

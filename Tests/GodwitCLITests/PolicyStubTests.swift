@@ -61,7 +61,7 @@ private func project(_ mappings: String = mappings) throws -> ProjectFixture {
 }
 
 @Suite struct PolicyStubTests {
-  @Test func `plan lists every policy that nobody registered, shows the rest, and ends with 78`() throws {
+  @Test func `plan lists every unregistered policy, shows the rest, and ends with 78`() throws {
     let project = try project()
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(plan.status == 78)
@@ -78,7 +78,7 @@ private func project(_ mappings: String = mappings) throws -> ProjectFixture {
     #expect(!FileManager.default.fileExists(atPath: try project.path("out/out.sqlite.godwit")))
   }
 
-  @Test func `a stub has a type for each class, what nothing else fills, and the functions`() throws {
+  @Test func `a stub has a type for each class, its required attributes and its functions`() throws {
     let project = try project()
     let stub = project.godwit("policy", "stub", try project.path("job.yaml"))
     #expect(stub.status == 0, "\(stub.diagnostics)")

@@ -31,7 +31,7 @@ private func job() throws -> MigrationJob {
 }
 
 struct `Progress lines` {
-  @Test func `a line is spelt as the contract spells it`() {
+  @Test func `a progress line has the documented format`() {
     #expect(
       ProgressLine.plain(progress(12.5))
         == "12.5% step 1/1 pass 2/3 PersonToAdult create chunk 40/320 rows 1250000/10000000 412000 rows/s eta 00:00:21 rss 58 MiB"
@@ -41,7 +41,7 @@ struct `Progress lines` {
   @Test(arguments: [
     (0, "0.0%"), (99.99, "99.9%"), (100, "100.0%"), (100.4, "100.0%"), (-1, "0.0%"), (.nan, "0.0%"), (7.25, "7.2%"),
   ])
-  func `the percent is cut, never rounded up`(value: Double, text: String) {
+  func `the percent is rounded down`(value: Double, text: String) {
     #expect(ProgressLine.percent(value) == text)
   }
 
@@ -55,7 +55,7 @@ struct `Progress lines` {
   }
 
   @Test(arguments: [1, 10, 40, 80, 200])
-  func `a bar fits the terminal`(columns: Int) {
+  func `the progress bar fits the terminal`(columns: Int) {
     let bar = ProgressLine.bar(progress(50), columns: columns)
     #expect(bar.count < max(2, columns))
     #expect(columns < 80 || bar.contains("50.0%"))
@@ -63,7 +63,7 @@ struct `Progress lines` {
 }
 
 struct `Printing progress` {
-  @Test func `at most one line per whole percent or per ten seconds`() {
+  @Test func `progress has at most one line per whole percent or per ten seconds`() {
     let stream = TextStream.memory()
     let clock = HandClock()
     let printer = ProgressPrinter(mode: .plain, stream: stream, clock: { clock.now })
@@ -111,7 +111,7 @@ struct `Printing progress` {
     #expect(stream.text == "100.0% job 'j' is already finished: 'b'\n")
   }
 
-  @Test func `JSON lines start with the version and end with the summary`() throws {
+  @Test func `JSON progress starts with the version and ends with the summary`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .json, stream: stream)
     try printer.begin()
@@ -124,7 +124,7 @@ struct `Printing progress` {
     #expect(types == ["version", "progress", "progress", "summary"])
   }
 
-  @Test func `a failed run ends its JSON lines with a summary too`() throws {
+  @Test func `JSON progress of a failed run ends with a summary too`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .json, stream: stream)
     try printer.begin()
@@ -142,7 +142,7 @@ struct `Printing progress` {
     #expect(stream.text.isEmpty)
   }
 
-  @Test func `without progress the summary stays`() throws {
+  @Test func `--progress none still prints the summary`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .none, stream: stream)
     try printer.begin()
@@ -154,7 +154,7 @@ struct `Printing progress` {
     #expect(stream.text.split(separator: "\n").last?.hasPrefix("100.0%") == true)
   }
 
-  @Test func `a dumb terminal gets plain lines`() throws {
+  @Test func `a dumb terminal gets plain progress lines`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .bar, stream: stream, terminal: "dumb")
     printer.update(progress(5))
@@ -162,7 +162,7 @@ struct `Printing progress` {
     #expect(stream.text.contains("5.0% step 1/1") && !stream.text.contains("\u{1B}"))
   }
 
-  @Test func `a line asked for comes at once`() {
+  @Test func `a requested progress line is printed at once`() {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .none, stream: stream)
     printer.printNow()

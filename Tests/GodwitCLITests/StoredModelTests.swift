@@ -67,7 +67,7 @@ private func run(_ arguments: String...) -> (status: Int32, output: String, diag
 }
 
 struct `The model inside a store` {
-  @Test func `is the source model when none listed fits, and the plan says so`() throws {
+  @Test func `the model inside a store is the source model if no listed one fits, and the plan says so`() throws {
     let folder = try TemporaryFolder()
     let job = try writeJob(in: folder, cached: archive(attributes: ["title"]).deflated)
     let plan = run("plan", job)
@@ -83,7 +83,7 @@ struct `The model inside a store` {
     #expect(try finished.integer("SELECT count(*) FROM source.ZMEMO WHERE ZHEADING IN ('a', 'b')") == 2)
   }
 
-  @Test func `yields to a listed model that fits`() throws {
+  @Test func `a listed model that fits wins over the model inside a store`() throws {
     let folder = try TemporaryFolder()
     let bytes = archive(attributes: ["title"])
     let job = try writeJob(
@@ -94,7 +94,7 @@ struct `The model inside a store` {
     #expect(plan.output.contains("Notes to Notes 2"))
   }
 
-  @Test func `is not used when its hashes are others, or it is damaged`() throws {
+  @Test func `a model inside a store is not used if it is damaged or its hashes differ`() throws {
     for cached in [archive(attributes: ["other"]).deflated, [1, 2, 3], archive(attributes: ["title"])] {
       let folder = try TemporaryFolder()
       let plan = run("plan", try writeJob(in: folder, cached: cached))
@@ -107,10 +107,10 @@ struct `The model inside a store` {
     #expect(!plan.diagnostics.contains("cache"))
   }
 
-  @Test func `is judged by inspect`() throws {
+  @Test func `inspect reports the model inside a store`() throws {
     let cases: [([UInt8]?, String?)] = [
       (archive(attributes: ["title"]).deflated, "model cache  fits"),
-      (archive(attributes: ["other"]).deflated, "model cache  does not fit: its version hashes are others"),
+      (archive(attributes: ["other"]).deflated, "model cache  does not fit: its version hashes differ"),
       ([1, 2, 3], "model cache  does not fit: cannot read compiled model"),
       ([], "model cache  empty"), (nil, nil),
     ]
@@ -126,7 +126,7 @@ struct `The model inside a store` {
 }
 
 struct `Compiled models on the command line` {
-  @Test func `are hashed, compared and inspected like their source`() throws {
+  @Test func `compiled models are hashed, compared and inspected like their source`() throws {
     let folder = try TemporaryFolder()
     let bundle = folder.file("Notes.momd")
     try FileManager.default.createDirectory(atPath: bundle, withIntermediateDirectories: true)

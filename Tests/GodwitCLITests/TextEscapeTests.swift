@@ -10,7 +10,7 @@ struct TextEscapeTests {
     ("a\u{1B}[2Kb\rc", "a\\u001B[2Kb\\u000Dc"), ("\u{0}\u{7F}\u{9B}\u{85}", "\\u0000\\u007F\\u009B\\u0085"),
     ("x\u{202E}y\u{2066}z\u{2069}\u{200F}\u{61C}", "x\\u202Ey\\u2066z\\u2069\\u200F\\u061C"),
     ("line\r\nline\r\n", "line\r\nline\r\n"),
-  ]) func `are made visible`(text: String, expected: String) {
+  ]) func `control characters in output are made visible`(text: String, expected: String) {
     #expect(TextEscape.escaped(text) == expected)
     let stream = TextStream.memory()
     stream.write(text)
@@ -18,20 +18,20 @@ struct TextEscapeTests {
     #expect(stream.text == expected + "\u{1B}[K")
   }
 
-  @Test func `data for programs stays as it is`() {
+  @Test func `output for programs is not escaped`() {
     let stream = TextStream.memory()
     stream.write(data: "שלום\u{200F}")
     #expect(stream.text == "שלום\u{200F}")
   }
 
-  @Test func `JSON with them stays JSON that says the same`() throws {
+  @Test func `escaped JSON has the same meaning`() throws {
     let text = "a\u{1B}\u{7F}\u{9B}\u{202E}\u{2066}\"\\\n\r\u{200E}"
     let escaped = TextEscape.escaped(try JSONText.document([text]))
     #expect(try JSONDecoder().decode([String].self, from: Data(escaped.utf8)) == [text])
     #expect(!escaped.unicodeScalars.contains { $0.value == 0x202E || $0.value < 0x20 && $0 != "\n" })
   }
 
-  @Test func `no line of a plan can be hidden by a name, in any stream`() throws {
+  @Test func `no name can hide a line of output`() throws {
     let job = try BreakableJob()
     let name = "x\\u001b[1A\\u001b[2K\\u202ey"
     try job.edit("job.yaml", "godwit: 1\n", "godwit: 1\njob: \"\(name)\"\n")

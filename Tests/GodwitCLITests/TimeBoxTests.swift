@@ -3,7 +3,7 @@ import Testing
 @testable import GodwitCLI
 
 @Test(arguments: [("3h", 10800), ("90m", 5400), ("45s", 45), ("1h30m", 5400), ("1h0m1s", 3601), ("2m3s", 123)])
-func `a time box is hours, minutes and seconds in that order`(text: String, seconds: Int) {
+func `--max-duration takes hours, minutes and seconds in that order`(text: String, seconds: Int) {
   #expect(TimeBox(argument: text)?.seconds == seconds)
 }
 
@@ -11,6 +11,6 @@ func `a time box is hours, minutes and seconds in that order`(text: String, seco
   "", "0s", "3", "h", "30m1h", "1h1h", "-1h", "1.5h", "1 h", "1d", "99999999999999999999h", "9223372036854775807h",
   "١h",
 ])
-func `what is no span of time is refused`(text: String) {
+func `--max-duration refuses what is not a duration`(text: String) {
   #expect(TimeBox(argument: text) == nil)
 }

@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(.enabled(if: ProcessInfo.processInfo.environment["GODWIT_REGENERATE"] != nil))
-  func `the store is written anew`() throws {
+  func `the to-do store can be regenerated`() throws {
     let path = Self.folder.appending(path: "stores/todo.sqlite").path
     try FileManager.default.createDirectory(
       at: Self.folder.appending(path: "stores"), withIntermediateDirectories: true)
@@ -95,7 +95,7 @@ import Testing
     try Self.makeStore(at: path, entries: 40)
   }
 
-  @Test func `policy and expression give the same rows`() throws {
+  @Test func `the to-do policy and expression give the same rows`() throws {
     let folder = try copy()
     let plan = try run("plan", "by-policy.yaml", in: folder)
     #expect(plan.text.contains("lane       object (policy QuietEntries)"))
@@ -111,7 +111,7 @@ import Testing
     #expect(try store.integer("SELECT COUNT(*) FROM source.ZLISTENTRY WHERE ZPRIORITY = 3") == 40)
   }
 
-  @Test func `the plain command refuses the policy with its place, and says how to go on`() throws {
+  @Test func `the plain command refuses a policy with its place and a remedy`() throws {
     let folder = try copy()
     let result = try BuiltCommand.run("plan", "by-policy.yaml", in: folder.path)
     #expect(result.status == 78)
@@ -125,7 +125,7 @@ import Testing
     #expect(plan.output.contains("policy       QuietEntries (mapping ListEntryToListEntry: not registered"))
   }
 
-  @Test func `a run that is killed again and again ends with the same rows`() throws {
+  @Test func `a run with a policy killed again and again ends with the same rows`() throws {
     let folder = try copy(entries: 3000)
     let manifest = folder.file("by-policy.yaml")
     try (try String(contentsOfFile: manifest, encoding: .utf8)).replacing("rows: 10 ", with: "rows: 100 ")

@@ -6,7 +6,7 @@ import Testing
 @testable import GodwitCLI
 
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct TortureTests {
-  @Test func `rounds of kills come to the same result, and nothing of the job is touched`() throws {
+  @Test func `torture rounds give the same result and leave the job's files unchanged`() throws {
     let job = try CrashJob(people: 600, rows: 50)
     let scratch = job.folder.file("scratch")
     let before = try tree(job.folder.path)
@@ -37,7 +37,7 @@ import Testing
     #expect(try tree(job.folder.path) == before)
   }
 
-  @Test func `a job that fails by itself ends with its own status`() throws {
+  @Test func `torture of a failing job ends with the job's status`() throws {
     let job = try CrashJob(people: 20, rows: 50)
     let store = try StoreConnection(path: job.folder.file("people.sqlite"))
     try store.execute("UPDATE ZPERSON SET ZAGE = 'old' WHERE Z_PK = 3")
@@ -48,7 +48,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: job.folder.file("scratch")) == [])
   }
 
-  @Test func `a seed decides the moments`() {
+  @Test func `the seed of torture decides when runs are killed`() {
     func moments(_ seed: UInt64, _ round: Int) -> [String] {
       var chance = TortureChance(seed: seed, round: round)
       return (0..<20).map { _ in chance.moment(lines: 100, seconds: 2).description }
@@ -58,7 +58,7 @@ import Testing
     #expect(moments(1, 1) != moments(1, 2))
   }
 
-  @Test func `a difference is named by its place and not by its value`() throws {
+  @Test func `torture names the place of a difference, not its value`() throws {
     let job = try CrashJob(people: 30, rows: 50)
     _ = try job.finish()
     let manager = FileManager.default

@@ -49,7 +49,7 @@ struct WhyPathTests {
     project.godwit("plan", try project.path(job), "--detailed-exitcode")
   }
 
-  @Test func `an inferred step is told as such, and plan agrees`() throws {
+  @Test func `why names an inferred step, and plan agrees`() throws {
     try notes()
     let told = try why()
     #expect(told.status == 2, "\(told.diagnostics)")
@@ -57,7 +57,7 @@ struct WhyPathTests {
     #expect(try plan().status == 2)
   }
 
-  @Test func `the application's mapping model is on the way, with its file`() throws {
+  @Test func `why names the application's mapping model with its file`() throws {
     try notes()
     try project.write("Move.mapping.yaml", mappingText)
     let told = try why()
@@ -77,7 +77,7 @@ struct WhyPathTests {
     #expect(record["verdict"] as? String == "migration-needed")
   }
 
-  @Test func `a policy that nobody registered is named, with the status of plan`() throws {
+  @Test func `why names an unregistered policy, with the exit status of plan`() throws {
     try notes()
     try project.write("Move.mapping.yaml", mappingText + "    policy: Mover\n")
     let told = try why()
@@ -88,7 +88,7 @@ struct WhyPathTests {
     #expect(try plan().status == 78)
   }
 
-  @Test func `without a path it is 69, as for plan`() throws {
+  @Test func `why without a path is 69, as for plan`() throws {
     try notes()
     try project.write(
       "job.yaml", "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: Notes.xcdatamodeld\n")
@@ -98,12 +98,12 @@ struct WhyPathTests {
       .write(to: URL(filePath: last))
     let told = try why()
     #expect(told.status == 69)
-    #expect(told.output.contains("  path      `mappings: auto` finds none\n"), "\(told.output)")
+    #expect(told.output.contains("  path      `mappings: auto` finds no path\n"), "\(told.output)")
     #expect(told.diagnostics.contains("no path leads from 'Notes' to 'Notes 3'"))
     #expect(try plan().status == 69)
   }
 
-  @Test func `what would be lost is counted`() throws {
+  @Test func `why counts what would be lost`() throws {
     try notes()
     let last = try project.path("Notes.xcdatamodeld/Notes 3.xcdatamodel/contents")
     let text = try String(contentsOfFile: last, encoding: .utf8)
@@ -114,7 +114,7 @@ struct WhyPathTests {
     #expect(!told.output.contains("private"))
   }
 
-  @Test func `a store that fits needs no migration, for plan either`() throws {
+  @Test func `a store that fits needs no migration, for why and plan`() throws {
     try notes()
     try project.write(
       "fits.yaml",
@@ -122,12 +122,12 @@ struct WhyPathTests {
     )
     let fits = try plan("fits.yaml")
     #expect(fits.status == 0, "\(fits.diagnostics)")
-    #expect(fits.output.contains("the source has version 'Notes' already: no migration is needed"))
+    #expect(fits.output.contains("the source already has version 'Notes': no migration is needed"))
     #expect(
       project.godwit("why", try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld#Notes")).status == 0)
   }
 
-  @Test func `a store without version information is told of assume-source-model`() throws {
+  @Test func `for a store without version hashes why suggests assume-source-model`() throws {
     try notes()
     let path = try project.path("notes.sqlite")
     let connection = try StoreConnection(path: path)
@@ -140,7 +140,7 @@ struct WhyPathTests {
     #expect(told.diagnostics.contains("`assume-source-model: NAME`"), "\(told.diagnostics)")
   }
 
-  @Test func `a store of one configuration is found with --configuration, which is proposed`() throws {
+  @Test func `why suggests --configuration for a store of one configuration`() throws {
     let note = EntityDescription.made("Note", [AttributeDescription(name: "title", type: .string)])
     let mark = EntityDescription.made("Mark", [AttributeDescription(name: "page", type: .integer16)])
     let whole = try ManagedObjectModel(name: "Notes", entities: [note, mark], configurations: ["Local": ["Note"]])
@@ -162,7 +162,7 @@ struct WhyPathTests {
     #expect(project.godwit("inspect", store, "--configuration", "Local").status == 64)
   }
 
-  @Test func `a step that loses what the versions between would keep says how to go through them`() throws {
+  @Test func `a step that loses more than the versions between would suggests 'stages'`() throws {
     let diary = try #require(FixtureProject.all.first { $0.name == "Diary" }).bundle
     let store = try project.path("diary.sqlite")
     #expect(project.godwit("make-store", diary + "#Diary", store, "--rows", "12").status == 0)
@@ -183,14 +183,14 @@ struct WhyPathTests {
     #expect(near.status == 2 && !near.output.contains("at once loses"), "\(near.output)")
   }
 
-  @Test func `a path of a manifest is told with the folder it is looked for in`() throws {
+  @Test func `a missing path of a manifest is reported with the manifest's folder`() throws {
     try project.write("jobs/job.yaml", "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xcdatamodeld\n")
     let folder = URL(filePath: try project.path("jobs")).standardizedFileURL.path
     let missing = try plan("jobs/job.yaml")
     #expect(missing.status == 66)
     #expect(
       missing.diagnostics.contains(
-        "'models' says 'M.xcdatamodeld', which is looked for in the manifest's folder, '\(folder)'"),
+        "'models' is 'M.xcdatamodeld', relative to the manifest's folder '\(folder)'"),
       "\(missing.diagnostics)")
     try notes()
     try project.write(
@@ -198,17 +198,17 @@ struct WhyPathTests {
     let store = try plan("jobs/job.yaml")
     #expect(store.status == 66 && store.diagnostics.contains("jobs/job.yaml:2:9: "), "\(store.diagnostics)")
     #expect(
-      store.diagnostics.contains("'source' says 'a.sqlite', which is looked for in the manifest's folder, '\(folder)'"))
+      store.diagnostics.contains("'source' is 'a.sqlite', relative to the manifest's folder '\(folder)'"))
   }
 
-  @Test func `mapping models of other models are counted, not listed`() throws {
+  @Test func `mapping models for other models are counted, not listed`() throws {
     try notes()
     for number in 1...3 {
       try project.write("Other\(number).mapping.yaml", mappingText.replacing(": Notes", with: ": App \(number)"))
     }
     let told = try plan()
     #expect(
-      told.output.contains("search       3 mapping models not taken: they are for other models"), "\(told.output)")
+      told.output.contains("search       3 mapping models not used: they are for other models"), "\(told.output)")
     #expect(!told.output.contains("Other1"))
     // One that starts at a version of the bundle may be meant for it.
     try project.write("Near.mapping.yaml", mappingText.replacing("Notes 2", with: "Notes 9"))

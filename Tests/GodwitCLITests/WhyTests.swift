@@ -56,7 +56,7 @@ private func object(_ text: String) throws -> [String: Any] {
 }
 
 struct `The verb why` {
-  @Test func `a version that fits is 0`() throws {
+  @Test func `why exits with 0 if the version fits`() throws {
     let notes = try Notes()
     let result = why(notes.store, notes.bundle + "#Notes")
     #expect(result.status == 0)
@@ -64,7 +64,7 @@ struct `The verb why` {
     #expect(result.diagnostics.isEmpty)
   }
 
-  @Test func `a migration that needs a mapping model nobody wrote is 69, told to the end`() throws {
+  @Test func `why exits with 69 if a mapping model is missing, after a full report`() throws {
     let notes = try Notes()
     let result = why(notes.store, notes.bundle)
     #expect(result.status == 69)
@@ -76,13 +76,13 @@ struct `The verb why` {
           from 'Notes' to 'Notes 3'
             Note.stars: attribute added (Integer 16, optional)
             Note.title: optional to required, no default, 2 rows are null: needs a mapping
-          path      `mappings: auto` finds none
+          path      `mappings: auto` finds no path
 
         """)
     #expect(result.diagnostics.hasPrefix("godwit: no path leads from 'Notes' to 'Notes 3'\n"))
   }
 
-  @Test func `changes that could be inferred are told as such`() throws {
+  @Test func `why marks changes that can be inferred`() throws {
     let notes = try Notes()
     let result = why(notes.version("Notes 2"), "--against", notes.version("Notes 3"))
     #expect(result.status == 2)
@@ -98,25 +98,25 @@ struct `The verb why` {
         """)
   }
 
-  @Test func `without a store rows are left open`() throws {
+  @Test func `why --against counts no rows`() throws {
     let notes = try Notes()
     let result = why(notes.bundle + "#Notes", "--against", notes.bundle + "#Notes 2")
     #expect(result.status == 69)
     #expect(
       result.output.contains(
-        "    Note.title: optional to required, no default: needs a mapping where rows stand against it\n"))
-    #expect(result.output.contains("  path      `mappings: auto` finds none\n"))
+        "    Note.title: optional to required, no default: needs a mapping if rows prevent inference\n"))
+    #expect(result.output.contains("  path      `mappings: auto` finds no path\n"))
     #expect(result.diagnostics.contains("Note.title: optional to required without a default"))
   }
 
-  @Test func `a model is compatible with itself`() throws {
+  @Test func `why finds a model compatible with itself`() throws {
     let notes = try Notes()
     let result = why(notes.bundle, "--against", notes.bundle)
     #expect(result.status == 0)
     #expect(result.output == "compatible: 'Notes 3' fits 'Notes 3'\n")
   }
 
-  @Test func `no model is 69, with the report and the complaint`() throws {
+  @Test func `why exits with 69 if no model fits, with a report`() throws {
     let notes = try Notes()
     let result = why(notes.store, notes.version("Notes 2"))
     #expect(result.status == 69)
@@ -133,7 +133,7 @@ struct `The verb why` {
     #expect(result.diagnostics.contains("  cause   Note.title: the store's model says optional\n"))
   }
 
-  @Test func `JSON holds the same`() throws {
+  @Test func `why --format json holds the same facts`() throws {
     let notes = try Notes()
     let needed = why(notes.store, notes.bundle, "--format", "json")
     #expect(needed.status == 69)
@@ -156,7 +156,7 @@ struct `The verb why` {
     #expect(differences.first?["reason"] == nil)
   }
 
-  @Test func `an unconfirmed rule is warned of on standard error`() throws {
+  @Test func `an unconfirmed hash rule gives a warning on standard error`() throws {
     let folder = try TemporaryFolder()
     let twin = RelationshipDescription(name: "twin", destinationEntityName: "Note", inverseName: "twin")
     let model = try ManagedObjectModel(name: "M", entities: [EntityDescription(name: "Note", relationships: [twin])])
@@ -166,11 +166,11 @@ struct `The verb why` {
     let result = why(path, "--against", path)
     #expect(result.status == 0)
     #expect(
-      result.diagnostics == "godwit: warning: the hash relies on a rule that is not confirmed: "
+      result.diagnostics == "godwit: warning: the hash relies on an unconfirmed rule: "
         + "Note.twin: a relationship that is its own inverse counts as one without inverse\n")
   }
 
-  @Test func `a version that cannot be read is named, and the others are listed`() throws {
+  @Test func `an unreadable version is named, and the readable ones are listed`() throws {
     let notes = try Notes()
     let damaged = notes.version("Notes 2") + "/contents"
     try Data("<model>\n<<<<<<< HEAD\n".utf8).write(to: URL(filePath: damaged))
@@ -196,7 +196,7 @@ struct `The verb why` {
     #expect(inspect(notes.version("Notes") + "/contents").output.contains("entities of 'Notes'"))
   }
 
-  @Test func `a job warns in one line of what was replaced in the versions it uses, and of no other`() throws {
+  @Test func `a job warns in one line of replaced model values, only for the versions it uses`() throws {
     let notes = try Notes()
     func addAge(to version: String, named names: [String]) throws {
       let file = URL(filePath: notes.version(version) + "/contents")
@@ -233,7 +233,7 @@ struct `The verb why` {
     }
   }
 
-  @Test func `wrong usage is 64`() throws {
+  @Test func `wrong usage of why is 64`() throws {
     let notes = try Notes()
     for result in [
       why(), why(notes.store), why(notes.store, notes.bundle, "--against", notes.bundle),
@@ -246,7 +246,7 @@ struct `The verb why` {
     #expect(why(notes.bundle, notes.bundle).diagnostics.contains("--against MODEL"))
   }
 
-  @Test func `a missing store, model or version is 66`() throws {
+  @Test func `a missing store, model or version is 66 for why`() throws {
     let notes = try Notes()
     #expect(why(notes.folder.file("no.sqlite"), notes.bundle).status == 66)
     #expect(why(notes.store, notes.folder.file("No.xcdatamodeld")).status == 66)
@@ -256,7 +256,7 @@ struct `The verb why` {
     #expect(version.diagnostics.contains("did you mean"))
   }
 
-  @Test func `a damaged store is 65`() throws {
+  @Test func `a damaged store is 65 for why`() throws {
     let notes = try Notes()
     try Data("no database".utf8).write(to: URL(filePath: notes.folder.file("text.sqlite")))
     #expect(why(notes.folder.file("text.sqlite"), notes.bundle).status == 65)
@@ -281,10 +281,10 @@ struct `The verb why` {
     try StoreBuilder(path: path, model: notes.models[0], metadata: metadata).finish()
     let result = why(path, notes.bundle)
     #expect(result.status == 69)
-    #expect(result.output.contains("  first     the store carries no version hashes\n"))
+    #expect(result.output.contains("  first     the store contains no version hashes\n"))
   }
 
-  @Test func `values of the store are never told`() throws {
+  @Test func `why prints no values of the store`() throws {
     let notes = try Notes()
     for model in [notes.bundle, notes.version("Notes"), notes.version("Notes 2")] {
       for format in ["text", "json"] {
@@ -294,7 +294,7 @@ struct `The verb why` {
     }
   }
 
-  @Test func `a read-only folder is no hindrance, and stays as it was`() throws {
+  @Test func `why works in a read-only folder and changes nothing`() throws {
     let notes = try Notes()
     let manager = FileManager.default
     let before = try Set(manager.contentsOfDirectory(atPath: notes.folder.path))
@@ -306,7 +306,7 @@ struct `The verb why` {
     #expect(try Data(contentsOf: URL(filePath: notes.store)) == bytes)
   }
 
-  @Test func `the process exits with the same status`() throws {
+  @Test func `the process of why exits with the same status`() throws {
     let notes = try Notes()
     #expect(try BuiltCommand.run("why", notes.store, notes.bundle).status == 69)
     #expect(try BuiltCommand.run("why", notes.store, notes.bundle + "#Notes").status == 0)
@@ -315,7 +315,7 @@ struct `The verb why` {
 }
 
 struct `The README` {
-  @Test func `its table of verbs has the verb why`() throws {
+  @Test func `the README's table of verbs has the verb why`() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
     let text = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)

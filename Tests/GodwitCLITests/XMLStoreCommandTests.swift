@@ -212,7 +212,7 @@ private final class XMLJob {
     #expect(!FileManager.default.fileExists(atPath: job.folder.file("out")))
   }
 
-  @Test func `types that cannot be written are named`() throws {
+  @Test func `store types that cannot be written are named`() throws {
     let job = try XMLJob(people: 1, rows: 20)
     let text = try String(contentsOf: URL(filePath: job.manifest), encoding: .utf8)
     try job.write("job.yaml", text.replacing("type: xml", with: "type: binary"))

@@ -47,7 +47,7 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(required + "memory: 64\n", 5, 9, "expected a size with its unit for 'memory'", "write `memory: 64 MiB`"),
     Broken(
       required + "mappings: lightweight\n", 5, 11, "expected auto, inferred or paths", "write `mappings: inferred`"),
-    Broken("SQLite format 3\0\u{1}", 1, 1, "found an SQLite database", "godwit: 1"),
+    Broken("SQLite format 3\0\u{1}", 1, 1, "found a SQLite database", "godwit: 1"),
     Broken("<?xml version=\"1.0\"?>", 1, 1, "found an XML file", "godwit: 1"),
     Broken("# x\ngodwit-mapping: 1\n", 2, 1, "found a mapping file", "mappings: "),
     Broken(required + "chunks:\n  by:\n    A: []\n", 7, 8, "expected a predicate for 'A', found an empty list"),
@@ -73,16 +73,16 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(required + "mappings: {a: b}\n", 5, 11, "expected a path or a list for 'mappings', found keys and values"),
     Broken(required + "job:\n", 5, 5, "expected a name for 'job', found no value"),
     Broken(required + "job: a/b\n", 5, 6, "without slashes"),
-    Broken(required + "version-order: [a, b, \"a\"]\n", 5, 24, "the version 'a' stands twice"),
+    Broken(required + "version-order: [a, b, \"a\"]\n", 5, 24, "the version 'a' is listed twice"),
     Broken(required + "stages:\n  - before: x\n", 6, 5, "expected the key 'step'"),
-    Broken(required + "source: c\n", 2, 1, "the key 'source' stands there twice"),
+    Broken(required + "source: c\n", 2, 1, "the key 'source' is listed twice"),
     Broken(required + "\tjob: x\n", 5, 1, "expected spaces, found a tab"),
     Broken(required + "---\ngodwit: 1\n", 5, 1, "expected one document, found another"),
     Broken(required + "job: *none\n", 5, 6, "found undefined alias"),
     Broken(required + "job: [a\n", 5, 6, "cannot read job manifest"),
     Broken(required + "job: \"a\n", 5, 6, "cannot read job manifest"),
     Broken(
-      "godwit: 1\nsource: &a k\nchunks: {by: {*a : p, *a : q}}\n", 3, 15, "the key '*a' stands there twice"),
+      "godwit: 1\nsource: &a k\nchunks: {by: {*a : p, *a : q}}\n", 3, 15, "the key '*a' is listed twice"),
     Broken(required + "? [a]\n: b\n", 5, 3, "expected a name as key, found a list"),
     Broken(required + "<<: {job: x}\n", 5, 1, "merge keys"),
     Broken("é: 1\ngodwit: 1\nmodels: { é: ü, x: 1 }\nsource: a\ndestination: b\n", 1, 1, "unknown key 'é'"),
@@ -120,7 +120,7 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(
       head + "    attributes:\n      age: |\n        1 +\n         * 2\n", 7, 10, "attribute 'age' of mapping 'A': "),
     Broken(head + "    attributes: [age]\n", 4, 17, "expected keys and values for 'attributes'"),
-    Broken(head + "    attributes: {a: 1, a: 2}\n", 4, 18, "the key 'a' stands there twice"),
+    Broken(head + "    attributes: {a: 1, a: 2}\n", 4, 18, "the key 'a' is listed twice"),
     Broken(head + "    relationships: {r: {}}\n", 4, 21, "expected the key 'mapping' or 'source-relationship'"),
     Broken(head + "    relationships: {r: {key-path: a}}\n", 4, 21, "expected the key 'mapping'"),
     Broken(head + "    relationships: {r: {mapping: A, source-relationship: b}}\n", 4, 25, "found 'mapping' beside it"),
@@ -150,14 +150,14 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     #expect(error.remedy?.contains(broken.remedy) == true || broken.remedy.isEmpty && error.remedy != nil, "\(error)")
   }
 
-  @Test func `bytes that are no text are 78`() throws {
+  @Test func `a manifest that is not text is 78`() throws {
     let bytes = Array(required.utf8) + [0x6A, 0x3A, 0x20, 0xC3, 0x28]
     let error = try #require(try complaint(of: bytes))
     #expect(error.code == .configuration && error.location?.line == 5 && error.location?.column == 4, "\(error)")
     #expect(error.message.contains("UTF-8"))
   }
 
-  @Test func `a byte order mark is passed over`() throws {
+  @Test func `a byte order mark before YAML is skipped`() throws {
     #expect(try complaint(of: [0xEF, 0xBB, 0xBF] + Array(required.utf8)) == nil)
   }
 }

@@ -36,7 +36,7 @@ func mappingModel(_ bytes: [UInt8], path: String = "people.mapping.yaml") throws
 let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xcdatamodeld\n"
 
 @Suite struct `Job manifests` {
-  @Test func `the required keys suffice and the rest has its default`() throws {
+  @Test func `a manifest with the required keys gets defaults for the rest`() throws {
     let job = try manifest(Array(required.utf8))
     #expect(job.job == "people")
     #expect(job.source.resolved == "jobs/a.sqlite")
@@ -54,7 +54,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.locations["models"] == .init(file: "jobs/people.yaml", line: 4, column: 1))
   }
 
-  @Test func `every key is read`() throws {
+  @Test func `every manifest key is read`() throws {
     let text = """
       godwit: 1
       job: peoplizer-3-to-4
@@ -113,29 +113,29 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.stages.first?.before?.value == "check" && job.stages.first?.after?.value == "tidy")
   }
 
-  @Test func `an alias stands for its anchor`() throws {
+  @Test func `a YAML alias stands for its anchor`() throws {
     let text = "godwit: 1\nsource: a\ndestination: b\nmodels: &m [M, N]\nmerge-models: *m\n"
     let job = try manifest(Array(text.utf8))
     #expect(job.mergeModels.map(\.raw) == ["M", "N"])
   }
 
   @Test(arguments: ["&c !!str Cloud", "!!str &c Cloud"])
-  func `an anchor may stand beside a tag`(value: String) throws {
+  func `a YAML anchor may stand beside a tag`(value: String) throws {
     let job = try manifest(Array((required + "configuration: \(value)\njob: *c\n").utf8))
     #expect(job.configuration == "Cloud" && job.job == "Cloud")
   }
 
-  @Test func `an alias may be a key beside any other`() throws {
+  @Test func `a YAML alias may be a key`() throws {
     let text = required + "configuration: &n A\nchunks: {by: {*n : p, xn: q, \"*m\": r}}\n"
     let job = try manifest(Array(text.utf8))
     #expect(job.chunks.by.mapValues { $0.map(\.text) } == ["A": ["p"], "xn": ["q"], "*m": ["r"]])
   }
 
-  @Test func `a plain number is a budget in bytes`() throws {
+  @Test func `a plain number for memory is a budget in bytes`() throws {
     #expect(try manifest(Array((required + "memory: 33554432\n").utf8)).memory == .mebibytes(32))
   }
 
-  @Test func `a file that is not there is 66, a folder too`() throws {
+  @Test func `a missing manifest is 66, and so is a folder`() throws {
     let folder = try TemporaryFolder()
     #expect(throws: GodwitError.self) { try JobManifest(contentsOf: folder.file("none.yaml")) }
     for path in [folder.file("none.yaml"), folder.path] {
@@ -150,7 +150,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
   }
 
   @Test(.enabled(if: geteuid() != 0, "root may read everything"))
-  func `a file that may not be read is 77`() throws {
+  func `a manifest without read permission is 77`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("job.yaml")
     try Data(required.utf8).write(to: URL(filePath: path))

@@ -9,7 +9,7 @@ import Testing
 func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
 
 @Suite struct `Mapping files` {
-  @Test func `every key is read`() throws {
+  @Test func `every key of a mapping file is read`() throws {
     let model = try mappingModel(Array(Samples.mappings[1].utf8))
     #expect(model.sourceModelName == "Peoplizer 3" && model.destinationModelName == "Peoplizer 4")
     #expect(model.entityMappings.map(\.name) == ["AddressToAddress", "PersonToAdult", "Müller"])
@@ -39,17 +39,17 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
 
   @Test(arguments: [
     ("a: { if-nil: default }", "expected the key 'value' in 'a'"), ("a: { value: 1, if-nil: 0 }", "for 'if-nil'"),
-    ("a: { value: 1, nil: default }", "unknown key 'nil'"), ("a: ???", "'a' is still a gap ('???')"),
-    ("a: { value: '???' }", "'value' is still a gap"),
+    ("a: { value: 1, nil: default }", "unknown key 'nil'"), ("a: ???", "'a' is still a placeholder ('???')"),
+    ("a: { value: '???' }", "'value' is still a placeholder"),
   ])
-  func `a value that says too little is refused at its place`(line: String, message: String) throws {
+  func `an incomplete value of a mapping file is refused at its place`(line: String, message: String) throws {
     let text = "godwit-mapping: 1\nentity-mappings:\n  - name: M\n    attributes:\n      \(line)\n"
     let error = #expect(throws: GodwitError.self) { try mappingModel(Array(text.utf8)) }
     #expect(error?.code == .configuration && error?.location?.line == 5)
     #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
   }
 
-  @Test func `remarks are comments, and gaps are refused until they are filled`() throws {
+  @Test func `remarks are printed as comments, and placeholders are refused until they are replaced`() throws {
     var mapping = EntityMapping(name: "M", source: "A", destination: "B")
     mapping.attributeMappings = [
       AttributeMapping(
@@ -80,17 +80,19 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
     let draft = model.yaml(remarks: [gap])
     #expect(draft.contains("    relationships:\n      r: '???' # where to?\n"))
     let error = #expect(throws: GodwitError.self) { try mappingModel(Array(draft.utf8)) }
-    #expect(error?.message.contains("'r' is still a gap") == true)
+    #expect(error?.message.contains("'r' is still a placeholder") == true)
   }
 
-  @Test func `a text in a block begins at its first line`() throws {
+  @Test func `an expression in a YAML block is located by its first line`() throws {
     let model = try mappingModel(Array(Samples.mappings[1].utf8))
     let text = try #require(model["PersonToAdult"]?.attributeMappings.first { $0.name == "text" })
     #expect(text.value.source.location == at(22, 9))
     #expect(text.location == at(21, 7))
   }
 
-  @Test(arguments: Samples.mappings) func `what is printed reads as the same model`(text: String) throws {
+  @Test(arguments: Samples.mappings) func `a printed mapping file reads back as the same mapping model`(text: String)
+    throws
+  {
     let model = try mappingModel(Array(text.utf8))
     let again = try mappingModel(Array(model.yaml.utf8))
     #expect(placeless(again) == placeless(model))
@@ -104,7 +106,7 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
     "日本",
     "end:", "\u{1F426}", "...", "---", "<<",
   ])
-  func `any text survives printing`(text: String) throws {
+  func `any text survives printing in a mapping file`(text: String) throws {
     var mapping = EntityMapping(name: "M", source: nil, destination: nil)
     mapping.userInfo = ["key": text]
     let printed = MappingModel(entityMappings: [mapping]).yaml
@@ -118,7 +120,7 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
     #expect(other.entityMappings.first?.name == text && other.entityMappings.first?.uniqueBy == [text])
   }
 
-  @Test func `expressions made in code are printed as they read`() throws {
+  @Test func `expressions made in code are printed so that they read back`() throws {
     var mapping = EntityMapping(name: "M", source: "A", destination: "B")
     let value = try ValueExpression(parsing: "$source.age + 1")
     mapping.attributeMappings = [AttributeMapping(name: "age", value: ParsedExpression(value, source: SourceText("")))]

@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: Array(0..<20) as [UInt64])
-  func `a damaged file is read or refused with 78 and a place`(seed: UInt64) throws {
+  func `a mutated manifest is read or refused with 78 and a place`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for mapping in [false, true] {
       for sample in mapping ? Samples.mappings : Samples.jobs {
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(arguments: Array(0..<10) as [UInt64])
-  func `random bytes are refused`(seed: UInt64) throws {
+  func `random bytes are refused as a manifest`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<100 {
       let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }

@@ -28,11 +28,11 @@ import Yams
   }
 
   @Test(arguments: ["job.schema.json", "mapping.schema.json"])
-  func `every key is described`(name: String) throws {
+  func `every key of the schemas is described`(name: String) throws {
     #expect(try JSONSchema(named: name).undescribed() == [])
   }
 
-  @Test func `what the reader takes conforms`() throws {
+  @Test func `manifests that the reader accepts conform to the schema`() throws {
     let job = try JSONSchema(named: "job.schema.json")
     for text in Samples.jobs {
       _ = try manifest(Array(text.utf8))
@@ -51,14 +51,14 @@ import Yams
     "in-place: true", "keep-old: true", "job: a/b", "stages: [{before: a}]", "destination-type: binary",
     "on-invalid: {quarantine: {max-percent: 101}}", "configuration: ''", "version-order: one",
   ])
-  func `what the schema refuses the reader refuses`(line: String) throws {
+  func `manifests that the schema refuses are refused by the reader`(line: String) throws {
     let text = required + line + "\n"
     let job = try JSONSchema(named: "job.schema.json")
     #expect(job.findings(try #require(try compose(yaml: text))) != [])
     #expect(try complaint(of: text)?.code == .configuration)
   }
 
-  @Test func `every file under jobs conforms`() throws {
+  @Test func `every file under jobs conforms to its schema`() throws {
     let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../jobs").standardizedFileURL
     let names = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
     for name in names where name.hasSuffix(".yaml") || name.hasSuffix(".yml") {

@@ -21,7 +21,7 @@ import Testing
     #expect(proof.isClean, "\(proof)")
   }
 
-  @Test func `a manifest that is not there is a missing file`() throws {
+  @Test func `a missing manifest is reported as a missing file`() throws {
     let error = #expect(throws: GodwitError.self) { try JobLoader(contentsOf: "/nowhere/job.yaml") }
     #expect(error?.code == .missingInput)
   }

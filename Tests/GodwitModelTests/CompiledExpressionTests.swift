@@ -27,7 +27,7 @@ import Testing
       ("SUBQUERY($source.pets, $source, $source.weight == 3).@count + $source.age", 41),
       ("SUBQUERY(SUBQUERY($source.pets, $p, $p.weight > 0), $p, $p.weight > 4).@count", 1),
     ] as [(String, Int64)])
-  func `a variable is that of the nearest SUBQUERY`(text: String, expected: Int64) throws {
+  func `a variable belongs to the nearest SUBQUERY`(text: String, expected: Int64) throws {
     let model = try ExpressionWorld.model()
     let person = try #require(ExpressionWorld.object("Person", 1, in: model))
     let evaluator = ExpressionEvaluator(now: 0, role: .value, bindsSource: true)
@@ -38,7 +38,7 @@ import Testing
     #expect(found == .integer(expected))
   }
 
-  @Test func `what can never work is an error only where it is evaluated`() throws {
+  @Test func `an impossible expression is an error only where it is evaluated`() throws {
     let person = ExpressionFixture.person()
     let evaluator = ExpressionEvaluator(now: 0, role: .value)
     var deep = ValueExpression(.constant(.integer(1)))
@@ -60,7 +60,7 @@ import Testing
 
   // MARK: Short ways for ASCII
 
-  @Test func `every byte of ASCII changes its case as Unicode says`() {
+  @Test func `every ASCII character changes case as in Unicode`() {
     for byte in UInt8(0)..<0x80 {
       let (text, string) = (Text(utf8: [byte]), String(UnicodeScalar(byte)))
       #expect(text.uppercased == Text(string.uppercased()))
@@ -71,14 +71,14 @@ import Testing
     }
   }
 
-  @Test func `no character is a mark before the first combining one`() {
+  @Test func `no character below the first combining one is a mark`() {
     for value in UInt32(0)..<StringComparison.firstMark {
       #expect(UnicodeScalar(value)?.properties.generalCategory != .nonspacingMark)
     }
     #expect(UnicodeScalar(StringComparison.firstMark)?.properties.generalCategory == .nonspacingMark)
   }
 
-  @Test func `LIKE says the same of a text of ASCII and of one beyond it`() {
+  @Test func `LIKE gives the same result for ASCII and other text`() {
     for seed in testSeeds(800) {
       var random = SeededGenerator(seed: seed)
       func some(_ characters: [Character]) -> String {

@@ -16,14 +16,14 @@ import Testing
     if Decimal(string: text) != decimal { Issue.record("\(text) became the decimal \(decimal)") }
   }
 
-  @Test func `every amount of two or three digits after the point keeps its value both ways`() {
+  @Test func `amounts with two or three decimal digits survive a round trip`() {
     for cents in -10_009...10_009 {
       expect("\(cents < 0 ? "-" : "")\(abs(cents) / 100).\(String(format: "%02d", abs(cents) % 100))")
     }
     for mills in 0...99_999 { expect("\(mills / 1000).\(String(format: "%03d", mills % 1000))") }
   }
 
-  @Test func `amounts of up to fifteen digits keep their value both ways`() {
+  @Test func `amounts of up to fifteen digits survive a round trip`() {
     var random = SeededGenerator(seed: 5)
     for _ in 0..<20_000 {
       let digits = Int.random(in: 0..<1_000_000_000_000_000, using: &random)
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `any stored number that is a decimal keeps its bits`() {
+  @Test func `any stored decimal keeps its bits`() {
     var random = SeededGenerator(seed: 6)
     for _ in 0..<20_000 {
       let number = Double(bitPattern: UInt64.random(in: 0 ... .max, using: &random))

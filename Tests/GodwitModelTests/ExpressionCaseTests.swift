@@ -4,11 +4,13 @@ import Testing
 
 /// The tables of expressions, in memory.
 @Suite struct ExpressionCaseTests {
-  @Test func `there are at least three hundred cases`() {
+  @Test func `the tables have at least three hundred expression cases`() {
     #expect(ExpressionCases.all.reduce(0) { $0 + $1.count } >= 300)
   }
 
-  @Test(arguments: ExpressionCases.all) func `a value is what the table says`(cases: ExpressionCases) throws {
+  @Test(arguments: ExpressionCases.all) func `every value expression gives the value in the table`(
+    cases: ExpressionCases
+  ) throws {
     let model = try ExpressionWorld.model()
     let person = try #require(ExpressionWorld.object("Person", cases.key, in: model))
     let checker = ExpressionChecker(model: model, entityName: "Person", role: .value)
@@ -27,7 +29,8 @@ import Testing
     }
   }
 
-  @Test(arguments: ExpressionCases.all) func `a filter is what the table says`(cases: ExpressionCases) throws {
+  @Test(arguments: ExpressionCases.all) func `every filter gives the result in the table`(cases: ExpressionCases) throws
+  {
     let model = try ExpressionWorld.model()
     let person = try #require(ExpressionWorld.object("Person", cases.key, in: model))
     let checker = ExpressionChecker(model: model, entityName: "Person", role: .filter)
@@ -42,7 +45,9 @@ import Testing
     }
   }
 
-  @Test(arguments: ExpressionCases.all) func `what is printed parses to the same tree`(cases: ExpressionCases) throws {
+  @Test(arguments: ExpressionCases.all) func `every expression of the table parses back to the same tree`(
+    cases: ExpressionCases
+  ) throws {
     for (text, _) in cases.values {
       let tree = try ValueExpression(parsing: text)
       #expect(try ValueExpression(parsing: tree.description) == tree, "\(text) prints as \(tree)")

@@ -12,7 +12,7 @@ struct ExpressionCheckerTests {
     "SUBQUERY(pets, $p, $p.weight > 4).@count > 0", "name MATCHES '[a-z]+'", "manager IN reports", "tag != nil",
     "pets.@avg.weight > 2", "'a' IN name", "tag == tag", "photo == photo", "TRUEPREDICATE",
   ])
-  func `a sound filter passes`(text: String) throws {
+  func `a valid filter passes the check`(text: String) throws {
     try checker(.filter).check(FilterPredicate(parsing: text))
   }
 
@@ -31,7 +31,7 @@ struct ExpressionCheckerTests {
       ("age BETWEEN {1, 2, 3}", "BETWEEN needs a list of two values, found a list", 12..<21),
       ("age IN 3", "IN needs a list, a collection or a string, found a number", 7..<8),
       ("age LIKE 'x'", "LIKE needs strings, found a number", 0..<3),
-      ("name MATCHES '('", "the right side of MATCHES is no regular expression", 13..<16),
+      ("name MATCHES '('", "the right side of MATCHES is not a regular expression", 13..<16),
       (
         "pets == 3",
         "expected one value, found a collection of 'Pet' objects (compare it with ANY, ALL, IN or CONTAINS)",
@@ -46,7 +46,7 @@ struct ExpressionCheckerTests {
       ("uppercase(age) == 'x'", "'uppercase:' needs a string, found a number", 10..<13),
       ("SUBQUERY(name, $x, $x == 1).@count == 1", "SUBQUERY needs a collection of objects, found a string", 9..<13),
     ] as [(String, String, Range<Int>)])
-  func `an unsound filter is refused at the part concerned`(
+  func `an invalid filter is refused at the part concerned`(
     text: String, message: String, range: Range<Int>
   ) throws {
     let predicate = try FilterPredicate(parsing: text)
@@ -71,7 +71,7 @@ struct ExpressionCheckerTests {
         .destinationInstances
       ),
     ] as [(String, ExpressionType)])
-  func `a value has the type that the model gives`(text: String, expected: ExpressionType) throws {
+  func `a value expression has the type that the model gives`(text: String, expected: ExpressionType) throws {
     #expect(try checker(.value).type(of: ValueExpression(parsing: text)) == expected)
   }
 
@@ -85,7 +85,9 @@ struct ExpressionCheckerTests {
       ("TERNARY($source.age > 1, 1, 'x')", "the branches of TERNARY differ: a number and a string", 0..<32),
       ("CAST($source.born, 'NSString')", "cannot cast a date to 'NSString'", 5..<17),
     ] as [(String, String, Range<Int>)])
-  func `an unsound value is refused at the part concerned`(text: String, message: String, range: Range<Int>) throws {
+  func `an invalid value expression is refused at the part concerned`(text: String, message: String, range: Range<Int>)
+    throws
+  {
     let expression = try ValueExpression(parsing: text)
     let checker = try checker(.value)
     let error = #expect(throws: ExpressionError.self) { try checker.type(of: expression) }
@@ -108,7 +110,7 @@ struct ExpressionCheckerTests {
       ),
       (
         "$source.pets.weight + 1",
-        "expected a number, found a collection of values (take one of it with an operator such as @sum or @max)", 0..<19
+        "expected a number, found a collection of values (reduce it with an operator such as @sum or @max)", 0..<19
       ),
       ("1.5 & 'a'", "expected a number, found a string", 6..<9),
       (
@@ -148,7 +150,7 @@ struct ExpressionCheckerTests {
         "FETCH reads $manager.sourceContext, found an object of 'Person'", 90..<97
       ),
     ] as [(String, String, Range<Int>)])
-  func `a part that cannot work is named with the nearest that could`(
+  func `an unknown name in an expression is refused with the nearest known one`(
     text: String, message: String, range: Range<Int>
   ) throws {
     let expression = try ValueExpression(parsing: text)
@@ -179,7 +181,7 @@ struct ExpressionCheckerTests {
         .sourceInstances
       ),
     ] as [(String, ExpressionType)])
-  func `the wider grammar has types too`(text: String, expected: ExpressionType) throws {
+  func `set operators, SUBQUERY, FETCH and FUNCTION have types`(text: String, expected: ExpressionType) throws {
     #expect(try checker(.value).type(of: ValueExpression(parsing: text)) == expected)
   }
 
@@ -237,7 +239,7 @@ struct ExpressionCheckerTests {
         false
       ),
     ] as [(String, AttributeType, Bool)])
-  func `a type that never fits is refused`(text: String, type: AttributeType, fits: Bool) throws {
+  func `an expression of a type that never fits is refused`(text: String, type: AttributeType, fits: Bool) throws {
     let checker = try checker(.value)
     let expression = try ValueExpression(parsing: text)
     let attribute = AttributeDescription(name: "target", type: type)
@@ -248,7 +250,7 @@ struct ExpressionCheckerTests {
     }
   }
 
-  @Test func `a tree that is too deep is refused`() throws {
+  @Test func `an expression tree that is too deep is refused`() throws {
     var deep = ValueExpression(.constant(.integer(1)))
     for _ in 0..<600 { deep = ValueExpression(.negation(deep)) }
     let checker = try checker(.value)

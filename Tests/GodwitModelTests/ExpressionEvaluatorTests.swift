@@ -101,7 +101,7 @@ struct ExpressionEvaluatorTests {
     #expect(try matches(text) == expected)
   }
 
-  @Test func `a LIKE pattern of many stars ends soon`() {
+  @Test func `a LIKE pattern of many stars is evaluated quickly`() {
     let text = Array(String(repeating: "a", count: 3000).utf8)
     let pattern = Array((String(repeating: "*a", count: 200) + "*b").utf8)
     #expect(!StringComparison.like(text, pattern))
@@ -182,7 +182,7 @@ struct ExpressionEvaluatorTests {
       ("CAST(5, 'NSDate')", .date(5)), ("CAST($source.born, 'NSNumber')", .double(1000)),
       ("castObject:toType:(nil, 'NSString')", .null),
     ] as [(String, AttributeValue)])
-  func `functions yield what the page says`(text: String, expected: AttributeValue) throws {
+  func `functions yield what the documentation says`(text: String, expected: AttributeValue) throws {
     #expect(try value(text) == expected)
   }
 
@@ -190,11 +190,11 @@ struct ExpressionEvaluatorTests {
     "$nothing", "'a' + 1", "-'a'", "CAST($source.born, 'NSString')", "CAST(1, 'NSData')", "abs('x')", "$source.name.x",
     "$source.pets + 1", "FUNCTION($source, 'x')", "bitwiseAnd:with:(1.5, 1)", "$source.pets.@foo",
   ])
-  func `what does not fit is an error and no trap`(text: String) {
+  func `operands that do not fit are an error, not a trap`(text: String) {
     #expect(throws: ExpressionError.self) { try evaluate(text) }
   }
 
-  @Test func `a host answers calls and fetches`() throws {
+  @Test func `an expression host answers calls and fetches`() throws {
     struct Host: ExpressionHost {
       func call(_ call: ExpressionCall) throws -> EvaluatedValue {
         guard call.receiver == .policy, case .value(.string(let name))? = call.arguments.first else {
@@ -260,7 +260,7 @@ struct ExpressionEvaluatorTests {
     #expect(StringComparison.contains(text + [0x62], part))
   }
 
-  @Test func `a tree that is too deep is an error`() {
+  @Test func `evaluating an expression tree that is too deep is an error`() {
     var deep = ValueExpression(.constant(.integer(1)))
     for _ in 0..<600 { deep = ValueExpression(.negation(deep)) }
     let person = ExpressionFixture.person()

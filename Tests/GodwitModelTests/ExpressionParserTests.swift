@@ -29,7 +29,7 @@ struct ExpressionParserTests {
     ("a == 9223372036854775808", 5..<24),
     ("a[0 == 1", 2..<8), ("a[0", 3..<3), ("a[] == 1", 2..<3), ("name CONTANS 'x'", 5..<12),
     ("name UTI-EQUALS 'x'", 5..<8), ("a == 'x", 5..<7), ("(a == 1", 7..<7), ("a + 1", 0..<5),
-  ]) func `a text that is no predicate is refused at the token`(text: String, range: Range<Int>) {
+  ]) func `a text that is not a predicate is refused at the token`(text: String, range: Range<Int>) {
     let error = #expect(throws: ExpressionError.self) { try FilterPredicate(parsing: text) }
     #expect(error?.range == range)
   }
@@ -44,12 +44,12 @@ struct ExpressionParserTests {
     ("'\\x4' == a", "expected two hexadecimal digits after '\\x'"),
     ("FETCH(a, b, c) == 1", "expected YES or NO for counting only, found 'c'"),
     ("$x := 1", "variable assignment (':=') is not supported"),
-  ]) func `a complaint names what is wrong and the nearest right name`(text: String, message: String) {
+  ]) func `a parse error names the problem and the nearest known name`(text: String, message: String) {
     let error = #expect(throws: ExpressionError.self) { try FilterPredicate(parsing: text) }
     #expect(error?.message == message)
   }
 
-  @Test func `arguments take the places of a format`() throws {
+  @Test func `format arguments replace their specifiers`() throws {
     #expect(
       try FilterPredicate("%K >= %@ AND %K.@count > %d", "age", 18, "manager.pets", 2)
         == FilterPredicate(parsing: "age >= 18 AND manager.pets.@count > 2"))
@@ -67,7 +67,7 @@ struct ExpressionParserTests {
     #expect(try FilterPredicate("flag == %@", true) == FilterPredicate(parsing: "flag == YES"))
   }
 
-  @Test func `arguments that do not fit a format are refused at their place`() {
+  @Test func `format arguments that do not fit are refused at their place`() {
     for (format, arguments, range) in [
       ("a == %@", [], 5..<7), ("a == %@", [1, 2], 0..<7), ("%K == 1", [1], 0..<2), ("%K == 1", ["a..b"], 0..<2),
       ("a == %d", ["x"], 5..<7), ("a == %q", [1], 5..<7),
@@ -78,7 +78,7 @@ struct ExpressionParserTests {
   }
 
   @Test(arguments: ["(", "-", "!", "{", "a+", "2**", "abs("])
-  func `deep nesting is an error`(unit: String) {
+  func `an expression nested too deeply is a parse error`(unit: String) {
     #expect(throws: ExpressionError.self) {
       try FilterPredicate(parsing: String(repeating: unit, count: 4000) + "1 == 1")
     }

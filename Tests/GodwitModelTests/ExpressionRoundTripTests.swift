@@ -59,7 +59,7 @@ private struct TreeWriter {
 }
 
 @Suite struct ExpressionRoundTripTests {
-  @Test func `a random tree prints to a text that parses to it`() throws {
+  @Test func `a random expression tree prints to text that parses to it`() throws {
     for seed in testSeeds(150) {
       var writer = TreeWriter(random: SeededGenerator(seed: seed))
       let tree = writer.value(4)
@@ -112,7 +112,7 @@ private struct TreeWriter {
     _ = try evaluator.evaluate(expression, with: person)
   }
 
-  @Test func `random tokens never trap`() throws {
+  @Test func `random tokens never trap the parser`() throws {
     let model = try ExpressionWorld.model()
     let person = try #require(ExpressionWorld.object("Person", 1, in: model))
     for seed in testSeeds(1000) {
@@ -124,7 +124,7 @@ private struct TreeWriter {
     }
   }
 
-  @Test func `mutated cases never trap`() throws {
+  @Test func `mutated expressions never trap`() throws {
     let model = try ExpressionWorld.model()
     let person = try #require(ExpressionWorld.object("Person", 1, in: model))
     let texts = ExpressionCases.all.flatMap { $0.values.map(\.0) + $0.filters.map(\.0) }
@@ -147,13 +147,13 @@ private struct TreeWriter {
     "(", "-", "!", "~", "{", "a+", "2**", "abs(", "NOT ", "a[", "TERNARY(TRUEPREDICATE, 1, ", "SUBQUERY(a, $x, ",
     "{1} UNION ", "CAST(", "1 & ",
   ])
-  func `nesting without end is an error`(unit: String) {
+  func `unlimited nesting is an error`(unit: String) {
     let text = String(repeating: unit, count: 4000) + "1"
     #expect(throws: ExpressionError.self) { try FilterPredicate(parsing: text) }
     #expect(throws: ExpressionError.self) { try ValueExpression(parsing: text) }
   }
 
-  @Test func `a chain of postfixes without end is an error`() {
+  @Test func `an unlimited chain of postfixes is an error`() {
     for unit in ["[0]", "[0].a"] {
       #expect(throws: ExpressionError.self) {
         try ValueExpression(parsing: "a" + String(repeating: unit, count: 4000))

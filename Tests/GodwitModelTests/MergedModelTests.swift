@@ -22,7 +22,7 @@ private func failure(_ body: () throws -> Void) -> GodwitError? {
 }
 
 struct `Models that form one` {
-  @Test func `have the entities, identifiers and configurations of all, each entity once`() throws {
+  @Test func `merged models have the entities, identifiers and configurations of all, each entity once`() throws {
     let shared = entity("Shared")
     let first = try model("A", [shared, entity("Note")], ["Local": ["Note"]])
     let second = try model("B", [shared, entity("Tag")], ["Local": ["Tag"], "Cloud": ["Shared"]])
@@ -34,7 +34,7 @@ struct `Models that form one` {
     #expect(merged.versionHash(of: "Tag") == second.versionHash(of: "Tag"))
   }
 
-  @Test func `must agree on an entity that both define`() throws {
+  @Test func `merged models must agree on an entity that both define`() throws {
     let (first, second) = (try model("A", [entity("Note")]), try model("B", [entity("Note", "b")]))
     let error = failure { _ = try ManagedObjectModel(merging: [first, second]) }
     #expect(error?.code == .configuration)
@@ -43,7 +43,7 @@ struct `Models that form one` {
 }
 
 struct `A configuration` {
-  @Test func `holds only its entities, whose hashes stay`() throws {
+  @Test func `a configuration holds only its entities, whose hashes stay`() throws {
     let whole = try model(
       "A", [entity("Note"), entity("Memo", "b", parent: "Note"), entity("Tag")], ["Local": ["Note", "Memo"]])
     let part = try whole.restricted(toConfiguration: "Local")
@@ -52,7 +52,7 @@ struct `A configuration` {
     #expect(try whole.restricted(toConfiguration: "Default") == whole)
   }
 
-  @Test func `that is unknown, or that leads outside, is named`() throws {
+  @Test func `an unknown configuration, or one with relationships that leave it, is named`() throws {
     var note = entity("Note")
     note.relationships = [RelationshipDescription(name: "tag", destinationEntityName: "Tag")]
     let whole = try model(
@@ -80,7 +80,7 @@ struct `Published version hashes` {
     unsure = try model("Unsure", [entity("Note", "größe")])
   }
 
-  @Test func `win over computed ones and end the warnings`() throws {
+  @Test func `published version hashes win over computed ones and end the warnings`() throws {
     #expect(!unsure.unconfirmedHashRules.isEmpty)
     let published = PublishedVersionHashes(
       origin: "VersionInfo.plist", versions: [.init(name: "Unsure", hashes: ["Note": other])])
@@ -93,22 +93,22 @@ struct `Published version hashes` {
     #expect(adopted[1].versionChecksum != unsure.versionChecksum)
   }
 
-  @Test func `without a name belong only where an unconfirmed rule is at work`() throws {
+  @Test func `published hashes without a version name apply only where a rule is unconfirmed`() throws {
     let published = PublishedVersionHashes(origin: "a.sqlite", versions: [.init(name: nil, hashes: ["Note": other])])
     #expect(try published.adopted(by: [note, unsure])[1].versionHashes == ["Note": other])
     let error = failure { _ = try published.adopted(by: [note]) }
     #expect(error?.code == .configuration)
-    #expect(error?.message == "cannot use the hashes in 'a.sqlite': they are of none of the models")
+    #expect(error?.message == "cannot use the hashes in 'a.sqlite': they belong to none of the models")
   }
 
-  @Test func `that may be of two models are of neither`() throws {
+  @Test func `published hashes that may belong to two models are refused`() throws {
     let second = try model("Unsure 2", [entity("Note", "höhe")])
     let published = PublishedVersionHashes(origin: "a.sqlite", versions: [.init(name: nil, hashes: ["Note": other])])
     let error = failure { _ = try published.adopted(by: [unsure, second]) }
     #expect(error?.message.hasSuffix("they may be those of 'Unsure' or of 'Unsure 2'") == true)
   }
 
-  @Test func `of other entities are refused`() throws {
+  @Test func `published hashes of other entities are refused`() throws {
     let published = PublishedVersionHashes(
       origin: "VersionInfo.plist", versions: [.init(name: "Plain", hashes: ["Tag": other])])
     #expect(failure { _ = try published.adopted(by: [note]) }?.message.contains("are of other entities") == true)

@@ -146,7 +146,7 @@ private func users(withPets: Bool) throws -> ManagedObjectModel {
   #expect(!model.isCompatible(with: hashes.merging(["Other": try #require(hashes["User"])]) { a, _ in a }))
 }
 
-@Test func `what does not change the stored form does not change the hash`() throws {
+@Test func `changes that do not affect the stored form do not change the hash`() throws {
   let model = try users(withPets: true)
   let entities = model.entities.map { entity in
     var entity = entity
@@ -202,7 +202,7 @@ private func users(withPets: Bool) throws -> ManagedObjectModel {
     ])
 }
 
-@Test func `a composite type inside itself ends`() throws {
+@Test func `a composite type inside itself does not loop`() throws {
   var loop = AttributeDescription(name: "loop", type: .composite)
   loop.compositeName = "Loop"
   let model = try ManagedObjectModel(

@@ -15,7 +15,7 @@ struct SpillDamageTests {
     } catch { return (error as? SpillError)?.kind }
   }
 
-  @Test func `each flipped bit is noticed by the reader and by the writer that resumes`() throws {
+  @Test func `each flipped bit is noticed by the reader and the resuming writer`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let mark = try write(Self.chunks, to: path)
@@ -34,7 +34,7 @@ struct SpillDamageTests {
     #expect(unnoticed == [])
   }
 
-  @Test func `a file cut at any length is noticed`() throws {
+  @Test func `a spill file truncated at any length is noticed`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let first = try write([Self.chunks[0]], to: path)
@@ -49,7 +49,7 @@ struct SpillDamageTests {
     }
   }
 
-  @Test func `frames in another order are noticed`() throws {
+  @Test func `reordered frames are noticed`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let first = Int(try write([Self.chunks[0]], to: path).length)
@@ -59,7 +59,7 @@ struct SpillDamageTests {
     #expect(kind { _ = try SpillReader(path: path) } == .damaged)
   }
 
-  @Test func `contents that were made up with right checksums never trap`() throws {
+  @Test func `forged contents with right checksums never trap`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     var random = SeededGenerator(seed: 3)
@@ -83,7 +83,7 @@ struct SpillDamageTests {
     #expect(refused > 1000)
   }
 
-  @Test func `lengths that no pair count can need are refused before memory is asked for`() throws {
+  @Test func `impossible lengths are refused before memory is allocated`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     try write([Self.chunks[0]], to: path)
@@ -97,7 +97,7 @@ struct SpillDamageTests {
     }
   }
 
-  @Test func `damage names the file and the byte`() throws {
+  @Test func `a damage error names the file and the byte`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let mark = try write([Self.chunks[0]], to: path)

@@ -20,7 +20,7 @@ struct SpillGoldenTests {
     22d0
     """
 
-  @Test func `two tiny chunks are written as the bytes of the format page`() throws {
+  @Test func `two tiny chunks are written as the bytes in the format documentation`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let mark = try write([Array(Self.pairs[..<2]), Array(Self.pairs[2...])], to: path)
@@ -28,7 +28,7 @@ struct SpillGoldenTests {
     #expect(mark == Self.mark)
   }
 
-  @Test func `the bytes of the format page are read`() throws {
+  @Test func `the bytes in the format documentation are read`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let digits = Array(Self.golden.filter { !$0.isWhitespace })

@@ -5,7 +5,8 @@ import Testing
 @testable import GodwitSpill
 
 struct SpillInversionTests {
-  @Test(arguments: Shape.allCases) func `an inverted file is the file turned round and sorted`(_ shape: Shape) throws {
+  @Test(arguments: Shape.allCases) func `an inverted spill file holds the swapped pairs, sorted`(_ shape: Shape) throws
+  {
     let folder = try TemporaryFolder()
     let reader = try SpillReader(path: folder.file("a.spill"), mark: write([shape.pairs], to: folder.file("a.spill")))
     let expected = shape.pairs.map { Pair($0.destination, $0.source) }
@@ -19,7 +20,7 @@ struct SpillInversionTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["a.spill", "b.spill"])
   }
 
-  @Test func `an inversion of chunks within one megabyte finds every source`() throws {
+  @Test func `inverting chunks within one megabyte finds every source`() throws {
     let folder = try TemporaryFolder()
     let chunks = (0..<4).map { chunk in (0..<20_000).map { Pair(Int64($0 * 4 + chunk), Int64($0 % 1000)) } }
     let path = folder.file("a.spill")

@@ -9,7 +9,7 @@ struct SpillResumeTests {
   private let first = (0..<100).map { Pair($0 * 2, $0) }
   private let second = (0..<100).map { Pair($0 * 2 + 1, $0 * 9) }
 
-  @Test func `a writer that resumes cuts off what no mark vouches for, and ends with the same bytes`() throws {
+  @Test func `a resumed writer truncates the file to its mark and ends with the same bytes`() throws {
     let folder = try TemporaryFolder()
     let straight = folder.file("straight.spill")
     let mark = try write([first], to: folder.file("a.spill"))
@@ -25,14 +25,14 @@ struct SpillResumeTests {
     }
   }
 
-  @Test func `a writer without a mark starts the file anew`() throws {
+  @Test func `a writer without a mark starts an empty file`() throws {
     let folder = try TemporaryFolder()
     try write([first], to: folder.file("a.spill"))
     #expect(try SpillWriter(path: folder.file("a.spill"), resumingAt: .empty).mark == .empty)
     #expect(try readBytes(folder.file("a.spill")).isEmpty)
   }
 
-  @Test func `a mark whose file is gone is refused, and the file is not made`() throws {
+  @Test func `a mark without its file is refused, and no file is made`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let mark = try write([first], to: path)
@@ -71,7 +71,7 @@ struct SpillResumeTests {
     #expect(try all(SpillReader(path: folder.file("a.spill"), mark: mark)) == first)
   }
 
-  @Test func `keys out of order within a chunk are refused, and the writer stays refused`() throws {
+  @Test func `keys out of order within a chunk are refused, and the writer stays unusable`() throws {
     let folder = try TemporaryFolder()
     let writer = try SpillWriter(path: folder.file("a.spill"))
     try writer.append(source: 2, destination: 1)

@@ -81,7 +81,7 @@ enum Shape: String, CaseIterable {
 }
 
 struct SpillRoundTripTests {
-  @Test(arguments: Shape.allCases) func `pairs come back as they were written, by stream and by look-up`(_ shape: Shape)
+  @Test(arguments: Shape.allCases) func `pairs are read back as written, by stream and by lookup`(_ shape: Shape)
     throws
   {
     let folder = try TemporaryFolder()
@@ -128,7 +128,7 @@ struct SpillRoundTripTests {
     try expectLookups(sorted, all(reader), "sorted")
   }
 
-  @Test func `a key that fills several frames gives its first and all its destinations`() throws {
+  @Test func `a key that fills several frames gives its first destination and all destinations`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let pairs = (0..<140_000).map { Pair($0 < 10 ? 1 : $0 < 139_000 ? 2 : .max, Int64($0) * 3) }
@@ -140,7 +140,7 @@ struct SpillRoundTripTests {
     #expect(try reader.destinations(of: 2) == pairs.filter { $0.source == 2 }.map(\.destination))
   }
 
-  @Test func `an empty chunk adds no bytes, and an empty file answers`() throws {
+  @Test func `an empty chunk adds no bytes, and an empty file can be read`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     #expect(try write([[], []], to: path) == .empty)
@@ -176,7 +176,7 @@ struct SpillRoundTripTests {
     if let status = try lz4Test(path) { #expect(status == 0) }
   }
 
-  @Test func `sources of a destination are found by scan`() throws {
+  @Test func `the sources of a destination are found by a scan`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
     let reader = try SpillReader(path: path, mark: try write([Shape.manyToOne.pairs], to: path))

@@ -76,14 +76,14 @@ struct `Corpus schemas` {
     }
   }
 
-  @Test func `every store with a published model is paired with it`() {
+  @Test func `every corpus store with a published model is paired with it`() {
     let paired = Set(CorpusPair.all.map { file($0.path) })
     let all = Set(CorpusStores.paths.map(file))
     #expect(all.subtracting(paired) == Self.withoutModel)
     #expect(CorpusPair.all.count >= 17)
   }
 
-  @Test func `predicted tables are the file's, column by column`() throws {
+  @Test func `predicted tables equal those of corpus stores, column by column`() throws {
     for pair in CorpusPair.all {
       let connection = try StoreConnection.openStore(readingAt: pair.path)
       let actual = try texts(
@@ -104,7 +104,7 @@ struct `Corpus schemas` {
     }
   }
 
-  @Test func `predicted indexes are the file's, statement by statement`() throws {
+  @Test func `predicted indexes equal those of corpus stores, statement by statement`() throws {
     var compared = 0
     for pair in CorpusPair.all {
       let connection = try StoreConnection.openStore(readingAt: pair.path)
@@ -127,7 +127,7 @@ struct `Corpus schemas` {
     #expect(compared >= 6)
   }
 
-  @Test func `tables, columns, join tables and indexes of every store with a model are predicted`() throws {
+  @Test func `tables, columns, join tables and indexes of every corpus store with a model are predicted`() throws {
     let known = Set(CorpusPair.withModel.map { file($0.path) })
     #expect(Set(CorpusStores.allPaths.map(file)).subtracting(known) == Self.withoutAnyModel)
     for pair in CorpusPair.withModel {
@@ -194,7 +194,7 @@ struct `Corpus schemas` {
     return differences
   }
 
-  @Test func `probing a store finds what was predicted`() throws {
+  @Test func `probing a corpus store finds what was predicted`() throws {
     for pair in CorpusPair.all {
       let connection = try StoreConnection.openStore(readingAt: pair.path)
       let probed = try StoreSchema(model: pair.model, probing: connection)
@@ -221,7 +221,7 @@ struct `Corpus schemas` {
     }
   }
 
-  @Test func `every attribute value of every store is read and written back the same`() throws {
+  @Test func `every attribute value of every corpus store survives a round trip`() throws {
     var values = 0
     for pair in CorpusPair.all {
       let connection = try StoreConnection.openStore(readingAt: pair.path)
@@ -253,7 +253,7 @@ struct `Corpus schemas` {
     #expect(values > 3000)
   }
 
-  @Test func `a summary counts the rows of every store`() throws {
+  @Test func `a summary counts the rows of every corpus store`() throws {
     for path in CorpusStores.paths where file(path) != "NotesV7.storedata" {
       let summary = try StoreSummary(readingStoreAt: path)
       let connection = try StoreConnection.openStore(readingAt: path)
@@ -278,7 +278,7 @@ struct `Corpus schemas` {
     #expect(history.hasModelCache)
   }
 
-  @Test func `predicted triggers of derived attributes are the file's, word for word`() throws {
+  @Test func `predicted triggers of derived attributes equal those of corpus stores, word for word`() throws {
     for version in ["V1", "V2"] {
       let path = Corpus.path(
         "alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")

@@ -36,7 +36,7 @@ struct FileRightsTests {
       + entry(0x20, 0, .max)
   }()
 
-  @Test func `all rights go over: mode, extended attributes and access list`() throws {
+  @Test func `mode, extended attributes and access list are copied`() throws {
     let folder = try TemporaryFolder()
     let (old, new) = (try file(folder, "old", 0o664), try file(folder, "new", 0o600))
     guard setxattr(old, "user.note", Array("kept".utf8), 4, 0) == 0 else { return }
@@ -54,7 +54,7 @@ struct FileRightsTests {
     #expect(try mode(made) == 0o600)
   }
 
-  @Test func `a group that is another one gets what everybody gets`() throws {
+  @Test func `a group that cannot be kept gets the rights of others`() throws {
     guard getuid() == 0 else { return }
     let folder = try TemporaryFolder()
     let old = try file(folder, "old", 0o640)
@@ -64,7 +64,7 @@ struct FileRightsTests {
     #expect(try mode(new) == 0o600)
   }
 
-  @Test func `a new folder is like the one that it stands for, and its owner's where there is none`() throws {
+  @Test func `a new folder gets the rights of the folder it replaces, or is private`() throws {
     let folder = try TemporaryFolder()
     let old = folder.file("old")
     #expect(FileRights.folderMode(like: old) == 0o700)
@@ -80,7 +80,7 @@ struct FileRightsTests {
     #expect(FileRights.folderMode(like: folder.file("link")) == 0o700)
   }
 
-  @Test func `a file that came into being meanwhile is not replaced`() throws {
+  @Test func `a file that was created meanwhile is not replaced`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("out.csv")
     let temporary = try NewFile.temporaryName(beside: path)
@@ -100,7 +100,7 @@ struct FileRightsTests {
     }
   }
 
-  @Test func `a scratch folder is closed to others, goes with its value, and stale ones are swept`() throws {
+  @Test func `a scratch folder is private, removed with its value, and swept when stale`() throws {
     let folder = try TemporaryFolder()
     func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
     do {

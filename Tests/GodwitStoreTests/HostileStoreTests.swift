@@ -35,13 +35,13 @@ import Testing
     ("Z_METADATA", "\(endless) x AS Z_VERSION, 'a' AS Z_UUID, x AS Z_PLIST FROM r WHERE x < 0"),
     ("Z_PRIMARYKEY", "\(endless) x AS Z_ENT, 'S' AS Z_NAME, 0 AS Z_SUPER, 0 AS Z_MAX FROM r WHERE x < 0"),
   ])
-  func `a view in the place of a table of Core Data is refused`(name: String, query: String) throws {
+  func `a view in place of a Core Data table is refused`(name: String, query: String) throws {
     let error = try refusal(["DROP TABLE IF EXISTS \(name)", "CREATE VIEW \(name) AS \(query)"])
     #expect(error?.code == .dataWrong)
     #expect(error?.message.contains("found a view") == true, "\(error.map { "\($0)" } ?? "")")
   }
 
-  @Test func `a virtual table in the place of a table of Core Data is refused`() throws {
+  @Test func `a virtual table in place of a Core Data table is refused`() throws {
     let error = try refusal([
       "DROP TABLE IF EXISTS Z_MODELCACHE", "CREATE VIRTUAL TABLE Z_MODELCACHE USING rtree(Z_CONTENT, a, b)",
     ])
@@ -54,12 +54,12 @@ import Testing
     "UPDATE Z_PRIMARYKEY SET Z_NAME = hex(zeroblob(1000000))",
     "CREATE TABLE Z_MODELCACHE AS SELECT zeroblob(70000000) AS Z_CONTENT",
   ])
-  func `a value that is too large is refused before it is read`(statement: String) throws {
+  func `a metadata value that is too large is refused before it is read`(statement: String) throws {
     let error = try refusal([statement])
     #expect(error?.code == .dataWrong && error?.message.contains("at most") == true, "\(error.map { "\($0)" } ?? "")")
   }
 
-  @Test func `a chain of 20,000 entities in the table of entities is looked through in a moment`() throws {
+  @Test func `a chain of 20,000 entities in Z_PRIMARYKEY is read quickly`() throws {
     let folder = try TemporaryFolder()
     let path = try store(
       folder,
@@ -92,7 +92,7 @@ import Testing
 
   // MARK: Files that are none
 
-  @Test func `a pipe is refused and not waited for`() throws {
+  @Test func `a pipe in place of a store is refused without waiting`() throws {
     let folder = try TemporaryFolder()
     let pipe = folder.file("pipe")
     #expect(mkfifo(pipe, 0o600) == 0)
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(arguments: [[0xd9, 0, 0], header(.max), header(2), header(0)])
-  func `a sparse journal costs what was written of it`(head: [UInt8]) throws {
+  func `a sparse journal costs only what was written`(head: [UInt8]) throws {
     let folder = try TemporaryFolder()
     let path = try store(folder)
     try Data(head).write(to: URL(filePath: path + "-journal"))

@@ -38,7 +38,7 @@ private func galleries(_ further: [AttributeDescription] = []) throws -> Managed
 }
 
 struct `Names of join tables` {
-  @Test func `the hash of a name is that of CFString`() {
+  @Test func `the computed string hash equals CFString's`() {
     // Worked out by hand: n, then n * 257 + each unit, then the sum with itself shifted by n.
     #expect(PropertyHashTable.hash("") == 0)
     #expect(PropertyHashTable.hash("a") == (257 + 97) * 3)
@@ -68,7 +68,7 @@ struct `Names of join tables` {
     #expect(StoreSchema(model: model).guesses.isEmpty)
   }
 
-  @Test func `the names of a store win over the rules`() throws {
+  @Test func `the names in a store win over the rules`() throws {
     for model in try [clients(attributes: 3), clients(attributes: 26), galleries()] {
       let schema = StoreSchema(model: model)
       let other = try turned(schema)
@@ -80,7 +80,7 @@ struct `Names of join tables` {
     }
   }
 
-  @Test func `a store is read under either name, whatever the order of its columns`() throws {
+  @Test func `a join table is read under either name, in any column order`() throws {
     // As an application's store had it after a migration in place.
     let folder = try TemporaryFolder()
     let model = try clients(attributes: 3)
@@ -107,7 +107,7 @@ struct `Names of join tables` {
     #expect(schema.guesses.isEmpty)
   }
 
-  @Test func `a name that ends in a digit is not taken for a suffix`() throws {
+  @Test func `a column name that ends in a digit is not mistaken for a suffix`() throws {
     let folder = try TemporaryFolder()
     let model = try ManagedObjectModel(
       name: "1",
@@ -125,7 +125,7 @@ struct `Names of join tables` {
     }
   }
 
-  @Test func `the source's names stay while all that decides them stays`() throws {
+  @Test func `the source's names stay while everything that decides them stays`() throws {
     let before = try clients(attributes: 3)
     let names = JoinNames(of: try turned(StoreSchema(model: before)).schema)
     #expect(Set(names.kept(from: before, to: before).owners) == names.owners)
@@ -253,7 +253,7 @@ struct `Known names of join tables` {
     return try JSONDecoder().decode(File.self, from: Data(contentsOf: url)).cases
   }
 
-  @Test func `archived properties stand in the order of their table`() throws {
+  @Test func `archived properties are in the order of the hash table`() throws {
     var checked = 0
     for known in try cases() {
       let model = try known.model()
@@ -266,7 +266,7 @@ struct `Known names of join tables` {
     #expect(checked == 121)
   }
 
-  @Test func `pairs in one entity are named as in every store`() throws {
+  @Test func `join tables inside one entity are named as in every known store`() throws {
     var checked = 0
     for known in try cases() {
       let schema = StoreSchema(model: try known.model())
@@ -283,7 +283,7 @@ struct `Known names of join tables` {
     #expect(checked == 49)
   }
 
-  @Test func `columns of one name are numbered as in every store`() throws {
+  @Test func `join columns of one name are numbered as in every known store`() throws {
     var checked = 0
     for known in try cases() {
       let schema = StoreSchema(model: try known.model())
@@ -311,7 +311,7 @@ struct `Known names of join tables` {
     "wireapp_wire-ios-sync-engine/store128.wiredatabase SystemMessage",
   ]
 
-  @Test func `join tables of an entity follow each other as in stores made in one go`() throws {
+  @Test func `join tables of an entity are in the order of stores made at once`() throws {
     var others: Set<String> = []
     var checked = 0
     for known in try cases() {

@@ -11,7 +11,7 @@ import Testing
     return set
   }
 
-  @Test func `nothing is in an empty set`() {
+  @Test func `an empty key set contains nothing`() {
     let empty = set([])
     #expect(empty.count == 0)
     for key: Int64 in [.min, -1, 0, 1, .max] { #expect(!empty.contains(key)) }
@@ -22,7 +22,7 @@ import Testing
       [7], [-3, -2, -1, 0, 1], [.min, .max], [.min, .min + 1, 5, .max - 1, .max], [0, 65535, 65536, 131_072],
       [1, 2, 3, 5], [-70_000, -65_537, -65_536, -1, 0],
     ] as [[Int64]])
-  func `a set has its keys and not their neighbours`(_ keys: [Int64]) {
+  func `a key set contains its keys and not their neighbours`(_ keys: [Int64]) {
     let set = set(keys)
     #expect(set.count == Int64(keys.count))
     for key in keys {
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `runs, bitmaps and lists answer as a Swift set does`() {
+  @Test func `key sets of runs, bitmaps and lists agree with a Swift set`() {
     for (step, holes) in [(1, 0), (1, 97), (3, 0), (40, 5), (70_000, 3)] as [(Int64, Int64)] {
       let all = (-5_000..<20_000).lazy.map { Int64($0) * step }
       let keys = holes == 0 ? Array(all) : all.filter { ($0 / step) % holes != 0 }
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func `the estimate is no less than what groups take`() {
+  @Test func `the size estimate of a key set is not too small`() {
     #expect(KeySet.bytes(keys: 60_000_000, from: 1, through: 60_000_000) < 100)
     #expect(KeySet.bytes(keys: 60_000_000, from: 1, through: 64_000_000) >= 64_000_000 / 8)
     #expect(KeySet.bytes(keys: 1_000, from: .min, through: .max) >= 1_000 * 34)
@@ -62,7 +62,7 @@ import Testing
     return connection
   }
 
-  @Test func `a row passes when every value is of its kind and in range`() throws {
+  @Test func `a row passes its checks if every value has its type and range`() throws {
     let functions = RowFunctions()
     let connection = try connection(functions)
     var small = RowCheck.Field(reading: .integer16, site: 3)
@@ -95,7 +95,7 @@ import Testing
     #expect(RowCheck.Field(reading: .undefined, site: 0).isVoid)
   }
 
-  @Test func `flags are counted alone and two at a time`() throws {
+  @Test func `row flags are counted alone and in pairs`() throws {
     let functions = RowFunctions()
     let connection = try connection(functions)
     try connection.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER)")

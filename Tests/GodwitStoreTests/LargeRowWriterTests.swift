@@ -27,7 +27,7 @@ struct LargeRowWriterTests {
       connection)
   }
 
-  @Test func `SQLite copies the record and takes no column of it`() throws {
+  @Test func `SQLite copies a large record without extracting columns`() throws {
     let connection = try connection()
     let writer = try #require(try LargeRowWriter(connection, tables: ["t"]))
     let codes = try connection.rows("EXPLAIN " + writer.transfer(to: "T")).map { row -> String in
@@ -38,7 +38,7 @@ struct LargeRowWriterTests {
   }
 
   @Test(arguments: [true, false])
-  func `a record of any length is the one that SQLite would have made`(isText: Bool) throws {
+  func `a large record of any length equals SQLite's own`(isText: Bool) throws {
     let connection = try connection()
     let writer = try #require(try LargeRowWriter(connection, tables: ["T"]))
     // A page holds 4061 bytes of a row, or 489 and what the last page of the rest would hold.
@@ -59,7 +59,7 @@ struct LargeRowWriterTests {
     #expect(try connection.integer("SELECT COUNT(*) FROM T") == Int64(sizes.count))
   }
 
-  @Test func `a header that its own length makes longer is right`() throws {
+  @Test func `a record header that its own length makes longer is right`() throws {
     for columns in [124, 125, 126, 127, 128, 200] {
       let names = (0..<columns).map { "C\($0)" }
       let connection = try connection("Z_PK INTEGER PRIMARY KEY, \(names.map { "\($0) BLOB" }.joined(separator: ", "))")
@@ -73,7 +73,7 @@ struct LargeRowWriterTests {
     }
   }
 
-  @Test func `pages go past the one that no database has, and begin anew behind the last`() throws {
+  @Test func `pages of a large-row file skip the lock-byte page and restart after the last`() throws {
     for start in [LargeRowFile.lockPage - 5, LargeRowFile.pages - 12] {
       let connection = try connection()
       let writer = try #require(try LargeRowWriter(connection, tables: ["T"]))
@@ -114,7 +114,7 @@ struct LargeRowWriterTests {
     #expect(try writer.complete(100, in: "T", with: ["C": small], holding: .init(bytes: 2)) == .copied)
   }
 
-  @Test func `tables with an index, a trigger, a value that must be there or a key of another name are left alone`()
+  @Test func `tables with an index, a trigger, NOT NULL or another key name are changed by ordinary statements`()
     throws
   {
     let connection = try connection()
@@ -131,7 +131,7 @@ struct LargeRowWriterTests {
     #expect(try ["T", "I", "G", "N", "K", "C", "W", "Nobody", "S"].filter { try writer.takes($0) } == ["T"])
   }
 
-  @Test func `a row is changed while its large values lie aside`() throws {
+  @Test func `a row is changed while its large values are set aside`() throws {
     let connection = try connection("Z_PK INTEGER PRIMARY KEY, A INTEGER, B VARCHAR, C BLOB")
     let writer = try #require(try LargeRowWriter(connection, tables: ["T"]))
     let (text, blob) = (SQLValue.text(Self.bytes(70_000, 1).map { $0 & 0x7f }), SQLValue.blob(Self.bytes(90_000, 2)))
@@ -153,7 +153,7 @@ struct LargeRowWriterTests {
     #expect(try connection.rows("PRAGMA main.integrity_check") == [[.text(Array("ok".utf8))]])
   }
 
-  @Test func `a value that cannot be read fails the row, and the next one is right`() throws {
+  @Test func `an unreadable large value fails its row, and the next row is right`() throws {
     let connection = try connection()
     let writer = try #require(try LargeRowWriter(connection, tables: ["T"]))
     try connection.execute("INSERT INTO T (Z_PK) VALUES (1), (2)")
@@ -167,7 +167,7 @@ struct LargeRowWriterTests {
     #expect(try connection.rows("SELECT Z_PK, B FROM T") == [[.integer(1), .null], [.integer(2), content]])
   }
 
-  @Test func `rows are told apart by size at every key`() throws {
+  @Test func `large rows are separated from others at every key`() throws {
     let connection = try connection("Z_PK INTEGER PRIMARY KEY, A VARCHAR, B BLOB, C INTEGER")
     func spans(_ first: Int64 = .min, _ last: Int64 = .max) throws -> [RowSpan] {
       try connection.spans(

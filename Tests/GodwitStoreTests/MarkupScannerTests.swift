@@ -24,12 +24,12 @@ struct MarkupScannerTests {
     }
   }
 
-  @Test func `tags, text and ends come in the order of the file`() throws {
+  @Test func `the XML scanner gives tags, text and ends in file order`() throws {
     let found = try tokens("<?xml version='1.0' encoding='utf-8'?>\n<a x='1&amp;2'>t<!-- c --><b/>\n</a>")
     #expect(found == ["<a x=1&2@2:1", "t", "<b@2:27", ">", "\n", ">"])
   }
 
-  @Test func `a value that crosses the buffer is whole`() throws {
+  @Test func `an XML value that crosses the buffer is complete`() throws {
     for size in [(256 << 10) - 4, (256 << 10) - 3, (256 << 10) - 2, 256 << 10, 600_000] {
       let text = String(repeating: "é", count: size / 2)
       let found = try tokens("<a>\(text)<b c='\(text)'/>&lt;</a>")
@@ -42,12 +42,12 @@ struct MarkupScannerTests {
     "<a></b>", "<a", "<a>", "<a x='1' x='2'/>", "<a>&x;</a>", "<a/><b/>", "<!DOCTYPE a [<!ENTITY x 'y'>]><a/>",
     "<?xml version='1.0' encoding='utf-16'?><a/>", "<a>\u{1}</a>", "t",
   ])
-  func `what is no XML is refused with its place`(text: String) throws {
+  func `text that is not XML is refused with its place`(text: String) throws {
     let error = #expect(throws: GodwitError.self) { try tokens(text) }
     #expect(error?.code == .dataWrong && error?.location?.line == 1, "\(String(describing: error))")
   }
 
-  @Test func `depth is bounded`() throws {
+  @Test func `the depth of XML stores is bounded`() throws {
     func nested(_ depth: Int) -> String {
       String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
     }

@@ -12,6 +12,6 @@ import Testing
   ("SELECT 'it''s source.' || source.a", "SELECT 'it''s source.' || main.a"), ("source", "source"), ("", ""),
   ("(source.é,source.b)", "(main.é,main.b)"), ("x_source.a ésource.b", "x_source.a ésource.b"),
 ])
-func `where a store stands for its source, only the database's name changes`(sql: String, expected: String) {
+func `a store used as its own source changes only the database name in SQL`(sql: String, expected: String) {
   #expect(StoreConnection.movedToMain(sql) == expected)
 }

@@ -72,7 +72,9 @@ struct RollbackJournalTests {
     }
   }
 
-  @Test(arguments: shapes) func `all of a database is as SQLite leaves it`(shape: Shape) throws {
+  @Test(arguments: shapes) func `a database read through its journal is as SQLite's rollback leaves it`(shape: Shape)
+    throws
+  {
     let (database, journal) = try files(shape)
     let expected = try rolledBack(database, journal)
     #expect(expected != database, "nothing was rolled back")
@@ -86,7 +88,7 @@ struct RollbackJournalTests {
     TestTier.isLong || $0.pageSize < 65536
   }
 
-  @Test(arguments: damaged) func `a journal that is cut off or damaged counts as far as SQLite lets it`(
+  @Test(arguments: damaged) func `a truncated or damaged journal is read as far as SQLite reads it`(
     shape: Shape
   ) throws {
     let (database, journal) = try files(shape)

@@ -40,7 +40,7 @@ struct RowReaderTests {
     "integer(\(Int64.max)) | 'end' | large B \(Int64.max) text",
   ]
 
-  @Test func `rows come in the order of keys, and large values stay where they are`() throws {
+  @Test func `rows are read in key order, without reading large values`() throws {
     let connection = try StoreConnection(path: nil)
     let reader = try reader(connection)
     var found: [String] = []
@@ -49,7 +49,7 @@ struct RowReaderTests {
     #expect(try reader.next() == nil)
   }
 
-  @Test func `a row by its key is the same row, and other statements are not limited afterwards`() throws {
+  @Test func `a row read by key is the same row, and the length limit is lifted afterwards`() throws {
     let connection = try StoreConnection(path: nil)
     let reader = try reader(connection)
     #expect(try [Int64.min, -5, 3, 4, .max, 5].map { text(try reader.row($0)) } == Self.rows + ["none"])
@@ -58,7 +58,7 @@ struct RowReaderTests {
     #expect(try connection.whole(large) == .text([UInt8](repeating: 0, count: Int(Self.size))))
   }
 
-  @Test func `bytes are compared wherever they lie`() throws {
+  @Test func `stored bytes are compared in rows, files and memory`() throws {
     let connection = try StoreConnection(path: nil)
     let folder = try TemporaryFolder()
     let support = SupportFolder(path: folder.path)

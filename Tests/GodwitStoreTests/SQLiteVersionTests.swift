@@ -4,7 +4,7 @@ import Testing
 @testable import GodwitStore
 
 @Suite struct SQLiteVersionTests {
-  @Test func `a library that is too old is refused with both versions`() throws {
+  @Test func `an SQLite library that is too old is refused with both versions`() throws {
     let error = #expect(throws: GodwitError.self) { try StoreConnection.checkVersion(3_036_000) }
     #expect(error?.code == .configuration)
     #expect(error?.message == "cannot use SQLite 3.36: Godwit needs 3.37 or later")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct `Store builder` {
-  @Test func `objects come back as they were inserted`() throws {
+  @Test func `objects of a built store are read back as inserted`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("library.sqlite")
     let builder = try StoreBuilder(path: path, model: libraryModel())
@@ -82,7 +82,7 @@ import Testing
     #expect(summary.cloudKitTables.isEmpty && summary.historyTables.isEmpty && !summary.hasModelCache)
   }
 
-  @Test func `more objects than one transaction holds are all there`() throws {
+  @Test func `a built store holds more objects than one transaction`() throws {
     let folder = try TemporaryFolder()
     let builder = try StoreBuilder(path: folder.file("s.sqlite"), model: libraryModel())
     for _ in 0..<20_001 { try builder.insert("Tag") }
@@ -90,7 +90,7 @@ import Testing
     #expect(try StoreSummary(readingStoreAt: folder.file("s.sqlite")).entities[4].rows == 20_001)
   }
 
-  @Test func `what does not fit is refused`() throws {
+  @Test func `values that do not fit the model are refused`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("s.sqlite")
     let builder = try StoreBuilder(path: path, model: libraryModel())
@@ -113,7 +113,7 @@ import Testing
     #expect(code { _ = try StoreBuilder(path: path, model: libraryModel()) } == .cannotCreate)
   }
 
-  @Test func `binary data with external storage carries its prefix`() throws {
+  @Test func `binary data with external storage has its prefix`() throws {
     var attribute = AttributeDescription(name: "media", type: .binary)
     #expect(try SQLValue(encoding: .data([9]), as: attribute) == .blob([9]))
     attribute.allowsExternalBinaryDataStorage = true
@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  @Test func `numbers are read by the attribute's type, whatever the column's affinity made of them`() throws {
+  @Test func `numbers are read by the attribute's type, whatever the column's affinity`() throws {
     func read(_ value: SQLValue, _ type: AttributeType) throws -> AttributeValue {
       try AttributeValue(decoding: value, as: AttributeDescription(name: "a", type: type))
     }

@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `rows that are only in the -wal are read`() throws {
+  func `rows that are only in the write-ahead log are read`() throws {
     let path = Corpus.path(
       "wibosco_CoreDataMigration-Example/CoreDataMigration-ExampleTests/Resources/SQLite/CoreDataMigration_Example_WAL.sqlite"
     )
@@ -44,7 +44,7 @@ import Testing
     #expect(try blind.integer("SELECT count(*) FROM source.ZPOST") == 0, "the rows were not only there")
   }
 
-  @Test func `a source with a -wal leaves the locking of the main database as it was`() throws {
+  @Test func `a source with a write-ahead log leaves the locking of the main database unchanged`() throws {
     let folder = try TemporaryFolder()
     let source = try walStore(in: folder)
     let main = folder.file("main.sqlite")
@@ -60,7 +60,7 @@ import Testing
     #expect(try connection.integer("SELECT count(*) FROM source.T") == 3)
   }
 
-  @Test func `a source takes no lock, so a writer is not kept out and shows in the stamp`() throws {
+  @Test func `an attached source takes no lock, and a writer's change is noticed`() throws {
     for isWAL in [false, true] {
       let folder = try TemporaryFolder()
       let path = isWAL ? try walStore(in: folder) : folder.file("plain.sqlite")
@@ -123,7 +123,7 @@ import Testing
     #expect(cost.writtenBytes == 0)
   }
 
-  @Test func `a file that is no store gets its own error`() throws {
+  @Test func `a file that is not a store gets its own error`() throws {
     let folder = try TemporaryFolder()
     func write(_ name: String, _ bytes: [UInt8]) throws -> String {
       try Data(bytes).write(to: URL(filePath: folder.file(name)))
@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test(.enabled(if: getuid() != 0, "root may read everything"))
-  func `a store that may not be read is a matter of permission`() throws {
+  func `a store without read permission is 77`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("plain.sqlite")
     try plainDatabase(path)
@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  @Test func `stamp and digest see a change of the store and of its -wal`() throws {
+  @Test func `stamp and digest change with the store and its write-ahead log`() throws {
     let folder = try TemporaryFolder()
     let path = try walStore(in: folder)
     let files = try StoreFiles(path: path)
@@ -184,7 +184,7 @@ import Testing
     #expect(try files.contentDigest() != digest)
   }
 
-  @Test func `the digest is the SHA-256 of the file`() throws {
+  @Test func `the digest of a store is the SHA-256 of its file`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("abc")
     try plainDatabase(path)

@@ -37,7 +37,7 @@ import Testing
     #expect(unreadable == ["NotesV7.storedata: expected a property list in 'Z_PLIST', found NULL"])
   }
 
-  @Test func `a damaged metadata table gives an error that names the damage`() throws {
+  @Test func `damaged metadata is an error that names the damage`() throws {
     let table = "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)"
     let good = StoreMetadata(versionHashes: ["A": Array(repeating: 7, count: 32)])
     let cases: [([(String, [SQLValue])], String)] = [
@@ -65,7 +65,7 @@ import Testing
           (table, []),
           ("INSERT INTO Z_METADATA VALUES (1, 'X', ?1)", [.blob(PropertyListValue.array([]).binaryPropertyList)]),
         ],
-        "the property list is no dictionary"
+        "the property list is not a dictionary"
       ),
       (
         [
@@ -123,7 +123,7 @@ import Testing
     #expect(refused > 100)
   }
 
-  @Test func `a list that contains itself is refused`() throws {
+  @Test func `a property list that contains itself is refused`() throws {
     // One array whose only member is itself.
     let bytes: [UInt8] =
       Array("bplist00".utf8) + [0xA1, 0x00, 0x08] + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 1]
@@ -154,7 +154,7 @@ import Testing
       StoreMetadata(versionHashes: ["A": [1]]).frameworkVersion == 1344)
   }
 
-  @Test func `keys are written in byte order`() throws {
+  @Test func `metadata keys are written in byte order`() throws {
     let list = PropertyListValue.dictionary(["b": .integer(1), "a": .integer(300), "é": .string("ü")])
     #expect(
       list.binaryPropertyList == Array("bplist00".utf8)

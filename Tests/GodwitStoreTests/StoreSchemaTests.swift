@@ -129,7 +129,7 @@ func libraryModel() throws -> ManagedObjectModel {
     #expect(schema.number(of: "Nobody") == nil)
   }
 
-  @Test func `queries answer for inherited, overridden and unknown names`() throws {
+  @Test func `schema queries answer for inherited, overridden and unknown names`() throws {
     let schema = StoreSchema(model: try libraryModel())
     #expect(schema.column(of: "title", in: "Comic") == "ZTITLE")
     #expect(schema.column(of: "note", in: "Comic") == "ZNOTE1")
@@ -165,7 +165,7 @@ func libraryModel() throws -> ManagedObjectModel {
     #expect(schema.storage(of: "nothing", in: "Tag") == .none)
   }
 
-  @Test func `an odd name is quoted`() {
+  @Test func `an unusual name is quoted`() {
     #expect(StoreSchema.identifier("ZA_1") == "ZA_1")
     #expect(StoreSchema.identifier("Z a\"b") == "\"Z a\"\"b\"")
     #expect(StoreSchema.identifier("") == "\"\"")
@@ -231,7 +231,7 @@ func libraryModel() throws -> ManagedObjectModel {
     let start = "cannot read the store with this model: "
     #expect(try message(nil) == nil)
     #expect(
-      try message("DROP TABLE Z_PRIMARYKEY") == start + "table 'Z_PRIMARYKEY' is missing: it is no Core Data store")
+      try message("DROP TABLE Z_PRIMARYKEY") == start + "table 'Z_PRIMARYKEY' is missing: it is not a Core Data store")
     #expect(try message("DROP TABLE ZTAG") == start + "table 'ZTAG' of entity 'Tag' is missing")
     #expect(try message("DROP TABLE Z_1TAGS") == start + "join table 'Z_1TAGS' of relationship 'Book.tags' is missing")
     #expect(

@@ -75,7 +75,7 @@ private func open(_ text: String) throws -> StoreConnection {
 private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try open(text).rows(sql) }
 
 @Suite struct XMLStoreTests {
-  @Test func `values are read as their attributes say, what is left out is nil`() throws {
+  @Test func `XML values are read by attribute type, and missing ones are nil`() throws {
     let text = store(
       person(
         "z102",
@@ -100,7 +100,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
       ])
   }
 
-  @Test func `one side of a relationship is enough, order is kept, counters go on`() throws {
+  @Test func `an XML store may name one side of a relationship; order and counters are kept`() throws {
     let text = store(
       person("z1", pets("z9 z3 z5")) + pet("z3", owner: "z1") + pet("z5") + pet("z9", owner: "z1")
         + pet("z4", owner: "z1")
@@ -118,7 +118,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     #expect(try connection.value("PRAGMA source.integrity_check") == .text("ok"))
   }
 
-  @Test func `identifiers of another form are numbered by their place`() throws {
+  @Test func `XML identifiers of another form are numbered by position`() throws {
     let text = store(person("atom0", pets("z4")) + pet("z4", owner: "atom0") + person("B"))
     let connection = try open(text)
     #expect(try connection.rows("SELECT Z_PK FROM source.ZPERSON") == [[.int(1)], [.int(3)]])
@@ -130,7 +130,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     ("comments", "<object", "<!-- <object> --><?pi x?>\n<object"),
     ("no prolog", "<?xml version=\"1.0\" standalone=\"no\"?>\n", ""), ("empty tags", "></relationship>", "/>"),
     ("single quotes", "\"", "'"),
-  ]) func `other spellings of the same store are read`(name: String, text: String, change: String) throws {
+  ]) func `other spellings of the same XML store are read`(name: String, text: String, change: String) throws {
     let text = store(person("z1", pets("z2")) + pet("z2", owner: "z1")).replacing(text, with: change)
     #expect(try rows(text, "SELECT Z_PK, ZOWNER FROM source.ZPET") == [[.int(2), .int(1)]], "\(name)")
   }
@@ -162,13 +162,13 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     ("used twice", store(person("z1") + pet("z1")), "identifier 'z1' is used twice"),
     ("dangling", store(pet("z1", owner: "z99")), "names 'z99', which no object has"),
     ("no identifier at all", store(pet("z1", owner: "Z9")), "names 'Z9', which no object has"),
-    ("wrong entity", store(pet("z1", owner: "z2") + pet("z2")), "is no object of entity 'Person'"),
+    ("wrong entity", store(pet("z1", owner: "z2") + pet("z2")), "is not an object of entity 'Person'"),
     ("dangling to-many", store(person("z1", pets("z99"))), "names 'z99', which no object has"),
     ("two owners", store(person("z1", pets("z3")) + person("z2", pets("z3")) + pet("z3")), "belongs to another one"),
     ("sides differ", store(person("z1", pets("z3")) + person("z2") + pet("z3", owner: "z2")), "belongs to another one"),
     ("named twice", store(person("z1", pets("z3 z3")) + pet("z3")), "names 'z3' twice"),
     ("to-one of two", store(pet("z1", owner: "z2 z3") + person("z2") + person("z3")), "names 2 objects"),
-    ("unknown entity", store("<object type=\"PERSONS\" id=\"z1\"></object>"), "is no entity of model 'Pets'"),
+    ("unknown entity", store("<object type=\"PERSONS\" id=\"z1\"></object>"), "is not an entity of model 'Pets'"),
     ("abstract entity", store("<object type=\"GHOST\" id=\"z1\"></object>"), "it is abstract"),
     ("unknown attribute", store(person("z1", "<attribute name=\"x\" type=\"bool\">1</attribute>")), "no attribute 'x'"),
     (
@@ -209,14 +209,14 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     ("two roots", store("") + "<database></database>", "expected the end of the file"),
     ("crossed tags", store(person("z1", "</database>")), "expected </object>"),
     ("stray text", store("hello"), "found text"),
-  ]) func `a damaged store is refused with its place`(name: String, text: String, message: String) throws {
+  ]) func `a damaged XML store is refused with its place`(name: String, text: String, message: String) throws {
     let error = try #require(throws: GodwitError.self) { try open(text) }
     #expect(error.code == .dataWrong, "\(name)")
     #expect(error.message.contains(message), "\(name): \(error)")
     #expect(error.message.contains("holds no hashes") || error.location?.file.hasSuffix("store.xml") == true, "\(name)")
   }
 
-  @Test func `no beginning and no changed byte of a store makes the reader trap`() throws {
+  @Test func `no truncated or changed XML store makes the reader trap`() throws {
     let folder = try TemporaryFolder()
     let whole = Array(
       store(
@@ -239,7 +239,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     }
   }
 
-  @Test func `names that differ in case alone are refused`() throws {
+  @Test func `an XML store refuses names that differ only in case`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("store.xml")
     try Data(store("").utf8).write(to: URL(filePath: path))
@@ -251,7 +251,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
       ])
     let error = try #require(throws: GodwitError.self) { try StoreConnection.openStore(readingAt: path, model: model) }
     #expect(error.code == .configuration)
-    #expect(error.message.contains("differ in case alone"))
+    #expect(error.message.contains("differ only in case"))
   }
 
   @Test func `a relationship that is its own inverse comes back from XML`() throws {

@@ -63,7 +63,7 @@ import Testing
   }
 
   // Subtracting one from the lowest key there is trapped in the planner.
-  @Test func `a second group with the lowest key there is gets keys`() throws {
+  @Test func `a mapping whose source has the lowest possible key gets keys`() throws {
     let fixture = try MigrationFixture(
       [.make("Cat", ["name": .string]), .make("Dog", ["name": .string])],
       to: [
@@ -85,7 +85,7 @@ import Testing
   }
 
   // Rows per chunk of zero never ended, as each range was empty.
-  @Test func `rows per chunk of zero are one`() throws {
+  @Test func `zero rows per chunk are treated as one`() throws {
     let entities: [EntityDescription] = [.make("Item", ["size": .integer32])]
     let fixture = try MigrationFixture(entities, to: entities)
     try fixture.build { store in for key in Int64(1)...3 { try store.insert("Item", key: key) } }
@@ -96,7 +96,7 @@ import Testing
 
   // Two halves of one couple that say the same were counted as one displacing the other.
   @Test(arguments: [1, 2, 100])
-  func `a relationship that is its own inverse displaces nothing by saying the same twice`(
+  func `a relationship that is its own inverse displaces nothing when both sides agree`(
     rows: Int
   ) throws {
     let entities: [EntityDescription] = [.make("Person", [:], [.toOne("spouse", "Person", inverse: "spouse")])]
@@ -136,7 +136,7 @@ import Testing
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZITEM") == ["1"])
   }
 
-  @Test func `a work folder beside a destination of another making is still refused`() throws {
+  @Test func `a work folder beside a destination of another job is refused`() throws {
     let entities: [EntityDescription] = [.make("Item", ["size": .integer32])]
     let fixture = try MigrationFixture(entities, to: entities)
     try fixture.build { store in for key in Int64(1)...9 { try store.insert("Item", key: key) } }
@@ -148,7 +148,7 @@ import Testing
     #expect(WorkFolder.exists(forDestination: fixture.destinationPath))
   }
 
-  @Test func `every statement of a chunk reads its key range only`() throws {
+  @Test func `every statement of a chunk reads only its key range`() throws {
     let entities: [EntityDescription] = [
       .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]),
       .make(

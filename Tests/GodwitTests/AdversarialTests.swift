@@ -7,7 +7,7 @@ import Testing
 @testable import GodwitVerifier
 
 @Suite struct AdversarialTests {
-  @Test func `links equal those of assigning them one by one`() throws {
+  @Test func `resolved links equal those of assigning them one by one`() throws {
     for seed in testSeeds(20) {
       var random = SeededGenerator(seed: seed)
       let world = try RandomWorld(&random)

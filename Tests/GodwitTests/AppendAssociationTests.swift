@@ -63,7 +63,7 @@ import Testing
     #expect(report.checks.contains { $0.name.hasPrefix("links of") && $0.count == 8 })
   }
 
-  @Test func `filters tell the mappings of an earlier job apart, and deleted objects are not led to`() throws {
+  @Test func `filters distinguish the mappings of an earlier job, and links to deleted objects are not made`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     var some = try customers()
@@ -78,7 +78,7 @@ import Testing
       try world.rows(Self.linked) == ["3|a.sqlite 1", "4|a.sqlite 1", "7|a.sqlite 3", "8|a.sqlite 3"])
   }
 
-  @Test func `what cannot be found or stored is refused with the reason`() throws {
+  @Test func `an append that cannot find or store a link is refused with the reason`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.run(world.job("a.sqlite", customers()))
@@ -148,7 +148,7 @@ import Testing
     return names
   }
 
-  @Test func `a file that two jobs carry gets two names, and a discarded append leaves those that were there`() throws {
+  @Test func `an external file from two jobs gets two names, and a discarded append keeps the earlier files`() throws {
     let fixture = try photoFixture()
     var first = try fixture.job
     first.appends = true

@@ -15,12 +15,14 @@ import Testing
 struct AppendCorpusTests {
   private static let names = TestTier.sample(CorpusPair.all.map(\.name), each: 2)
 
-  @Test(arguments: names) func `a store of Core Data takes its own objects again`(name: String) throws {
+  @Test(arguments: names) func `a corpus store's own objects can be appended to it`(name: String) throws {
     let pair = try #require(CorpusPair.all.first { $0.name == name })
     try append(pair.path, model: pair.model)
   }
 
-  @Test(arguments: ["V1", "V2"]) func `a store with derived attributes and history keeps both`(version: String) throws {
+  @Test(arguments: ["V1", "V2"]) func `a corpus store with derived attributes and history keeps both after an append`(
+    version: String
+  ) throws {
     let path = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")
     let content = try #require(try StoreModelCache.content(ofStoreAt: path))
     let plan = try append(path, model: ManagedObjectModel(modelCache: content, name: version))

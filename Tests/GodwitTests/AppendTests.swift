@@ -14,7 +14,7 @@ import Testing
   private static let old =
     "SELECT Z_PK, Z_ENT, Z_OPT, ZNAME, ZHOME FROM source.ZCUSTOMER WHERE Z_PK <= 7 UNION ALL SELECT Z_PK, Z_ENT, Z_OPT, ZNUMBER, ZCUSTOMER FROM source.ZORDER WHERE Z_PK <= 3"
 
-  @Test func `new objects come above every key in use, and old ones stay as they are`() throws {
+  @Test func `new objects get keys above all keys in use, and old objects stay unchanged`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.buildDestination()
@@ -44,7 +44,7 @@ import Testing
       try world.rows("SELECT COUNT(*) FROM source.sqlite_master WHERE type = 'index' AND sql NOT NULL") == ["\(plain)"])
   }
 
-  @Test func `several jobs fill one destination in order, and each of them is known to be done`() throws {
+  @Test func `several jobs append to one destination in order, and each is recognised as done`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.build("b.sqlite", customers: 3)
@@ -72,7 +72,7 @@ import Testing
     #expect(try world.refusal(third).message.contains("unknown mapping 'Nobody'"))
   }
 
-  @Test func `a run stopped after every chunk, and killed at every step of the end, comes to the same store`() throws {
+  @Test func `an append stopped after every chunk, and killed at every step of its end, makes the same store`() throws {
     let whole = try AppendWorld()
     try whole.build("a.sqlite")
     try whole.build("b.sqlite", customers: 5, firstKey: 3)
@@ -105,7 +105,7 @@ import Testing
     try pieces.verify(job)
   }
 
-  @Test func `content does not depend on the chunk size`() throws {
+  @Test func `the content of an append does not depend on the chunk size`() throws {
     let first = try AppendWorld()
     try first.build("a.sqlite", customers: 6)
     try first.buildDestination()
@@ -127,7 +127,7 @@ import Testing
     #expect(try world.refusal(job).message.hasSuffix("it has no entity 'City', which model 'Shop 2' has"))
     try Data("no store".utf8).write(to: URL(filePath: world.destinationPath))
     #expect(try world.refusal(job).code == .cannotCreate)
-    #expect(try world.refusal(job).message.contains("no Core Data store"))
+    #expect(try world.refusal(job).message.contains("not a Core Data store"))
     try FileManager.default.removeItem(atPath: world.destinationPath)
     try world.buildDestination()
     let held = try StoreLock(store: world.destinationPath, action: "test")
@@ -138,7 +138,7 @@ import Testing
     withExtendedLifetime(held) {}
   }
 
-  @Test func `a destination that changed, vanished or came between two runs is noticed`() throws {
+  @Test func `a destination that changed, vanished or appeared between two runs stops the append`() throws {
     func stopped(withDestination: Bool = true) throws -> AppendWorld {
       let world = try AppendWorld()
       try world.build("a.sqlite")
@@ -165,7 +165,7 @@ import Testing
 
     let came = try stopped(withDestination: false)
     try came.buildDestination()
-    #expect(try came.refusal(came.job("a.sqlite")).message.contains("came into being"))
+    #expect(try came.refusal(came.job("a.sqlite")).message.contains("was created during the run"))
   }
 
   @Test func `a uniqueness constraint holds across old objects and new ones`() throws {
@@ -183,7 +183,7 @@ import Testing
     let error = try world.refusal(world.job("a.sqlite"))
     #expect(error.code == .dataWrong)
     #expect(error.message.contains("uniqueness constraint"))
-    #expect(error.remedy?.contains("that the destination had before") == true)
+    #expect(error.remedy?.contains("in the destination before this job") == true)
     #expect(try Data(contentsOf: URL(filePath: world.destinationPath)) == before)
   }
 
@@ -226,7 +226,7 @@ import Testing
     try world.verify(world.job("a.sqlite"))
   }
 
-  @Test func `keys that an offset would overflow are numbered anew above those in use`() throws {
+  @Test func `keys that an offset would overflow are renumbered above those in use`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite", customers: 2, firstKey: 1 << 61)
     try world.build("b.sqlite", customers: 2, firstKey: 1 << 61)
@@ -236,7 +236,7 @@ import Testing
     #expect(try world.rows("SELECT COUNT(*), COUNT(DISTINCT ZHOME) FROM source.ZCUSTOMER") == ["6|6"])
   }
 
-  @Test func `a job that made the store without the key is known, and never added a second time`() throws {
+  @Test func `a job that made the store without 'append' is recognised and not added again`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.build("b.sqlite")
@@ -253,7 +253,7 @@ import Testing
     #expect(try Verifier(job: world.job("b.sqlite")).run().findings.map(\.key) == [6])
   }
 
-  @Test func `the last of several steps appends`() throws {
+  @Test func `in a job of several steps only the last step appends`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.build("b.sqlite")
@@ -277,7 +277,7 @@ import Testing
     #expect(try world.run(job("a.sqlite")).outcome == .alreadyFinished)
   }
 
-  @Test func `a copy that was cut short or never begun on is made anew`() throws {
+  @Test func `an unfinished copy of the destination is made again`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.buildDestination()
@@ -294,7 +294,7 @@ import Testing
     #expect(try world.files() == ["shop.sqlite"])
   }
 
-  @Test func `a mirrored store and one with an index of its own kind are refused`() throws {
+  @Test func `appending to a mirrored store or to one with an R-tree index is refused`() throws {
     for (sql, code, what) in [
       ("CREATE TABLE ANSCKRECORDMETADATA (Z_PK INTEGER)", GodwitError.Code.dataWrong, "CloudKit"),
       ("CREATE VIRTUAL TABLE ZPLACES USING rtree(id, low, high)", .configuration, "'ZPLACES' would not find"),
@@ -310,7 +310,7 @@ import Testing
     }
   }
 
-  @Test func `a store of another numbering, with triggers and indexes of its own, keeps them`() throws {
+  @Test func `a destination with other numbering, triggers and indexes keeps them`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.buildDestination()
@@ -331,7 +331,7 @@ import Testing
     #expect(error.message.contains("two objects share a value of a uniqueness constraint"))
   }
 
-  @Test func `the plan names the store it appends to and writes nothing`() throws {
+  @Test func `the plan of an append names its destination and writes nothing`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.buildDestination()
@@ -343,7 +343,7 @@ import Testing
     #expect(try MigrationManager(world.job("a.sqlite")).status().state == .notStarted)
   }
 
-  @Test func `a finished job run again leaves the unfinished run of another alone`() throws {
+  @Test func `running a finished append again leaves another job's unfinished run unchanged`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.build("b.sqlite")

@@ -31,33 +31,33 @@ struct AssociationLoweringTests {
     return association
   }
 
-  @Test func `a run of keys without a gap needs no look into the source`() throws {
+  @Test func `contiguous keys need no lookup in the source`() throws {
     #expect(
       try association().lookup(0, key: "s.ZBOSS")
         == "(CASE WHEN s.ZBOSS BETWEEN 1 AND 9 AND s.ZBOSS = CAST(s.ZBOSS AS INTEGER) THEN s.ZBOSS END)")
   }
 
-  @Test func `keys with gaps are looked for in the source, with the filter and the offset`() throws {
+  @Test func `keys with holes are looked up in the source, with the filter and the offset`() throws {
     let sql = try association().lookup(1, key: "s.ZBOSS")
     #expect(sql.hasPrefix("(SELECT (a1.Z_PK + 9) FROM source.\"ZPERSON\" AS a1 WHERE a1.Z_PK = s.ZBOSS AND "), "\(sql)")
     #expect(sql.contains("a1.\"ZAGE\""), "\(sql)")
   }
 
-  @Test func `a joined look-up is the same condition on a table of its own`() throws {
+  @Test func `a joined lookup has the same condition on its own table`() throws {
     var joins: [String] = []
     #expect(try association().lookup(1, key: "s.ZBOSS", joins: &joins) == "(a1.Z_PK + 9)")
     #expect(joins.count == 1 && joins[0].hasPrefix("LEFT JOIN source.\"ZPERSON\" AS a1 ON a1.Z_PK = s.ZBOSS AND "))
   }
 
-  @Test func `objects that are unique by value are read from their file`() throws {
+  @Test func `lookups of unique-by objects read the spill file`() throws {
     #expect(try association().lookup(2, key: "s.Z_PK") == "godwit_lookup(2, s.Z_PK)")
   }
 
-  @Test func `a mapping without rows gives nothing`() throws {
+  @Test func `a lookup in a mapping without rows gives NULL`() throws {
     #expect(try association().lookup(3, key: "s.Z_PK") == "NULL")
   }
 
-  @Test func `of several mappings the first that finds something counts`() throws {
+  @Test func `of several mappings the first one that finds an object counts`() throws {
     let association = try association()
     #expect(try association.first(of: [], key: "k") == "NULL")
     let sql = try association.first(of: [2, 0], key: "k")

@@ -5,7 +5,7 @@ import Testing
 
 /// The call sites that the library is to have, word for word. `import Godwit` is the only one of ours that they need.
 struct CallSiteTests {
-  @Test func `a store is migrated from two models, a mapping and a policy, with nothing but this`() async throws {
+  @Test func `a store is migrated from two models, a mapping and a policy in a few lines`() async throws {
     let folder = try TemporaryFolder()
     try CallSiteFiles.write(in: folder)
     let (bundle, store, destination) = (
@@ -51,7 +51,7 @@ struct CallSiteTests {
     #expect(try await manager.migrate(plan).outcome == .alreadyFinished)
   }
 
-  @Test func `a cancelled task stops the run at a checkpoint, and the same call goes on`() async throws {
+  @Test func `a cancelled task stops the migration at a checkpoint, and the same call resumes`() async throws {
     let folder = try TemporaryFolder()
     try CallSiteFiles.write(in: folder)
     let manager = MigrationManager(
@@ -90,7 +90,7 @@ struct CallSiteTests {
       try manager.plan(
         migratingStoreAt: "a.sqlite", to: "b.sqlite", limits: MigrationLimits(memory: .mebibytes(15)))
     }
-    #expect(small?.message == "cannot work in 15 MiB: a run needs at least 16 MiB")
+    #expect(small?.message == "cannot run with a memory budget of 15 MiB: a run needs at least 16 MiB")
   }
 
   @Test func `entity mappings are read, changed, added and removed by name`() throws {

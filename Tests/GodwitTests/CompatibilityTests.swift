@@ -347,10 +347,10 @@ struct DifferenceCase: Sendable, CustomTestStringConvertible {
 }
 
 struct `Why a model does not fit` {
-  @Test func `there are cases enough`() { #expect(DifferenceCase.all.count >= 30) }
+  @Test func `the table of model differences has enough cases`() { #expect(DifferenceCase.all.count >= 30) }
 
   @Test(arguments: DifferenceCase.all)
-  func `each difference is told with what it takes and the rows concerned`(_ difference: DifferenceCase) throws {
+  func `each difference is reported with what it needs and the rows concerned`(_ difference: DifferenceCase) throws {
     let folder = try TemporaryFolder()
     let (found, old, new) = try Self.compare(difference, in: folder)
     #expect(found.changes.map(\.description) == difference.lines)
@@ -363,7 +363,7 @@ struct `Why a model does not fit` {
   }
 
   @Test(arguments: DifferenceCase.all)
-  func `without a store the same changes are told without counts`(_ difference: DifferenceCase) throws {
+  func `without a store the same changes are reported without counts`(_ difference: DifferenceCase) throws {
     var notes = NotesModel()
     let old = try notes.model("Notes")
     difference.change(&notes)
@@ -375,7 +375,7 @@ struct `Why a model does not fit` {
     #expect(found.migrationPath == difference.way || found.migrationPath == .dependsOnRows)
   }
 
-  @Test func `limits that got tighter are told, though no hash knows them`() throws {
+  @Test func `tighter limits are reported although they are not part of the hash`() throws {
     let folder = try TemporaryFolder()
     let tighter = DifferenceCase("tighter", []) {
       $0.attribute("Note", "stars") { $0.maximumValue = .integer(7) }
@@ -420,7 +420,7 @@ struct `Why a model does not fit` {
     }
   }
 
-  @Test func `what no hash knows is no reason to migrate`() throws {
+  @Test func `a change outside the hash needs no migration`() throws {
     var notes = NotesModel()
     let old = try notes.model("Notes")
     notes.attribute("Note", "stars") {
@@ -433,7 +433,7 @@ struct `Why a model does not fit` {
     #expect(found.changes.isEmpty && found.first == nil && found.migrationPath == nil)
   }
 
-  @Test func `the order of entities, properties and models decides nothing`() throws {
+  @Test func `the order of entities, properties and models has no effect`() throws {
     let folder = try TemporaryFolder()
     var notes = NotesModel()
     let path = folder.file("store.sqlite")
@@ -455,7 +455,7 @@ struct `Why a model does not fit` {
     }
   }
 
-  @Test func `an older version is told to be the way back`() throws {
+  @Test func `an older version is reported as the way back`() throws {
     let folder = try TemporaryFolder()
     var notes = NotesModel()
     try notes.fill(folder.file("store.sqlite"))
@@ -480,7 +480,7 @@ struct `Why a model does not fit` {
     #expect(back.map(\.description) == ["entity Bag: renamed from Sack", "Bag.width: renamed from breadth"])
   }
 
-  @Test func `asking writes nothing, beside the store neither`() throws {
+  @Test func `'why' writes nothing, not even beside the store`() throws {
     let folder = try TemporaryFolder()
     let (_, _, _) = try Self.compare(DifferenceCase.all[0], in: folder)
     let stores = try TemporaryFolder()
@@ -588,7 +588,7 @@ struct `Why no model fits` {
   }
 
   @Test(arguments: FlipCase.all.filter { $0.testDescription.contains("says required") })
-  func `it is found from the other side`(_ flip: FlipCase) throws {
+  func `one fact that differs is found from the other side too`(_ flip: FlipCase) throws {
     var notes = NotesModel()
     let store = try notes.model("?")
     flip.change(&notes)
@@ -596,7 +596,7 @@ struct `Why no model fits` {
     #expect(found.first?.contains("the store's model says optional") == true)
   }
 
-  @Test func `modifiers and uniqueness of the model alone are found`() throws {
+  @Test func `modifiers and uniqueness that only the model has are found`() throws {
     let store = try NotesModel().model("?")
     var notes = NotesModel()
     notes.attribute("Note", "title") { $0.versionHashModifier = "x" }
@@ -610,7 +610,7 @@ struct `Why no model fits` {
       ])
   }
 
-  @Test func `a difference of the parent is told apart from one of the entity`() throws {
+  @Test func `a difference of the parent is distinguished from one of the entity`() throws {
     var notes = NotesModel()
     let model = try notes.model("Notes")
     notes.attribute("Item", "code") { $0.isOptional = false }
@@ -627,7 +627,7 @@ struct `Why no model fits` {
     let abstract = try Self.compare(try notes.model("?"), model)
     #expect(
       abstract.differences.map(\.reason) == [
-        "entity Bag: it differs by its parent 'Item' alone", "entity Box: it differs by its parent 'Item' alone",
+        "entity Bag: only its parent 'Item' differs", "entity Box: only its parent 'Item' differs",
         "entity Item: the store's model says abstract",
       ])
   }
@@ -658,7 +658,7 @@ struct `Why no model fits` {
     #expect(found.notes == ["the nearest version is 'Near', which 5 of 6 entities fit"])
   }
 
-  @Test func `where no version fits, one that cannot be read is noted; where one does, others are not looked at`()
+  @Test func `if no version fits, unreadable versions are noted; if one fits, the others are not read`()
     throws
   {
     let folder = try TemporaryFolder()
@@ -721,7 +721,7 @@ struct `Why real stores do not fit` {
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `the steps of the example are told with their rows`() throws {
+  func `the steps of the example are reported with their rows`() throws {
     #expect(
       try example("2", 4).changes.map(\.description) == [
         "entity Color: added",
@@ -737,7 +737,7 @@ struct `Why real stores do not fit` {
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `every Moody store is told its version`() throws {
+  func `the version of every Moody store is found`() throws {
     let path = Self.moody + "Migrations/Moody.xcdatamodeld"
     for own in 1...5 {
       let name = "Moody" + (own == 1 ? "" : " \(own)")
@@ -759,7 +759,7 @@ struct `Why real stores do not fit` {
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `a renamed entity is no removed one`() throws {
+  func `a renamed entity is not reported as removed`() throws {
     let bundle = Self.plus + "SampleModel/SampleModel.xcdatamodeld"
     let found = try ask(Self.plus + "SampleModel/Fixtures/SampleModel_V1.sqlite", bundle, "SampleModel2")
     #expect(found.changes.map(\.description).contains("entity LuxuryCar: renamed from ExpensiveSportCar"))

@@ -24,13 +24,13 @@ struct CorpusCopyTests {
       mappings: MappingModel(entityMappings: mappings), chunkRows: chunkRows, run: "\(chunkRows)")
   }
 
-  @Test func `a row with the number of another table's entity is an object of its table's`() throws {
+  @Test func `a row with the entity number of another table is an object of its own table`() throws {
     let name = try #require(Self.names.first { $0.hasSuffix(Self.foreign) })
     let folder = try TemporaryFolder()
     let finished = try FinishedMigration(running: job(name, in: folder, chunkRows: 10))
     #expect(
       finished.summary.notes == [
-        "1 row of ZARTWORK bears another entity's number; it is read as Artwork, as Core Data does"
+        "1 row of ZARTWORK has another entity's number; it is read as Artwork, as Core Data does"
       ])
     #expect(try finished.rows("SELECT Z_ENT FROM source.ZARTWORK") == ["1"])
     #expect(try finished.rows("SELECT Z_ENT FROM made.ZARTWORK") == ["3"])
@@ -38,7 +38,7 @@ struct CorpusCopyTests {
   }
 
   @Test(arguments: TestTier.sample(names, each: 2))
-  func `a store copied by mappings alone is the same store`(name: String) throws {
+  func `a corpus store copied by mappings is the same store`(name: String) throws {
     let folder = try TemporaryFolder()
     var first: StoreDump?
     // Many chunks for every store, but not thousands.
@@ -56,7 +56,7 @@ struct CorpusCopyTests {
   }
 
   @Test(arguments: ["V1", "V2"])
-  func `a store with derived attributes and history is copied by the model that it carries`(version: String) throws {
+  func `a corpus store with derived attributes and history is copied with the model inside it`(version: String) throws {
     let path = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")
     let content = try #require(try StoreModelCache.content(ofStoreAt: path))
     let model = try ManagedObjectModel(modelCache: content, name: version)

@@ -9,7 +9,7 @@ extension CorpusFamily {
     func image(_ key: String) -> String {
       "(SELECT k.Z_NAME FROM source.ZIMAGE AS i JOIN source.Z_PRIMARYKEY AS k USING (Z_ENT) WHERE i.Z_PK = s.\(key))"
     }
-    /// Made by hand, the row of the store of 2.0 bears another entity's number, and keys 0 that no object has.
+    /// Made by hand, the row of the store of 2.0 has another entity's number, and keys 0 that no object has.
     let artwork = CorpusHop.Made(
       kind: "'Artwork'",
       columns: [

@@ -26,7 +26,7 @@ struct `Fusing of shipped versions` {
     return found.sorted { ($0[0].name, $0.count) < ($1[0].name, $1.count) }
   }()
 
-  @Test func `three versions in a row make the same store hop by hop and at once, wherever they are fused`() throws {
+  @Test func `fused chains of three corpus versions give the same store as their hops`() throws {
     var (fused, apart, compared) = (0, 0, 0)
     for history in Self.histories {
       for start in 0..<(history.count - 2) {

@@ -24,7 +24,7 @@ struct CorpusHopTests {
   }
 
   @Test(arguments: starts)
-  func `each hop gives the structure that Core Data gives, and every value that it carries`(start: Start) throws {
+  func `each corpus hop gives Core Data's structure and every carried value`(start: Start) throws {
     let family = try #require(CorpusFamily.all.first { $0.name == start.family })
     let store = family.stores[start.store]
     let folder = try TemporaryFolder()

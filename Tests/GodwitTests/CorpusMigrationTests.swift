@@ -66,7 +66,7 @@ struct CorpusMigrationTests {
     }
   }
 
-  @Test func `Wibosco 2 to 3 gives every post a color of its own, linked both ways`() throws {
+  @Test func `Wibosco 2 to 3 gives every post its own color, linked both ways`() throws {
     try migrate(
       wiboscoStore("2"), from: wiboscoModel(2), to: wiboscoModel(3), by: .named("Wibosco2to3"),
       chunkSizes: [50, 1000, 100_000]
@@ -91,7 +91,7 @@ struct CorpusMigrationTests {
     }
   }
 
-  @Test func `a store whose content is only in its log is copied whole`() throws {
+  @Test func `a store whose content is only in its write-ahead log is copied completely`() throws {
     let model = try wiboscoModel(4)
     var posts = EntityMapping(name: "PostToPost", kind: .copy, source: "Post", destination: "Post")
     posts.relationshipMappings = []

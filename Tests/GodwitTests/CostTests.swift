@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `making an object takes few instructions`(holes: Bool) throws {
+  func `creating an object takes few SQLite instructions`(holes: Bool) throws {
     let fixture = try fixture(holes: holes)
     let connection = try StoreConnection(path: fixture.folder.file("cost.sqlite"), create: true)
     let job = try fixture.job
@@ -80,7 +80,7 @@ import Testing
     #expect(perRow > 40 && perRow < 62, "\(perRow) instructions a row")
   }
 
-  @Test func `every page of the result is written about once, and the source is read`() throws {
+  @Test func `every page of the destination is written about once, and the source is only read`() throws {
     let fixture = try fixture()
     let layer = try FaultLayer(.none)
     try layer.run { _ = try MigrationManager(fixture.job).run() }
@@ -93,7 +93,7 @@ import Testing
     #expect(syncs < 40, "\(syncs) syncs")
   }
 
-  @Test func `planning leaves large values where they are`() throws {
+  @Test func `a plan does not read large values`() throws {
     let entities: [EntityDescription] = [.make("Photo", ["image": .binary, "title": .string])]
     let fixture = try MigrationFixture(entities, to: entities)
     try fixture.build { store in

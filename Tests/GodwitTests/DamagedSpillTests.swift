@@ -37,12 +37,12 @@ import Testing
   private func expectMadeAnew(_ job: FaultJob, _ what: String) throws {
     let summary = try job.run()
     #expect(summary.outcome == .finished)
-    #expect(summary.notes.contains { $0.contains("'Companies' was damaged and made anew") }, "\(what)")
+    #expect(summary.notes.contains { $0.contains("'Companies' was damaged and rebuilt") }, "\(what)")
     #expect(try job.content() == expected, "\(what)")
     #expect(try job.namesLeft() == job.leftNames, "\(what)")
   }
 
-  @Test(arguments: [1, 3]) func `any flipped bit of a spill file is found, and the file made anew`(done: Int) throws {
+  @Test(arguments: [1, 3]) func `any flipped bit of a spill file is found, and the file is rebuilt`(done: Int) throws {
     let chunks = done == 1 ? 2 : chunksDone
     let job = try stopped(after: chunks)
     let bytes = try Data(contentsOf: URL(filePath: spill(job)))
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test func `a truncated spill file is made anew`() throws {
+  @Test func `a truncated spill file is rebuilt`() throws {
     let job = try stopped(after: chunksDone)
     let path = try spill(job)
     let bytes = try Data(contentsOf: URL(filePath: path))
@@ -63,7 +63,7 @@ import Testing
     try expectMadeAnew(job, "half of it")
   }
 
-  @Test func `a missing spill file is made anew, also in the middle of its stage`() throws {
+  @Test func `a missing spill file is rebuilt, also in the middle of its stage`() throws {
     for chunks in [2, chunksDone] {
       let job = try stopped(after: chunks)
       try FileManager.default.removeItem(atPath: spill(job))
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `damage that a look-up finds in the middle of a run is mended there`() throws {
+  @Test func `damage that a lookup finds in the middle of a run is repaired there`() throws {
     let job = try stopped(after: chunksDone)
     let path = try spill(job)
     var isDamaged = false
@@ -89,7 +89,7 @@ import Testing
     #expect(try job.content() == expected)
   }
 
-  @Test func `without the keys that unique-by gave the run stops, and says what to do`() throws {
+  @Test func `without the keys of unique-by a damaged spill file stops the run with a remedy`() throws {
     let job = try stopped(after: chunksDone)
     try FileManager.default.removeItem(atPath: spill(job))
     let store = try StoreConnection(path: WorkFolder.path(forDestination: job.destinationPath) + "/store.sqlite")
@@ -99,12 +99,12 @@ import Testing
     try store.close()
     let error = try #require(throws: GodwitError.self) { try job.run() }
     #expect(error.code == .inputOutput)
-    #expect(error.message.hasPrefix("cannot make the damaged spill file of mapping 'Companies' anew"))
+    #expect(error.message.hasPrefix("cannot rebuild the damaged spill file of mapping 'Companies'"))
     #expect(error.remedy?.contains("godwit discard") == true)
     #expect(!FileManager.default.fileExists(atPath: job.destinationPath))
   }
 
-  @Test func `dense keys are numbered again as they were`() throws {
+  @Test func `a rebuilt spill file has the same dense keys`() throws {
     let make = {
       let fixture = try MigrationFixture(
         [
@@ -141,7 +141,7 @@ import Testing
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
     let summary = try broken.run()
-    #expect(summary.notes.contains { $0.contains("made anew") })
+    #expect(summary.notes.contains { $0.contains("rebuilt") })
     let rows = "SELECT Z_PK, ZN, ZNEXT FROM source.ZB ORDER BY 1"
     #expect(try broken.rows(rows) == whole.rows(rows))
   }

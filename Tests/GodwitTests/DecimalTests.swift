@@ -138,7 +138,7 @@ import Testing
     #expect(report.findings.map(\.property) == ["price"])
   }
 
-  @Test func `what no decimal can be has no value, in SQL as in Swift`() throws {
+  @Test func `a value that no decimal can hold is nil, in SQL and in Swift`() throws {
     for inSwift in [false, true] {
       let fixture = try MigrationFixture(
         [.make("A", ["m": .decimal])], to: [.make("A", ["m": .decimal, "isNil": .boolean, "twice": .decimal])])

@@ -114,7 +114,7 @@ struct SchemaOnlyTests {
 
   // MARK: Taken
 
-  @Test func `an attribute before others comes at the end of its table, whatever its place in a new store`() throws {
+  @Test func `by definition alone, a new attribute's column is added at the end of its table`() throws {
     let fixture = try fixture(
       Library().with {
         $0["Book"].attributes += [
@@ -134,7 +134,7 @@ struct SchemaOnlyTests {
     #expect(try store.rows("SELECT DISTINCT ZALPHA, ZEDITIONS FROM source.ZBOOK") == [[.null, .null]])
   }
 
-  @Test func `attributes of a parent and of children come into the one table of their hierarchy`() throws {
+  @Test func `by definition alone, new attributes of a hierarchy are added to its one table`() throws {
     try expectByDefinition(
       fixture(
         Library().with {
@@ -144,7 +144,7 @@ struct SchemaOnlyTests {
         }))
   }
 
-  @Test func `a name that moves on to another column goes with its values`() throws {
+  @Test func `by definition alone, a renamed attribute keeps its values`() throws {
     // The later Ballet.word takes the plain name of the column that was Opera's.
     let earlier = Library().with { $0["Opera"].attributes.append(AttributeDescription.make("word")) }
     let fixture = try fixture(
@@ -155,7 +155,7 @@ struct SchemaOnlyTests {
       try fixture.rows("SELECT ZWORD, ZWORD1 FROM source.ZWORK WHERE Z_PK < 3 ORDER BY Z_PK") == ["nil|nil", "nil|w2"])
   }
 
-  @Test func `renames change names alone, those of indexes and join tables too`() throws {
+  @Test func `by definition alone, renames change only names, including those of indexes and join tables`() throws {
     let later = Library().with { library in
       library.entities = library.entities.map { entity in
         var entity = entity
@@ -199,7 +199,7 @@ struct SchemaOnlyTests {
       ])
   }
 
-  @Test func `names that change places take their indexes along`() throws {
+  @Test func `by definition alone, exchanged names keep their indexes`() throws {
     func shape(_ isLater: Bool) -> Library {
       Library().with {
         $0["Tag"].attributes = [
@@ -222,7 +222,7 @@ struct SchemaOnlyTests {
         .contains("Z_Tag_word") == true)
   }
 
-  @Test func `a column that has its table's name keeps its index when the table has another name`() throws {
+  @Test func `by definition alone, a column named like its renamed table keeps its index`() throws {
     func models(_ name: String, was: String?) -> EntityDescription {
       var entity = EntityDescription(
         name: name, attributes: [AttributeDescription.make("word")],
@@ -245,7 +245,7 @@ struct SchemaOnlyTests {
     try expectByDefinition(fixture)
   }
 
-  @Test func `looser rules, new entities and new links leave rows as they are`() throws {
+  @Test func `by definition alone, looser rules, new entities and new links leave rows unchanged`() throws {
     let earlier = Library().with {
       $0["Tag"].attributes[0].maximumLength = 9
       $0["Book"].attributes[0].isOptional = false
@@ -269,12 +269,12 @@ struct SchemaOnlyTests {
     try expectByDefinition(
       fixture(later, from: earlier),
       costs: [
-        "index ZTAG_ZMOTHER_INDEX is made: every row of ZTAG is read",
+        "index ZTAG_ZMOTHER_INDEX is created: every row of ZTAG is read",
         "index Z_Author_UNIQUE_name is dropped: all its pages are freed",
       ])
   }
 
-  @Test func `tables, views, triggers and indexes that no model names go`() throws {
+  @Test func `by definition alone, tables, views, triggers and indexes that no model names are dropped`() throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     for sql in [
       "CREATE TABLE ACHANGE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZTRANSACTIONID INTEGER )",
@@ -288,7 +288,7 @@ struct SchemaOnlyTests {
     try expectByDefinition(
       fixture,
       costs: [
-        "index ZBOOK_ZAUTHOR_INDEX is made: every row of ZBOOK is read",
+        "index ZBOOK_ZAUTHOR_INDEX is created: every row of ZBOOK is read",
         "index own is dropped: all its pages are freed", "table ACHANGE is dropped: all its pages are freed",
         "table mine is dropped: all its pages are freed",
       ])
@@ -297,7 +297,7 @@ struct SchemaOnlyTests {
       try store.rows("SELECT Z_MAX FROM source.Z_PRIMARYKEY WHERE Z_NAME = 'Book'") == [[.integer(50)]])
   }
 
-  @Test func `external files stay where they are, with both stores`() throws {
+  @Test func `by definition alone, external files stay with both stores`() throws {
     let fixture = try fixture(Library().with { $0["Author"].attributes.append(AttributeDescription.make("alpha")) })
     let support = SupportFolder(ofStoreAt: fixture.sourcePath)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
@@ -360,7 +360,7 @@ struct SchemaOnlyTests {
     add("Author.photo changes its external storage") { $0["Author"].attributes[1] = photo(isExternal: false) }
     add("entity Opera goes") { $0.entities.removeLast() }
     add("the entity number of Author changes, 1 to 2") { $0["Aaa"] = EntityDescription(name: "Aaa") }
-    add("entity Suite comes into the table of Work") {
+    add("entity Suite moves into the table of Work") {
       $0["Suite"] = EntityDescription(name: "Suite", superentityName: "Work")
     }
     add("Book.author becomes required") { $0["Book"].relationships[0].isOptional = false }
@@ -374,7 +374,7 @@ struct SchemaOnlyTests {
     return cases
   }()
 
-  @Test(arguments: otherChanges.indices) func `what concerns rows goes the other ways, with the same result as ever`(
+  @Test(arguments: otherChanges.indices) func `a change that concerns rows uses another strategy, with the same result`(
     number: Int
   ) throws {
     let (reason, earlier, later) = Self.otherChanges[number]
@@ -387,17 +387,20 @@ struct SchemaOnlyTests {
     }
     #expect(step.way == "in place by SQL, loading no rows")
     #expect(
-      step.costs?.last?.hasSuffix(" rows compared with what the destination wants, and the file checked: \(reason)")
+      step.costs?.last?.hasSuffix(" rows compared with what the destination requires, and the file checked: \(reason)")
         == true, "\(step.costs ?? []), expected \(reason)")
     try fixture.run()
   }
 
   @Test(arguments: [
     ("ALTER TABLE ZTAG ADD COLUMN ZMINE VARCHAR", "column ZMINE of table ZTAG goes"),
-    ("ALTER TABLE ZTAG ADD COLUMN ZMINE VARCHAR DEFAULT 'x'", "table ZTAG is not spelt as Core Data spells it"),
-    ("DROP INDEX Z_Author_UNIQUE_name", "index Z_Author_UNIQUE_name is not there, so two rows may be alike"),
+    (
+      "ALTER TABLE ZTAG ADD COLUMN ZMINE VARCHAR DEFAULT 'x'",
+      "the definition of table ZTAG is not spelt as Core Data spells it"
+    ),
+    ("DROP INDEX Z_Author_UNIQUE_name", "index Z_Author_UNIQUE_name is missing, so two rows may have the same values"),
   ])
-  func `a table that is not the model's goes the other way`(sql: String, reason: String) throws {
+  func `a table that is not the model's needs another strategy`(sql: String, reason: String) throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     try fixture.alter(sql)
     let step = try #require(try plan(fixture).steps.first)
@@ -408,7 +411,7 @@ struct SchemaOnlyTests {
 
   // MARK: Rows
 
-  @Test func `rows stay as they are, whatever an ordinary run would mend, and verify knows them for the old ones`()
+  @Test func `by definition alone, rows stay unchanged, and verify accepts them as the old store's rows`()
     throws
   {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
@@ -438,7 +441,7 @@ struct SchemaOnlyTests {
     ("UPDATE ZBOOK SET Z_OPT = NULL WHERE Z_PK = 7", "Z_OPT is neither 1 nor what it was"),
     ("UPDATE ZBOOK SET ZAUTHOR = 78 WHERE Z_PK = 2", "the link to p78 comes from no assignment"),
     ("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 3", "the link to p77 comes from no assignment"),
-    ("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 3", "it leads to p77, which is no Author"),
+    ("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 3", "it leads to p77, which is not an object of 'Author'"),
     ("UPDATE Z_2TAGS SET Z_2BOOKS1 = 2 WHERE Z_3TAGS = 99", "comes from no assignment"),
     ("UPDATE ZBOOK SET ZTITLE = 'other' WHERE Z_PK = 1", "the value is not what mapping"),
     ("UPDATE ZBOOK SET ZALPHA = 'more' WHERE Z_PK = 1", "gives nothing"),
@@ -446,7 +449,8 @@ struct SchemaOnlyTests {
     ("DELETE FROM ZBOOK WHERE Z_PK = 1", "its object is missing"),
     ("ALTER TABLE ZBOOK ADD COLUMN ZMORE VARCHAR", "table 'ZBOOK' differs"),
   ])
-  func `what was changed in such a store is found all the same`(sql: String, message: String) throws {
+  func `verify finds a row that was changed after a migration by definition alone`(sql: String, message: String) throws
+  {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     try fixture.alter("UPDATE ZBOOK SET ZAUTHOR = 77 WHERE Z_PK = 2")
     try fixture.alter("INSERT INTO Z_2TAGS SELECT 1, 99, 5")
@@ -462,7 +466,7 @@ struct SchemaOnlyTests {
         || message == "gives nothing" && report.findings.contains { $0.property == "alpha" }, "\(report)")
   }
 
-  @Test func `without the old store beside it nothing of that is taken for right`() throws {
+  @Test func `without the old store, verify does not accept old rows`() throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("zeta")) })
     let path = try migrated(fixture)
     var job = try fixture.job
@@ -473,7 +477,7 @@ struct SchemaOnlyTests {
 
   // MARK: Afterwards
 
-  @Test func `a store made that way is a good source for every way of the next migration`() throws {
+  @Test func `a store migrated by definition alone is a good source for every strategy`() throws {
     let first = try fixture(
       Library().with {
         $0["Book"].attributes += [AttributeDescription.make("alpha"), AttributeDescription.make("blurb")]
@@ -504,7 +508,7 @@ struct SchemaOnlyTests {
     }
   }
 
-  @Test func `a fused chain is done by definition and verified hop by hop`() throws {
+  @Test func `a fused chain is migrated by definition alone and verified hop by hop`() throws {
     let folder = try TemporaryFolder()
     func library(_ title: AttributeDescription, _ more: [AttributeDescription] = []) -> [EntityDescription] {
       [
@@ -551,7 +555,7 @@ struct SchemaOnlyTests {
 
   // MARK: Interruptions
 
-  @Test func `a stop leaves the store as it was and no trace`() throws {
+  @Test func `by definition alone, a stop leaves the store unchanged and no trace`() throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
     for keepsOld in [true, false] {
       let path = try fixture.copyOfSource("stopped-\(keepsOld)")
@@ -597,7 +601,7 @@ struct SchemaOnlyTests {
   }
 
   @Test(arguments: [true, false], Accident.allCases)
-  func `an accident at any operation leaves a whole store, and the next run ends alike`(
+  func `by definition alone, a fault at any operation leaves a whole store, and the next run completes`(
     keepsOld: Bool, accident: Accident
   ) throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("alpha")) })
@@ -672,7 +676,7 @@ struct SchemaOnlyTests {
     return (cost, try connection.integer("PRAGMA page_count") ?? 0)
   }
 
-  @Test func `the run costs the same for a hundred rows and for twenty thousand`() throws {
+  @Test func `a migration by definition alone costs the same for a hundred rows and for twenty thousand`() throws {
     let (few, fewPages) = try cost(rows: 100)
     let (many, manyPages) = try cost(rows: 20_000)
     #expect(manyPages > fewPages + 200)

@@ -145,7 +145,7 @@ struct DerivedAttributeTests {
     try connection.close()
   }
 
-  @Test func `triggers that only the source shows are kept while all they name is there`() throws {
+  @Test func `triggers that only the source shows are kept while everything they name exists`() throws {
     let attributes = ["Book": [Self.derived("search", .string, "canonical:(title)")]]
     let trigger =
       "CREATE TRIGGER Z_DA_ZBOOK_Book_search_UPDATE AFTER UPDATE OF ZTITLE ON ZBOOK FOR EACH ROW BEGIN UPDATE ZBOOK SET ZSEARCH = NSOfTheSource(NEW.ZTITLE) WHERE Z_PK = NEW.Z_PK; END"
@@ -222,12 +222,12 @@ struct DerivedAttributeTests {
     return (fixture, try fixture.rows("SELECT ZSUM FROM source.ZBOOK")[0])
   }
 
-  @Test func `infinity less infinity is no sum, and nothing adds up to 0`() throws {
+  @Test func `a derived sum of both infinities is nil, and an empty sum is 0`() throws {
     #expect(try sums(["9e999", "-9e999", "1"]).sum == "nil")
     #expect(try sums(["9e999", "1"]).sum == "inf" && sums(["NULL", "NULL"]).sum == "0.0")
   }
 
-  @Test func `verify takes a sum in any order, and none that no order gives`() throws {
+  @Test func `verify accepts a sum in any order, and no other value`() throws {
     // Large parts that cancel each other: what is left has few digits that every order agrees on.
     let (fixture, _) = try sums(["1e16", "1.25", "-1e16", "0.1", "0.2"])
     func isClean(_ sum: String) throws -> Bool {
@@ -248,7 +248,7 @@ struct DerivedAttributeTests {
     #expect(try Verifier(job: plain.job).run().findings.map(\.kind) == [.value])
   }
 
-  @Test func `one number's sum is that number`() throws {
+  @Test func `the derived sum of one number is that number`() throws {
     let (fixture, sum) = try sums(["0.1"])
     #expect(sum == "0.1")
     let connection = try StoreConnection(path: fixture.destinationPath)
@@ -258,7 +258,7 @@ struct DerivedAttributeTests {
     #expect(try !Verifier(job: fixture.job).run().isClean)
   }
 
-  @Test func `a sum that does not fit its attribute is 65`() throws {
+  @Test func `a derived sum that does not fit its attribute is 65`() throws {
     let fixture = try fixture(["Book": [Self.derived("numbers", .integer16, "pages.@sum.number")]])
     try fixture.alter("UPDATE ZPAGE SET ZNUMBER = 30000")
     let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
@@ -266,7 +266,7 @@ struct DerivedAttributeTests {
     #expect(error.message.hasPrefix("cannot store 'numbers' for Book p1: expected an integer of 16 bits"))
   }
 
-  @Test func `a sum beyond every integer is 65`() throws {
+  @Test func `a derived sum beyond 64-bit integers is 65`() throws {
     let from: [EntityDescription] = [
       .make("Author", [:], [.toMany("books", "Book", inverse: "author")]),
       .make("Book", ["size": .integer64], [.toOne("author", "Author", inverse: "books")]),

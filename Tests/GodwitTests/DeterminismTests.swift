@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true]) func `nor on the user's predicates`(inSwift: Bool) throws {
+  @Test(arguments: [false, true]) func `content does not depend on the user's chunk predicates`(inSwift: Bool) throws {
     let job = try FaultJob(again: whole)
     job.chunkPredicates = [
       "PersonToPerson": try ["age >= 12", "age < 12", "age == nil"].map { try ParsedPredicate($0) }
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: TestTier.choose([7], long: [1, 7, 1000]), [true, false])
-  func `nor on which rows are too large for a chunk's statement`(rows: Int, isFilled: Bool) throws {
+  func `content does not depend on which rows are too large for a chunk's statement`(rows: Int, isFilled: Bool) throws {
     var limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: isFilled ? 0 : .max)
     let count = Count()
     limits.onRow = { _ in count.rows.withLock { $0 += 1 } }
@@ -76,7 +76,7 @@ import Testing
     #expect(count.rows.withLock { $0 } >= 2 * 30)
   }
 
-  @Test func `a run that changes lanes on the way comes to the same`() throws {
+  @Test func `a run that changes lanes midway makes the same store`() throws {
     let job = try FaultJob(again: whole)
     job.chunkRows = 7
     var inSwift = false
@@ -88,7 +88,7 @@ import Testing
     #expect(try job.content() == expected)
   }
 
-  @Test func `the switch of these tests does move mappings to the object lane`() throws {
+  @Test func `the tests' switch moves mappings to the object lane`() throws {
     let job = try FaultJob(again: whole)
     let lanes = try ExpressionLowering.$runsAllInSwift.withValue(true) {
       try MigrationManager(job.job).plan().steps[0].passes.flatMap(\.mappings).map(\.lane)

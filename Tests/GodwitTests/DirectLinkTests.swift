@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `no assignment or association is written down while policies leave them to their mappings`(
+  func `no assignment or association is stored while policies leave them to their mappings`(
     sets: Bool
   ) throws {
     let fixture = try people()
@@ -101,13 +101,13 @@ import Testing
     #expect(keys == (sets ? 0 : 11))
   }
 
-  @Test func `a policy of which the store knows nothing more than its mapping says`() throws {
+  @Test func `a policy that does nothing more than its mapping stores nothing more`() throws {
     #expect(
       try compare(ClosurePolicy())
         == ["1:2", "2:3", "3:4", "4:5", "5:1", "6:2", "7:none", "8:4", "9:5", "10:1", "11:2", "12:3"])
   }
 
-  @Test func `an object that is inserted and never associated leads nowhere`() throws {
+  @Test func `an object that is inserted but never associated has no links`() throws {
     var policy = ClosurePolicy()
     policy.create = { source, mapping, manager in
       guard source.key == 4 else { return try manager.createDestinationInstances(forSource: source, in: mapping) }
@@ -117,7 +117,9 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `one associated before it is inserted, and one made by name, are written with their keys`(isFirst: Bool) throws {
+  func `objects associated before they are inserted, and objects made by name, are written with their keys`(
+    isFirst: Bool
+  ) throws {
     var policy = ClosurePolicy()
     policy.create = { source, mapping, manager in
       // The first one has the key of its source object, whether it is inserted or not.
@@ -136,7 +138,7 @@ import Testing
       "\(found)")
   }
 
-  @Test func `an object that its policy does not leave to the mapping leads nowhere`() throws {
+  @Test func `an object that its policy does not leave to the mapping has no links`() throws {
     var policy = ClosurePolicy()
     policy.relate = { object, mapping, manager in
       guard object.key != 5 else { return }
@@ -147,7 +149,7 @@ import Testing
     #expect(try compare(policy)[4...5] == ["5:1", "6:2"])
   }
 
-  @Test func `what a policy sets before or after its mapping is set one after the other`() throws {
+  @Test func `relationships that a policy sets before or after its mapping are set in order`() throws {
     var policy = ClosurePolicy()
     policy.relate = { object, mapping, manager in
       func set() throws {
@@ -164,7 +166,7 @@ import Testing
     #expect(places[8] == "9:5")
   }
 
-  @Test func `one that reads its relationships finds what has been set up to then`() throws {
+  @Test func `a policy that reads relationships finds what has been set so far`() throws {
     let log = HookLog()
     var policy = ClosurePolicy()
     policy.create = { source, mapping, manager in
@@ -262,7 +264,7 @@ import Testing
     }
   }
 
-  @Test func `rows with large values take their keys along too`() throws {
+  @Test func `rows with large values get their foreign keys too`() throws {
     var contents: [[String]] = []
     for direct in [true, false] {
       let fixture = try people(isMirrored: false)
@@ -280,7 +282,7 @@ import Testing
 
   // MARK: Looking
 
-  @Test func `a hook finds what it has just associated, whatever it is`() throws {
+  @Test func `a hook finds any object that it has just associated`() throws {
     let log = HookLog()
     var policy = ClosurePolicy()
     policy.create = { source, mapping, manager in
@@ -302,7 +304,7 @@ import Testing
     #expect(log.all == expected + expected)
   }
 
-  @Test func `a begin that runs again reads what was set up to the interruption`() throws {
+  @Test func `a 'begin' that runs again reads what was set before the interruption`() throws {
     for direct in [true, false] {
       let fixture = try people()
       let log = HookLog()
@@ -390,7 +392,7 @@ import Testing
     return policy
   }
 
-  @Test func `pages read on a second core are those read on one, and what fails there fails in its place`() throws {
+  @Test func `source pages read by a second thread equal those read by one, and errors are reported in order`() throws {
     func run(_ leastRows: Int64, spoilt: Bool) throws -> [String] {
       let fixture = try people()
       fixture.chunkRows = nil
@@ -417,7 +419,9 @@ import Testing
     }
   }
 
-  @Test(arguments: testSeeds(14)) func `random policies on random models`(seed: UInt64) throws {
+  @Test(arguments: testSeeds(14)) func `random policies on random models give the same store both ways`(seed: UInt64)
+    throws
+  {
     var random = SeededGenerator(seed: 81_000 + seed)
     let world = try RandomWorld(&random)
     let chosen = world.mappings.indices.filter { world.mappings[$0].uniqueBy.isEmpty && random.chance(40) }

@@ -24,7 +24,9 @@ import Testing
     "UPDATE ZA SET ZFLAG = CASE Z_PK WHEN 1 THEN 2 WHEN 2 THEN -1 WHEN 3 THEN 1 WHEN 4 THEN 0 WHEN 5 THEN NULL ELSE 7 END"
   private static let truths = ["1|1", "2|1", "3|1", "4|0", "5|nil", "6|1"]
 
-  @Test(arguments: ["copy", "value", "swift", "inferred"]) func `any number but 0 becomes 1 in a boolean`(way: String)
+  @Test(arguments: ["copy", "value", "swift", "inferred"]) func `any number except 0 becomes 1 in a Boolean attribute`(
+    way: String
+  )
     throws
   {
     let fixture = try flags()
@@ -44,7 +46,7 @@ import Testing
     #expect(try fixture.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK") == Self.truths)
   }
 
-  @Test func `in place by SQL writes 1 too, and verify accepts what a change of definitions leaves`() throws {
+  @Test func `in place by SQL a Boolean becomes 1, and verify accepts what a change of definitions leaves`() throws {
     for keepsFlag in [true, false] {
       let fixture = try flags()
       try fixture.alter(Self.others)
@@ -67,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func `unique-by takes all that is true for one value`() throws {
+  @Test func `unique-by treats all true numbers as one value`() throws {
     let fixture = try flags()
     try fixture.alter(Self.others)
     fixture.mappings = [try .make("A", "A", uniqueBy: ["flag"], attributes: ["flag": "$source.flag"])]
@@ -75,7 +77,7 @@ import Testing
     #expect(try fixture.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK") == ["1|1", "4|0", "5|nil"])
   }
 
-  @Test(arguments: [false, true]) func `a UUID that has not 16 bytes is an error`(inSwift: Bool) throws {
+  @Test(arguments: [false, true]) func `a UUID of other than 16 bytes is an error`(inSwift: Bool) throws {
     for (sql, isCopy) in [("x'0102'", true), ("x'0102'", false), ("zeroblob(17)", true), ("x''", true)] {
       let fixture = try flags(["id": .uuid])
       try fixture.alter("UPDATE ZA SET ZID = \(sql) WHERE Z_PK = 3")

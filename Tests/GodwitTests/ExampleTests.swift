@@ -20,7 +20,7 @@ private func attribute(
 
 /// The examples that Core Data's documentation and its books tell migrations by.
 struct `Seed examples` {
-  @Test func `Recipes 1.0 = 1.1 but not 2.0`() throws {
+  @Test func `example: Recipes 1.0 equals 1.1 but not 2.0`() throws {
     var recipe = EntityDescription(name: "Recipe", attributes: [attribute("title")])
     recipe.managedObjectClassName = "Recipe"
     let first = try ManagedObjectModel(name: "Recipes 1.0", entities: [recipe])
@@ -36,7 +36,7 @@ struct `Seed examples` {
     #expect(try versions.path(from: second, to: third).map(\.isInferred) == [true])
   }
 
-  @Test func `hash modifier makes Recipes 1.0 and 1.1 differ`() throws {
+  @Test func `example: a hash modifier makes Recipes 1.0 and 1.1 differ`() throws {
     var recipe = EntityDescription(name: "Recipe", attributes: [attribute("title")])
     let first = try ManagedObjectModel(name: "Recipes 1.0", entities: [recipe])
     recipe.versionHashModifier = "the text has another format"
@@ -49,7 +49,7 @@ struct `Seed examples` {
     #expect(try fixture.rows("SELECT Z_PK, ZTITLE FROM source.ZRECIPE") == ["4|Pie"])
   }
 
-  @Test func `Car to Automobile with color to paintColor`() throws {
+  @Test func `example: Car becomes Automobile, color becomes paintColor`() throws {
     var automobile = EntityDescription(
       name: "Automobile", attributes: [attribute("paintColor", was: "color"), attribute("doors", .integer16)])
     automobile.renamingIdentifier = "Car"
@@ -64,7 +64,7 @@ struct `Seed examples` {
       try fixture.rows("SELECT Z_PK, ZPAINTCOLOR, ZDOORS FROM source.ZAUTOMOBILE ORDER BY 1") == ["2|red|4", "9|nil|2"])
   }
 
-  @Test func `amount to totalCost`() throws {
+  @Test func `example: amount becomes totalCost`() throws {
     let fixture = try MigrationFixture(
       [.make("Order", ["amount": .decimal])], to: [.make("Order", ["totalCost": .decimal])])
     try fixture.build { try $0.insert("Order", attributes: ["amount": .decimal(Decimal(string: "12.75") ?? 0)]) }
@@ -73,7 +73,7 @@ struct `Seed examples` {
     #expect(try fixture.rows("SELECT ZTOTALCOST FROM source.ZORDER") == ["12.75"])
   }
 
-  @Test func `Fahrenheit to Celsius`() throws {
+  @Test func `example: Fahrenheit becomes Celsius`() throws {
     let fixture = try MigrationFixture(
       [.make("Reading", ["temperature": .double])], to: [.make("Reading", ["temperature": .double])])
     try fixture.build { store in
@@ -91,7 +91,7 @@ struct `Seed examples` {
         == [0, 100, -40, nil])
   }
 
-  @Test func `trades to transactions through TradeToTrade`() throws {
+  @Test func `example: trades become transactions through TradeToTrade`() throws {
     let fixture = try MigrationFixture(
       [
         .make("Account", ["name": .string], [.toMany("trades", "Trade", inverse: "account")]),
@@ -124,7 +124,7 @@ struct `Seed examples` {
       try fixture.rows("SELECT Z_PK, ZACCOUNT FROM source.ZTRADE ORDER BY Z_PK") == ["1|2", "2|1", "3|2", "4|1", "5|2"])
   }
 
-  @Test func `a property named like a reserved word: $source.#size`() throws {
+  @Test func `example: a property named like a reserved word, $source.#size`() throws {
     let fixture = try MigrationFixture([.make("Box", ["size": .integer32])], to: [.make("Box", ["extent": .integer32])])
     try fixture.build { try $0.insert("Box", attributes: ["size": .integer(7)]) }
     fixture.mappings = [try .make("Box", "Box", attributes: ["extent": "$source.#size"])]
@@ -132,7 +132,7 @@ struct `Seed examples` {
     #expect(try fixture.rows("SELECT ZEXTENT FROM source.ZBOX") == ["7"])
   }
 
-  @Test func `ToDo list: doNotAlert set for names that begin with "a" by an expression`() throws {
+  @Test func `example: an expression sets doNotAlert for names that begin with "a"`() throws {
     let fixture = try MigrationFixture(
       [.make("ToDo", ["name": .string])],
       to: [.make("ToDo", ["name": .string, "doNotAlert": .boolean, "priority": .integer16])])
@@ -156,7 +156,7 @@ struct `Seed examples` {
         == ["apples|1|0", "Bread|0|0", "Aspirin|1|0", "äpfel|0|0", "nil|0|0"])
   }
 
-  @Test func `the old store renamed with ~`() throws {
+  @Test func `example: the old store is renamed with ~`() throws {
     let fixture = try MigrationFixture([.make("Note", ["t": .string])], to: [.make("Note", ["text": .string])])
     try fixture.build { try $0.insert("Note", attributes: ["t": .init("x")]) }
     fixture.mappings = [try .make("Note", "Note", attributes: ["text": "$source.t"])]
@@ -177,7 +177,7 @@ struct `Seed examples` {
     #expect(try Verifier(job: job).run().isClean)
   }
 
-  @Test func `chunks by first letter with a progress line`() throws {
+  @Test func `example: chunks by first letter with a progress line`() throws {
     let fixture = try MigrationFixture([.make("Person", ["name": .string])], to: [.make("Person", ["name": .string])])
     try fixture.build { store in
       for (key, name) in ["Ada", "Bob", "Anna", "Carl", "Bea"].enumerated() {

@@ -32,7 +32,7 @@ struct ExecutorTests {
     )
   }
 
-  @Test func `a stopped run has the rows that its ledger vouches for, chunk by chunk`() throws {
+  @Test func `after every chunk a stopped run has exactly the rows that its ledger records`() throws {
     let fixture = try fixture()
     var seen: [Int64] = []
     while try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped {

@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func `SQL gives what the tables say`() throws {
+  @Test func `lowered SQL gives the values in the tables of cases`() throws {
     let bench = try Bench()
     var lowered = 0
     for cases in ExpressionCases.all {
@@ -93,7 +93,7 @@ import Testing
     ("name MATCHES nick", "MATCHES with a computed pattern runs in Swift"),
     ("age IN {1} UNION {2}", "UNION runs in Swift"),
     ("pets.@distinctUnionOfObjects.name.@count > 1", "a path beyond '@distinctUnionOfObjects' runs in Swift"),
-  ]) func `what SQL cannot say has a reason`(text: String, reason: String) throws {
+  ]) func `an expression that SQL cannot express has a reason`(text: String, reason: String) throws {
     #expect(try Bench().filter(text, key: 1).reason == reason)
   }
 
@@ -164,14 +164,16 @@ import Testing
       "UPDATE ZPERSON SET ZHEIGHT = 1.5", "bitwiseAnd:with:(height, 1) == 1",
       "cannot evaluate 'bitwiseAnd:with:(height, 1) == 1' for Person p1: cannot calculate 'bitwiseAnd:with:' with a number and a number"
     ),
-  ]) func `a value that does not fit is found and its row named`(alter: String, text: String, message: String) throws {
+  ]) func `a value of the wrong type is an error that names its row`(alter: String, text: String, message: String)
+    throws
+  {
     let bench = try Bench(alter: [alter])
     let error = #expect(throws: GodwitError.self) { try bench.filter(text, key: 1) }
     #expect(error?.code == .dataWrong)
     #expect(error?.message == message)
   }
 
-  @Test func `an expression in Swift is made ready once for a statement, however often that runs`() throws {
+  @Test func `an expression in Swift is compiled once for each statement`() throws {
     let bench = try Bench()
     let builder = StatementBuilder()
     let lowered = ExpressionLowering.value(
@@ -202,7 +204,7 @@ import Testing
   }
 
   /// Mutated table cases that still parse and check: SQL and memory agree, and SQLite takes every statement.
-  @Test func `mutated cases mean the same in SQL and in memory`() throws {
+  @Test func `mutated expressions mean the same in SQL and in memory`() throws {
     let bench = try Bench()
     let model = try ExpressionWorld.model()
     let evaluation = SourceEvaluation(connection: bench.connection, schema: bench.schema, now: ExpressionWorld.now)

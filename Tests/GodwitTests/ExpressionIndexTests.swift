@@ -54,7 +54,7 @@ import Testing
       .map { $0.last?.plain ?? "" }
   }
 
-  @Test func `a chunk of keys walks its key range, whatever the filter`() throws {
+  @Test func `a chunk scans its key range, whatever the filter`() throws {
     let steps = try create(try fixture(filter: "age > 18 AND name BEGINSWITH 'Z'"), predicate: nil)
     #expect(steps.first == "SEARCH s USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", "\(steps)")
   }
@@ -65,19 +65,19 @@ import Testing
     ("name IN {'Bob', 'Zoë'}", "SEARCH s USING INDEX Z_Person_byName (ZNAME=?)"),
     ("name == nil", "SEARCH s USING INDEX Z_Person_byName (ZNAME=?)"),
     ("age BETWEEN {18, 65} AND height > 1", "SEARCH s USING INDEX Z_Person_byAge (ZAGE>? AND ZAGE<?)"),
-  ]) func `a chunk predicate looks its rows up in an index`(predicate: String, step: String) throws {
+  ]) func `a chunk predicate uses an index of the source`(predicate: String, step: String) throws {
     let steps = try create(try fixture(filter: nil), predicate: predicate)
     #expect(steps.first == step, "\(steps)")
   }
 
   @Test(arguments: [
     "isMember == YES", "name ==[c] 'zoë'", "name != 'Bob'", "age > rating", "NOT age > 18", "age > 18 OR name == 'x'",
-  ]) func `a predicate that no bare column can stand for reads every row`(predicate: String) throws {
+  ]) func `a chunk predicate without a bare column reads every row`(predicate: String) throws {
     let steps = try create(try fixture(filter: nil), predicate: predicate)
     #expect(steps.first?.contains("INDEX") == false, "\(steps)")
   }
 
-  @Test func `chunk predicates with an index take the rows that they take without`() throws {
+  @Test func `chunk predicates match the same rows with and without an index`() throws {
     let predicates = ["name BEGINSWITH 'Z'", "NOT name BEGINSWITH 'Z' AND age < 18", "name == nil"]
     let fixture = try fixture(filter: nil, predicates: predicates)
     try fixture.run()
@@ -85,7 +85,7 @@ import Testing
       try fixture.rows("SELECT Z_PK, ZNAME, ZAGE FROM ZPERSON ORDER BY Z_PK") == ["1|Zoë|40", "2|Bob|17", "3|nil|nil"])
   }
 
-  @Test func `a value of the wrong type that an index would pass over is still found`() throws {
+  @Test func `a value of the wrong type is found even if an index would skip it`() throws {
     let fixture = try fixture(filter: nil, predicates: ["age < 18", "age >= 18 OR age == nil"])
     try fixture.alter("UPDATE ZPERSON SET ZAGE = 'abc' WHERE Z_PK = 1")
     let error = #expect(throws: GodwitError.self) { try fixture.run() }
@@ -93,7 +93,7 @@ import Testing
     #expect(error?.message.contains("Person p1") == true)
   }
 
-  @Test func `the members of a to-many are found by key`() throws {
+  @Test func `the members of a to-many are found through an index on their key`() throws {
     let bench = try ExpressionCaseSQLTests.Bench()
     for (text, table) in [
       ("ANY pets.weight > 4", "t"), ("pets.@sum.weight > 4", "t"),
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  @Test func `the text above a prefix is its successor by byte`() {
+  @Test func `the upper bound of a prefix search is its successor by byte`() {
     #expect(SearchTerm.successor(of: [0x61]) == [0x62])
     #expect(SearchTerm.successor(of: [0x61, 0xFF]) == [0x62])
     #expect(SearchTerm.successor(of: [0xFF, 0xFF]) == nil)

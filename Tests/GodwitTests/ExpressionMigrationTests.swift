@@ -37,7 +37,7 @@ import Testing
     #expect(try migrate(["text": "$source.name"], filter: "randomn(2) == 1", chunkRows: 10).rows(query) == rows)
   }
 
-  @Test func `the whole language reaches a store`() throws {
+  @Test func `every part of the expression language works in a migration`() throws {
     let fixture = try migrate([
       "text": "TERNARY($source.name ==[cd] 'ZOE', $entityMapping.name, canonical($propertyMapping.name))",
       "whole":
@@ -57,7 +57,7 @@ import Testing
     ),
     ("$destination.text", "$destination has no values while they are computed"),
     ("$source.clubs[0].name", "a collection of 'Club' objects has no order"),
-  ]) func `what cannot make sense is refused before the run`(expression: String, message: String) throws {
+  ]) func `an invalid expression is refused before the run`(expression: String, message: String) throws {
     let error = #expect(throws: GodwitError.self) { try migrate(["text": expression]) }
     #expect(error?.code == .configuration)
     #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")

@@ -59,7 +59,7 @@ struct ExternalDataTests {
     return files
   }
 
-  @Test func `files come along, and a missing one is told`() throws {
+  @Test func `external files are carried over, and a missing one is reported`() throws {
     let fixture = try fixture([Self.photo(external: true)], [Self.person([Self.photo(external: true)])])
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
     let plan = try MigrationManager(fixture.job).plan()
@@ -83,7 +83,7 @@ struct ExternalDataTests {
     #expect(from[.systemFileNumber] as? Int == to[.systemFileNumber] as? Int)
   }
 
-  @Test func `a symbolic link among the files is not followed: it counts as missing`() throws {
+  @Test func `a symbolic link among the external files counts as a missing file`() throws {
     let fixture = try fixture([Self.photo(external: true)], [Self.person([Self.photo(external: true)])], missing: false)
     let path = SupportFolder(ofStoreAt: fixture.sourcePath).path(of: Self.names[0])
     try FileManager.default.moveItem(atPath: path, toPath: fixture.folder.file("elsewhere"))
@@ -94,7 +94,7 @@ struct ExternalDataTests {
     #expect(Array(try files(fixture).keys) == [Self.names[1]])
   }
 
-  @Test func `without the flag files become values, also large ones`() throws {
+  @Test func `without the external storage flag files become values, including large ones`() throws {
     let fixture = try fixture(
       [Self.photo(external: true)], [Self.person([Self.photo(external: false)])], missing: false)
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
@@ -111,7 +111,8 @@ struct ExternalDataTests {
     #expect(large == .blob(Self.bytes(3_500_000)))
   }
 
-  @Test func `without the flag a missing file is 65, and the run goes on when it is back`() throws {
+  @Test func `without the external storage flag a missing file is 65, and the run resumes once it is restored`() throws
+  {
     let fixture = try fixture([Self.photo(external: true)], [Self.person([Self.photo(external: false)])])
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
     let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
@@ -123,7 +124,7 @@ struct ExternalDataTests {
     #expect(try fixture.rows("SELECT hex(ZPHOTO) FROM source.ZPERSON WHERE Z_PK = 6") == ["09"])
   }
 
-  @Test func `with a new flag values get their prefix, computed and default ones too`() throws {
+  @Test func `with a new external storage flag all values get their prefix`() throws {
     var standard = Self.photo(external: true, "standard")
     standard.defaultValue = .data([5])
     let fixture = try fixture(
@@ -141,7 +142,7 @@ struct ExternalDataTests {
       ])
   }
 
-  @Test func `expressions and filters see plain bytes, also those of files`() throws {
+  @Test func `expressions and filters see the plain bytes of external values`() throws {
     let fixture = try fixture(
       [Self.photo(external: true)], [Self.person([Self.photo(external: true, "copy"), Self.photo(external: false)])],
       missing: false)
@@ -157,7 +158,7 @@ struct ExternalDataTests {
       ])
   }
 
-  @Test func `an object that becomes two has two files, whatever the chunks`() throws {
+  @Test func `an object that becomes two has two external files, whatever the chunks`() throws {
     var found: [[String: Int64]] = []
     for rows in [1, 100] {
       let fixture = try fixture(
@@ -178,7 +179,7 @@ struct ExternalDataTests {
     #expect(found[0] == found[1])
   }
 
-  @Test func `a value that is neither inline nor a reference stays with the flag and is 65 without it`() throws {
+  @Test func `an invalid external value is kept with the flag, and is 65 without it`() throws {
     for flag in [true, false] {
       let fixture = try fixture(
         [Self.photo(external: true)], [Self.person([Self.photo(external: flag)])], missing: false)
@@ -202,12 +203,12 @@ struct ExternalDataTests {
     try FileManager.default.createDirectory(atPath: foreign.dataPath, withIntermediateDirectories: true)
     let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
     #expect(error.code == .cannotCreate)
-    #expect(error.message.contains("a support folder of another store lies beside it"))
+    #expect(error.message.contains("the support folder of another store is beside it"))
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("out")) == [".destination_SUPPORT"])
   }
 
-  @Test func `a run that died with its support folder in place goes on, and a discarded one leaves nothing`() throws {
+  @Test func `a run that died with its support folder in place resumes, and a discarded one leaves nothing`() throws {
     for discards in [false, true] {
       let fixture = try fixture([Self.photo(external: true)], [Self.person([Self.photo(external: true)])])
       fixture.mappings = [try .make("Person", "Person", kind: .copy)]
@@ -231,7 +232,7 @@ struct ExternalDataTests {
     }
   }
 
-  @Test func `the verifier finds changed, missing and surplus files`() throws {
+  @Test func `the verifier finds changed, missing and surplus external files`() throws {
     let fixture = try fixture([Self.photo(external: true)], [Self.person([Self.photo(external: true)])])
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
     try fixture.run()
@@ -250,7 +251,7 @@ struct ExternalDataTests {
     #expect(findings.map(\.kind) == [.value, .value, .file])
   }
 
-  @Test func `forms that are not known are 78`() throws {
+  @Test func `unknown forms of external storage are 78`() throws {
     let cases: [(AttributeDescription, AttributeDescription, EntityMapping, String)] = [
       (
         Self.photo(external: false, "photo", .transformable), Self.photo(external: true, "photo", .transformable),

@@ -147,7 +147,7 @@ private struct FaultSweep {
       (4, 2), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
   }
 
-  @Test func `chunks with rows that are too large for their statement are as safe`() throws {
+  @Test func `after a fault in a chunk with large rows the next run ends in the same store`() throws {
     let limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: 0)
     try LargeRowLimits.$inForce.withValue(limits) {
       let sweep = try FaultSweep(.everyStage)

@@ -44,7 +44,9 @@ struct ForeignExternalFileTests {
 
   enum Way: CaseIterable { case copy, itself, executor }
 
-  @Test(arguments: Way.allCases) func `in place removes what old rows named, and nothing else`(way: Way) throws {
+  @Test(arguments: Way.allCases) func `a migration in place removes only the external files that old rows named`(
+    way: Way
+  ) throws {
     let fixture = try fixture()
     let path = try fixture.copyOfSource("place")
     let (support, secret) = (SupportFolder(ofStoreAt: path), fixture.folder.file("secret"))
@@ -72,7 +74,7 @@ struct ForeignExternalFileTests {
     }
   }
 
-  @Test func `nothing is removed through a folder that is a link`() throws {
+  @Test func `no file is removed through a folder that is a symbolic link`() throws {
     for name in ["", "/_EXTERNAL_DATA"] {
       for keepsOld in [true, false] {
         let fixture = try fixture()
@@ -113,7 +115,7 @@ struct ForeignExternalFileTests {
     #expect(missing == [Self.id(1)])
   }
 
-  @Test func `an external file of three gibibytes is an error of export's, not a trap`() throws {
+  @Test func `exporting an external file of three gibibytes is an error, not a trap`() throws {
     let fixture = try fixture()
     let file = SupportFolder(ofStoreAt: fixture.sourcePath).path(of: Self.id(1))
     try #require(truncate(file, 3 << 30) == 0)

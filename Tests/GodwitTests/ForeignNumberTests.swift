@@ -38,9 +38,9 @@ struct ForeignNumberTests {
   ]
 
   private static let notes = [
-    "3 rows of ZNOTE bear another entity's number; they are read as Note, as Core Data does",
-    "1 row of ZNOTE bears no number; it is read as Note, as Core Data does",
-    "1 row of ZTAG bears another entity's number; it is read as Tag, as Core Data does",
+    "3 rows of ZNOTE have another entity's number; they are read as Note, as Core Data does",
+    "1 row of ZNOTE has no number; it is read as Note, as Core Data does",
+    "1 row of ZTAG has another entity's number; it is read as Tag, as Core Data does",
   ]
 
   private static func fixture(_ destination: [EntityDescription], isStray: Bool) throws -> MigrationFixture {
@@ -108,7 +108,8 @@ struct ForeignNumberTests {
         == ["Note"])
   }
 
-  @Test(arguments: [false, true]) func `filters, look-ups, fetches and unique-by see such rows in both lanes`(
+  @Test(arguments: [false, true])
+  func `filters, lookups, fetches and unique-by see rows with another entity's number in both lanes`(
     inSwift: Bool
   ) throws {
     let destination =
@@ -137,7 +138,7 @@ struct ForeignNumberTests {
     #expect(contents[0].contains { $0.hasPrefix("ZNOTE|1|") })
   }
 
-  @Test func `an export names such objects, and the objects they lead to, by their entity`() throws {
+  @Test func `an export names objects with another entity's number by their table's entity`() throws {
     let fixture = try Self.fixture(Self.entities(), isStray: true)
     // A number of another hierarchy beside a to-one, and one of this hierarchy that is not the object's.
     try fixture.alter("UPDATE ZNOTE SET Z2_AUTHOR = 4 WHERE Z_PK = 1")
@@ -161,7 +162,7 @@ struct ForeignNumberTests {
     }
   }
 
-  @Test func `counts of losses take such rows in`() throws {
+  @Test func `loss counts include rows with another entity's number`() throws {
     let fixture = try Self.fixture(Self.entities(), isStray: true)
     let counts = try StoreCounts(readingStoreAt: fixture.sourcePath, model: fixture.source)
     #expect(try counts.rows(of: ["Note"]) == 7)
@@ -180,8 +181,8 @@ struct ForeignNumberTests {
     let report = try Verifier(job: fixture.job).run()
     #expect(
       report.checks.filter { $0.name.contains("another number") }.map { "\($0.name): \($0.count)" } == [
-        "source objects of Note that bear another number than their entity's: 4",
-        "source objects of Tag that bear another number than their entity's: 1",
+        "source objects of Note that have another entity's number: 4",
+        "source objects of Tag that have another entity's number: 1",
       ])
     let made = try StoreConnection(path: fixture.destinationPath)
     try made.execute("UPDATE ZNOTE SET Z_ENT = 99 WHERE Z_PK = 5")
@@ -192,7 +193,7 @@ struct ForeignNumberTests {
     #expect(found.contains { $0.kind == .entity && $0.key == 2 })
   }
 
-  @Test func `a job that appends leads to such rows, and leaves them as they are`() throws {
+  @Test func `an append links to rows with another entity's number and leaves them unchanged`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.alter("a.sqlite", "UPDATE ZCUSTOMER SET Z_ENT = 77 WHERE Z_PK < 3")
@@ -217,7 +218,7 @@ struct ForeignNumberTests {
   // MARK: Hierarchies
 
   @Test(arguments: [("99", "99"), ("4", "4"), ("NULL", "no number")])
-  func `in the table of a hierarchy a row of no entity of it stops the job`(number: String, found: String) throws {
+  func `a row of no known entity in the table of a hierarchy stops the job`(number: String, found: String) throws {
     let fixture = try Self.fixture(Self.entities(), isStray: true)
     try fixture.alter("UPDATE ZPERSON SET Z_ENT = \(number) WHERE Z_PK = 2")
     try fixture.infer()
@@ -231,7 +232,7 @@ struct ForeignNumberTests {
     }
   }
 
-  @Test func `the number beside a to-one is that of the object it leads to, whatever the source says`() throws {
+  @Test func `the entity column of a to-one is that of its target, whatever the source holds`() throws {
     let fixture = try Self.fixture(Self.entities(more: [.make("Aaa")]), isStray: true)
     try fixture.alter("UPDATE ZNOTE SET Z2_AUTHOR = CASE Z_PK % 3 WHEN 0 THEN 99 WHEN 1 THEN NULL ELSE 2 END")
     try fixture.infer()

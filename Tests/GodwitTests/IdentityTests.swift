@@ -55,7 +55,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
   // MARK: The walk
 
   @Test(arguments: [1, 7, 50, 1000] as [Int64], [false, true])
-  func `two cores associate what one associates`(rowsPerSpan: Int64, fills: Bool) throws {
+  func `two threads make the same associations as one`(rowsPerSpan: Int64, fills: Bool) throws {
     for company in ["$source.company", "{uppercase:($source.company), 'none'}[FIRST]"] {
       let (two, one) = (try fixture(company: company), try fixture(company: company))
       try onTwoCores(rowsPerSpan: rowsPerSpan, fills: fills) { _ = try two.run() }
@@ -65,7 +65,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     }
   }
 
-  @Test func `keys that lie far apart are read too`() throws {
+  @Test func `sparse keys are read too`() throws {
     let keys: (Int64) -> Int64 = { $0 < 0 ? .min + 100 + $0 : $0 > 200 ? 1 << 62 + $0 : $0 + 7 }
     let (two, one) = (try fixture(keys: keys), try fixture(keys: keys))
     try onTwoCores { _ = try two.run() }
@@ -116,7 +116,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     #expect(walk.spansBeside >= 12)
   }
 
-  @Test(arguments: [0, 3, 100]) func `a caller that throws ends both threads`(rows: Int) throws {
+  @Test(arguments: [0, 3, 100]) func `an error of the caller ends both threads`(rows: Int) throws {
     let (walk, _) = try walk(fixture())
     var count = 0
     #expect(throws: CancellationError.self) {
@@ -134,7 +134,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     #expect(error?.code == .stopped)
   }
 
-  @Test func `an interrupt that meets the second thread alone is heard`() throws {
+  @Test func `an interrupt that reaches only the second thread ends the scan`() throws {
     let (walk, _) = try walk(fixture(workers: 10_000), rowsPerSpan: 1, isStopped: true)
     let error = #expect(throws: GodwitError.self) {
       try UniqueKeyScan.$fills.withValue(true) { try walk.run { _, _ in } }
@@ -204,7 +204,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     identity.withUnsafeBytes { map.key(of: $0) }
   }
 
-  @Test func `a map knows what was added, and nothing else`() throws {
+  @Test func `a unique-key map contains what was added and nothing else`() throws {
     let map = UniqueKeyMap(limitBytes: 1 << 20, isWhole: true)
     let all = identities(5_000)
     for (number, identity) in all.enumerated() {
@@ -216,7 +216,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     #expect(map.isWhole && map.count == 5_000)
   }
 
-  @Test func `a map without room is not whole, and keeps what it has`() throws {
+  @Test func `a full unique-key map reports that it is incomplete and keeps its entries`() throws {
     for limit in [4096, 20_000, 100_000] {
       let map = UniqueKeyMap(limitBytes: limit, isWhole: true)
       let all = identities(5_000)
@@ -227,7 +227,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     }
   }
 
-  @Test func `what is new is handed out once, in order`() throws {
+  @Test func `new unique keys are handed out once, in order`() throws {
     let map = UniqueKeyMap(limitBytes: 1 << 20, isWhole: false)
     let all = identities(300)
     for identity in all[..<100] { _ = add(map, identity, 1, isNew: false) }
@@ -242,7 +242,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     #expect(!map.isWhole)
   }
 
-  @Test(arguments: [nil, 20] as [Int?]) func `a budget that the values do not fit into changes nothing`(rows: Int?)
+  @Test(arguments: [nil, 20] as [Int?]) func `values of unique-by beyond the memory budget change nothing`(rows: Int?)
     throws
   {
     func make() throws -> MigrationFixture {

@@ -95,7 +95,7 @@ struct InPlaceExchangeTests {
   }
 
   @Test(arguments: [true, false], [true, false])
-  func `a run that dies before any step of the exchange goes on to the same store`(isLightweight: Bool, links: Bool)
+  func `a run that dies before any step of the exchange resumes to the same store`(isLightweight: Bool, links: Bool)
     throws
   {
     let fixture = try fixture()
@@ -129,7 +129,7 @@ struct InPlaceExchangeTests {
   }
 
   @Test(arguments: [true, false])
-  func `a folder of files that cannot be read is not an empty one`(keepsOld: Bool) throws {
+  func `an unreadable folder of external files is not treated as empty`(keepsOld: Bool) throws {
     let fixture = try fixture()
     let whole = try storeWithLog(fixture, "whole")
     let before = try content(whole)
@@ -163,7 +163,7 @@ struct InPlaceExchangeTests {
   }
 
   @Test(arguments: [true, false])
-  func `a job that died in its exchange and is discarded leaves the old store alone`(links: Bool) throws {
+  func `discarding a job that died in its exchange leaves the old store`(links: Bool) throws {
     let fixture = try fixture()
     for step in 1...5 {
       let path = try storeWithLog(fixture, "discarded-\(step)")
@@ -180,7 +180,7 @@ struct InPlaceExchangeTests {
   }
 
   @Test(arguments: [true, false])
-  func `without the old store its files go, whoever migrates`(isLightweight: Bool) throws {
+  func `with 'keep-old: false' the old store's external files are removed`(isLightweight: Bool) throws {
     let fixture = try fixture()
     let path = try storeWithLog(fixture, "dropped")
     try MigrationManager(job(fixture, path, isLightweight: isLightweight, keepsOld: false)).run()
@@ -192,7 +192,7 @@ struct InPlaceExchangeTests {
   }
 
   @Test(arguments: [true, false])
-  func `something under the old store's name is 73, and nothing is written`(isSupport: Bool) throws {
+  func `an existing file under the old store's second name is 73, and nothing is written`(isSupport: Bool) throws {
     let fixture = try fixture()
     let path = try fixture.copyOfSource("taken")
     let before = try content(path)
@@ -210,7 +210,7 @@ struct InPlaceExchangeTests {
     #expect(!WorkFolder.exists(forDestination: path))
   }
 
-  @Test func `a file that an earlier migration kept is never taken for ours`() throws {
+  @Test func `a file that an earlier migration kept is never removed`() throws {
     let fixture = try fixture()
     let path = try fixture.copyOfSource("earlier")
     let old = InPlaceSwap.oldPath(of: path)
@@ -235,7 +235,9 @@ struct InPlaceExchangeTests {
   }
 
   @Test(arguments: [true, false])
-  func `what gets the old store's name during the run is 73, and the next run goes on`(isLightweight: Bool) throws {
+  func `a file that takes the old store's second name during the run is 73, and the next run resumes`(
+    isLightweight: Bool
+  ) throws {
     let fixture = try fixture()
     let path = try fixture.copyOfSource("late")
     let before = try content(path)
@@ -252,7 +254,7 @@ struct InPlaceExchangeTests {
     #expect(try content(old) == before)
   }
 
-  @Test func `a store that the application migrated itself meanwhile keeps its files`() throws {
+  @Test func `a store that the application migrated meanwhile keeps its external files`() throws {
     let fixture = try fixture()
     let whole = try fixture.copyOfSource("whole")
     try MigrationManager(job(fixture, whole)).run()
@@ -305,7 +307,7 @@ struct InPlaceExchangeTests {
       ["BEGIN IMMEDIATE"], ["BEGIN", "SELECT * FROM ZPERSON"], ["PRAGMA journal_mode = WAL", "SELECT * FROM ZPERSON"],
       ["PRAGMA journal_mode = WAL", "BEGIN IMMEDIATE"],
     ], [true, false])
-  func `a store that another process has open is 75, and runs when it is closed`(
+  func `a store in place that another process has open is 75, and runs once it is closed`(
     statements: [String], keepsOld: Bool
   ) throws {
     let fixture = try fixture()
@@ -325,7 +327,7 @@ struct InPlaceExchangeTests {
 
   // MARK: Several steps, XML
 
-  @Test func `a chain in place goes through the executor, step by step`() throws {
+  @Test func `a chain of steps in place runs through the executor, step by step`() throws {
     let fixture = try fixture()
     let third = try ManagedObjectModel(
       name: "3", entities: [EntityDescription(name: "Person", attributes: [.init(name: "name", type: .string)])])
@@ -346,7 +348,7 @@ struct InPlaceExchangeTests {
     #expect(try content(path).files == [])
   }
 
-  @Test func `an XML store is replaced too`() throws {
+  @Test func `an XML store is migrated in place`() throws {
     let fixture = try MigrationFixture(
       [.make("Note", ["text": .string])], to: [.make("Note", ["text": .string, "zeta": .string])])
     try fixture.build { try $0.insert("Note", key: 1, attributes: ["text": .init("t")]) }
@@ -357,14 +359,14 @@ struct InPlaceExchangeTests {
     job.destinationType = .xml
     let old = try Data(contentsOf: URL(filePath: path))
     #expect(
-      try MigrationManager(job).plan().steps.first?.way == "through the executor: the store is no SQLite file")
+      try MigrationManager(job).plan().steps.first?.way == "through the executor: the store is not a SQLite file")
     #expect(try MigrationManager(job).run().outcome == .finished)
     #expect(try StoreMetadata(readingStoreAt: path).entityVersionHashes == fixture.destination.versionHashes)
     #expect(try Data(contentsOf: URL(filePath: fixture.folder.file("notes~.xml"))) == old)
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
   }
 
-  @Test func `a copy of a file has its bytes and permissions, and a stop leaves none`() throws {
+  @Test func `a cloned file has the original's bytes and permissions, and a stopped copy leaves no file`() throws {
     let folder = try TemporaryFolder()
     let (path, copy) = (folder.file("a"), folder.file("b"))
     let bytes = Data((0..<3_000_001).map { UInt8(truncatingIfNeeded: $0 &* 7) })

@@ -18,7 +18,7 @@ extension EntityDescription {
 
 /// What each change that can be inferred does to values and links, in a store that is migrated by it.
 struct `Inferred migrations` {
-  @Test func `properties and entities come and go`() throws {
+  @Test func `an inferred migration adds and removes properties and entities`() throws {
     let fixture = try MigrationFixture(
       [
         .make("Person", ["age": .integer32, "name": .string], [.toMany("cars", "Car", inverse: "owner")]),
@@ -55,7 +55,7 @@ struct `Inferred migrations` {
     #expect(summary.dropped.map(\.entity) == ["Note"])
   }
 
-  @Test func `an entity whose hashes agree is copied, with every expression written out`() throws {
+  @Test func `an inferred mapping copies an unchanged entity, with every expression written out`() throws {
     let shapes: [EntityDescription] = [
       .make("A", ["n": .integer16], [.toOne("b", "B", inverse: "a")]),
       .make("B", [:], [.toOne("a", "A", inverse: "b")]),
@@ -74,7 +74,7 @@ struct `Inferred migrations` {
     (.double, .double(0.5), .double(2.5), ["2.5", "0.5"]), (.date, .date(10), .date(20), ["20.0", "10.0"]),
     (.decimal, .decimal(3), .decimal(4), ["4", "3"]),
   ])
-  func `optional to required turns nil into the default, and nothing else`(
+  func `an inferred change from optional to required turns only nil into the default`(
     type: AttributeType, standard: AttributeValue, value: AttributeValue, expected: [String]
   ) throws {
     let fixture = try MigrationFixture(
@@ -109,7 +109,7 @@ struct `Inferred migrations` {
     (.double, .decimal, [.double(1.25)], ["1.25"], nil),
     (.boolean, .integer16, [.boolean(true), .boolean(false)], ["1", "0"], nil),
   ])
-  func `numbers of one type become those of another, and one that does not fit stops the run`(
+  func `an inferred change of numeric type keeps values, and stops at one that does not fit`(
     was: AttributeType, now: AttributeType, values: [AttributeValue], expected: [String], misfit: AttributeValue?
   ) throws {
     for wrong in misfit == nil ? [nil] : [nil, misfit] {
@@ -139,7 +139,7 @@ struct `Inferred migrations` {
     }
   }
 
-  @Test func `links to an entity that another replaces drop, and are counted`() throws {
+  @Test func `links to a replaced entity are dropped and counted`() throws {
     let fixture = try MigrationFixture(
       [
         .make("A", [:], [.toOne("one", "Old", inverse: "back"), .toMany("many", "Old", inverse: "others")]),
@@ -165,12 +165,12 @@ struct `Inferred migrations` {
     job.steps[0].origin = MigrationStep.inferredOrigin
     #expect(
       try MigrationManager(job).plan().losses.losses.filter { $0.kind == .links }.map(\.description).sorted() == [
-        "1 links of A.one (to 'Old', which the destination's relationship does not take in)",
-        "2 links of A.many (to 'Old', which the destination's relationship does not take in)",
+        "1 links of A.one (to 'Old', which the destination's relationship does not accept)",
+        "2 links of A.many (to 'Old', which the destination's relationship does not accept)",
       ])
   }
 
-  @Test func `required to optional keeps the values`() throws {
+  @Test func `an inferred change from required to optional keeps the values`() throws {
     let fixture = try MigrationFixture(
       [EntityDescription(name: "A", attributes: [.make("v", isOptional: false, default: .init("d"))])],
       to: [EntityDescription(name: "A", attributes: [.make("v")])])
@@ -216,7 +216,7 @@ struct `Inferred migrations` {
         == ["1|c1|P2", "2|c2|P1", "3|c3|P2", "4|c4|P1"])
   }
 
-  @Test func `names that change places carry their own values`() throws {
+  @Test func `exchanged names keep their own values`() throws {
     let before = EntityDescription(name: "A", attributes: [.make("x"), .make("y")])
     let swapped = EntityDescription(
       name: "A", attributes: [.make("x", was: "y"), .make("y", was: "x"), .make("z")])
@@ -229,7 +229,7 @@ struct `Inferred migrations` {
     #expect(try fixture.rows("SELECT ZX, ZY, ZZ FROM source.ZA") == ["Y|X|nil"])
   }
 
-  @Test func `a name that a rename set free may be given anew, and a rename is followed once`() throws {
+  @Test func `a name freed by a rename can be used again, and a rename is followed once`() throws {
     let first = EntityDescription(name: "A", attributes: [.make("x")])
     let second = EntityDescription(name: "A", attributes: [.make("x"), .make("y", was: "x")])
     let third = EntityDescription(name: "A", attributes: [.make("x"), .make("y", was: "x"), .make("z")])
@@ -246,7 +246,7 @@ struct `Inferred migrations` {
     }
   }
 
-  @Test func `to-one becomes to-many`() throws {
+  @Test func `an inferred migration turns a to-one into a to-many`() throws {
     let fixture = try MigrationFixture(
       [
         .make("A", [:], [.toOne("b", "B", inverse: "a")]),
@@ -270,7 +270,9 @@ struct `Inferred migrations` {
     #expect(rows == ["1|3", "2|1", "3|nil"])
   }
 
-  @Test(arguments: [true, false]) func `unordered becomes ordered, and back`(isOrdered: Bool) throws {
+  @Test(arguments: [true, false]) func `an inferred migration turns unordered into ordered, and the reverse`(
+    isOrdered: Bool
+  ) throws {
     func shapes(_ isOrdered: Bool) -> [EntityDescription] {
       [
         .make("A", [:], [.toMany("bs", "B", inverse: "a", ordered: isOrdered)]),
@@ -320,7 +322,7 @@ struct `Inferred migrations` {
     """
   private static let same = ["1|Dog|D1|4", "2|Dog|D2|nil", "3|Cat|C3|nil", "4|Cat|C4|nil"]
 
-  @Test func `properties move down a hierarchy`() throws {
+  @Test func `an inferred migration moves properties down a hierarchy`() throws {
     try pets(
       Self.hierarchy,
       [
@@ -331,7 +333,7 @@ struct `Inferred migrations` {
       Self.same)
   }
 
-  @Test func `properties move up a hierarchy`() throws {
+  @Test func `an inferred migration moves properties up a hierarchy`() throws {
     try pets(
       [
         .make("Pet"), .make("Dog", parent: "Pet", Self.name, [Self.foe]),
@@ -340,7 +342,7 @@ struct `Inferred migrations` {
       Self.hierarchy, Self.together, Self.same)
   }
 
-  @Test func `a child is new, and a parent in between`() throws {
+  @Test func `an inferred migration adds a child, and a parent in between`() throws {
     try pets(
       Self.hierarchy,
       Self.hierarchy.filter { $0.name != "Dog" } + [
@@ -349,7 +351,7 @@ struct `Inferred migrations` {
       ], Self.together, Self.same)
   }
 
-  @Test func `entities leave a hierarchy`() throws {
+  @Test func `an inferred migration takes entities out of a hierarchy`() throws {
     try pets(
       Self.hierarchy, [.make("Dog", Self.name, [Self.foe]), .make("Cat", Self.name, [Self.dog])],
       """
@@ -358,7 +360,7 @@ struct `Inferred migrations` {
       """, Self.same)
   }
 
-  @Test func `an entity alone takes a new parent`() throws {
+  @Test func `an inferred migration gives an entity a new parent`() throws {
     let fixture = try MigrationFixture(
       [.make("Dog", ["age": .integer16, "name": .string])],
       to: [.make("Pet", isAbstract: true, ["name": .string]), .make("Dog", parent: "Pet", ["age": .integer16])])
@@ -370,7 +372,7 @@ struct `Inferred migrations` {
     #expect(try fixture.rows("SELECT Z_PK, ZNAME, ZAGE FROM source.ZPET") == ["5|D|3"])
   }
 
-  @Test func `to-many relationships of one name without an inverse are each their own`() throws {
+  @Test func `to-manys of the same name without an inverse stay separate`() throws {
     func shapes(_ attribute: String) -> [EntityDescription] {
       [
         .make("A", [attribute: .string], [.toMany("bs", "B", inverse: nil)]), .make("B"),
@@ -387,7 +389,7 @@ struct `Inferred migrations` {
     #expect(try fixture.run().objects == 3)
   }
 
-  @Test func `many to many keeps its links under new names`() throws {
+  @Test func `a renamed many-to-many keeps its links`() throws {
     var tags = RelationshipDescription.toMany("labels", "Tag", inverse: "notes", ordered: true)
     tags.renamingIdentifier = "tags"
     let fixture = try MigrationFixture(

@@ -79,7 +79,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     #expect(try made == fixture.rows("\(rows) 1, 2"))
   }
 
-  @Test func `without an index in that order the table is walked as it lies`() throws {
+  @Test func `without an index in key order the join table is read in row order`() throws {
     let fixture = try fixture(club: "Zoo")
     let old = try #require(StoreSchema(model: fixture.source).joinTables.first)
     try fixture.alter("DROP INDEX \(old.name)_\(old.destinationColumn)_INDEX")
@@ -92,7 +92,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
   }
 
   @Test(arguments: [nil, 1, 2, 4, 100] as [Int?])
-  func `a key with more rows than a chunk's is one chunk`(rows: Int?) throws {
+  func `a key with more join rows than a chunk is one chunk`(rows: Int?) throws {
     let fixture = try fixture()
     fixture.chunkRows = rows
     try fixture.run()
@@ -102,7 +102,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     #expect(members == ["20"])
   }
 
-  @Test func `mappings that share objects have walks of their own`() throws {
+  @Test func `mappings that share objects scan the join table separately`() throws {
     let fixture = try fixture(overlapping: true)
     #expect(try walks(fixture).count == 2)
     // The verifier proves each pair.
@@ -128,7 +128,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     [], ["ZPET WHERE Z_PK = 20", "ZCLUB WHERE Z_PK = 1"], ["ZPET WHERE Z_PK = 7"], ["ZCLUB WHERE Z_PK IN (2, 4)"],
     ["ZPET WHERE Z_ENT = (SELECT MAX(Z_ENT) FROM ZPET)"], ["ZPET WHERE Z_PK IN (3, 4)", "ZCLUB WHERE Z_PK = 3"],
   ])
-  func `links to what is not there make no join row, holes or none`(deleted: [String]) throws {
+  func `links to missing objects make no join row`(deleted: [String]) throws {
     let (statements, fixture) = try statements(without: deleted)
     // Where keys have no gap their ends tell, for cats and dogs together.
     let hasHoles = deleted.contains { !$0.contains("= 20") && !$0.contains("= 1") }
@@ -146,7 +146,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
         == expected)
   }
 
-  @Test func `a join row takes few instructions where keys have no gap`() throws {
+  @Test func `a join row takes few instructions if keys are contiguous`() throws {
     let (statements, fixture) = try statements(without: [])
     let connection = try StoreConnection(path: fixture.folder.file("cost.sqlite"), create: true)
     try connection.attachSource(try StoreFiles(path: fixture.sourcePath))
@@ -158,7 +158,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     #expect(rows > 40 && perRow > 20 && perRow < 40, "\(perRow) instructions a row")
   }
 
-  @Test(arguments: [true, false]) func `a run resumes with another budget`(less: Bool) throws {
+  @Test(arguments: [true, false]) func `a run with join rows resumes with another memory budget`(less: Bool) throws {
     let whole = try fixture()
     try whole.run()
     let pieces = try fixture()

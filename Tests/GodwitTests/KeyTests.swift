@@ -47,7 +47,7 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
 }
 
 @Suite struct KeyTests {
-  @Test func `a second source table moves above the first, and links find it there`() throws {
+  @Test func `keys of a second source table move above the first, and links follow`() throws {
     let fixture = try fixture(cats: [2, 5, 9], dogs: [1, 5])
     try fixture.run()
     // PetCat is entity 2, PetDog 3, and the leader's entity is beside its key.
@@ -108,7 +108,7 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
     }
   }
 
-  @Test func `keys below those in use are taken when there is no room above`() throws {
+  @Test func `keys below those in use are assigned when none are left above`() throws {
     let fixture = try fixture(cats: [1, .max - 1], dogs: [.max - 7, .max - 5])
     try fixture.run()
     #expect(
@@ -117,7 +117,7 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
       ])
   }
 
-  @Test func `an object that two mappings take keeps its key in the first only`() throws {
+  @Test func `an object that two mappings take keeps its key only in the first`() throws {
     let entities: [EntityDescription] = [.make("Item", ["size": .integer32])]
     let fixture = try MigrationFixture(entities, to: entities)
     try fixture.build { store in
@@ -162,7 +162,7 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
     }
   }
 
-  @Test func `a key is not given out again when its object was deleted before`() throws {
+  @Test func `the key of a deleted object is not assigned again`() throws {
     let fixture = try fixture(cats: [1, 2], dogs: [])
     try fixture.alter("UPDATE Z_PRIMARYKEY SET Z_MAX = 77 WHERE Z_NAME = 'Cat'")
     try fixture.run()

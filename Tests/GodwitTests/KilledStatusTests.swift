@@ -34,7 +34,7 @@ struct KilledStatusTests {
     return fixture
   }
 
-  @Test func `status and plan of a killed run read through its journal`() throws {
+  @Test func `'status' and 'plan' of a killed run read through its hot journal`() throws {
     let fixture = try killed()
     let folder = WorkFolder.path(forDestination: fixture.destinationPath)
     let before = try FolderContents(folder)

@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(arguments: [1, 3, 100])
-  func `a large value may stand in any column and row, beside others and alone`(chunkRows: Int) throws {
+  func `a large value may be in any column and row, with other large values or alone`(chunkRows: Int) throws {
     let keys: [Int64] = [.min, .min + 1, -70, -7, -6, -5, 1, 2, 3, 10, 11, 12, 13, 1 << 40, .max - 1, .max]
     let columns = ["cover", "letter", "page", "state", "name"]
     let fixture = try albums(keys) { place in
@@ -126,7 +126,7 @@ import Testing
     try compare(fixture, stopping: true)
   }
 
-  @Test func `a filter, the user's predicates, a default for nil and a computed value mean what they do elsewhere`()
+  @Test func `filters, chunk predicates, defaults and computed values mean the same for large rows`()
     throws
   {
     let fixture = try albums(Array(1...12)) { place in
@@ -153,7 +153,7 @@ import Testing
     #expect(try compare(other).copied.copied == count.copied.copied)
   }
 
-  @Test func `objects of unique-by, of mappings that share a walk, and those that move up`() throws {
+  @Test func `large rows of unique-by, of mappings that share a scan, and with moved keys are migrated`() throws {
     let entities: [EntityDescription] = [.make("Note", ["text": .string, "data": .binary, "rank": .integer16])]
     let fixture = try MigrationFixture(
       entities,
@@ -184,8 +184,7 @@ import Testing
     #expect(count.copied.copied > 8 && count.filled.filled > 1)
   }
 
-  @Test(arguments: [1, 100]) func `links that are resolved later leave large values as they are`(chunkRows: Int) throws
-  {
+  @Test(arguments: [1, 100]) func `links that are resolved later leave large values unchanged`(chunkRows: Int) throws {
     let source: [EntityDescription] = [
       .make("Photo", ["name": .string], [.toOne("data", "Content", inverse: "photo")]),
       .make(
@@ -241,7 +240,7 @@ import Testing
     #expect(found.message == expected.message && found.site == expected.site && found.code == expected.code)
   }
 
-  @Test func `values that may lie in files are copied where they lie in rows, and files come along`() throws {
+  @Test func `large values with external storage are copied from rows, and files are carried over`() throws {
     var scan = AttributeDescription(name: "scan", type: .binary)
     scan.allowsExternalBinaryDataStorage = true
     var photo = AttributeDescription(name: "photo", type: .binary)
@@ -280,7 +279,7 @@ import Testing
     }
   }
 
-  @Test func `an appended store gets its large rows too`() throws {
+  @Test func `an append adds large rows`() throws {
     let fixture = try albums(Array(1...9)) { place in
       ["letter": Self.text(2000 + place, place), "cover": .data(Self.bytes(place * 700))]
     }
@@ -308,7 +307,7 @@ import Testing
   }
 
   @Test(arguments: testSeeds(10))
-  func `random rows, columns and limits end in the store of an ordinary run`(seed: UInt64) throws {
+  func `random large rows, columns and limits give the store of an ordinary run`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let types: [AttributeType] = [.binary, .string, .uri, .transformable, .integer64, .double, .decimal]
     let names = (0..<2 + random.below(6)).map { "a\($0)" }

@@ -59,7 +59,7 @@ struct LargeValueTests {
     return fixture
   }
 
-  @Test func `a verification asks for no large value as a whole`() throws {
+  @Test func `a verification never holds a large value as a whole`() throws {
     let fixture = try fixture()
     try MigrationManager(fixture.job).run()
     let report = try ValueLimit.with(bytes: Self.limit) { try Verifier(job: fixture.job).run() }
@@ -106,14 +106,14 @@ struct LargeValueTests {
     let found = report.findings.map { "\($0.key ?? 0) \($0.property ?? "") \($0.kind) \($0.message)" }.sorted()
     #expect(
       found == [
-        "1 letter invalid it is a blob, which no String is",
+        "1 letter invalid it is a blob, which an attribute of type String cannot hold",
         "1 letter value mapping 'AlbumToAlbum' gives a text for p1 of the source, the store holds a blob",
         "1 scan value the bytes are not what mapping 'AlbumToAlbum' gives for p1 of the source",
         "2 picture value the value is not what mapping 'AlbumToAlbum' gives for p2 of the source",
       ])
   }
 
-  @Test func `what an expression makes of a large value is compared with all of it`() throws {
+  @Test func `a value computed from a large value is compared completely`() throws {
     let fixture = try fixture(letter: "uppercase($source.letter)")
     try fixture.run()
     let connection = try StoreConnection(path: fixture.destinationPath)
@@ -123,7 +123,7 @@ struct LargeValueTests {
     #expect(report.findings.map { "\($0.key ?? 0) \($0.property ?? "")" } == ["3 letter"], "\(report)")
   }
 
-  @Test func `the rules of a text hold for a large one`() throws {
+  @Test func `validation rules of texts apply to large texts`() throws {
     let fixture = try fixture()
     var longest = try #require(fixture.destination.attribute("letter", of: "Album"))
     longest.maximumLength = Self.size
@@ -144,7 +144,9 @@ struct LargeValueTests {
 
 /// The length of a text that is counted in pieces.
 struct TextLengthTests {
-  @Test(arguments: testSeeds(200)) func `the length of a text does not depend on where it is cut`(seed: UInt64) {
+  @Test(arguments: testSeeds(200)) func `the length of a text does not depend on how it is split into pieces`(
+    seed: UInt64
+  ) {
     var random = SeededGenerator(seed: seed)
     // Characters of each length, their parts, and bytes that none has.
     let parts: [[UInt8]] = [

@@ -55,7 +55,7 @@ struct LayoutTests {
 
   private let links = "SELECT Z_PK FROM source.ZCLIENT ORDER BY 1"
 
-  @Test func `plan and summary say what is a guess, and what may be expected`() throws {
+  @Test func `plan and summary name guessed table names and their alternatives`() throws {
     let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string])])
     try fixture.infer()
     let (other, ruled) = try Self.other(fixture.destination)
@@ -65,7 +65,7 @@ struct LayoutTests {
     #expect(try joinTables(fixture.destinationPath) == [ruled])
   }
 
-  @Test func `a store of the destination version settles them, and verify compares the two`() throws {
+  @Test func `a store of the destination version settles guessed names, and verify compares the layouts`() throws {
     let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string]), Self.note])
     fixture.mappings = [try .make("Client", "Client", kind: .copy)]
     let layout = fixture.folder.file("layout.sqlite")
@@ -95,7 +95,8 @@ struct LayoutTests {
     }
   }
 
-  @Test(arguments: [false, true]) func `the source's names stay while the entity stays`(steps: Bool) throws {
+  @Test(arguments: [false, true]) func `the source's table names stay while the entity is unchanged`(steps: Bool) throws
+  {
     let fixture = try fixture(to: [Self.client(), Self.note])
     let (other, ruled) = try Self.other(fixture.destination)
     try turn(fixture.sourcePath, fixture.source)
@@ -129,7 +130,7 @@ struct LayoutTests {
     #expect(try fixture.verifyInPlace(path).isClean)
   }
 
-  @Test func `where the entity changes the rule names its table, also in place`() throws {
+  @Test func `if the entity changes, the rule names its join table, also in place`() throws {
     let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string])])
     try turn(fixture.sourcePath, fixture.source)
     try fixture.infer()

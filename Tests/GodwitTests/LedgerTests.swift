@@ -33,14 +33,14 @@ struct LedgerTests {
     return ledger
   }
 
-  @Test func `chunks are read as they were written`() throws {
+  @Test func `the ledger reads chunks as they were written`() throws {
     let ledger = try ledger()
     #expect(try Ledger.exists(ledger.connection))
     #expect(try ledger.chunks() == Self.chunks)
     #expect(try ledger.done() == [])
   }
 
-  @Test func `a finished chunk is done, and what it did is in the totals`() throws {
+  @Test func `the ledger counts a finished chunk as done and adds it to the totals`() throws {
     let ledger = try ledger()
     try ledger.finish(Self.chunks[0], .init(rows: 3, several: 1, displaced: 0))
     try ledger.finish(Self.chunks[2], .init(rows: 5, several: 0, displaced: 2))
@@ -50,7 +50,7 @@ struct LedgerTests {
     #expect(totals.objects == 3 && totals.several == 1 && totals.displaced == 2)
   }
 
-  @Test func `what is not committed was never done`() throws {
+  @Test func `an uncommitted chunk is not done`() throws {
     let ledger = try ledger()
     try ledger.connection.execute("BEGIN")
     try ledger.finish(Self.chunks[1], .init(rows: 2))
@@ -59,7 +59,7 @@ struct LedgerTests {
     #expect(try ledger.done() == [])
   }
 
-  @Test func `the mark of a spill file is kept by its mapping, the latest one`() throws {
+  @Test func `the ledger keeps the latest spill mark of each mapping`() throws {
     let ledger = try ledger()
     #expect(try ledger.spillMark(mapping: 4) == nil)
     try ledger.setSpillMark(SpillMark(length: 10, checksum: 1), pairs: 2, mapping: 4)
@@ -78,7 +78,7 @@ struct LedgerTests {
   }
 
   @Test(arguments: ["DELETE FROM godwit_ledger WHERE key = 'facts'", "UPDATE godwit_ledger SET value = '{'"])
-  func `an entry that is missing or damaged is told by its name`(sql: String) throws {
+  func `a missing or damaged ledger entry is named`(sql: String) throws {
     let ledger = try ledger()
     try ledger.connection.execute(sql)
     let error = #expect(throws: GodwitError.self) { try ledger.facts() }
@@ -86,7 +86,7 @@ struct LedgerTests {
     #expect(error?.remedy != nil)
   }
 
-  @Test func `nothing of it is left when it is dropped, and all else is`() throws {
+  @Test func `dropping the ledger removes only its own tables`() throws {
     let ledger = try ledger()
     try ledger.connection.execute("CREATE TABLE ZPERSON (Z_PK INTEGER PRIMARY KEY)")
     try ledger.connection.execute("CREATE INDEX godwit_find_1 ON ZPERSON (Z_PK)")

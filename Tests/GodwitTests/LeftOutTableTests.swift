@@ -37,7 +37,7 @@ struct LeftOutTableTests {
     return fixture
   }
 
-  @Test func `history's tables stay, empty, and count on`() throws {
+  @Test func `history tables stay, empty, with their counters`() throws {
     let fixture = try fixture(Self.history)
     #expect(
       try fixture.run().notes == [
@@ -55,7 +55,7 @@ struct LeftOutTableTests {
       ])
   }
 
-  @Test func `the verifier finds a history that was kept, and one that counts anew`() throws {
+  @Test func `the verifier finds kept history rows and reset counters`() throws {
     let fixture = try fixture(Self.history)
     try fixture.run()
     let connection = try StoreConnection(path: fixture.destinationPath)
@@ -83,10 +83,10 @@ struct LeftOutTableTests {
     let fixture = try fixture(["CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, x TEXT DEFAULT 'a;b')"])
     let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).plan() }
     #expect(error.code == .dataWrong)
-    #expect(error.message == "cannot read the persistent history: table 'ACHANGE' is not as Core Data makes it")
+    #expect(error.message == "cannot read the persistent history: table 'ACHANGE' differs from Core Data's")
   }
 
-  @Test func `a mirrored store is 65, and with drop loses the mirror and nothing else`() throws {
+  @Test func `a CloudKit-mirrored store is 65; with 'cloudkit: drop' it loses only the mirror`() throws {
     let fixture = try fixture(Self.mirror)
     let connection = try StoreConnection(path: fixture.sourcePath)
     var metadata = try StoreMetadata(reading: connection, schema: "main", path: "source")

@@ -58,7 +58,7 @@ struct InPlaceSQLTests {
     }
   }
 
-  @Test func `an attribute at the end leaves every table where it is`() throws {
+  @Test func `in place by SQL, an attribute at the end leaves every table in place`() throws {
     let fixture = try MigrationFixture(
       Self.library(),
       to: Self.library(book: [AttributeDescription.make("zeta", isOptional: false, default: .init("z"))]))
@@ -68,14 +68,14 @@ struct InPlaceSQLTests {
     #expect(
       plan.steps.first?.costs == [
         "default of Book.zeta: 9 rows",
-        "20 rows compared with what the destination wants, and the file checked: Book.zeta is new and has a default",
+        "20 rows compared with what the destination requires, and the file checked: Book.zeta is new and has a default",
       ])
     #expect("\(plan)".contains("way          in place by SQL, loading no rows\n  takes time   default of Book.zeta"))
     try fixture.run()
     #expect(try fixture.rows("SELECT COUNT(*), MIN(ZZETA), MAX(ZZETA) FROM source.ZBOOK") == ["9|z|z"])
   }
 
-  @Test func `an attribute before others has its table made anew, and the plan says so`() throws {
+  @Test func `in place by SQL, a new attribute before others rebuilds its table, and the plan says so`() throws {
     let fixture = try MigrationFixture(
       Self.library(),
       to: Self.library(book: [
@@ -85,11 +85,11 @@ struct InPlaceSQLTests {
     try fixture.infer()
     let plan = try MigrationManager(fixture.jobInPlace(fixture.sourcePath)).plan()
     #expect(
-      plan.steps.first?.costs?.first == "table ZBOOK is made anew, 9 rows: column ZPAGES is added before others")
+      plan.steps.first?.costs?.first == "table ZBOOK is rebuilt, 9 rows: column ZPAGES is added before others")
     try fixture.run()
   }
 
-  @Test func `entity numbers move with new entities, and those of two renamed ones change places`() throws {
+  @Test func `in place by SQL, entity numbers change with new and renamed entities`() throws {
     let fixture = try MigrationFixture(
       Self.library(), to: Self.library(more: [Self.entity("Aaa", [AttributeDescription.make("x")])]))
     try fill(fixture)
@@ -119,7 +119,7 @@ struct InPlaceSQLTests {
       try swapped.rows("SELECT Z_PK, ZV, ZB FROM source.ZB ORDER BY 1") == ["1|a1|2", "2|a2|1", "3|a3|2", "4|a4|1"])
   }
 
-  @Test func `what an ordinary run mends is mended in tables that stay`() throws {
+  @Test func `in place by SQL, tables that stay get the same repairs as in an ordinary run`() throws {
     let fixture = try MigrationFixture(Self.library(), to: Self.library(book: [Self.zeta]))
     try fill(fixture)
     for sql in [
@@ -137,7 +137,7 @@ struct InPlaceSQLTests {
   }
 
   @Test(arguments: [[], ["UPDATE ZPERSON SET ZSPOUSE = 3 WHERE Z_PK = 1"], ["UPDATE ZPERSON SET ZPARTNER = NULL"]])
-  func `one-to-one links are resolved as ever, also where the sides disagree`(edits: [String]) throws {
+  func `in place by SQL, one-to-one links are resolved as in an ordinary run`(edits: [String]) throws {
     func person(_ more: [AttributeDescription]) -> EntityDescription {
       Self.entity(
         "Person", [AttributeDescription.make("name")] + more,
@@ -179,7 +179,7 @@ struct InPlaceSQLTests {
     #expect(try fixture.rows("SELECT ZCOUNT FROM source.ZAUTHOR ORDER BY Z_PK") == ["2", "3", "0"])
   }
 
-  @Test func `tables that no model names go or stay as ever`() throws {
+  @Test func `in place by SQL, tables that no model names go or stay as in an ordinary run`() throws {
     let fixture = try MigrationFixture(Self.library(), to: Self.library(book: [Self.zeta]))
     try fill(fixture)
     for sql in [
@@ -197,7 +197,7 @@ struct InPlaceSQLTests {
       try fixture.rows("SELECT name FROM source.sqlite_master WHERE name IN ('mine', 'seen', 'own', 'told')") == [])
   }
 
-  @Test func `definitions that SQLite put together are spelt anew`() throws {
+  @Test func `definitions that ALTER TABLE changed get Core Data's spelling`() throws {
     let fixture = try MigrationFixture(
       [Self.entity("A", [AttributeDescription.make("a"), AttributeDescription.make("b")])],
       to: [
@@ -217,7 +217,7 @@ struct InPlaceSQLTests {
     #expect(try fixture.rows("SELECT ZA, ZB, ZC FROM source.ZA") == ["x|y|z"])
   }
 
-  @Test func `a parent, a child and a sibling come and go with their rows`() throws {
+  @Test func `in place by SQL, entities are added to and removed from a hierarchy with their rows`() throws {
     let before = Self.library(more: [
       Self.entity("Ballet", parent: "Work", [AttributeDescription.make("dancers", .integer16)])
     ])
@@ -257,7 +257,7 @@ struct InPlaceSQLTests {
     }
   }
 
-  @Test func `rows that break a rule, a constraint or a type stop it and leave the store as it was`() throws {
+  @Test func `in place by SQL, an invalid row stops the run and leaves the store unchanged`() throws {
     var word = AttributeDescription.make("word")
     word.maximumLength = 1
     let limited = try MigrationFixture(
@@ -283,7 +283,7 @@ struct InPlaceSQLTests {
     try expectFailure(odd, .dataWrong, "cannot evaluate 'rank' for Tag p5: expected an integer of 16 bits, found text")
   }
 
-  @Test func `what SQL alone cannot do goes through the executor, and the plan says why`() throws {
+  @Test func `a job in place that SQL cannot do runs through the executor, and the plan says why`() throws {
     func way(_ fixture: MigrationFixture, _ change: (inout MigrationJob) -> Void = { _ in }) throws -> String? {
       var job = fixture.jobInPlace(try fixture.copyOfSource(UUID().uuidString))
       change(&job)
@@ -301,7 +301,7 @@ struct InPlaceSQLTests {
         job.chunkPredicates = [
           "IEM_Copy_Author": [ParsedPredicate(FilterPredicate(.constant(true)), source: SourceText("1"))]
         ]
-      } == "through the executor: 'chunks.by' asks for chunks")
+      } == "through the executor: 'chunks.by' is set")
     try fixture.alter("PRAGMA page_size = 8192")
     try fixture.alter("VACUUM")
     let large = try MigrationFixture(Self.library(), to: Self.library(book: [Self.zeta]))
@@ -315,7 +315,7 @@ struct InPlaceSQLTests {
       try way(large) == "through the executor: the store's page_size is 8192, and that of a new store is 4096")
   }
 
-  @Test func `a stop or the time box leaves the store as it was and no trace`() throws {
+  @Test func `a stop or the time limit leaves the store in place unchanged, without a trace`() throws {
     let fixture = try MigrationFixture(
       Self.library(), to: Self.library(book: [AttributeDescription.make("alpha", default: .init("a"))]))
     try fill(fixture)
@@ -325,7 +325,7 @@ struct InPlaceSQLTests {
       let before = try InPlaceContent(path)
       let manager = MigrationManager(fixture.jobInPlace(path, keepsOld: keepsOld))
       let summary = try manager.run(maximumSeconds: 0)
-      #expect(summary.outcome == .stopped && summary.reason == "time box reached")
+      #expect(summary.outcome == .stopped && summary.reason == "time limit reached")
       var stages = 0
       // Stopped after each of its parts in turn, until it is not stopped any more.
       for limit in 0...200 {

@@ -140,7 +140,7 @@ private let filters = [
     }
   }
 
-  @Test func `children of a parent that is gone are no siblings, and links to nothing are counted`() throws {
+  @Test func `children of a missing parent are not siblings, and links to nothing are counted`() throws {
     let siblings: [EntityDescription] = [
       .make("Child", ["name": .string], [.toMany("siblings", "Child", inverse: "siblings")]),
       .make("Tag", ["word": .string], [.toMany("friends", "Tag", inverse: "friends")]),
@@ -174,7 +174,7 @@ private let filters = [
         == ["1|1", "1|5", "4|4", "4|8", "5|1", "5|5", "8|4", "8|8"].sorted())
   }
 
-  @Test func `random links equal those of the objects that are left`() throws {
+  @Test func `links computed from random dangling keys equal those of the existing objects`() throws {
     for seed in testSeeds(6) {
       var random = SeededGenerator(seed: seed &+ 7000)
       // Long paths, in whose middle something is gone.

@@ -35,7 +35,9 @@ private func links(_ fixture: MigrationFixture, of schema: StoreSchema, in path:
 }
 
 @Suite struct ManyToManyTests {
-  @Test(arguments: [true, false]) func `join rows are the same whichever sides are mapped`(both: Bool) throws {
+  @Test(arguments: [true, false]) func `join rows of a many-to-many are the same whichever side is mapped`(both: Bool)
+    throws
+  {
     let fixture = try fixture(ordered: false, to: blog())
     fixture.mappings = [
       try .make("Post", "Post", relationships: ["tags": .sourceRelationship("tags")]),
@@ -50,7 +52,7 @@ private func links(_ fixture: MigrationFixture, of schema: StoreSchema, in path:
     #expect(summary.displaced == 0)
   }
 
-  @Test func `an ordered relationship keeps the source's order, numbered anew`() throws {
+  @Test func `an ordered many-to-many keeps the source's order with new positions`() throws {
     let fixture = try fixture(ordered: true, to: blog(tagsOrdered: true))
     fixture.mappings = [
       try .make("Post", "Post", kind: .copy), try .make("Tag", "Tag", kind: .copy),
@@ -69,7 +71,7 @@ private func links(_ fixture: MigrationFixture, of schema: StoreSchema, in path:
     #expect(rows == ["2|2048", "4|3072", "1|4096"])
   }
 
-  @Test func `an unordered source gives mapping order, then key`() throws {
+  @Test func `the order from an unordered source is mapping order, then key`() throws {
     let fixture = try fixture(ordered: false, to: blog(tagsOrdered: true))
     fixture.mappings = [
       try .make("Tag", "Tag", name: "Late", filter: "name >= 'tag 3'"),

@@ -33,7 +33,7 @@ private func optional(_ name: String, _ type: AttributeType = .string) -> Attrib
 }
 
 struct `What cannot be inferred` {
-  @Test func `each reason is given, not the first alone`() throws {
+  @Test func `every reason against an inference is given, not only the first`() throws {
     var friend = RelationshipDescription.toOne("friend", "A", inverse: nil)
     friend.isOptional = false
     let found = try refusals(
@@ -49,15 +49,15 @@ struct `What cannot be inferred` {
     #expect(
       found == [
         "A.n: type Integer 32 to String",
-        "A.o: optional to required without a default: nil would have no value to become",
+        "A.o: optional to required without a default: no value can replace nil",
         "A.p: type String to Date", "A.q: new, required and without a default",
         "A.friend: new and required, so every object would break its rule",
-        "A.many: to-many to to-one: which of several objects to keep is not said",
+        "A.many: to-many to to-one: nothing tells which of several objects to keep",
         "entity B: it becomes abstract, so its objects would have no entity",
       ])
   }
 
-  @Test func `numbers become other numbers, truth values whole numbers, and nothing else`() throws {
+  @Test func `numeric types change among themselves, and Boolean to integers, and no other types`() throws {
     let types = AttributeType.allCases.filter { ![.objectID, .composite, .undefined].contains($0) }
     for was in types {
       for now in types where was != now {
@@ -71,7 +71,7 @@ struct `What cannot be inferred` {
         == ["A.n: type Double to Boolean: whether Core Data infers it is not known"])
   }
 
-  @Test func `the error names every reason`() throws {
+  @Test func `the error of a failed inference names every reason`() throws {
     let before = try ManagedObjectModel(name: "1", entities: [entity("A", [optional("n", .integer32), optional("o")])])
     let after = try ManagedObjectModel(name: "2", entities: [entity("A", [optional("n"), required("o")])])
     let error = #expect(throws: GodwitError.self) { try MappingModel(inferredFrom: before, to: after) }
@@ -79,12 +79,12 @@ struct `What cannot be inferred` {
     #expect(error?.message == "no mapping model can be inferred from '1' to '2'")
     #expect(
       error?.cause
-        == "A.n: type Integer 32 to String\nA.o: optional to required without a default: nil would have no value to become"
+        == "A.n: type Integer 32 to String\nA.o: optional to required without a default: no value can replace nil"
     )
     #expect(error?.remedy?.contains("godwit mapping new") == true)
   }
 
-  @Test func `hierarchies without a common parent are not merged`() throws {
+  @Test func `inference does not merge hierarchies without a common parent`() throws {
     let merged = "entity P: its hierarchy merges those of 'A' and 'B', which have no common parent in '1'"
     #expect(
       try refusals([entity("A"), entity("B")], [entity("P"), entity("A", parent: "P"), entity("B", parent: "P")])
@@ -97,14 +97,14 @@ struct `What cannot be inferred` {
     #expect(try refusals([entity("A")], [entity("P"), entity("A", parent: "P"), entity("New", parent: "P")]) == [])
   }
 
-  @Test func `a property does not change its kind`() throws {
+  @Test func `inference does not turn an attribute into a relationship`() throws {
     let value = [entity("A", [optional("b")]), entity("B")]
     let link = [entity("A", [], [.toOne("b", "B", inverse: nil)]), entity("B")]
     #expect(try refusals(value, link) == ["A.b: an attribute becomes a relationship"])
     #expect(try refusals(link, value) == ["A.b: a relationship becomes an attribute"])
   }
 
-  @Test func `links to objects that leave the destination's hierarchy are left behind, in the open`() throws {
+  @Test func `inference reports links to objects that leave the destination's hierarchy`() throws {
     let before = [
       entity("P"), entity("C", parent: "P"), entity("A", [], [.toOne("ps", "P", inverse: nil)]),
     ]
@@ -129,7 +129,7 @@ struct `What cannot be inferred` {
         == [])
   }
 
-  @Test func `what a rule asks of a moved property is asked of every entity that lacked it`() throws {
+  @Test func `the rules of a moved property apply to every entity that lacked it`() throws {
     let before = [entity("P"), entity("C", parent: "P", [required("n")]), entity("D", parent: "P")]
     let after = [entity("P", isAbstract: false, [required("n")]), entity("C", parent: "P"), entity("D", parent: "P")]
     #expect(
@@ -137,7 +137,7 @@ struct `What cannot be inferred` {
         == ["D.n: new, required and without a default", "P.n: new, required and without a default"])
   }
 
-  @Test func `a required relationship that its inverse fills is no hindrance`() throws {
+  @Test func `a required relationship that its inverse fills can be inferred`() throws {
     var owner = RelationshipDescription.toOne("owner", "A", inverse: "bs")
     owner.isOptional = false
     let was = RelationshipDescription.toOne("was", "A", inverse: "bs")
@@ -163,7 +163,7 @@ struct `Required to-many relationships` {
     return many
   }
 
-  @Test func `a new one is inferred where no minimum forbids it to be empty`() throws {
+  @Test func `a new required to-many without a minimum is inferred`() throws {
     let inference = MappingInference(from: try model(nil), to: try model(many(least: 0)))
     #expect(inference.refusals == [])
     #expect(inference.remarks.contains { $0.text == "new: leads nowhere" && $0.mapping == "IEM_Transform_A" })
@@ -171,7 +171,7 @@ struct `Required to-many relationships` {
     #expect(refused.map(\.description) == ["A.many: new and required, so every object would break its rule"])
   }
 
-  @Test func `of a changed one the minimum alone can stop a run`() throws {
+  @Test func `only the minimum of a changed required to-many can stop a run`() throws {
     for (least, text) in [
       (0, "optional to required"), (1, "optional to required: an object without one stops the run"),
     ] {
@@ -183,7 +183,7 @@ struct `Required to-many relationships` {
 }
 
 struct `Reasons of an inference` {
-  @Test func `every property that is stored has one`() throws {
+  @Test func `every stored property of an inferred mapping has a reason`() throws {
     var renamed = optional("title")
     renamed.renamingIdentifier = "name"
     var standard = required("rank", .integer16)
@@ -211,7 +211,7 @@ struct `Reasons of an inference` {
 }
 
 struct `Drafts of mapping models` {
-  @Test func `what is open is a gap, and the rest is as Xcode would have it`() throws {
+  @Test func `a draft has placeholders for open values, and Xcode's defaults for the rest`() throws {
     var friend = RelationshipDescription.toOne("friend", "A", inverse: nil)
     friend.isOptional = false
     let before = try ManagedObjectModel(
@@ -236,11 +236,12 @@ struct `Drafts of mapping models` {
     let a = draft.model["AToA"]
     #expect(a?.attributeMappings.map(\.name) == ["same"])
     #expect(a?.relationshipMappings.map(\.value) == [.mapping("BToB", keyPath: ["bs"]), .sourceRelationship("cs")])
-    #expect(draft.remarks.contains { $0.mapping == nil && $0.text == "'Gone' is gone: no mapping takes its objects" })
+    #expect(
+      draft.remarks.contains { $0.mapping == nil && $0.text == "'Gone' was removed: no mapping takes its objects" })
     #expect(draft.model["New"]?.kind == .add)
   }
 
-  @Test func `without gaps it runs as it is`() throws {
+  @Test func `a draft without placeholders runs unchanged`() throws {
     let shapes: [EntityDescription] = [
       .make("A", ["n": .integer16], [.toOne("b", "B", inverse: "a")]),
       .make("B", ["m": .integer16], [.toMany("a", "A", inverse: "b")]),
@@ -280,7 +281,7 @@ struct `Inference on the corpus` {
     return steps
   }()
 
-  @Test func `what infers runs, and what does not says why`() throws {
+  @Test func `corpus versions are migrated with inferred mappings, or the refusal gives reasons`() throws {
     var (inferred, refused, unsupported, bySQL) = (0, 0, 0, 0)
     for (pair, destination) in Self.steps {
       let inference = MappingInference(from: pair.model, to: destination)

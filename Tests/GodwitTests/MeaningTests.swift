@@ -130,7 +130,7 @@ import Testing
       ])
   }
 
-  @Test func `a key path may gather through to-many relationships`() throws {
+  @Test func `a key path may pass through to-many relationships`() throws {
     let fixture = try world()
     fixture.mappings = [
       try .make(
@@ -161,7 +161,7 @@ import Testing
     #expect(summary.several == 0)
   }
 
-  @Test func `several images of one object: the first mapping's is taken and counted`() throws {
+  @Test func `of several counterparts of one object the first mapping's is taken and counted`() throws {
     let fixture = try world()
     fixture.mappings = [
       try .make("Mood", "Mood", relationships: ["country": .sourceRelationship("country")]),
@@ -172,7 +172,7 @@ import Testing
     #expect(summary.several == 6)
   }
 
-  @Test func `a look-up keeps objects of the relationship's destination entity and its subentities`() throws {
+  @Test func `a lookup keeps only objects of the relationship's destination entity and its subentities`() throws {
     let destination: [EntityDescription] = [
       .make("Owner", [:], [.toOne("pet", "Cat", inverse: "owner")]),
       .make("Animal"), .make("Cat", parent: "Animal", [:], [.toOne("owner", "Owner", inverse: "pet")]),
@@ -215,7 +215,7 @@ import Testing
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZCOUNTRY") == ["4"])
   }
 
-  @Test func `a one-to-one follows the last assignment at both ends`() throws {
+  @Test func `a one-to-one follows the last assignment of both ends`() throws {
     let entities: [EntityDescription] = [
       .make("Key", [:], [.toOne("lock", "Lock", inverse: "key")]),
       .make("Lock", [:], [.toOne("key", "Key", inverse: "lock")]),

@@ -6,7 +6,7 @@ import Testing
 
 /// Names of files on their way through a file.
 struct NameListTests {
-  @Test func `come back as they were, over many pieces`() throws {
+  @Test func `a name list of many pieces is read back unchanged`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("names")
     let names = (0..<20_000).map { "name \($0)" }
@@ -16,7 +16,7 @@ struct NameListTests {
     #expect(read == names)
   }
 
-  @Test func `are none where there is no file, and are not read through a link`() throws {
+  @Test func `a missing name list is empty, and a symbolic link is not followed`() throws {
     let folder = try TemporaryFolder()
     try NameList.read(folder.file("nothing")) { Issue.record("found \($0)") }
     try NameList.write(folder.file("theirs")) { try $0("00000001-1111-2222-3333-444444444444") }

@@ -30,7 +30,7 @@ struct NumericChangeTests {
       source: .integer64, destination: .double, values: "(9007199254740992), (9007199254740993), (-9007199254740993)",
       rounded: 2),
     Case(source: .double, destination: .decimal, values: "(9e126), (1e127), (-1e127), (NULL)", misfits: 2),
-  ]) func `are counted`(numbers: Case) throws {
+  ]) func `values that a numeric change rounds or cannot hold are counted`(numbers: Case) throws {
     let connection = try StoreConnection(path: nil)
     defer { try? connection.close() }
     try connection.execute("CREATE TABLE numbers (number, isMeant)")
@@ -42,7 +42,7 @@ struct NumericChangeTests {
     #expect(counts.rounded == numbers.rounded && counts.misfits == numbers.misfits, "\(counts)")
   }
 
-  @Test func `are asked about only where Core Data infers the change`() {
+  @Test func `numeric values are counted only for changes that Core Data infers`() {
     #expect(NumericChange(from: .integer16, to: .integer16) == nil)
     #expect(NumericChange(from: .integer16, to: .boolean) == nil)
     #expect(NumericChange(from: .boolean, to: .double) == nil)

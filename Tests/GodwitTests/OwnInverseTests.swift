@@ -27,7 +27,9 @@ struct OwnInverseTests {
 
   private static let pairs = "SELECT Z_1FRIENDS, REFLEXIVE FROM source.Z_1FRIENDS ORDER BY 1, 2"
 
-  @Test(arguments: [false, true]) func `pairs stand both ways round, however the source has them`(once: Bool) throws {
+  @Test(arguments: [false, true]) func `a many-to-many that is its own inverse stores both directions`(once: Bool)
+    throws
+  {
     let fixture = try fixture()
     let source = try StoreConnection.openStore(readingAt: fixture.sourcePath)
     let expected = try source.rows(Self.pairs).map { $0.map(\.plain).joined(separator: "|") }
@@ -40,7 +42,7 @@ struct OwnInverseTests {
     #expect(try fixture.rows(Self.pairs) == expected)
   }
 
-  @Test func `an expression over such a relationship counts both ways`() throws {
+  @Test func `an expression over a relationship that is its own inverse counts both directions`() throws {
     for once in [false, true] {
       let to = EntityDescription.make("Person", ["count": .integer64, "names": .string])
       let fixture = try fixture(to)
@@ -57,7 +59,7 @@ struct OwnInverseTests {
     }
   }
 
-  @Test func `where mappings disagree the later assignment stands`() throws {
+  @Test func `in a relationship that is its own inverse the later assignment wins`() throws {
     // The second mapping gives no friends to its objects, after the first one's were given theirs.
     let fixture = try fixture()
     fixture.mappings = [
@@ -75,7 +77,7 @@ struct OwnInverseTests {
       ])
   }
 
-  @Test func `an ordered one is 78`() throws {
+  @Test func `an ordered many-to-many that is its own inverse is 78`() throws {
     let fixture = try fixture(Self.person(ordered: true))
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
     let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).plan() }

@@ -46,12 +46,12 @@ struct `Finding the way` {
     #expect(try path(1, 5) == ["V1 V5 inferred"])
   }
 
-  @Test func `a mapping model that leads all the way wins`() throws {
+  @Test func `a mapping model for the whole path wins`() throws {
     #expect(
       try path(1, 5, [mapping(1, 5), mapping(2, 3)]) == ["V1 V5 1-5.mapping.yaml"])
   }
 
-  @Test func `mapping models that lie between are used, and inference spans none of them`() throws {
+  @Test func `mapping models between versions are used, and inference skips none of them`() throws {
     #expect(
       try path(1, 5, [mapping(2, 3)]) == ["V1 V2 inferred", "V2 V3 2-3.mapping.yaml", "V3 V5 inferred"])
     #expect(
@@ -59,7 +59,7 @@ struct `Finding the way` {
     #expect(try path(3, 5, [mapping(2, 3)]) == ["V3 V5 inferred"])
   }
 
-  @Test func `fewer steps win, then more mapping models`() throws {
+  @Test func `a path with fewer steps wins, then one with more mapping models`() throws {
     #expect(
       try path(1, 5, [mapping(1, 2), mapping(2, 3), mapping(1, 3), mapping(3, 5)])
         == ["V1 V3 1-3.mapping.yaml", "V3 V5 3-5.mapping.yaml"])
@@ -74,7 +74,7 @@ struct `Finding the way` {
         == ["V1 V3 1-3.mapping.yaml", "V3 V5 3-5.mapping.yaml"])
   }
 
-  @Test func `of ways that are equal in all that, the one over the earlier version is taken`() throws {
+  @Test func `among equal paths the one through the earlier version is taken`() throws {
     #expect(
       try path(1, 5, [mapping(1, 3), mapping(3, 5), mapping(1, 2), mapping(2, 5)])
         == ["V1 V2 1-2.mapping.yaml", "V2 V5 2-5.mapping.yaml"])
@@ -82,7 +82,7 @@ struct `Finding the way` {
       try path(1, 5, [mapping(1, 3), mapping(1, 2)]) == ["V1 V2 1-2.mapping.yaml", "V2 V5 inferred"])
   }
 
-  @Test func `a path never goes back, and says in which order the versions are`() throws {
+  @Test func `a path never goes back to an older version, and the error gives the order of versions`() throws {
     let error = failure { _ = try path(4, 2, [mapping(4, 2)]) }
     #expect(error?.code == .noPath)
     #expect(error?.message == "no path leads from 'V4' back to 'V2'")
@@ -94,7 +94,7 @@ struct `Finding the way` {
     #expect(try path(4, 2, [mapping(4, 2)], models: versions.reversed()) == ["V4 V2 4-2.mapping.yaml"])
   }
 
-  @Test func `a stage is a stop`() throws {
+  @Test func `a path stops at every stage`() throws {
     #expect(
       try path(1, 5, stages: [.lightweight(to: "V3")]) == ["V1 V3 inferred", "V3 V5 inferred"])
     // A mapping model leads past the stage, and inference may not span what it serves.
@@ -104,7 +104,7 @@ struct `Finding the way` {
       try path(1, 5, [mapping(2, 4)], stages: [.lightweight(to: "V3")]) == ["V1 V3 inferred", "V3 V5 inferred"])
   }
 
-  @Test func `a version with equal hashes is served by the name of its twin`() throws {
+  @Test func `a mapping model that names a version with equal hashes is used`() throws {
     let twin = try ManagedObjectModel(name: "V2 again", entities: versions[1].entities)
     let models = [versions[0], twin] + versions[2...]
     var model = MappingModel(sourceModelName: "V2 again", destinationModelName: "V3", entityMappings: [])
@@ -114,7 +114,7 @@ struct `Finding the way` {
     #expect(steps.map(\.origin) == ["twin"])
   }
 
-  @Test func `two mapping models of one step are both taken, unless they clash`() throws {
+  @Test func `two mapping models of one step are both used, unless they clash`() throws {
     let steps = try MigrationPathFinder(
       models: versions, mappings: [mapping(1, 2, name: "A"), mapping(1, 2, name: "B")]
     ).path(from: versions[0], to: versions[1])
@@ -128,7 +128,7 @@ struct `Finding the way` {
     #expect(error?.message.contains("'1-2.mapping.yaml' and 'other.mapping.yaml' both have a mapping 'Notes'") == true)
   }
 
-  @Test func `where nothing leads on, the nearest miss is named`() throws {
+  @Test func `if no path leads on, the error names the nearest candidate`() throws {
     var typed = versions
     let changed = EntityDescription(name: "Note", attributes: [AttributeDescription(name: "a1", type: .integer32)])
     typed[3] = try ManagedObjectModel(name: "V4", entities: [changed])
@@ -142,7 +142,7 @@ struct `Finding the way` {
     #expect(error?.cause?.contains("mapping model '1-4.mapping.yaml' is not for it") == true)
   }
 
-  @Test func `an order is proposed for a way over other versions, and none where there is none`() throws {
+  @Test func `an order of versions is proposed if it gives a path`() throws {
     func version(_ name: String, _ type: AttributeType?) throws -> ManagedObjectModel {
       try ManagedObjectModel(
         name: name,
@@ -167,11 +167,11 @@ struct `Finding the way` {
     let none = failure {
       _ = try MigrationPathFinder(models: [models[0], models[2]], mappings: []).path(from: models[2], to: models[0])
     }
-    #expect(none?.cause?.hasSuffix("oldest first; in no order of them a path leads there") == true)
+    #expect(none?.cause?.hasSuffix("oldest first; no order of them gives a path") == true)
     #expect(none?.remedy == "list a mapping model for this step under 'mappings'")
   }
 
-  @Test func `a direct step asks about no version between`() throws {
+  @Test func `a direct step reads no version between`() throws {
     let asked = Diary()
     let mapping = FoundMapping(
       origin: "m",
@@ -186,7 +186,7 @@ struct `Finding the way` {
     #expect(asked.all == ["V2 V4", "V1 V2"])
   }
 
-  @Test func `a model that is none of the versions has its own way`() throws {
+  @Test func `a mapping model for a model outside the versions is not used`() throws {
     let unknown = try ManagedObjectModel(
       name: "of the store",
       entities: [EntityDescription(name: "Note", attributes: [AttributeDescription(name: "b", type: .string)])])
@@ -229,7 +229,7 @@ struct `Stages` {
     }
   }
 
-  @Test func `hooks run around their step, and later steps see what they did`() throws {
+  @Test func `hooks run around their step, and later steps see their changes`() throws {
     let folder = try TemporaryFolder()
     let diary = Diary()
     let stages: [MigrationStage] = [
@@ -253,7 +253,7 @@ struct `Stages` {
     #expect(report.checks.contains { $0.name.hasPrefix("not proved: steps whose store a hook changed") })
   }
 
-  @Test func `a hook of a single step works on the store before anybody sees it`() throws {
+  @Test func `a hook of a single step works on the store before it is put in place`() throws {
     let folder = try TemporaryFolder()
     let diary = Diary()
     var job = try job(folder, stages: [])
@@ -276,7 +276,7 @@ struct `Stages` {
     #expect(diary.all == ["ran", "ran again"])
   }
 
-  @Test func `another hook is another job`() throws {
+  @Test func `a changed hook makes it another job`() throws {
     let folder = try TemporaryFolder()
     let diary = Diary()
     let first = try job(folder, stages: [.custom(to: "V2", didMigrate: fill(diary))])

@@ -119,7 +119,7 @@ private enum Hop {
 }
 
 @Suite struct PeoplizerTests {
-  @Test func `the stores in the repository are what the generator makes`() throws {
+  @Test func `the Peoplizer stores of the repository are what the generator makes`() throws {
     let folder = try TemporaryFolder()
     let regenerates = ProcessInfo.processInfo.environment["GODWIT_REGENERATE"] == "1"
     for version in PeoplizerStores.versions {
@@ -146,7 +146,7 @@ private enum Hop {
     #expect(files.sorted() == (PeoplizerStores.versions.map { "people-\($0).sqlite" } + ["people-4.xml"]).sorted())
   }
 
-  @Test func `no job file is left out of these tests`() throws {
+  @Test func `every Peoplizer job file is tested`() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: PeoplizerStores.folder.path)
     let jobs = (1...4).flatMap { ["v\($0)-to-v\($0 + 1).yaml", "V\($0)toV\($0 + 1).mapping.yaml"] }
     #expect(
@@ -178,7 +178,9 @@ private enum Hop {
     #expect(found[0] == found[1])
   }
 
-  @Test(arguments: [1, 2, 3, 4]) func `each job gives what its mapping says, however it is cut`(version: Int) throws {
+  @Test(arguments: [1, 2, 3, 4]) func `each Peoplizer job gives what its mapping says, for every chunk size`(
+    version: Int
+  ) throws {
     let folder = try TemporaryFolder()
     var job = try job(from: version, to: folder.file("out/people.sqlite"))
     let finished = try FinishedMigration(running: job)
@@ -195,7 +197,7 @@ private enum Hop {
     }
   }
 
-  @Test(arguments: [1, 2, 3]) func `the hops run one after the other`(start: Int) throws {
+  @Test(arguments: [1, 2, 3]) func `the Peoplizer hops run one after the other`(start: Int) throws {
     let folder = try TemporaryFolder()
     var path = PeoplizerStores.path(version: start)
     for version in start...4 {
@@ -216,7 +218,7 @@ private enum Hop {
     #expect(metadata.values["PeoplizerEdition"] == .string(PeoplizerStores.edition))
   }
 
-  @Test func `the committed stores hold what makes a migration hard`() throws {
+  @Test func `the Peoplizer stores contain the difficult cases`() throws {
     let people = try StoreConnection.openStore(readingAt: PeoplizerStores.path(version: 3))
     func count(_ condition: String) throws -> Int64? {
       try people.integer("SELECT COUNT(*) FROM source.ZPERSON WHERE \(condition)")

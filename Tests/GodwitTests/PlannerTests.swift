@@ -58,7 +58,7 @@ struct PlannerTests {
     #expect(first.0.facts == second.0.facts)
   }
 
-  @Test func `shares add up to the whole`() {
+  @Test func `the shares of the memory budget add up to the whole`() {
     for (total, weights) in [(5_000_000, [1, 1, 1]), (7, [1, 0, 2]), (0, [3, 4]), (.max, [5, 5, 5])]
       as [(Int64, [Int64])]
     {

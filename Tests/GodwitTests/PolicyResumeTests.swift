@@ -29,7 +29,7 @@ private struct Failure: Error, CustomStringConvertible {
 }
 
 @Suite struct PolicyResumeTests {
-  @Test func `a run stopped after every chunk resumes to the same store`() throws {
+  @Test func `a run with policies stopped after every chunk resumes to the same store`() throws {
     let (whole, policies) = try everything()
     let (_, report) = try whole.run(policies)
     #expect(report.isClean, "\(report)")
@@ -46,7 +46,9 @@ private struct Failure: Error, CustomStringConvertible {
     #expect(try whole.rows("SELECT ZNAME FROM ZTAG ORDER BY Z_PK") == ["everyone", "old"])
   }
 
-  @Test(arguments: [1, 2, 5, 1000]) func `content does not depend on the chunk size`(rows: Int) throws {
+  @Test(arguments: [1, 2, 5, 1000]) func `the content that policies make does not depend on the chunk size`(rows: Int)
+    throws
+  {
     let (first, policies) = try everything()
     try first.run(policies)
     let (second, _) = try everything()
@@ -57,7 +59,7 @@ private struct Failure: Error, CustomStringConvertible {
     #expect(try second.content() == first.content())
   }
 
-  @Test func `after a resume begin runs again, what it makes is set aside, and the user info is what was committed`()
+  @Test func `after a resume 'begin' runs again, its objects are dropped, and the user info is the committed one`()
     throws
   {
     let fixture = try policyFixture(people: 6, rows: 2)
@@ -205,7 +207,7 @@ private struct Failure: Error, CustomStringConvertible {
       { person, mapping, manager in
         let contact = try manager.createDestinationInstance(forSource: person, in: mapping)
         manager.associate(sourceInstance: person, withDestinationInstance: contact, for: mapping)
-      }, "Contact p1 was associated and never inserted"
+      }, "Contact p1 was associated but never inserted"
     ),
     (
       "object of a mapping without a policy",
@@ -254,7 +256,7 @@ private struct Failure: Error, CustomStringConvertible {
     ),
   ]
 
-  @Test(arguments: 0..<11) func `what a policy may not do is refused with 65 and its object`(number: Int) throws {
+  @Test(arguments: 0..<11) func `forbidden calls of a policy are refused with 65 and the object`(number: Int) throws {
     let (what, hook, message) = Self.misuses[number]
     let fixture = try policyFixture(people: 2)
     fixture.setPolicy("Wrong", of: "PersonToContact")
@@ -271,7 +273,7 @@ private struct Failure: Error, CustomStringConvertible {
   // MARK: Registration
 
   @Test
-  func `a policy that nobody registered is an error with the nearest name, or by the manifest's leave the default`()
+  func `an unregistered policy is an error with the nearest name, or the default policy if the manifest allows it`()
     throws
   {
     let plain = try policyFixture()
@@ -296,7 +298,7 @@ private struct Failure: Error, CustomStringConvertible {
     #expect(plan.notes == [])
     #expect(
       plan.losses.losses.filter { $0.kind == .policy }.map(\.description) == [
-        "SplitNmae (mapping PersonToContact: not registered, Core Data's default policy takes its place)"
+        "SplitNmae (mapping PersonToContact: not registered; Core Data's default policy runs instead)"
       ])
     #expect(plan.steps[0].passes.flatMap(\.mappings).map(\.lane) == [.sql, .sql])
     #expect(try MigrationManager(job).run().outcome == .finished)
@@ -326,7 +328,7 @@ private struct Failure: Error, CustomStringConvertible {
     #expect(other is PlainPolicy)
   }
 
-  @Test(arguments: 0..<3) func `what a mapping with a policy cannot have is 78`(number: Int) throws {
+  @Test(arguments: 0..<3) func `keys that exclude a policy are refused with 78`(number: Int) throws {
     let message = [
       "unique-by and policy 'Plain' exclude each other",
       "chunks.by cannot cut mapping 'PersonToContact': it has a policy", "so policy 'Plain' has nothing to do",

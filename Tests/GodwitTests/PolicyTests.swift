@@ -49,7 +49,9 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<4) func `so it is on random models and mappings`(part: UInt64) throws {
+  @Test(arguments: 0..<4) func `a policy that changes nothing gives the mapping's store for random models and mappings`(
+    part: UInt64
+  ) throws {
     for number in 0..<15 {
       let seed = 77_000 + part * 100 + UInt64(number)
       var random = SeededGenerator(seed: seed)
@@ -78,7 +80,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<4) func `relationships set together are what they are object by object`(part: UInt64) throws {
+  @Test(arguments: 0..<4) func `relationships set together equal those set object by object`(part: UInt64) throws {
     for number in 0..<10 {
       let seed = 78_000 + part * 100 + UInt64(number)
       var random = SeededGenerator(seed: seed)
@@ -108,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func `a policy that reads what it has just associated finds it, and says it twice in vain`() throws {
+  @Test func `a policy reads what it has just associated, and associating twice has no effect`() throws {
     let fixture = try policyFixture(people: 5000, rows: nil)
     fixture.setPolicy("Look", of: "PersonToContact")
     var look = ClosurePolicy()
@@ -131,7 +133,7 @@ import Testing
     #expect(try fixture.rows("SELECT * FROM ZCONTACT ORDER BY 1") == plain.rows("SELECT * FROM ZCONTACT ORDER BY 1"))
   }
 
-  @Test func `one source object becomes thousands, of its own hook and of another`() throws {
+  @Test func `one source object becomes thousands through its own hook and another one`() throws {
     for isOwn in [true, false] {
       let fixture = try policyFixture(people: 2, rows: nil)
       fixture.setPolicy("Many", of: "PersonToContact")
@@ -180,7 +182,7 @@ import Testing
 
   // MARK: Numbers of objects
 
-  @Test func `one source object becomes several, and look-ups by other mappings find them all`() throws {
+  @Test func `one source object becomes several, and lookups by other mappings find them all`() throws {
     let fixture = try policyFixture(people: 3)
     fixture.setPolicy("Split", of: "PersonToContact")
     fixture.mappings[0].relationshipMappings = [
@@ -234,7 +236,7 @@ import Testing
     }
   }
 
-  @Test func `several source objects become one, and what looks one of them up finds it`() throws {
+  @Test func `several source objects become one, and a lookup of any of them finds it`() throws {
     let fixture = try policyFixture(people: 6)
     fixture.setPolicy("Merge", of: "HomeToPlace")
     let (summary, report) = try fixture.run(["Merge": { mergeByStreet() }])
@@ -252,7 +254,7 @@ import Testing
     #expect(report.checks.map(\.name).contains("values in ZCONTACT"))
   }
 
-  @Test func `a source object can become none`() throws {
+  @Test func `a policy may make no object of a source object`() throws {
     let fixture = try policyFixture(people: 6)
     fixture.setPolicy("Drop", of: "PersonToContact")
     var drop = ClosurePolicy()
@@ -280,7 +282,7 @@ import Testing
 
   // MARK: Look-ups
 
-  @Test func `look-ups lead both ways through mappings with and without a policy`() throws {
+  @Test func `lookups work both ways through mappings with and without a policy`() throws {
     let fixture = try policyFixture(people: 4)
     fixture.setPolicy("Look", of: "PersonToContact")
     fixture.mappings.append(
@@ -340,7 +342,7 @@ import Testing
 
   // MARK: Several steps, in place
 
-  @Test func `a policy works in any step, and in place`() throws {
+  @Test func `policies run in every step, and in place`() throws {
     let first = try policyFixture(people: 4)
     first.setPolicy("Merge", of: "HomeToPlace")
     let last = try MigrationFixture(

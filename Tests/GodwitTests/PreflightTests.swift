@@ -15,7 +15,9 @@ import Testing
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
-  func `a job that will not fit is refused before the first write, with the figures`(kind: FaultJob.Kind) throws {
+  func `a job that does not fit on the disk is refused before the first write, with the figures`(kind: FaultJob.Kind)
+    throws
+  {
     let job = try FaultJob(kind)
     let before = try job.sourceBytes()
     let manager = try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }
@@ -32,18 +34,18 @@ import Testing
     #expect(try job.run().outcome == .finished)
   }
 
-  @Test func `a file system that does not tell its room refuses nothing`() throws {
+  @Test func `a file system that does not report its free space refuses no job`() throws {
     let job = try FaultJob(.everyStage)
     #expect(try manager(job) { _ in nil }.run().outcome == .finished)
   }
 
-  @Test func `a run that is resumed is not asked for the room it takes already`() throws {
+  @Test func `a resumed run is not asked for disk space that it already uses`() throws {
     let job = try FaultJob(.everyStage)
     #expect(try job.run(maximumSeconds: 0).outcome == .stopped)
     #expect(try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }.run().outcome == .finished)
   }
 
-  @Test func `what is needed in two places counts together only on one file system`() throws {
+  @Test func `disk needs of two folders are added only on one file system`() throws {
     let job = try FaultJob(.everyStage)
     let need = DiskNeed(destinationBytes: 600, temporaryBytes: 500)
     func check(_ destination: FreeSpace, _ temporary: FreeSpace) throws {
@@ -61,7 +63,7 @@ import Testing
     #expect(error?.remedy?.contains("TMPDIR") == true)
   }
 
-  @Test func `the plan shows what is needed and what is free`() throws {
+  @Test func `the plan shows the disk space that is needed and free`() throws {
     let job = try FaultJob(.everyStage)
     let plan = try manager(job) { _ in FreeSpace(device: 1, bytes: 5 << 30) }.plan()
     #expect(plan.freeBytes == 5 << 30)
@@ -69,7 +71,7 @@ import Testing
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
-  func `the estimate covers what a run takes, and is no wild guess`(kind: FaultJob.Kind) throws {
+  func `the disk estimate covers what a run takes and is not far above it`(kind: FaultJob.Kind) throws {
     let job = try FaultJob(kind, people: 4000, chunkRows: 1000)
     let need = try MigrationManager(job.job).plan().disk
     let folder = WorkFolder.path(forDestination: job.destinationPath)

@@ -17,7 +17,7 @@ struct ProgressMeterTests {
     return try fixture.planned().1
   }
 
-  @Test func `the percent never goes back, and is a hundred only when the store is in its place`() throws {
+  @Test func `the percent never decreases, and is 100 only when the store is in place`() throws {
     let plan = try plan()
     var meter = ProgressMeter(plan: plan, done: [], start: Date())
     var percents = [meter.progress.percent]
@@ -38,7 +38,7 @@ struct ProgressMeterTests {
     #expect(!resumed.isComplete)
   }
 
-  @Test func `the speed counts the rows of this run alone`() throws {
+  @Test func `the speed counts only the rows of this run`() throws {
     let plan = try plan()
     let before = Set(plan.chunks.prefix(2).map(\.id))
     var meter = ProgressMeter(plan: plan, done: before, start: Date(timeIntervalSinceNow: -10))
@@ -48,7 +48,7 @@ struct ProgressMeterTests {
     #expect(left > 0)
   }
 
-  @Test func `chunks are counted within their stage and mapping`() throws {
+  @Test func `progress counts chunks within their stage and mapping`() throws {
     let plan = try plan()
     let created = plan.chunks.filter { $0.stage == .create }
     var meter = ProgressMeter(plan: plan, done: [], start: Date())

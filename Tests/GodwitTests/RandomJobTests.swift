@@ -126,7 +126,7 @@ import Testing
     return rows
   }
 
-  @Test func `values equal those of the reference, and verify finds them right`() throws {
+  @Test func `a random job gives the values of the reference, and verify has no findings`() throws {
     for seed in testSeeds(10) {
       var random = SeededGenerator(seed: seed)
       let sources = ["A": rows(&random), "B": rows(&random)]

@@ -44,7 +44,7 @@ private let everyLink = [
     #expect(summary.displaced == 0 && summary.several == 0)
   }
 
-  @Test func `one side of an inverse is enough, whichever it is`() throws {
+  @Test func `mapping either side of an inverse pair is enough`() throws {
     let fixture = try peopleFixture()
     fixture.mappings = [
       try .make("Address", "Address", relationships: ["people": .sourceRelationship("people")]),
@@ -54,7 +54,7 @@ private let everyLink = [
     #expect(try fixture.rows("SELECT Z_PK, ZADDRESS FROM source.ZPERSON ORDER BY Z_PK") == everyLink)
   }
 
-  @Test func `a look-up in a mapping that takes other objects finds nothing, and the inverse sets the links`() throws {
+  @Test func `a lookup in a mapping that takes other objects finds nothing, and the inverse sets the links`() throws {
     let fixture = try peopleFixture()
     fixture.mappings = [
       try .make("Address", "Address", relationships: ["people": .mapping("AddressToAddress", keyPath: ["people"])]),
@@ -96,7 +96,7 @@ private let everyLink = [
     #expect(summary.displaced == 5)
   }
 
-  @Test func `an earlier assignment is displaced only by a later one`() throws {
+  @Test func `only a later assignment displaces an earlier one`() throws {
     let fixture = try peopleFixture()
     fixture.mappings = [
       try .make("Address", "Address", relationships: ["people": .mapping("Young", keyPath: ["people"])]),

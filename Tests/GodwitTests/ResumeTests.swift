@@ -101,7 +101,9 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     #expect(try FileManager.default.contentsOfDirectory(atPath: pieces.folder.file("out")) == ["destination.sqlite"])
   }
 
-  @Test(arguments: [1, 2, 7, 1000]) func `content does not depend on the chunk size`(rows: Int) throws {
+  @Test(arguments: [1, 2, 7, 1000]) func `the content of a resumed run does not depend on the chunk size`(rows: Int)
+    throws
+  {
     let first = try fixture()
     try first.run()
     let second = try fixture()
@@ -144,7 +146,7 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     #expect(try refusal(finished).message.contains("a mapping changed"))
   }
 
-  @Test func `a source that was only touched or moved resumes`() throws {
+  @Test func `a run resumes if its source was only touched or moved`() throws {
     let fixture = try fixture()
     #expect(try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped)
     try FileManager.default.setAttributes(
@@ -172,7 +174,7 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     #expect(try fixture.run().outcome == .finished)
   }
 
-  @Test func `two runs at once: one works, the other is told to wait`() throws {
+  @Test func `of two runs at once one works and the other is refused`() throws {
     let fixture = try fixture()
     let folder = try WorkFolder(forDestination: fixture.destinationPath)
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
@@ -180,7 +182,7 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     try folder.remove()
   }
 
-  @Test func `a work folder left before its first commit is begun anew`() throws {
+  @Test func `a work folder left before its first commit is started over`() throws {
     let fixture = try fixture()
     let path = WorkFolder.path(forDestination: fixture.destinationPath)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -189,7 +191,7 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     #expect(try fixture.run().outcome == .finished)
   }
 
-  @Test func `planning writes nothing`() throws {
+  @Test func `a plan writes nothing`() throws {
     let fixture = try fixture()
     let plan = try MigrationManager(fixture.job).plan()
     #expect(plan.steps.first?.passes.count == 2)

@@ -70,7 +70,7 @@ import Testing
     #expect(nils(summary.losses) == expected)
   }
 
-  @Test func `so they are where keys move, are dense, or are shared`() throws {
+  @Test func `values turned to nil are counted with moved, dense and shared keys`() throws {
     let moved = try fixture()
     moved.mappings.insert(try .make("Reading", "Value", name: "First"), at: 0)
     #expect(try nils(moved.run().losses) == expected)
@@ -110,7 +110,7 @@ import Testing
     #expect(try nils(fixture.run().losses) == expected)
   }
 
-  @Test func `a run that stops after every chunk counts each value once`() throws {
+  @Test func `a run stopped after every chunk counts each lost value once`() throws {
     let fixture = try fixture()
     fixture.chunkRows = 2
     var runs = 0
@@ -122,7 +122,7 @@ import Testing
     #expect(runs > 4 && nils(summary.losses) == expected)
   }
 
-  @Test func `a job that may lose nothing ends with 65, and no destination is there`() throws {
+  @Test func `a job with 'on-loss: fail' ends with 65 and no destination`() throws {
     let fixture = try MigrationFixture(
       [.make("Reading", ["text": .string])], to: [.make("Reading", ["number": .double])])
     try fixture.build { store in
@@ -170,7 +170,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 2])
-  func `a policy's objects count as they are inserted, and what it fills in is there`(way: Int) throws {
+  func `losses of a policy's objects are counted after the policy filled in values`(way: Int) throws {
     let fixture = try fixture()
     fixture.setPolicy("Mending", of: "ReadingToValue")
     var policy = ClosurePolicy()
@@ -263,7 +263,7 @@ import Testing
     #expect(try fixture.rows("SELECT COUNT(ZCHIEF) FROM source.ZPLACE") == ["7"])
   }
 
-  @Test func `nothing is counted where a policy makes one object of each`() throws {
+  @Test func `a to-one is not counted as several if a policy makes one object of each source object`() throws {
     let fixture = try homes()
     #expect(try fixture.run(["Twice": { PlainPolicy() }]).0.several == 0)
   }

@@ -56,7 +56,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
   }
 
-  @Test func `two cores count what one counts`() throws {
+  @Test func `two threads count the same rows as one`() throws {
     let fixture = try fixture()
     fixture.mappings.append(try .make("Person", "Person", name: "All", kind: .copy))
     fixture.mappings.append(
@@ -106,7 +106,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(try MigrationManager(fixture.job).run().outcome == .alreadyFinished)
   }
 
-  @Test func `while the digest is unknown another time of the source is a change`() throws {
+  @Test func `while the digest is unknown, a changed file time counts as a changed source`() throws {
     let fixture = try fixture()
     try begin(fixture)
     try FileManager.default.setAttributes(
@@ -121,7 +121,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(try fixture.run().outcome == .finished)
   }
 
-  @Test func `a large source's digest ends up in the finished store`() throws {
+  @Test func `the digest of a large source is in the finished store`() throws {
     let (large, small) = (try fixture(), try fixture())
     try MigrationManager.$largeSource.withValue(0) { _ = try large.run() }
     try small.run()
@@ -136,7 +136,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     try SpeculativeValidator.$leastRows.withValue(0) { try fixture.run() }
   }
 
-  @Test func `a store validated ahead is the store that is made without`() throws {
+  @Test func `speculative validation gives the same store`() throws {
     let (ahead, after) = (try fixture(), try fixture())
     try run(ahead)
     try after.run()
@@ -145,7 +145,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(try ahead.rows(rows).count == 134)
   }
 
-  @Test func `a broken rule is reported as it is without`() throws {
+  @Test func `speculative validation reports a broken rule as ordinary validation does`() throws {
     let errors = try [0, Int64.max].map { leastRows in
       let fixture = try fixture { key in key == 101 || key == 5 ? .null : .init("person \(key)") }
       return try SpeculativeValidator.$leastRows.withValue(leastRows) {
@@ -167,7 +167,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     return try SpeculativeValidator(works, path: path, cache: .mebibytes(1))
   }
 
-  @Test func `only what was found in order has passed`() throws {
+  @Test func `a chunk passes speculative validation only if every row was found correct`() throws {
     let fixture = try fixture { $0 == 101 ? .null : .init("person \($0)") }
     let ahead = try ahead(fixture, of: fixture.sourcePath)
     ahead.finish()
@@ -177,7 +177,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     ahead.stop()
   }
 
-  @Test func `what was begun elsewhere is not waited for`() throws {
+  @Test func `validation does not wait for a chunk that the second thread has begun`() throws {
     let fixture = try fixture()
     let ahead = try ahead(fixture, of: fixture.sourcePath)
     ahead.stop()
@@ -186,7 +186,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(ahead.passed(1) == first)
   }
 
-  @Test func `reading ahead leaves the writer's locks alone`() throws {
+  @Test func `reading ahead leaves the writer's locks in place`() throws {
     let fixture = try fixture()
     let writer = try StoreConnection(path: fixture.sourcePath)
     try writer.execute("BEGIN IMMEDIATE")
@@ -232,7 +232,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   @Test(arguments: [1, 7, 50, 1000] as [Int64])
-  func `values evaluated ahead are those of the statement`(rowsPerSpan: Int64) throws {
+  func `prefetched expression values equal those of the statement`(rowsPerSpan: Int64) throws {
     for filters in [["age < 100", "age >= 100"], ["age < 300"], ["{age, 1}[FIRST] > 80", "age < 20"]] {
       let (two, one) = (try computing(filters: filters), try computing(filters: filters))
       try ahead(rowsPerSpan: rowsPerSpan) { _ = try two.run() }
@@ -243,7 +243,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
   }
 
-  @Test func `an expression that fails is reported by the statement`() throws {
+  @Test func `the error of a prefetched expression is reported by the statement`() throws {
     let errors = try [true, false].map { isAhead in
       let fixture = try computing(age: "{$source.age * 200, 0}[FIRST]")
       let error = #expect(throws: GodwitError.self) {
@@ -255,7 +255,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(errors[0].message.contains("Person p"))
   }
 
-  @Test func `what another statement evaluates meanwhile is its own`() throws {
+  @Test func `prefetched values are not used by another statement`() throws {
     func fixture() throws -> MigrationFixture {
       let entities: [EntityDescription] = [
         .make("Owner", ["age": .integer16], [.toMany("pets", "Pet", inverse: "owner")]),
@@ -289,7 +289,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(try two.rows(rows) == one.rows(rows))
   }
 
-  @Test func `large values are left to the statement`() throws {
+  @Test func `large values are not prefetched`() throws {
     let long = String(repeating: "long ", count: 20_000)
     let fixture = try computing { .init("\(long)\($0)") }
     fixture.chunkRows = 60
@@ -314,7 +314,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
   }
 
-  @Test func `values are found by expression and key, whatever is asked for`() throws {
+  @Test func `prefetched values are found by expression and key`() throws {
     let ahead = try started(computing(), keys: -700...2100)
     defer { ahead.stop() }
     ahead.fill()
@@ -334,7 +334,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
   }
 
-  @Test func `the ends of all keys are spans too`() throws {
+  @Test func `spans cover the lowest and highest possible keys`() throws {
     let ahead = try started(computing(), keys: .min ... .max)
     ahead.fill()
     #expect(ahead.value(0, .min) == nil && ahead.value(0, .max) == nil)
@@ -343,7 +343,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 
   // MARK: Work beside
 
-  @Test func `a result is waited for, kept, and thrown if it is an error`() throws {
+  @Test func `a background task's result is awaited, kept, and thrown if it is an error`() throws {
     let work = BackgroundTask { _ in 7 }
     #expect(try work.value() == 7)
     #expect(try work.value() == 7)
@@ -352,7 +352,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(error?.message == "no disk")
   }
 
-  @Test func `work that nobody wants ends`() throws {
+  @Test func `a background task that nobody needs ends`() throws {
     let work = BackgroundTask<Int> { isWanted in
       while isWanted() { usleep(1000) }
       throw CancellationError()

@@ -57,7 +57,7 @@ import Testing
       ])
   }
 
-  @Test func `one statement serves both, in place or through an inner query`() throws {
+  @Test func `one statement creates the objects of two mappings`() throws {
     let fixture = try people()
     let (program, _) = try fixture.planned()
     let short = try #require(try program.create(sharing: [1, 2]))
@@ -72,7 +72,7 @@ import Testing
       try fixture.rows("SELECT Z_ENT, COUNT(*), SUM(Z_PK) FROM source.ZHUMAN GROUP BY 1") == ["2|6|90", "3|4|20"])
   }
 
-  @Test func `rows that no mapping takes stay out of the shared walk`() throws {
+  @Test func `rows that no mapping takes are left out of a shared scan`() throws {
     let fixture = try people()
     fixture.mappings[1].filter = try ParsedPredicate("age >= 30")
     let summary = try fixture.run()
@@ -81,7 +81,7 @@ import Testing
     #expect(summary.dropped.map(\.rows) == [3])
   }
 
-  @Test func `a family of entities is walked once, and each keeps its own columns`() throws {
+  @Test func `a hierarchy of entities is scanned once, and each entity keeps its own columns`() throws {
     let family: [EntityDescription] = [
       .make("Animal", ["name": .string]), .make("Cat", parent: "Animal", ["lives": .integer16]),
       .make("Dog", parent: "Animal", ["tricks": .string]), .make("Puppy", parent: "Dog", ["lives": .integer64]),
@@ -112,7 +112,7 @@ import Testing
     #expect(made == expected)
   }
 
-  @Test func `a row that fails names its own mapping and chunk, and what came before it is durable`() throws {
+  @Test func `a failing row in a shared scan names its mapping and chunk, and earlier chunks are durable`() throws {
     let fixture = try people()
     try fixture.alter("UPDATE ZPERSON SET ZNAME = x'00' WHERE Z_PK = 8")
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
@@ -122,7 +122,7 @@ import Testing
     #expect(try MigrationManager(fixture.job).status().lines.reduce(0) { $0 + $1.done } == 4)
   }
 
-  @Test func `a value out of range in the shared walk is refused as in its own`() throws {
+  @Test func `a value out of range in a shared scan is refused as in a separate one`() throws {
     let fixture = try people()
     try fixture.alter("UPDATE ZPERSON SET ZAGE = 40000 WHERE Z_PK = 20")
     let error = try #require(throws: GodwitError.self) { try fixture.run() }

@@ -67,7 +67,7 @@ import Testing
   }
 
   /// `GODWIT_RUNS` runs so many seeds, `GODWIT_SEED` one.
-  @Test func `a run over a damaged store ends with 65, or what it made is right`() throws {
+  @Test func `a run over a damaged store ends with 65, or its result is right`() throws {
     let fixture = try fixture()
     let sound = [UInt8](try Data(contentsOf: URL(filePath: fixture.sourcePath)))
     try MigrationManager(fixture.job).run()
@@ -103,7 +103,9 @@ import Testing
     if seeds.count > 10 { #expect(refused > seeds.count / fewest(2)) }
   }
 
-  @Test func `damage that no row shows is found beside the run, and none is looked for when none is wanted`() throws {
+  @Test func `damage that no row shows is found during the run, and is not searched for with 'check-source: none'`()
+    throws
+  {
     let fixture = try fixture()
     // A page of an index that this job does not read.
     let connection = try StoreConnection(path: fixture.sourcePath)
@@ -144,7 +146,7 @@ import Testing
   }
 
   @Test(arguments: MigrationJob.SourceCheck.allCases)
-  func `a source with a hot journal is checked as what it is when that is rolled back`(level: MigrationJob.SourceCheck)
+  func `a source with a hot journal is checked as it is after the rollback`(level: MigrationJob.SourceCheck)
     throws
   {
     let fixture = try fixture()
@@ -194,7 +196,7 @@ import Testing
     #expect(try connection.integer("PRAGMA trusted_schema") == 0 && connection.integer("PRAGMA cell_size_check") == 1)
   }
 
-  @Test func `status tells this job's result from another's`() throws {
+  @Test func `status distinguishes this job's result from another job's`() throws {
     let fixture = try fixture()
     try fixture.run()
     #expect(try MigrationManager(fixture.job).status().state == .finished)

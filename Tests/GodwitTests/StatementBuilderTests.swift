@@ -7,7 +7,7 @@ import Testing
 
 /// Constants, aliases and places of one statement.
 struct StatementBuilderTests {
-  @Test func `whole numbers are spelt, all else is bound after the two keys`() {
+  @Test func `whole numbers are written as text, and all other constants are bound after the two keys`() {
     let builder = StatementBuilder()
     #expect(builder.bind(.null) == "NULL")
     #expect(builder.bind(.integer(7)) == "7" && builder.bind(.integer(-7)) == "(-7)")
@@ -20,18 +20,18 @@ struct StatementBuilderTests {
         == [.integer(1), .integer(9), .integer(.min), .text(Array("a'b".utf8)), .real(0.1)])
   }
 
-  @Test func `a constant is bound once`() {
+  @Test func `a repeated constant is bound once`() {
     let builder = StatementBuilder()
     #expect(builder.bind(.real(0.5)) == builder.bind(.real(0.5)))
     #expect(builder.bind(.real(1.5)) == "?4")
   }
 
-  @Test func `an alias is given once`() {
+  @Test func `every table alias is different`() {
     let builder = StatementBuilder()
     #expect(Set((0..<5).map { _ in builder.alias() } + (0..<5).map { _ in builder.alias("a") }).count == 10)
   }
 
-  @Test func `an expression that is given up leaves no constant behind`() {
+  @Test func `an abandoned expression leaves no bound constant`() {
     let builder = StatementBuilder()
     _ = builder.bind(.real(0.5))
     let mark = builder.mark

@@ -44,7 +44,7 @@ struct `Fused runs` {
   }
 
   /// `GODWIT_SEED` runs one seed, `GODWIT_RUNS` so many.
-  @Test func `a fused chain makes the store that its steps make, of sound rows and of damaged ones`() throws {
+  @Test func `a fused chain makes the same store as its steps, from valid and invalid rows`() throws {
     var (fused, made, failed) = (0, 0, 0)
     let seeds = testSeeds(24)
     for seed in seeds {
@@ -113,7 +113,7 @@ struct `Fused runs` {
       later: Array(steps.dropFirst()), chunkRows: 2)
   }
 
-  @Test func `the plan shows the hops of a fused step, and why others are apart`() throws {
+  @Test func `the plan shows the hops of a fused step, and why other steps are apart`() throws {
     let folder = try TemporaryFolder()
     var job = try job(folder)
     let plan = try MigrationManager(job).plan()
@@ -128,7 +128,7 @@ struct `Fused runs` {
     job.destinationPath = folder.file("other/notes.sqlite")
     #expect(
       "\(try MigrationManager(job).plan())".contains(
-        "step 2 of 2: V2 to V3\n  mappings     inferred\n  apart        from the step before: the hook 'look' runs before or after them\n"
+        "step 2 of 2: V2 to V3\n  mappings     inferred\n  apart        from the previous step: the hook 'look' runs before or after them\n"
       ))
   }
 
@@ -166,7 +166,10 @@ struct `Fused runs` {
     #expect(try MigrationManager(pieces).run().outcome == .alreadyFinished)
   }
 
-  @Test func `however its steps ran, a finished job is finished, and an unfinished one is not mixed up`() throws {
+  @Test
+  func `a finished job is recognised whether or not it was fused, and an unfinished one resumes only as it began`()
+    throws
+  {
     let folder = try TemporaryFolder()
     let job = try job(folder)
     var apart = job
@@ -183,12 +186,12 @@ struct `Fused runs` {
       #expect(error?.code == .cannotCreate)
       #expect(
         error?.message
-          == "cannot resume 'notes': what runs as one step is not the same as when the run began")
+          == "cannot resume 'notes': other hops are fused into one step than when the run began")
       #expect(try MigrationManager(begun).run().outcome == .finished)
     }
   }
 
-  @Test func `in place a fused chain is done by definition`() throws {
+  @Test func `a fused chain in place is migrated by definition alone`() throws {
     let folder = try TemporaryFolder()
     var job = try job(folder)
     try MigrationManager(job).run()
@@ -206,7 +209,7 @@ struct `Fused runs` {
     #expect(try Verifier(job: verified).run().isClean)
   }
 
-  @Test func `in place a fused chain with defaults is done by SQL`() throws {
+  @Test func `a fused chain with defaults in place is migrated by SQL`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("notes.sqlite")
     let models = try ["", "b", "c"].enumerated().map { number, _ in

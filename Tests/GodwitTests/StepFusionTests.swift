@@ -71,7 +71,7 @@ private func outcome(
 struct `Fusing of inferred steps` {
   // MARK: Values
 
-  @Test func `what comes, goes and is renamed along the way is fused`() throws {
+  @Test func `steps that add, remove and rename are fused`() throws {
     let a = attribute("a")
     #expect(try outcome([a], [a, attribute("b")], [a, attribute("b"), attribute("c")]) == "fused")
     #expect(try outcome([a, attribute("b")], [a], [a, attribute("c")]) == "fused", "gone in the first step")
@@ -86,7 +86,7 @@ struct `Fusing of inferred steps` {
         [entity("A", [a])], [entity("Z", [a], was: "A")], [entity("Z", [a], was: "A"), entity("B")]) == "fused")
   }
 
-  @Test func `a name that goes and comes again is not what it was`() throws {
+  @Test func `a name that is removed and added again is a new property`() throws {
     let a = attribute("a")
     #expect(
       try outcome([a, attribute("b")], [a], [a, attribute("b")]) == "'A.b' is dropped before 'V2' and new after it")
@@ -104,7 +104,7 @@ struct `Fusing of inferred steps` {
         == "'A.t' is dropped before 'V2' and new after it")
   }
 
-  @Test func `defaults on the way count`() throws {
+  @Test func `defaults of the model between keep steps apart`() throws {
     func b(_ value: Int64, isOptional: Bool = false) -> AttributeDescription {
       attribute("b", .integer32, isOptional: isOptional, default: .integer(value))
     }
@@ -121,7 +121,7 @@ struct `Fusing of inferred steps` {
     #expect(try outcome([], [minus], [zero]) == "'A.b' has another default in 'V2'")
   }
 
-  @Test func `rules of the model between must be those of the last one`() throws {
+  @Test func `rules of the model between must be in the last model too`() throws {
     func a(_ isOptional: Bool = true, _ change: @escaping (inout AttributeDescription) -> Void = { _ in })
       -> AttributeDescription
     { attribute("a", isOptional: isOptional, default: .init("d"), change) }
@@ -147,7 +147,7 @@ struct `Fusing of inferred steps` {
       try outcome([], [a { $0.maximumLength = 0 }], []) == "the rules of 'A.a' in 'V2' are gone in 'V3'")
   }
 
-  @Test func `what passes through must arrive, since it is read on the way`() throws {
+  @Test func `a value that the first step reads must be in the last model`() throws {
     let a = attribute("a")
     #expect(
       try outcome([a], [a], []) == "the values of 'A.a' pass through 'V2' and are gone in 'V3'")
@@ -158,7 +158,7 @@ struct `Fusing of inferred steps` {
     #expect(try outcome([entity("A")], [entity("A"), entity("B")], [entity("A")]) == "fused")
   }
 
-  @Test func `external storage that goes and comes stays apart`() throws {
+  @Test func `external storage that is removed and added again keeps steps apart`() throws {
     func data(_ isExternal: Bool) -> AttributeDescription {
       attribute("a", .binary) { $0.allowsExternalBinaryDataStorage = isExternal }
     }
@@ -166,12 +166,12 @@ struct `Fusing of inferred steps` {
       (true, true, true, true), (true, true, false, true), (true, false, false, true), (false, true, true, true),
       (true, false, true, false), (false, true, false, false),
     ] {
-      let reason = "the external storage of 'A.a' is another in 'V2'"
+      let reason = "the external storage of 'A.a' differs in 'V2'"
       #expect(try outcome([data(a)], [data(b)], [data(c)]) == (isFused ? "fused" : reason), "\(a) \(b) \(c)")
     }
   }
 
-  @Test func `composite attributes between stay apart`() throws {
+  @Test func `composite attributes of the model between keep steps apart`() throws {
     let place = attribute("place", .composite) { $0.compositeName = "Place" }
     let models = try [[], [place], []].enumerated().map { number, more in
       try ManagedObjectModel(
@@ -192,35 +192,35 @@ struct `Fusing of inferred steps` {
 
   // MARK: Entities
 
-  @Test func `a counter of keys comes from the tables that the objects came from`() throws {
+  @Test func `a key counter must come from the same tables`() throws {
     // New in the middle beside B, so B's table lends it its counter, and then a table of its own.
     #expect(
       try outcome(
         [entity("P"), entity("B", parent: "P")],
         [entity("P"), entity("B", parent: "P"), entity("N", parent: "P")],
-        [entity("P"), entity("B", parent: "P"), entity("N")]) == "'N' would number its objects otherwise")
+        [entity("P"), entity("B", parent: "P"), entity("N")]) == "'N' would number its objects differently")
     #expect(
       try outcome(
         [entity("P"), entity("B", parent: "P")], [entity("P"), entity("B")], [entity("P"), entity("B")]) == "fused")
   }
 
-  @Test func `a constraint between must be one of the last model`() throws {
+  @Test func `a uniqueness constraint of the model between must be in the last model`() throws {
     func unique(_ names: [String]..., attributes: [AttributeDescription] = [attribute("a"), attribute("b")])
       -> [EntityDescription]
     { [entity("A", attributes) { $0.uniquenessConstraints = names }] }
-    #expect(try outcome(unique(), unique(["a"]), unique()) == "'A' is unique by a in 'V2', and not so in 'V3'")
+    #expect(try outcome(unique(), unique(["a"]), unique()) == "'A' is unique by a in 'V2', but not in 'V3'")
     #expect(
-      try outcome(unique(), unique(["a"]), unique(["a", "b"])) == "'A' is unique by a in 'V2', and not so in 'V3'")
+      try outcome(unique(), unique(["a"]), unique(["a", "b"])) == "'A' is unique by a in 'V2', but not in 'V3'")
     #expect(try outcome(unique(), unique(["a", "b"]), unique(["b", "a"])) == "fused")
     #expect(try outcome(unique(["a"]), unique(), unique()) == "fused")
     let renamed = [attribute("z", was: "a"), attribute("b")]
     #expect(try outcome(unique(["a"]), unique(["a"]), unique(["z"], attributes: renamed)) == "fused")
     #expect(
       try outcome(unique(["a"]), unique(["a"]), unique(["b"], attributes: renamed))
-        == "'A' is unique by a in 'V2', and not so in 'V3'")
+        == "'A' is unique by a in 'V2', but not in 'V3'")
   }
 
-  @Test func `derived attributes between must stay, and beside them nothing is renamed`() throws {
+  @Test func `derived attributes of the model between must stay, and nothing may be renamed beside them`() throws {
     func derived(_ text: String) -> AttributeDescription {
       attribute("d", .integer64) { $0.derivationExpression = text }
     }
@@ -233,7 +233,7 @@ struct `Fusing of inferred steps` {
     let count = derived("bs.@count")
     #expect(try outcome(world([]), world([count]), world([count])) == "fused")
     #expect(try outcome(world([count]), world([count]), world([count])) == "fused")
-    let differs = "a derived attribute of 'V2' is another in 'V3'"
+    let differs = "a derived attribute of 'V2' differs in 'V3'"
     #expect(try outcome(world([]), world([count]), world([])) == differs)
     #expect(try outcome(world([count]), world([]), world([count])) == differs)
     #expect(try outcome(world([]), world([count]), world([derived("n.length")])) == differs)
@@ -245,7 +245,7 @@ struct `Fusing of inferred steps` {
         == "'A.d' keeps what is derived in 'V2'")
   }
 
-  @Test func `an index on an expression between must stay`() throws {
+  @Test func `an expression index of the model between must be in the last model`() throws {
     func indexed(_ text: String?) -> [EntityDescription] {
       [
         entity("A", [attribute("a")]) { entity in
@@ -276,7 +276,7 @@ struct `Fusing of inferred steps` {
     [entity("A", [attribute("x")], [r].compactMap(\.self)), entity(b, [], [i].compactMap(\.self))] + more
   }
 
-  @Test func `links that one step leaves as they are are fused`() throws {
+  @Test func `steps are fused if one of them leaves the links unchanged`() throws {
     let none = linked(r: nil, i: nil)
     let many = linked(r: .toMany("r", "B", inverse: "i"))
     #expect(try outcome(linked(), linked(), linked()) == "fused")
@@ -289,11 +289,11 @@ struct `Fusing of inferred steps` {
       try outcome(linked(), linked(), none) == "the links of 'A.r' pass through 'V2' and are gone in 'V3'")
     let alone = linked(r: .toOne("r", "B", inverse: nil), i: nil)
     #expect(try outcome(alone, linked(), linked()) == "fused")
-    #expect(try outcome(alone, linked(), many) == "'A.r' or its inverse is another before, in and after 'V2'")
-    #expect(try outcome(alone, linked(), alone) == "'A.r' or its inverse is another before, in and after 'V2'")
+    #expect(try outcome(alone, linked(), many) == "'A.r' or its inverse differs before, in and after 'V2'")
+    #expect(try outcome(alone, linked(), alone) == "'A.r' or its inverse differs before, in and after 'V2'")
   }
 
-  @Test func `a link stored on both sides may disagree, and names decide then`() throws {
+  @Test func `a link stored on both sides keeps steps apart if it is renamed`() throws {
     let one = linked(i: .toOne("i", "A", inverse: "r"))
     #expect(try outcome(one, one, one) == "fused")
     #expect(
@@ -305,12 +305,12 @@ struct `Fusing of inferred steps` {
     #expect(try outcome(one, renamed, renamed) == "fused")
   }
 
-  @Test func `order that changes stays apart`() throws {
+  @Test func `a changed ordered relationship keeps steps apart`() throws {
     let ordered = linked(i: .toMany("i", "A", inverse: "r", ordered: true))
     #expect(try outcome(ordered, ordered, ordered) == "fused")
     #expect(try outcome(linked(), linked(), ordered) == "fused")
     #expect(try outcome(ordered, linked(), linked()) == "fused")
-    #expect(try outcome(ordered, linked(), ordered) == "'A.r' or its inverse is another before, in and after 'V2'")
+    #expect(try outcome(ordered, linked(), ordered) == "'A.r' or its inverse differs before, in and after 'V2'")
     #expect(try outcome(linked(), ordered, ordered) == "'A.r' or its inverse is ordered in 'V2', and changes")
     #expect(try outcome(ordered, ordered, linked()) == "'A.r' or its inverse is ordered in 'V2', and changes")
     let both = linked(
@@ -318,7 +318,7 @@ struct `Fusing of inferred steps` {
     #expect(try outcome(both, both, both) == "'A.r' and its inverse are both ordered")
   }
 
-  @Test func `links that only the model between leaves out stay apart`() throws {
+  @Test func `links that only the model between rejects keep steps apart`() throws {
     func world(_ target: String) -> [EntityDescription] {
       [
         entity("A", [], [.toOne("r", target, inverse: nil)]), entity("P"), entity("C", parent: "P"),
@@ -327,25 +327,25 @@ struct `Fusing of inferred steps` {
     }
     #expect(
       try outcome(world("P"), world("C"), world("P"))
-        == "'A.r' does not take in 'D' in 'V2', and does in 'V3'")
+        == "'A.r' does not accept 'D' in 'V2', but does in 'V3'")
     #expect(try outcome(world("P"), world("P"), world("C")) == "fused")
     #expect(try outcome(world("P"), world("C"), world("C")) == "fused")
     #expect(try outcome(world("C"), world("P"), world("P")) == "fused")
   }
 
-  @Test func `of two changes of a type both count`() throws {
+  @Test func `two changes of an attribute's type keep steps apart`() throws {
     func typed(_ type: AttributeType) -> [AttributeDescription] { [attribute("a", type)] }
     #expect(try outcome(typed(.integer16), typed(.integer16), typed(.double)) == "fused")
     #expect(try outcome(typed(.integer16), typed(.double), typed(.double)) == "fused")
     #expect(
       try outcome(typed(.integer64), typed(.integer16), typed(.double))
-        == "the type of 'A.a' is another before, in and after 'V2'")
+        == "the type of 'A.a' differs before, in and after 'V2'")
     #expect(
       try outcome(typed(.integer64), typed(.integer16), typed(.integer64))
-        == "the type of 'A.a' is another before, in and after 'V2'")
+        == "the type of 'A.a' differs before, in and after 'V2'")
   }
 
-  @Test func `how many objects a relationship leads to is a rule like others`() throws {
+  @Test func `relationship counts are rules like others`() throws {
     let stricter = "how many objects 'A.r' leads to is a stricter rule in 'V2' than in 'V3'"
     let required = linked(r: .toOne("r", "B", inverse: "i").with { $0.isOptional = false })
     #expect(try outcome(linked(), required, linked()) == stricter)
@@ -399,7 +399,7 @@ struct `Fusing of inferred steps` {
     #expect(MigrationManager(plain).job.steps.count == 1)
   }
 
-  @Test func `a mapping of its own, a hook, chunks and an append keep steps apart`() throws {
+  @Test func `an explicit mapping, a hook, chunks.by and append keep steps apart`() throws {
     func reasons(_ change: (inout MigrationJob) -> Void) throws -> [String?] {
       var job = try job(steps(Array(chain[0...2])))
       change(&job)
@@ -423,7 +423,7 @@ struct `Fusing of inferred steps` {
     #expect(try reasons { $0.appends = true } == [nil, "the job appends"])
   }
 
-  @Test func `steps whose way cannot be inferred at once stay apart`() throws {
+  @Test func `steps stay apart if no direct mapping can be inferred`() throws {
     let text = attribute("v", .string)
     let number = attribute("v", .integer32)
     #expect(

@@ -77,7 +77,7 @@ struct StepProgramTests {
     #expect(sql.contains("\"ZAGE\"") && sql.contains("BETWEEN ?1 AND ?2"), "\(sql)")
   }
 
-  @Test func `without links that displace each other there is no table beside the store`() throws {
+  @Test func `without links that can displace each other there is no table of assignments`() throws {
     #expect(try program().scratchStatements == [])
   }
 }

@@ -76,7 +76,7 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
   }
 
-  @Test func `stopped at every checkpoint it resumes in its step, to the same store`() throws {
+  @Test func `a job of several steps stopped at every checkpoint resumes to the same store`() throws {
     let folder = try TemporaryFolder()
     let whole = try chain(to: folder.file("whole/people.sqlite"), chunkRows: 50)
     try MigrationManager(whole).run()
@@ -139,7 +139,7 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     try expectEqual(job.destinationPath, hops(from: 1, in: folder))
   }
 
-  @Test func `another mapping in a later step is another job`() throws {
+  @Test func `a changed mapping in a later step makes it another job`() throws {
     let folder = try TemporaryFolder()
     var job = try chain(to: folder.file("out/people.sqlite"))
     #expect(try stop(MigrationManager(job), afterChunks: 2).outcome == .stopped)
@@ -157,7 +157,7 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     let text = "\(plan)"
     #expect(text.contains("step 1 of 4: Peoplizer to Peoplizer 2\n  mappings     V1toV2.mapping.yaml"))
     #expect(text.contains("step 4 of 4: Peoplizer 4 to Peoplizer 5"))
-    #expect(text.contains("rows       counted when the step before is done"))
+    #expect(text.contains("rows       counted when the previous step is done"))
     #expect(!FileManager.default.fileExists(atPath: folder.file("out")))
 
     job.steps[3].mappingModels[0].entityMappings[0].destinationEntityName = "Nobody"
@@ -177,13 +177,13 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     let plan = try manager.plan()
     #expect(plan.steps[0].rowsNote == "the step is done")
     #expect(plan.steps[1].rowsNote == nil)
-    #expect(plan.steps[2].rowsNote == "counted when the step before is done")
+    #expect(plan.steps[2].rowsNote == "counted when the previous step is done")
     #expect("\(try manager.status())".contains(", step 2 of 4"))
     #expect(try MigrationManager.discard(destination: manager.job.destinationPath))
     #expect(try manager.status().state == .notStarted)
   }
 
-  @Test func `verify proves every step, and finds what is wrong`() throws {
+  @Test func `verify proves every step, and finds damage in each`() throws {
     let folder = try TemporaryFolder()
     let job = try chain(to: folder.file("out/people.sqlite"))
     try MigrationManager(job).run()

@@ -25,7 +25,7 @@ struct StoreOdditiesTests {
     return fixture
   }
 
-  @Test func `a counter of -1 is taken for the highest key`() throws {
+  @Test func `a key counter of -1 is replaced by the highest key`() throws {
     let fixture = try fixture()
     try fixture.alter("UPDATE Z_PRIMARYKEY SET Z_MAX = -1")
     try fixture.run()
@@ -40,7 +40,7 @@ struct StoreOdditiesTests {
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZNOTE") == ["4"])
   }
 
-  @Test func `stale indexes and appended columns make no difference`() throws {
+  @Test func `stale indexes and appended columns of the source make no difference`() throws {
     let fixture = try fixture()
     try fixture.alter("CREATE INDEX Z_14USERS_Z_22USERS1_INDEX ON ZNOTE (ZTEXT)")
     try fixture.alter("ALTER TABLE ZNOTE DROP COLUMN ZFLAG")
@@ -51,7 +51,7 @@ struct StoreOdditiesTests {
     #expect(try fixture.rows("SELECT SUM(ZFLAG) FROM source.ZNOTE") == ["4"])
   }
 
-  @Test func `dates as integers, decimals as reals and bytes of a transformer come as they are`() throws {
+  @Test func `dates as integers, decimals as reals and transformer bytes are kept unchanged`() throws {
     let fixture = try fixture()
     try fixture.alter("UPDATE ZNOTE SET ZBORN = 86400, ZPRICE = 10.11, ZTHING = x'627000FF', ZFLAG = 1 WHERE Z_PK = 1")
     try fixture.alter("UPDATE ZNOTE SET ZBORN = 0.5, ZPRICE = 7, ZTHING = x'', ZLINK = 'https://a.b/c' WHERE Z_PK = 2")

@@ -134,7 +134,9 @@ private func withStore(_ synthesis: StoreSynthesis, _ body: (String) throws -> V
 
 struct `Synthetic stores` {
   @Test(arguments: SampleModel.migrated, [false, true])
-  fileprivate func `a made store has all its objects and migrates clean`(sample: SampleModel, isNasty: Bool) throws {
+  fileprivate func `a synthetic store has all its objects and migrates without findings`(
+    sample: SampleModel, isNasty: Bool
+  ) throws {
     let model = try sample.model()
     let fixture = try MigrationFixture(model, to: model)
     fixture.chunkRows = 37
@@ -175,7 +177,7 @@ struct `Synthetic stores` {
     }
   }
 
-  @Test func `a nasty store has the keys and values it promises`() throws {
+  @Test func `a store made with --nasty has the promised keys and values`() throws {
     let model = try SampleModel.values.model()
     try withStore(StoreSynthesis(model: model, rows: 2000, seed: 1, isNasty: true)) { path in
       let connection = try StoreConnection.openStore(readingAt: path)
@@ -219,7 +221,7 @@ struct `Synthetic stores` {
     }
   }
 
-  @Test func `a number that required relationships divide is found for every size`() throws {
+  @Test func `required relationships can be satisfied for every number of rows`() throws {
     let model = try SampleModel.demanding.model()
     for rows in stride(from: 60, through: 400, by: 17) {
       try withStore(StoreSynthesis(model: model, rows: rows, seed: 1)) { path in
@@ -237,7 +239,9 @@ struct `Synthetic stores` {
     }
   }
 
-  @Test(arguments: [false, true]) func `equal seeds give equal stores, other seeds other ones`(isNasty: Bool) throws {
+  @Test(arguments: [false, true]) func `equal seeds give equal stores, and different seeds different ones`(
+    isNasty: Bool
+  ) throws {
     for sample in SampleModel.allCases {
       let model = try sample.model()
       var dumps: [StoreDump] = []
@@ -251,7 +255,7 @@ struct `Synthetic stores` {
     }
   }
 
-  @Test func `small numbers of rows are exact`() throws {
+  @Test func `synthetic stores of few rows have exactly that number`() throws {
     let model = try SampleModel.relationships.model()
     for rows in 0...12 {
       try withStore(StoreSynthesis(model: model, rows: rows, seed: 1, isNasty: rows % 2 == 1)) { path in
@@ -261,7 +265,7 @@ struct `Synthetic stores` {
     }
   }
 
-  @Test func `what cannot be satisfied is named and leaves no file`() throws {
+  @Test func `rules that cannot be satisfied are named, and no file is left`() throws {
     let folder = try TemporaryFolder()
     var code = AttributeDescription(name: "code", type: .string, isOptional: false)
     code.regularExpression = "(?=never)always"
@@ -294,7 +298,7 @@ struct `Synthetic stores` {
     }
   }
 
-  @Test func `order of objects named from the other side is completed by key`() throws {
+  @Test func `the order of an inverse relationship is completed by key`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("s.sqlite")
     let model = try ManagedObjectModel(
@@ -323,7 +327,7 @@ struct `Synthetic stores` {
   ]
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
-  func `every current version of the corpus makes a store of its schema`() throws {
+  func `a synthetic store can be made for every current version of the corpus`() throws {
     let root = try #require(Corpus.folder).path
     let walk = try #require(FileManager.default.enumerator(atPath: root))
     var made = 0

@@ -47,7 +47,7 @@ import Testing
       })
   }
 
-  @Test func `a target depends on what stands above it alone, and imports nothing else of ours`() throws {
+  @Test func `a target depends only on targets listed above it, and imports no other target of the package`() throws {
     let targets = try targets()
     #expect(targets.count > 15)
     var above: Set<String> = ["CSQLite", "CLZ4", "CZlib", "CPosix"]
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test func `the verifier cannot import what moves the data`() throws {
+  @Test func `the verifier cannot import the targets that move data`() throws {
     let targets = Dictionary(uniqueKeysWithValues: try targets().map { ($0.name, $0.dependencies) })
     var reached: Set<String> = []
     var open = ["GodwitVerifier"]

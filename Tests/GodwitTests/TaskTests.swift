@@ -20,7 +20,7 @@ struct TaskTests {
       chunkRows: 1)
   }
 
-  @Test func `a run stops at a checkpoint with the task that calls it, and the next one goes on`() async throws {
+  @Test func `a run stops at a checkpoint when its task is cancelled, and the next run resumes`() async throws {
     let folder = try TemporaryFolder()
     let manager = MigrationManager(try job(folder))
     let stopped = try await Task {
@@ -35,7 +35,7 @@ struct TaskTests {
     #expect(resumed.outcome == .finished && resumed.wasResumed)
   }
 
-  @Test func `a verification ends with the task that calls it`() async throws {
+  @Test func `a verification of a cancelled task does not start`() async throws {
     let folder = try TemporaryFolder()
     let job = try job(folder)
     try await MigrationManager(job).run()
@@ -47,7 +47,7 @@ struct TaskTests {
     #expect(try await Verifier(job: job).run().isClean)
   }
 
-  @Test func `a verification under way ends before its end`() async throws {
+  @Test func `a verification ends early when its task is cancelled`() async throws {
     let folder = try TemporaryFolder()
     var job = try job(folder)
     job.sourcePath = folder.file("many.sqlite")
@@ -126,7 +126,7 @@ struct TaskTests {
     #expect(!FileManager.default.fileExists(atPath: folder.file("out")))
   }
 
-  @Test func `a manager of models says that it names no store, and answers for the one it is given`() throws {
+  @Test func `a manager made from models answers only for a store that it is given`() throws {
     let folder = try TemporaryFolder()
     let job = try job(folder)
     let manager = MigrationManager(
@@ -146,7 +146,7 @@ struct TaskTests {
     #expect(try state() == .finished)
   }
 
-  @Test func `an error says in Foundation's words what happened, why, and what to do`() {
+  @Test func `GodwitError has Foundation's description, failure reason and recovery suggestion`() {
     var error = GodwitError(
       .configuration, "cannot read it", location: .init(file: "job.yaml", line: 3, column: 1), site: "step 1",
       cause: "it is empty", remedy: "write it", safe: "nothing was written")

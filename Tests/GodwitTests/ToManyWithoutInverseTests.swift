@@ -45,7 +45,7 @@ struct `To-many without an inverse` {
     "8|nil|nil|nil", "9|nil|nil|1",
   ]
 
-  @Test func `the layout has a column and an index for each`() throws {
+  @Test func `a to-many without an inverse has a column and an index`() throws {
     let schema = StoreSchema(model: try ManagedObjectModel(name: "1", entities: Self.entities()))
     #expect(
       schema.tables.last?.createStatement
@@ -58,7 +58,7 @@ struct `To-many without an inverse` {
         == .inverse(table: "ZPAGE", column: "Z1LOOSE", entityColumn: nil, orderColumn: nil))
   }
 
-  @Test func `what stores them is no property and no part of a hash`() throws {
+  @Test func `the hidden to-one is not a property and not part of a hash`() throws {
     let model = try ManagedObjectModel(name: "1", entities: Self.entities())
     #expect(model.relationships(of: "Page").isEmpty && model.propertyNames(of: "Page") == ["text"])
     #expect(!model.xcodeContents.contains("inverse of"))
@@ -68,14 +68,14 @@ struct `To-many without an inverse` {
     #expect(model.versionHashes["Page"] == hash)
   }
 
-  @Test func `copied links stay`() throws {
+  @Test func `copied links of a to-many without an inverse stay`() throws {
     let fixture = try fixture()
     fixture.mappings = try ["Book", "Magazine", "Page"].map { try .make($0, $0, kind: .copy) }
     try fixture.run()
     #expect(try fixture.rows(Self.pages) == Self.links)
   }
 
-  @Test func `inferred links stay in every way, and through renames`() throws {
+  @Test func `links of a to-many without an inverse survive inferred migrations and renames`() throws {
     let extended = try self.fixture(to: Self.entities(extra: true))
     try extended.infer()
     try extended.run()
@@ -91,7 +91,7 @@ struct `To-many without an inverse` {
       try fixture.rows("SELECT Z_PK, Z3LEAVES, Z3LOOSE, Z1PAGES FROM source.ZPAGE ORDER BY 1") == Self.links)
   }
 
-  @Test func `a mapping by hand carries them, and a later owner takes the object`() throws {
+  @Test func `an explicit mapping carries a to-many without an inverse, and a later owner takes the object`() throws {
     let fixture = try fixture()
     fixture.mappings = [
       try .make("Page", "Page", attributes: ["text": "$source.text"]),
@@ -109,7 +109,7 @@ struct `To-many without an inverse` {
       ])
   }
 
-  @Test func `expressions and filters follow them`() throws {
+  @Test func `expressions and filters follow a to-many without an inverse`() throws {
     let counted = [
       EntityDescription.make("Book", ["pages": .integer32]), .make("Magazine"), .make("Page", ["text": .string]),
     ]
@@ -121,7 +121,7 @@ struct `To-many without an inverse` {
     #expect(try fixture.rows("SELECT Z_PK, ZPAGES FROM source.ZBOOK ORDER BY 1") == ["1|2", "2|2", "3|2"])
   }
 
-  @Test func `a to-one comes of them, and they come of a to-one`() throws {
+  @Test func `a to-many without an inverse can become a to-one, and the reverse`() throws {
     let inverse = [
       EntityDescription.make("Book", ["title": .string], [.toMany("pages", "Page", inverse: "book")]),
       .make("Page", ["text": .string], [.toOne("book", "Book", inverse: "pages")]),
@@ -144,7 +144,7 @@ struct `To-many without an inverse` {
     #expect(try back.rows("SELECT Z_PK, Z1PAGES FROM source.ZPAGE ORDER BY 1") == ["1|nil", "2|1", "3|1", "4|nil"])
   }
 
-  @Test func `owners with subentities are told by number`() throws {
+  @Test func `owners of several entities are distinguished by number`() throws {
     let entities: [EntityDescription] = [
       .make("Page", ["text": .string]), .make("Work", [:], [.toMany("pages", "Page", inverse: nil)]),
       .make("Novel", parent: "Work", ["title": .string], [.toMany("drafts", "Page", inverse: nil)]),
@@ -169,7 +169,7 @@ struct `To-many without an inverse` {
     #expect(try fixture.rows("SELECT \(columns) FROM source.ZPAGE ORDER BY 1") == rows)
   }
 
-  @Test func `verify finds a link that is gone, and one that is another's`() throws {
+  @Test func `verify finds a missing link and one of another owner`() throws {
     for (change, kinds) in [
       ("Z1PAGES = NULL", [VerificationReport.Finding.Kind.missingLink]), ("Z1PAGES = 3", [.missingLink, .extraLink]),
     ] {
@@ -184,7 +184,7 @@ struct `To-many without an inverse` {
     }
   }
 
-  @Test func `counts of them are validated`() throws {
+  @Test func `the count of a to-many without an inverse is validated`() throws {
     var entities = Self.entities()
     entities[0].relationships[0].maxCount = 1
     let fixture = try fixture(to: entities)
@@ -196,7 +196,7 @@ struct `To-many without an inverse` {
     }
   }
 
-  @Test func `policies set them, and add to them`() throws {
+  @Test func `policies set a to-many without an inverse, and add to it`() throws {
     let fixture = try fixture()
     fixture.mappings = try ["Book", "Magazine", "Page"].map { try .make($0, $0, kind: .copy) }
     fixture.mappings[0].policyName = "Plain"
@@ -222,7 +222,7 @@ struct `To-many without an inverse` {
       try fixture.rows("SELECT Z_PK, Z1PAGES FROM source.ZPAGE WHERE Z_PK IN (1, 9) ORDER BY 1") == ["1|1", "9|3"])
   }
 
-  @Test func `an XML store holds them too`() throws {
+  @Test func `an XML store holds a to-many without an inverse`() throws {
     let fixture = try fixture()
     fixture.mappings = try ["Book", "Magazine", "Page"].map { try .make($0, $0, kind: .copy) }
     var job = try fixture.job
@@ -238,7 +238,7 @@ struct `To-many without an inverse` {
     #expect(try Verifier(job: back).run().isClean)
   }
 
-  @Test func `an append carries those of new objects`() throws {
+  @Test func `an append carries to-manys without an inverse of new objects`() throws {
     let fixture = try fixture()
     fixture.mappings = try ["Book", "Magazine", "Page"].map { try .make($0, $0, kind: .copy) }
     var job = try fixture.job
@@ -257,7 +257,7 @@ struct `To-many without an inverse` {
     #expect(report.isClean, "\(report)")
   }
 
-  @Test func `an export shows them`() throws {
+  @Test func `an export shows a to-many without an inverse`() throws {
     let fixture = try fixture()
     let reader = try ObjectReader(path: fixture.sourcePath, model: fixture.source)
     var found: [String] = []
@@ -271,7 +271,7 @@ struct `To-many without an inverse` {
     #expect(reader.propertyNames(of: "Page") == ["text"])
   }
 
-  @Test func `a made-up store has links, and keeps what is required`() throws {
+  @Test func `a synthetic store fills a to-many without an inverse and keeps its rules`() throws {
     var entities = Self.entities()
     entities[0].relationships[0].isOptional = false
     entities[0].relationships[0].minCount = 2
@@ -286,7 +286,7 @@ struct `To-many without an inverse` {
     #expect(try connection.integer("SELECT COUNT(Z1LOOSE) FROM source.ZPAGE") ?? 0 > 0)
   }
 
-  @Test func `an ordered one is refused, unless a store shows how its order is kept`() throws {
+  @Test func `an ordered to-many without an inverse is refused unless a layout store shows its order column`() throws {
     let entities: [EntityDescription] = [
       .make("Book", ["title": .string], [.toMany("pages", "Page", inverse: nil, ordered: true)]),
       .make("Page", ["text": .string]),

@@ -44,7 +44,8 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
 @Suite struct UniqueByTests {
   private let companies: [String?] = ["Orange", "Apple", nil, "Orange", "apple", nil, "Apple", "e\u{301}", "é"]
 
-  @Test(arguments: [1, 2, 100]) func `one object per distinct value, that of the lowest key, and every source finds it`(
+  @Test(arguments: [1, 2, 100])
+  func `unique-by makes one object per distinct value, from the lowest key, and every source object finds it`(
     rows: Int
   ) throws {
     let fixture = try fixture(companies)
@@ -62,7 +63,7 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
       ])
   }
 
-  @Test func `chunks by predicate give what key ranges give`() throws {
+  @Test func `chunks by predicate give the same unique-by objects as key ranges`() throws {
     let fixture = try fixture(companies)
     fixture.chunkPredicates = [
       "AdultToCompany": ["company BEGINSWITH 'a'", "NOT company BEGINSWITH 'a' OR company == nil"],
@@ -77,16 +78,17 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
   }
 
   @Test(arguments: [["rank > 4"], ["rank > 4", "rank < 7", "rank <= 4"]])
-  func `predicates that leave objects out or take them twice are refused`(predicates: [String]) throws {
+  func `chunk predicates that miss objects or match them twice are refused`(predicates: [String]) throws {
     let fixture = try fixture(companies)
     fixture.chunkPredicates = ["AdultToWorker": predicates]
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(error.code == .configuration)
     #expect(
-      error.message.contains(predicates.count == 1 ? "no predicate takes 5 of its 9" : "more than one predicate takes"))
+      error.message.contains(
+        predicates.count == 1 ? "no predicate matches 5 of its 9" : "more than one predicate matches"))
   }
 
-  @Test func `to-many links of the one object are the union`() throws {
+  @Test func `a unique-by object has the union of its sources' to-many links`() throws {
     let entities: [EntityDescription] = [
       .make("Book", ["title": .string, "isbn": .string], [.toMany("shelves", "Shelf", inverse: "books")]),
       .make("Shelf", ["name": .string], [.toMany("books", "Book", inverse: "shelves")]),
@@ -113,7 +115,7 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
       try fixture.rows("SELECT \(book), \(shelf) FROM source.\(join.name) ORDER BY 1, 2") == ["1|1", "1|3", "2|2"])
   }
 
-  @Test func `a to-one that finds several is counted once an object`() throws {
+  @Test func `a to-one that finds several objects is counted once for each object`() throws {
     let people: [EntityDescription] = [
       .make("Boss", [:], [.toMany("staff", "Worker", inverse: "boss")]),
       .make("Worker", ["name": .string], [.toOne("boss", "Boss", inverse: "staff")]),
@@ -134,7 +136,7 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     #expect(try fixture.run().several == 2)
   }
 
-  @Test func `a filter that an index of the source serves changes nothing`() throws {
+  @Test func `an index of the source that serves the filter does not change unique-by objects`() throws {
     let fixture = try fixture((0..<40).map { ["Apple", "Shell", "Esso", nil][$0 % 4] })
     fixture.mappings[1].filter = try ParsedPredicate("company IN {'Apple', 'Esso'}")
     fixture.chunkRows = nil

@@ -36,7 +36,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
 }
 
 @Suite struct ValueTests {
-  @Test func `an unmapped attribute takes the default, one that yields nil stores nil`() throws {
+  @Test func `an unmapped attribute takes the default, and an expression that yields nil stores nil`() throws {
     var colour = AttributeDescription(name: "colour", type: .string)
     colour.defaultValue = .init("red")
     var shape = colour
@@ -46,7 +46,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     #expect(try fixture.rows("SELECT ZCOLOUR, ZSHAPE FROM source.ZITEM") == ["red|nil"])
   }
 
-  @Test func `copy fills what bears the same name, explicit entries override`() throws {
+  @Test func `copy fills attributes of the same name, and explicit entries override it`() throws {
     let fixture = try migrate(
       ["a": (.string, .init("x")), "b": (.integer32, .integer(4)), "c": (.double, .double(1.5))],
       to: [.init(name: "a", type: .string), .init(name: "b", type: .integer64), .init(name: "d", type: .double)],
@@ -74,7 +74,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     #expect(try fixture.rows("SELECT ZN, typeof(ZN) FROM source.ZITEM") == ["2|integer"])
   }
 
-  @Test func `integer overflow is noticed`() throws {
+  @Test func `integer overflow is an error`() throws {
     let error = try failure {
       try migrate(
         ["n": (.integer64, .integer(.max))], to: [.init(name: "n", type: .integer64)], mapped: ["n": "$source.n + 1"])
@@ -82,7 +82,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     #expect(error.code == .dataWrong)
   }
 
-  @Test(arguments: ["$source.n", "$source.n + 1"]) func `text in an integer column is found where it is read`(
+  @Test(arguments: ["$source.n", "$source.n + 1"]) func `text in an integer column is an error where it is read`(
     expression: String
   ) throws {
     let error = try failure {
@@ -112,7 +112,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     #expect(try MigrationManager(fixture.job).plan().steps[0].passes[0].mappings[0].lane == .object)
   }
 
-  @Test func `every type arrives as it was`() throws {
+  @Test func `a value of every attribute type arrives unchanged`() throws {
     let uuid = UUID()
     let values: [String: (AttributeType, AttributeValue)] = [
       "a": (.integer16, .integer(-7)), "b": (.integer64, .integer(.min)), "c": (.decimal, .decimal(10.25)),

@@ -111,7 +111,7 @@ private func school() throws -> MigrationFixture {
 }
 
 @Suite struct VerifierTests {
-  @Test func `a migrated store is clean, and the report counts what was looked at`() throws {
+  @Test func `a migrated store has no findings, and the report counts what was checked`() throws {
     let fixture = try school()
     try MigrationManager(fixture.job).run()
     var shares: [Double] = []
@@ -122,11 +122,11 @@ private func school() throws -> MigrationFixture {
     #expect(count("objects of House") == 3)
     #expect(
       count("source objects of Pupil that mappings take") == 12
-        && count("source objects of Club that no filter lets through") == 0)
-    #expect(count("source objects of Guest that no filter lets through") == 0)
+        && count("source objects of Club that no filter accepts") == 0)
+    #expect(count("source objects of Guest that no filter accepts") == 0)
     #expect(count("source objects dropped with entity Visit") == 5)
     #expect(count("links of Junior.class") == 11 && count("links of Junior.house") == 10)
-    #expect(count("places in Class.pupils") == 11)
+    #expect(count("positions in Class.pupils") == 11)
     #expect(shares.first == 0 && shares.last == 1 && shares == shares.sorted())
     #expect(report.checks.allSatisfy { !$0.name.hasPrefix("not proved") }, "\(report)")
     let copy = try JSONDecoder().decode(VerificationReport.self, from: JSONEncoder().encode(report))
@@ -261,7 +261,7 @@ private func school() throws -> MigrationFixture {
       property: "name"),
   ]
 
-  @Test(arguments: damages) func `damage is found where it is`(damage: Damage) throws {
+  @Test(arguments: damages) func `verify finds damage at its place`(damage: Damage) throws {
     let fixture = try school()
     try MigrationManager(fixture.job).run()
     guard
@@ -293,7 +293,7 @@ private func school() throws -> MigrationFixture {
     #expect(!"\(report)".contains("secret"))
   }
 
-  @Test func `links along an ordered relationship and one more verify clean`() throws {
+  @Test func `links along an ordered relationship and another one have no findings`() throws {
     let fixture = try MigrationFixture(
       [
         .make("Box", [:], [.toMany("items", "Item", inverse: "box", ordered: true)]),
@@ -363,7 +363,7 @@ private func school() throws -> MigrationFixture {
     #expect(try !Verifier(job: job).run().isClean)
   }
 
-  @Test(arguments: 1...4) func `every job of the repository verifies clean`(version: Int) throws {
+  @Test(arguments: 1...4) func `verify has no findings for any job of the repository`(version: Int) throws {
     let folder = try TemporaryFolder()
     var mapping = try MappingModel(contentsOfYAML: PeoplizerStores.file("V\(version)toV\(version + 1).mapping.yaml"))
     let job = MigrationJob(
@@ -383,7 +383,7 @@ private func school() throws -> MigrationFixture {
     #expect(try !Verifier(job: other).run().isClean)
   }
 
-  @Test func `changed metadata is found key by key`() throws {
+  @Test func `verify finds changed metadata key by key`() throws {
     let fixture = try school()
     try MigrationManager(fixture.job).run()
     let connection = try StoreConnection(path: fixture.destinationPath)
@@ -405,7 +405,7 @@ private func school() throws -> MigrationFixture {
     #expect(report.findings.allSatisfy { $0.kind == .metadata })
   }
 
-  @Test func `application keys and counters of the source must be kept`() throws {
+  @Test func `verify requires the source's application keys and counters`() throws {
     let fixture = try school()
     var metadata = StoreMetadata(model: fixture.source)
     metadata.values["Mine"] = .integer(5)
@@ -427,7 +427,7 @@ private func school() throws -> MigrationFixture {
     #expect(report.findings.first?.property == "Mine")
   }
 
-  @Test func `only the first findings are kept, all are counted`() throws {
+  @Test func `a report keeps only the first findings, and counts all`() throws {
     let entities: [EntityDescription] = [.make("Item", ["size": .integer32])]
     let fixture = try MigrationFixture(entities, to: entities)
     try fixture.build { store in
@@ -443,7 +443,7 @@ private func school() throws -> MigrationFixture {
     #expect("\(report)".contains("and 150 more"))
   }
 
-  @Test func `a value of now is left out and counted, everything beside it is proved`() throws {
+  @Test func `verify counts values of now() as not proved, and proves all others`() throws {
     let fixture = try MigrationFixture(
       [.make("Item", ["size": .integer32])], to: [.make("Item", ["size": .integer32, "at": .date])])
     try fixture.build { store in try store.insert("Item", attributes: ["size": .integer(1)]) }
@@ -454,7 +454,7 @@ private func school() throws -> MigrationFixture {
     #expect(report.checks.contains { $0.name == "not proved: attributes of mapping 'ItemToItem'" && $0.count == 1 })
   }
 
-  @Test func `without a finished destination there is nothing to verify`() throws {
+  @Test func `verify of an unfinished job is an error`() throws {
     let fixture = try school()
     let missing = try #require(throws: GodwitError.self) { _ = try Verifier(job: fixture.job).run() }
     #expect(missing.code == .missingInput)
@@ -465,7 +465,7 @@ private func school() throws -> MigrationFixture {
     #expect(unfinished.code == .missingInput && unfinished.message.contains("unfinished"))
   }
 
-  @Test func `neither store changes and nothing appears beside them`() throws {
+  @Test func `verify changes neither store and leaves nothing beside them`() throws {
     let fixture = try school()
     try MigrationManager(fixture.job).run()
     func state() throws -> [String: Data] {

@@ -20,7 +20,7 @@ import Testing
     return entity
   }
 
-  @Test func `many terms make few levels`() {
+  @Test func `an expression of many terms is lowered to few levels`() {
     #expect(["a", "b", "c"].joinedEvenly(by: " + ") == "a + b + c")
     let terms = (0..<250).map { "\($0)" }
     let joined = terms.joinedEvenly(by: " + ")
@@ -48,7 +48,7 @@ import Testing
     #expect(error?.message.contains("'Wide'") == true && error?.message.contains("2001") == true)
   }
 
-  @Test func `plan and run refuse such a destination, in place too, before they write`() throws {
+  @Test func `plan and run refuse a table with too many columns before they write, also in place`() throws {
     var other = entity(2000)
     other.name = "Other"
     let fixture = try MigrationFixture([entity(2)], to: [entity(2, "more"), other])

@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitEngine
 
 @Suite struct WorkerThreadTests {
-  @Test func `a thread that cannot be made is told`() {
+  @Test func `a thread that cannot be created is an error`() {
     let isStarted = ThreadRefusal.run { WorkerThread.start { Issue.record("it ran") } }
     #expect(!isStarted)
     #expect(WorkerThread.refusal(to: "work").code == .inputOutput)
@@ -17,7 +17,7 @@ import Testing
     over.wait()
   }
 
-  @Test func `work beside is done by who waits when no thread does it`() throws {
+  @Test func `the waiting thread does background work that has no thread`() throws {
     let work = ThreadRefusal.run { BackgroundTask { _ in 7 } }
     #expect(try work.valueIfReady() == nil)
     #expect(try work.value() == 7)
@@ -26,7 +26,7 @@ import Testing
     #expect(throws: GodwitError(.dataWrong, "no")) { try failing.value { true } }
   }
 
-  @Test func `work that nobody wants any more is given up, and done by the next who waits`() throws {
+  @Test func `cancelled background work is abandoned, and done by the next waiter`() throws {
     let work = ThreadRefusal.run {
       BackgroundTask { isWanted in
         guard isWanted() else { throw CancellationError() }

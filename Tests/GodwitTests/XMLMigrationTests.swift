@@ -143,7 +143,7 @@ private func migrate(_ job: MigrationJob) throws {
     return try job(folder.file("long.sqlite"), to: folder.file("long.xml"), .xml, rows: 500)
   }
 
-  @Test func `the writing of an XML store has its share of the progress`() throws {
+  @Test func `writing an XML store has a fixed share of the progress`() throws {
     let folder = try TemporaryFolder()
     var shown: [MigrationProgress] = []
     let job = try longJob(folder)
@@ -156,7 +156,7 @@ private func migrate(_ job: MigrationJob) throws {
     #expect(shown.last?.percent == 100 && shown.filter { $0.percent == 100 }.count == 1)
   }
 
-  @Test func `a run that is stopped while it writes an XML store goes on where its percent was`() throws {
+  @Test func `a run stopped while it writes an XML store continues from its last percent`() throws {
     let folder = try TemporaryFolder()
     let job = try longJob(folder)
     let control = MigrationControl()
@@ -184,7 +184,7 @@ private func migrate(_ job: MigrationJob) throws {
     return (folder, path)
   }
 
-  @Test func `SQLite to XML to XML to SQLite keeps everything`() throws {
+  @Test func `a migration from SQLite to XML to XML to SQLite keeps everything`() throws {
     let (folder, path) = try sample()
     let model = try everything("1")
     let before = try content(path, model)
@@ -238,7 +238,7 @@ private func migrate(_ job: MigrationJob) throws {
     #expect(one.relationships["whole"] == [])
   }
 
-  @Test func `a finished XML destination is recognised, a changed source is not the same job`() throws {
+  @Test func `a finished XML destination is recognised, and a changed source makes another job`() throws {
     let (folder, path) = try sample()
     let first = try job(path, to: folder.file("b.xml"), .xml)
     try migrate(first)
@@ -269,7 +269,7 @@ private func migrate(_ job: MigrationJob) throws {
     #expect(!FileManager.default.fileExists(atPath: folder.file("c.sqlite")))
   }
 
-  @Test func `a run that was stopped resumes with the store that was converted`() throws {
+  @Test func `a stopped run from XML resumes with the converted store`() throws {
     let (folder, path) = try sample()
     try migrate(job(path, to: folder.file("b.xml"), .xml))
     let second = try job(folder.file("b.xml"), to: folder.file("c.xml"), .xml, rows: 4)
@@ -292,7 +292,8 @@ private func migrate(_ job: MigrationJob) throws {
     #expect(try Verifier(job: second).run().isClean)
   }
 
-  @Test(arguments: ["a\u{1}b", "\u{FFFE}", "x\u{0}"]) func `a character that XML lacks is refused with its object`(
+  @Test(arguments: ["a\u{1}b", "\u{FFFE}", "x\u{0}"])
+  func `a character that XML cannot hold is refused with its object`(
     text: String
   ) throws {
     let folder = try TemporaryFolder()

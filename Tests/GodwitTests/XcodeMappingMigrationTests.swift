@@ -81,7 +81,7 @@ struct `Mapping models of Xcode in migrations` {
     }
   }
 
-  @Test func `two mapping models of one step are laid end to end`() throws {
+  @Test func `two mapping models of one step run as two passes`() throws {
     let books = "hwaxxer_BookMigration/BookMigration/"
     let bundle = try ModelBundle(contentsOf: Corpus.path(books + "Model.xcdatamodeld"))
     let (source, destination) = (try bundle.model(named: "Model2"), try bundle.model(named: "Model3"))
@@ -96,7 +96,7 @@ struct `Mapping models of Xcode in migrations` {
     #expect(resolved.entityMappings[1].relationships.map(\.lookups) == [[0]])
   }
 
-  @Test func `a policy that nobody registered is named, not passed over`() throws {
+  @Test func `an unregistered policy of a mapping model is an error`() throws {
     let error = #expect(throws: GodwitError.self) {
       try ResolvedMapping([mapping(from: 5, to: 6)], from: moody(5), to: moody(6))
     }

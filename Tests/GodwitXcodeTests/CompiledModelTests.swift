@@ -79,7 +79,7 @@ private func people() -> [UInt8] {
 }
 
 struct `Compiled models` {
-  @Test func `entities, properties and all around them are read`() throws {
+  @Test func `every part of a compiled model is read`() throws {
     let model = try ManagedObjectModel(compiled: people(), name: "People 2")
     #expect(model.name == "People 2")
     #expect(model.entityNames == ["Dog", "Employee", "Person"])
@@ -107,7 +107,7 @@ struct `Compiled models` {
     #expect(model.entity("Dog")?.versionHashModifier == "d")
   }
 
-  @Test func `defaults have the attribute's type`() throws {
+  @Test func `compiled defaults have the attribute's type`() throws {
     typealias Case = (AttributeType, (inout ArchiveFixture) -> PropertyListValue, AttributeValue)
     let mantissa: [UInt8] = [0x39, 0x30] + Array(repeating: 0, count: 14)
     let cases: [Case] = [
@@ -155,7 +155,7 @@ struct `Compiled models` {
     #expect(uri.defaultValue == .uri("x:y"))
   }
 
-  @Test func `a default of the wrong kind is replaced or left out, and remarked on`() throws {
+  @Test func `a compiled default of the wrong kind is replaced or left out with a remark`() throws {
     func read(_ type: AttributeType, _ make: (inout ArchiveFixture) -> PropertyListValue) throws -> ManagedObjectModel {
       var archive = ArchiveFixture()
       let attribute = archive.attribute("a", type, ["NSDefaultValue": make(&archive)])
@@ -178,7 +178,7 @@ struct `Compiled models` {
     #expect(zero.remarks == [])
   }
 
-  @Test func `flags are told apart`() throws {
+  @Test func `the flags of compiled attributes are distinguished`() throws {
     for (flags, external, kept) in [(0, false, false), (4, true, false), (16, false, true), (20, true, true)] {
       let read = try model { $0.attribute("a", .binary, ["NSFlagsKey": .integer(Int64(flags))]) }
       #expect(read.allowsExternalBinaryDataStorage == external)
@@ -190,7 +190,7 @@ struct `Compiled models` {
     #expect(flagged.isTransient && flagged.isIndexed)
   }
 
-  @Test func `validations of Xcode's shapes become limits`() throws {
+  @Test func `validation predicates in Xcode's form become limits`() throws {
     let text = try model { a in
       let parts = [
         a.comparison(a.keyPath("length"), 3, a.constant(.integer(2))),
@@ -221,7 +221,7 @@ struct `Compiled models` {
     #expect(date.minimumValue == .date(60) && date.maximumValue == .date(90.5))
   }
 
-  @Test func `a derivation prints as its expression`() throws {
+  @Test func `a compiled derivation prints as its expression`() throws {
     let cases: [((inout ArchiveFixture) -> PropertyListValue, String)] = [
       ({ $0.function("count:", [$0.keyPath("pages")]) }, "count:(pages)"),
       ({ $0.function("canonical:", [$0.keyPath("name")]) }, "canonical:(name)"),
@@ -243,7 +243,7 @@ struct `Compiled models` {
     }
   }
 
-  @Test func `what is not understood is named with class and key`() throws {
+  @Test func `unknown parts of a compiled model are named with class and key`() throws {
     func refusal(_ make: (inout ArchiveFixture) -> (String, PropertyListValue)) -> String {
       let error = failure { _ = try model(make) }
       #expect(error?.code == .missingInput)
@@ -270,7 +270,7 @@ struct `Compiled models` {
       }.contains("key 'NSValidationPredicates'"))
   }
 
-  @Test func `the XML form of an archive is read too`() throws {
+  @Test func `a compiled model as an XML archive is read`() throws {
     let binary = try PropertyListSerialization.propertyList(from: Data(people()), format: nil)
     let xml = try PropertyListSerialization.data(fromPropertyList: binary, format: .xml, options: 0)
     #expect(String(decoding: xml, as: UTF8.self).contains("CF$UID"))
@@ -290,7 +290,7 @@ struct `Files of compiled models` {
     PropertyListValue.dictionary(values).binaryPropertyList
   }
 
-  @Test func `a bundle has its versions and its current one`() throws {
+  @Test func `a compiled bundle has its versions and its current one`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("P.momd")
     for name in ["P", "P 10", "P 2"] { try write(people(), "\(path)/\(name).mom") }
@@ -316,7 +316,7 @@ struct `Files of compiled models` {
     #expect(error?.message.hasSuffix("found its optimised form, an .omo") == true)
   }
 
-  @Test func `without a current version the error says where it would stand`() throws {
+  @Test func `without a current version the error names the file that states it`() throws {
     let folder = try TemporaryFolder()
     for name in ["P", "Q"] { try write(people(), folder.file("P.momd/\(name).mom")) }
     let error = failure { _ = try ManagedObjectModel(contentsOf: folder.file("P.momd")) }
@@ -342,7 +342,7 @@ struct `Files of compiled models` {
     #expect(try VersionInfo(contentsOf: path).versionHashes.isEmpty)
   }
 
-  @Test func `what is no compiled model is refused with its file`() throws {
+  @Test func `a file that is not a compiled model is refused`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("P.mom")
     for bytes in [[], Array("bplist00".utf8), PropertyListValue.array([]).binaryPropertyList, [1, 2, 3]] {

@@ -24,7 +24,7 @@ struct CorpusCompiledModelTests {
   /// Written by another implementation, which archives a predicate as its text.
   static let ofAnotherTool = "EmployeeDirectory.mom"
 
-  @Test func `every compiled model is read`() throws {
+  @Test func `every compiled model of the corpus is read`() throws {
     let paths = corpusPaths(endingIn: ".mom")
     #expect(paths.count >= 15)
     for path in paths {
@@ -38,7 +38,7 @@ struct CorpusCompiledModelTests {
     }
   }
 
-  @Test func `every compiled bundle has the hashes of its version information`() throws {
+  @Test func `every compiled bundle of the corpus has the hashes of its VersionInfo`() throws {
     let paths = corpusPaths(endingIn: ".momd").filter { !$0.hasSuffix("EmployeeDirectory.momd") }
     #expect(paths.count >= 8)
     var (versions, checksums) = (0, 0)
@@ -60,7 +60,7 @@ struct CorpusCompiledModelTests {
   }
 
   @Test(arguments: ["SampleModel", "SampleModel3"])
-  func `a compiled version is the model it was compiled from`(name: String) throws {
+  func `a compiled version equals the model it was compiled from`(name: String) throws {
     let folder = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/\(name)")
     let compiled = try ModelBundle(contentsOf: "\(folder)/Fixtures/\(name).momd")
     let source = try ModelBundle(contentsOf: "\(folder)/\(name).xcdatamodeld")
@@ -103,7 +103,7 @@ struct CorpusCompiledModelTests {
     "knowledgec-10.13.db": ["Z_StructuredMetadata_UNIQUE_metadataHash"]
   ]
 
-  @Test func `the model in every store fits the store, and predicts its tables`() throws {
+  @Test func `the model inside every corpus store fits the store and predicts its tables`() throws {
     var read = 0
     for path in storePaths {
       let connection = try StoreConnection.openStore(readingAt: path)
@@ -134,7 +134,7 @@ struct CorpusCompiledModelTests {
     #expect(read >= 23)
   }
 
-  @Test func `the model in a store has the storage of the model it was written with`() throws {
+  @Test func `the model inside a store gives the same storage as the model it was written with`() throws {
     var compared = 0
     for pair in CorpusPair.all {
       guard let content = try StoreModelCache.content(ofStoreAt: pair.path) else { continue }

@@ -90,7 +90,7 @@ struct `Mapping models of the corpus` {
     "novasamatech_nova-wallet-ios/novawallet/Common/Storage/MigrationMappings/SingleToMultiasset.xcmappingmodel",
   ]
 
-  @Test func `the table has every one`() throws {
+  @Test func `the table lists every mapping model of the corpus`() throws {
     let folder = try #require(Corpus.folder)
     let walk = try #require(FileManager.default.enumerator(atPath: folder.path))
     let found = walk.compactMap { $0 as? String }.filter {
@@ -102,7 +102,9 @@ struct `Mapping models of the corpus` {
         .sorted())
   }
 
-  @Test(arguments: CorpusMappingModel.sources) func `each reads`(entry: CorpusMappingModel) throws {
+  @Test(arguments: CorpusMappingModel.sources) func `every mapping model of the corpus is read`(
+    entry: CorpusMappingModel
+  ) throws {
     for ending in ["", "/xcmapping.xml"] {
       let file = try XcodeMappingModel(contentsOf: Corpus.path(entry.path + ending))
       #expect(file.sourceModelName == entry.source && file.destinationModelName == entry.destination)
@@ -113,7 +115,7 @@ struct `Mapping models of the corpus` {
 
   /// The hashes of models that were archived by Xcode's editor are those of the models themselves.
   @Test(arguments: CorpusMappingModel.sources)
-  func `each goes with its two versions by the hashes of the models inside it`(entry: CorpusMappingModel) throws {
+  func `every mapping model of the corpus is matched to its versions by hashes`(entry: CorpusMappingModel) throws {
     let file = try XcodeMappingModel(contentsOf: Corpus.path(entry.path))
     #expect(file.embeddedModelProblem == nil)
     let (source, destination) = try entry.models()
@@ -123,7 +125,7 @@ struct `Mapping models of the corpus` {
     #expect(made.placeless == (try file.mappingModel()).placeless)
   }
 
-  @Test func `the source form and the compiled one say the same`() throws {
+  @Test func `a mapping model and its compiled form are equal`() throws {
     let entry = CorpusMappingModel.sources[2]
     let (source, destination) = try entry.models()
     let written = try XcodeMappingModel(contentsOf: Corpus.path(entry.path))

@@ -22,7 +22,7 @@ private struct VersionInfo: Decodable {
 
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct CorpusModelTests {
-  @Test func `every contents file is read, and what is written of it reads the same`() throws {
+  @Test func `every contents file of the corpus is read, and its copy reads the same`() throws {
     let folder = try TemporaryFolder()
     let paths = corpusPaths(endingIn: ".xcdatamodel/contents")
     #expect(paths.count >= 160)
@@ -38,7 +38,7 @@ struct CorpusModelTests {
     }
   }
 
-  @Test func `every folder of versions has its current version or says which there are`() throws {
+  @Test func `every versioned model of the corpus has a current version or lists its versions`() throws {
     let paths = corpusPaths(endingIn: ".xcdatamodeld")
     #expect(paths.count >= 50)
     for path in paths {
@@ -58,7 +58,7 @@ struct CorpusModelTests {
   }
 
   @Test(arguments: ["SampleModel", "SampleModel3"])
-  func `hashes and checksums are those of the compiled bundle`(name: String) throws {
+  func `hashes and checksums of corpus models are those of the compiled bundle`(name: String) throws {
     let folder = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/\(name)")
     let info = try PropertyListDecoder().decode(
       VersionInfo.self, from: Data(contentsOf: URL(filePath: "\(folder)/Fixtures/\(name).momd/VersionInfo.plist")))

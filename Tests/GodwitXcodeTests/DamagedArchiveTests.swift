@@ -47,13 +47,13 @@ private func rich() -> [UInt8] {
 }
 
 struct `Damaged archives` {
-  @Test func `the model of these tests is sound`() throws {
+  @Test func `the model of the damage tests is valid`() throws {
     let model = try ManagedObjectModel(compiled: rich(), name: "M")
     #expect(model.entityNames == ["A", "B"])
     #expect(model.attribute("p", of: "A")?.defaultValue == .decimal(5000))
   }
 
-  @Test func `any byte may be another, any end may be missing`() throws {
+  @Test func `a compiled model with any changed or missing byte never traps`() throws {
     let bytes = rich()
     var dice = SeededGenerator(seed: 1)
     var (refused, read) = (0, 0)
@@ -84,7 +84,7 @@ struct `Damaged archives` {
     #expect(refused > 1000 && read > 100)
   }
 
-  @Test func `any field may hold any reference or value`() throws {
+  @Test func `a compiled model with any reference or value in any field never traps`() throws {
     var dice = SeededGenerator(seed: 2)
     let list = try PropertyListValue(binary: rich())
     let fields = try #require(list.dictionary)
@@ -152,7 +152,7 @@ struct `Damaged archives` {
     }
   }
 
-  @Test func `expressions that share their parts are bounded`() throws {
+  @Test func `shared expressions are bounded`() throws {
     var a = ArchiveFixture()
     var expression = a.constant(.integer(1))
     for _ in 0..<60 { expression = a.function("add:to:", [expression, expression]) }
@@ -165,7 +165,7 @@ struct `Damaged archives` {
         "at most 100000 expressions") == true)
   }
 
-  @Test func `one property listed by many entities is bounded`() throws {
+  @Test func `a property shared by many entities is bounded`() throws {
     var a = ArchiveFixture()
     let attributes = (0..<1500).map { a.attribute("a\($0)", .string) }
     let properties = a.dictionary(attributes)
@@ -180,7 +180,7 @@ struct `Damaged archives` {
         == true)
   }
 
-  @Test func `a chain of parents is bounded`() throws {
+  @Test func `a chain of parent entities is bounded`() throws {
     var a = ArchiveFixture()
     var entities: [(String, PropertyListValue)] = []
     for number in 0..<150 {
@@ -218,13 +218,13 @@ struct `Damaged archives` {
 }
 
 struct `Models inside stores` {
-  @Test func `a deflated archive is the archive`() throws {
+  @Test func `a deflated archive is read like the archive`() throws {
     #expect(try Inflation.inflate(rich().deflated, name: "M") == rich())
     #expect(
       try ManagedObjectModel(modelCache: rich().deflated, name: "M") == ManagedObjectModel(compiled: rich(), name: "M"))
   }
 
-  @Test func `damaged or cut bytes are refused`() throws {
+  @Test func `damaged or truncated deflated bytes are refused`() throws {
     let bytes = rich().deflated
     for position in bytes.indices {
       #expect(failure { _ = try Inflation.inflate(Array(bytes[..<position]), name: "M") }?.code == .missingInput)
@@ -235,7 +235,7 @@ struct `Models inside stores` {
     #expect(failure { _ = try Inflation.inflate([7], name: "M") }?.message.contains("damaged or cut off") == true)
   }
 
-  @Test func `what inflates beyond the limit is refused`() throws {
+  @Test func `an archive that inflates beyond the limit is refused`() throws {
     let block = [UInt8](repeating: 0, count: 65_535).deflated
     var open = block
     open[0] = 0
@@ -243,7 +243,7 @@ struct `Models inside stores` {
     #expect(failure { _ = try Inflation.inflate(bomb, name: "M") }?.message.contains("more than 64 MiB") == true)
   }
 
-  @Test func `what only code can give a model is left out and listed`() throws {
+  @Test func `parts of a model that only code can make are left out and listed`() throws {
     var a = ArchiveFixture()
     let value = a.object("App.Cover", ["text": a.string("x")])
     let cover = a.attribute("cover", .transformable, ["NSDefaultValue": value])

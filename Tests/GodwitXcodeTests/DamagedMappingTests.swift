@@ -28,7 +28,7 @@ struct `Damaged mapping models` {
     CorpusMappingModel.sources[2].path + "/xcmapping.xml", CorpusMappingModel.sources[10].path + "/xcmapping.xml",
     CorpusMappingModel.cars + "Fixtures/V2toV3.cdm",
   ])
-  func `any byte may be another, any end may be missing`(path: String) throws {
+  func `a mapping model with any changed or missing byte never traps`(path: String) throws {
     let bytes = Array(try Data(contentsOf: URL(filePath: Corpus.path(path))))
     let isCompiled = path.hasSuffix(".cdm")
     #expect(attempt(bytes, isCompiled: isCompiled))
@@ -49,7 +49,7 @@ struct `Damaged mapping models` {
   }
 
   /// Damage in the middle of base64 rarely survives as an archive, so the archives inside are damaged by themselves.
-  @Test func `the model inside may be damaged anywhere`() throws {
+  @Test func `a mapping model with a damaged model inside never traps`() throws {
     let path = Corpus.path(CorpusMappingModel.sources[11].path + "/xcmapping.xml")
     let reader = try SourceMappingReader(Array(Data(contentsOf: URL(filePath: path))), file: "xcmapping.xml")
     let bytes = try #require(try reader.document.bytes("sourcemodeldata", of: reader.root))
@@ -72,7 +72,7 @@ struct `Damaged mapping models` {
     #expect(refused > 20 && read > 5)
   }
 
-  @Test func `any field of the archives may hold any reference or value`() throws {
+  @Test func `a mapping model with any reference or value in its archives never traps`() throws {
     let path = Corpus.path(CorpusMappingModel.cars + "Fixtures/V2toV3.cdm")
     let list = try PropertyListValue(binary: Array(try Data(contentsOf: URL(filePath: path))))
     let fields = try #require(list.dictionary)

@@ -32,14 +32,14 @@ private func archived() -> [UInt8] {
 }
 
 struct `Models as the editor archives them` {
-  @Test func `fetched properties and configurations are read`() throws {
+  @Test func `fetched properties and configurations of editor archives are read`() throws {
     let model = try EditorModelReader.read(embedded: archived(), name: "M")
     #expect(model.entity("A")?.fetchedProperties.map(\.name) == ["found"])
     #expect(model.configurations == ["Local": ["A"], "Cloud": ["A"]])
     #expect(model.remarks.map(\.text) == ["the configuration 'New' is left out: its form is not known"])
   }
 
-  @Test func `what is wrong with an elements file is said with its path`() throws {
+  @Test func `an error in an elements file has its path`() throws {
     let bytes = archived()
     do {
       _ = try EditorModelReader.read(elements: Array(bytes.dropLast(20)), name: "M", file: "M.xcdatamodel/elements")
@@ -54,7 +54,7 @@ struct `Models as the editor archives them` {
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct `Elements files of the corpus` {
   /// The proof: entities, attributes and relationships enter the hashes.
-  @Test func `the hashes are those of a store that Core Data wrote with the model`() throws {
+  @Test func `the hashes of an elements file are those of a store that Core Data wrote`() throws {
     let folder = "RestKit_RestKit/Examples/RKTwitterCoreData/"
     let model = try ManagedObjectModel(
       contentsOf: Corpus.path(folder + "Resources/RKTwitterCoreData.xcdatamodel"))
@@ -64,7 +64,7 @@ struct `Elements files of the corpus` {
     #expect(model.remarks == [])
   }
 
-  @Test func `all ten are read`() throws {
+  @Test func `all ten elements files of the corpus are read`() throws {
     let root = try #require(Corpus.folder).path
     let walk = try #require(FileManager.default.enumerator(atPath: root))
     var counts: [String: Int] = [:]

@@ -14,7 +14,7 @@ struct KeyedArchiveTests {
       ]))
   }
 
-  @Test func `references are followed, and a string may be archived as an object`() throws {
+  @Test func `a keyed archive's references are followed, and a string may be an object`() throws {
     var made = ArchiveFixture()
     let text = made.object("NSMutableString", ["NS.string": .string("b")])
     let list = made.array([made.string("a"), text, ArchiveFixture.null])
@@ -29,7 +29,7 @@ struct KeyedArchiveTests {
     #expect(texts == ["a", "b", nil])
   }
 
-  @Test func `a dictionary keeps its order, and has a key once`() throws {
+  @Test func `an archived dictionary keeps its order and has each key once`() throws {
     var made = ArchiveFixture()
     let sound = made.dictionary([("b", .integer(1)), ("a", .integer(2))])
     var archive = try archive(made.objects, root: sound)
@@ -40,7 +40,7 @@ struct KeyedArchiveTests {
     #expect(throws: KeyedArchive.Malformed.self) { _ = try other.entries(of: other.root()) }
   }
 
-  @Test func `what is no archive is refused`() {
+  @Test func `a file that is not a keyed archive is refused`() {
     #expect(throws: KeyedArchive.Malformed.self) { try KeyedArchive(.string("x")) }
     #expect(throws: KeyedArchive.Malformed.self) {
       try KeyedArchive(.dictionary(["$archiver": .string("NSKeyedArchiver"), "$version": .integer(99_999)]))
@@ -48,7 +48,7 @@ struct KeyedArchiveTests {
   }
 
   @Test(arguments: [UInt64.max, 7, 1, 2])
-  func `a reference that leads nowhere, to a reference or to no object is refused`(number: UInt64) throws {
+  func `an invalid reference in a keyed archive is refused`(number: UInt64) throws {
     // 1 is a reference, 2 an object without a class.
     var archive = try archive([.string("$null"), .uid(0), .dictionary([:])], root: .uid(number))
     #expect(throws: KeyedArchive.Malformed.self) { _ = try archive.root() }

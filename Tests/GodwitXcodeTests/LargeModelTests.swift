@@ -54,7 +54,7 @@ import Testing
     #expect(error?.message.contains("expected at most 100 ancestors of an entity, found more at 'D101'") == true)
   }
 
-  @Test func `inherited properties are bounded`() throws {
+  @Test func `the number of inherited properties is bounded`() throws {
     let root =
       "<entity name=\"R\">"
       + (0..<600).map { "<attribute name=\"a\($0)\" optional=\"YES\" attributeType=\"String\"/>" }.joined()
@@ -64,7 +64,7 @@ import Testing
     #expect(error?.message.contains("inherited ones counted each time") == true)
   }
 
-  @Test func `a file of more elements than the limit is refused`() throws {
+  @Test func `a model file with too many elements is refused`() throws {
     let bytes = Array(("<a>" + String(repeating: "<a/>", count: MarkupReader.elementsMaximum) + "</a>").utf8)
     let error = #expect(throws: GodwitError.self) { try MarkupReader.read(bytes, file: "f") }
     #expect(error?.message.contains("expected at most \(MarkupReader.elementsMaximum) elements") == true)

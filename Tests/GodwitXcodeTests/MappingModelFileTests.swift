@@ -57,7 +57,7 @@ private func texts(_ mapping: EntityMapping?) -> [String: String] {
 }
 
 struct `Mapping models of Xcode` {
-  @Test func `mappings come in the order of their numbers, with the names that Xcode gives`() throws {
+  @Test func `mappings of an .xcmappingmodel are in order, with the names that Xcode gives`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 10)
     fixture.mapping("Car", "Car", number: 2)
@@ -73,7 +73,7 @@ struct `Mapping models of Xcode` {
     #expect(model.entityMappings[0].location?.line ?? 0 > 1)
   }
 
-  @Test func `what stores nothing takes the source property of the same name, or stays at its default`() throws {
+  @Test func `a row without a value takes the source property of the same name, or its default`() throws {
     var fixture = MappingFixture()
     let names = ["name", "age", "draft", "other"].map { ["name": $0] }
     fixture.mapping("Person", "Person", number: 1, attributes: names, relationships: [["name": "cars"]])
@@ -87,7 +87,7 @@ struct `Mapping models of Xcode` {
     #expect(texts(model["Truck"]) == [:])
   }
 
-  @Test func `a mapping without entities that the editor began is passed over`() throws {
+  @Test func `an empty mapping row of the editor is skipped`() throws {
     var fixture = MappingFixture()
     fixture.mapping(nil, nil, number: 1, attributes: [["name": "name"]], more: ["name": "Mapping"])
     fixture.mapping("Car", "Car", number: 2)
@@ -102,7 +102,7 @@ struct `Mapping models of Xcode` {
     #expect(texts(try mapped(fixture)["CarToCar"]) == ["owner": "source owner"])
   }
 
-  @Test func `mappings and rows that are not linked do not count`() throws {
+  @Test func `unlinked mappings and rows are ignored`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1, attributes: [["name": "name"]])
     fixture.mapping("Car", "Car", number: 1, attributes: [["name": "nonsense"]], isOrphan: true)
@@ -112,7 +112,7 @@ struct `Mapping models of Xcode` {
     #expect(texts(model["PersonToPerson"]) == ["name": "$source.name"])
   }
 
-  @Test func `an empty policy class is none`() throws {
+  @Test func `an empty policy class means no policy`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1, more: ["migrationpolicyclassname": ""])
     let model = try mapped(fixture)
@@ -120,7 +120,7 @@ struct `Mapping models of Xcode` {
     #expect(model.entityMappings.map(\.kind) == [.transform])
   }
 
-  @Test func `key path and mapping name make a look-up`() throws {
+  @Test func `a key path and a mapping name make a lookup`() throws {
     var fixture = MappingFixture()
     fixture.mapping(
       "Person", "Person", number: 1,
@@ -176,7 +176,7 @@ struct `Mapping models of Xcode` {
     }
   }
 
-  @Test func `look-ups by the manager take their short form where it says the same`() throws {
+  @Test func `lookups through $manager get their short form if it means the same`() throws {
     func look(_ selector: String, _ name: String, _ path: String) -> String {
       MappingFixture.archived { a in
         let path = a.keyPath(path, of: a.variable("source"))
@@ -200,7 +200,7 @@ struct `Mapping models of Xcode` {
       ])
   }
 
-  @Test func `a filter predicate is kept, and one that takes all is none`() throws {
+  @Test func `a filter predicate is kept, and TRUEPREDICATE means no filter`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1, more: ["sourcefilterpredicatestring": "age >= 18"])
     let fetch = MappingFixture.archived { a in
@@ -232,7 +232,7 @@ struct `Mapping models of Xcode` {
     #expect(mapping?.userInfo == expected && mapping?.propertyUserInfo == ["name": expected])
   }
 
-  @Test func `nothing that is not understood is left out in silence`() throws {
+  @Test func `unknown parts of an .xcmappingmodel are errors`() throws {
     let subquery = MappingFixture.archived { a in a.object("NSSubqueryExpression", [:]) }
     let list = MappingFixture.archived { a in a.dictionary([("k", a.array([]))]) }
     let cases:
@@ -241,7 +241,7 @@ struct `Mapping models of Xcode` {
         ("unknown attribute 'x' of XDDEVATTRIBUTEMAPPING", [["name": "name", "x": "1"]], [], [:]),
         ("'name' is mapped twice", [["name": "name"], ["name": "name"]], [], [:]),
         ("NSSubqueryExpression", [["name": "name", "valueexpressiondata": subquery]], [], [:]),
-        ("is no text, number or truth value", [], [], ["userinfodata": list]),
+        ("is not text, a number or a truth value", [], [], ["userinfodata": list]),
         ("filter predicate", [], [], ["sourcefilterpredicatestring": "age >="]),
         ("has no relationship 'pets'", [], [["name": "cars", "sourcekeypath": "$source.pets"]], [:]),
         ("key path 'a b'", [], [["name": "cars", "sourcekeypath": "a b"]], [:]),
@@ -256,7 +256,7 @@ struct `Mapping models of Xcode` {
     }
   }
 
-  @Test func `damage is 66 with line and column`() {
+  @Test func `a damaged .xcmappingmodel is 66 with line and column`() {
     var linked = MappingFixture()
     linked.mapping("Person", "Person", number: 1, attributes: [["name": "name", "valueexpressiondata": "!!"]])
     #expect(complaint(linked)?.code == .missingInput)
@@ -271,7 +271,7 @@ struct `Mapping models of Xcode` {
     }
   }
 
-  @Test func `a row belongs to one mapping`() throws {
+  @Test func `a property row belongs to one mapping`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1, attributes: [["name": "name"]])
     fixture.mapping("Car", "Car", number: 2, attributes: [["name": "name"]])
@@ -282,7 +282,7 @@ struct `Mapping models of Xcode` {
     #expect(error?.code == .missingInput && error?.message.contains("two mappings have the row 'z103'") == true)
   }
 
-  @Test func `a file made for other models is refused by name`() throws {
+  @Test func `an .xcmappingmodel made for other models is refused by name`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1)
     let (source, destination) = try models()
@@ -292,7 +292,7 @@ struct `Mapping models of Xcode` {
     #expect(error?.code == .configuration && error?.cause?.contains("it names '1' and '2'") == true)
   }
 
-  @Test func `without models the file must say everything itself`() throws {
+  @Test func `without models an .xcmappingmodel must be complete`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1, attributes: [["name": "name"]])
     let error = #expect(throws: GodwitError.self) { try read(fixture).mappingModel() }

@@ -9,7 +9,7 @@ struct MarkupReaderTests {
     try MarkupReader.read(Array(text.utf8), file: "f.xml")
   }
 
-  @Test func `elements and attributes have their places in bytes`() throws {
+  @Test func `XML elements and attributes have byte positions`() throws {
     let root = try read("<model>\n  <entity ä='1' b=\"2\"/>\n</model>")
     let entity = try #require(root.children.first)
     #expect(root.line == 1 && root.column == 1 && root.name == "model")
@@ -19,11 +19,11 @@ struct MarkupReaderTests {
     #expect(entity.attributes.map(\.column) == [11, 18])
   }
 
-  @Test func `text is put together from runs, references and CDATA`() throws {
+  @Test func `XML text is joined from runs, references and CDATA`() throws {
     #expect(try read("<a>x&lt;<!-- c -->&#x41;<![CDATA[<&]]>\r\ny</a>").text == "x<A<&\ny")
   }
 
-  @Test func `a line end is one line feed, and one space in an attribute`() throws {
+  @Test func `an XML line end is one line feed, and one space in an attribute`() throws {
     let root = try read("<a b='x\r\ny\rz\tt'>1\r\n2\r3<![CDATA[\r\n4\r5]]></a>")
     #expect(root["b"] == "x y z t")
     #expect(root.text == "1\n2\n3\n4\n5")
@@ -41,19 +41,19 @@ struct MarkupReaderTests {
     ("<a>\n<!-- x -- y --></a>", 2, 8), ("<!-- only -->", 1, 14),
   ]
 
-  @Test(arguments: broken.map(\.text)) func `what is no XML is refused with its line`(text: String) throws {
+  @Test(arguments: broken.map(\.text)) func `a file that is not XML is refused with its line`(text: String) throws {
     let expected = try #require(Self.broken.first { $0.text == text })
     let error = #expect(throws: GodwitError.self) { try read(text) }
     #expect(error?.code == .missingInput)
     #expect(error?.location?.file == "f.xml" && error?.location?.line == expected.line, "\(String(describing: error))")
   }
 
-  @Test func `declared entities are refused, so that no file can grow`() {
+  @Test func `declared XML entities are refused`() {
     let error = #expect(throws: GodwitError.self) { try read("<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>") }
     #expect(error?.code == .missingInput)
   }
 
-  @Test func `depth is bounded`() throws {
+  @Test func `the depth of Xcode's XML files is bounded`() throws {
     func nested(_ depth: Int) -> String {
       String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
     }

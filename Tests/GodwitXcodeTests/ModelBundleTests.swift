@@ -37,7 +37,7 @@ private func failure(_ work: () throws -> ManagedObjectModel) -> GodwitError? {
   } catch { return error as? GodwitError }
 }
 
-@Test func `versions sort as a reader would`() throws {
+@Test func `model versions sort in natural order`() throws {
   let bundle = try Bundle(["P 10", "P 2", "P", "P 1.5"], current: Bundle.naming("P 2"))
   let people = try ModelBundle(contentsOf: bundle.path + "/")
   #expect(people.versions == ["P", "P 1.5", "P 2", "P 10"])
@@ -53,14 +53,14 @@ private func failure(_ work: () throws -> ManagedObjectModel) -> GodwitError? {
   #expect(try ManagedObjectModel(contentsOf: bundle.path + "/P 2.xcdatamodel").name == "P 2")
 }
 
-@Test func `the only version is current without being named`() throws {
+@Test func `the only version of a bundle is current`() throws {
   for current in [nil, ""] {
     let bundle = try Bundle(["Only"], current: current)
     #expect(try ManagedObjectModel(contentsOf: bundle.path).name == "Only")
   }
 }
 
-@Test func `without a current version the error lists the versions`() throws {
+@Test func `a bundle without a current version is an error that lists the versions`() throws {
   let bundle = try Bundle(["P", "P 2"], current: "")
   let error = failure { try ManagedObjectModel(contentsOf: bundle.path) }
   #expect(error?.code == .missingInput)
@@ -88,7 +88,7 @@ private func failure(_ work: () throws -> ManagedObjectModel) -> GodwitError? {
   #expect(failure { try ManagedObjectModel(contentsOf: bundle.path) }?.message.contains("version 'P 3'") == true)
 }
 
-@Test func `a path that holds no model source is refused`() throws {
+@Test func `a path without a model is refused`() throws {
   let folder = try TemporaryFolder()
   for name in ["a.xcdatamodel", "b.xcdatamodeld", "f.momd", "e.xcdatamodel/contents", "x.xcdatamodeld/P.xcdatamodel"] {
     try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: true)
@@ -114,14 +114,14 @@ private func failure(_ work: () throws -> ManagedObjectModel) -> GodwitError? {
 }
 
 @Test(.enabled(if: getuid() != 0, "root may read everything"))
-func `a model that may not be read is a matter of permission`() throws {
+func `a model without read permission is 77`() throws {
   let bundle = try Bundle(["P"], current: nil)
   let contents = bundle.path + "/P.xcdatamodel/contents"
   try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: contents)
   #expect(failure { try ManagedObjectModel(contentsOf: bundle.path) }?.code == .permission)
 }
 
-@Test func `a reference takes the version after the last mark`() {
+@Test func `a model reference takes the version after the last number sign`() {
   #expect(
     ModelReference(parsing: "a#b/P.xcdatamodeld#P 3") == ModelReference(path: "a#b/P.xcdatamodeld", version: "P 3"))
   #expect(ModelReference(parsing: "P.xcdatamodeld") == ModelReference(path: "P.xcdatamodeld"))
@@ -129,7 +129,7 @@ func `a model that may not be read is a matter of permission`() throws {
   #expect(ModelReference(path: "P", version: "1").description == "P#1")
 }
 
-@Test func `files are told apart by their names`() {
+@Test func `kinds of Xcode files are recognised by name`() {
   let kinds: [(String, XcodeFileKind?)] = [
     ("a.xcdatamodel", .model), ("a.xcdatamodeld/", .modelBundle), ("a.mom", .compiledModel),
     ("a.momd", .compiledModelBundle), ("a.omo", .optimisedModel), ("a.xcmappingmodel", .mappingModel),

@@ -149,7 +149,7 @@ private let full = model(
   #expect(model.composites["Place"]?.map(\.name) == ["city"])
 }
 
-@Test func `what is written of a model reads the same`() throws {
+@Test func `a written model contents file reads back the same`() throws {
   let model = try read(full)
   #expect(try read(model.xcodeContents) == model)
 }
@@ -235,7 +235,7 @@ private let broken: [Broken] = [
 ]
 
 @Test(arguments: broken)
-private func `a broken model is refused with its place`(_ broken: Broken) throws {
+private func `a broken contents file is refused with its place`(_ broken: Broken) throws {
   let error = #expect(throws: GodwitError.self) { try read(broken.contents) }
   #expect(error?.code == .missingInput)
   #expect(error?.message.contains(broken.message) == true, "\(error?.message ?? "-")")
@@ -244,7 +244,7 @@ private func `a broken model is refused with its place`(_ broken: Broken) throws
   #expect(error?.location?.file.hasSuffix("Test.xcdatamodel/contents") == true)
 }
 
-@Test func `any damage to a file is an error or a model, never a trap`() throws {
+@Test func `a damaged contents file is an error or a model, never a trap`() throws {
   let bytes = Array(full.utf8)
   let seed = momentSeed()
   var random = SeededGenerator(seed: seed)
@@ -263,7 +263,7 @@ private func `a broken model is refused with its place`(_ broken: Broken) throws
   }
 }
 
-@Test func `XML is read by its rules`() throws {
+@Test func `a contents file is read by the rules of XML`() throws {
   let text = """
     \u{FEFF}<?xml version='1.0'?>\r
     <!DOCTYPE model SYSTEM "file:///never/opened.dtd">\r
@@ -278,7 +278,7 @@ private func `a broken model is refused with its place`(_ broken: Broken) throws
   #expect(model.entityNames == ["A"])
 }
 
-@Test func `a pipe in place of the file does not hang`() throws {
+@Test func `a pipe in place of a contents file does not hang`() throws {
   let folder = try TemporaryFolder()
   let path = folder.file("Test.xcdatamodel")
   try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -324,7 +324,7 @@ private let misfits: [Misfit] = [
 ]
 
 @Test(arguments: misfits)
-private func `a value of the wrong kind is replaced or left out, and remarked on`(misfit: Misfit) throws {
+private func `a default of the wrong kind is replaced or left out with a remark`(misfit: Misfit) throws {
   let model = try read(entity("<attribute name=\"x\" \(misfit.attribute)/>"))
   #expect(model.attribute("x", of: "A")?.defaultValue == misfit.value)
   let type = try #require(model.attribute("x", of: "A")?.type.xcodeName)
@@ -332,7 +332,7 @@ private func `a value of the wrong kind is replaced or left out, and remarked on
   #expect(model.remarks.allSatisfy { $0.location?.line == 4 })
 }
 
-@Test func `date limits may have the date as text beside them`() throws {
+@Test func `date limits may repeat the date as text`() throws {
   let limits =
     #"minDateTimeInterval="10" minValueString="2001-01-01 00:00:10 +0000" "#
     + #"maxDateTimeInterval="20" maxValueString="2001-01-01 00:00:20 +0000""#
@@ -342,14 +342,14 @@ private func `a value of the wrong kind is replaced or left out, and remarked on
   #expect(model.remarks == [])
 }
 
-@Test func `remarks have no part in comparing models, and stay with the parts of one`() throws {
+@Test func `remarks do not affect comparing models, and stay when a model is divided`() throws {
   let clean = try read(entity(#"<attribute name="x" attributeType="Integer 16" defaultValueString="0"/>"#))
   let replaced = try read(entity(#"<attribute name="x" attributeType="Integer 16" defaultValueString="NO"/>"#))
   #expect(clean == replaced && clean.remarks.isEmpty && replaced.remarks.count == 1)
   #expect(try ManagedObjectModel(merging: [replaced]).remarks == replaced.remarks)
 }
 
-@Test func `conflict markers and a cut-off end are named for what they are`() throws {
+@Test func `conflict markers and a truncated end are named`() throws {
   func problem(_ contents: String) -> GodwitError? {
     do {
       _ = try read(contents)

@@ -97,7 +97,7 @@ struct AutomaticPath: Encodable {
       return "'\(step.source)' to '\(step.destination)' \(way)\(hops ?? "")"
     }
     switch told.count {
-    case 0: lines.append("path      `mappings: auto` finds none")
+    case 0: lines.append("path      `mappings: auto` finds no path")
     case 1: lines.append("path      `mappings: auto`: \(told[0])")
     default:
       lines.append("path      `mappings: auto` takes \(told.count) steps")

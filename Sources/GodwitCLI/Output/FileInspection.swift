@@ -149,7 +149,7 @@ struct FileInspection: Encodable {
     } else if content == .binaryStore || content == .propertyList {
       throw Self.unknown(path, content.name, remedy: StoreType.unreadableTypes)
     } else {
-      throw Self.unknown(path, head.isEmpty ? "an empty file" : "a file of another kind")
+      throw Self.unknown(path, head.isEmpty ? "an empty file" : "an unknown kind of file")
     }
   }
 
@@ -224,7 +224,7 @@ struct FileInspection: Encodable {
     case .missing: nil
     case .fits(let cached): CachedModelContent(fits: true, problem: nil, omissions: cached.omissions)
     case .differs(let cached):
-      CachedModelContent(fits: false, problem: "its version hashes are others", omissions: cached.omissions)
+      CachedModelContent(fits: false, problem: "its version hashes differ", omissions: cached.omissions)
     case .unreadable(let error): CachedModelContent(fits: false, problem: error.message, omissions: [])
     }
   }

@@ -23,7 +23,7 @@ enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
 /// | Date | `"2001-01-01T00:00:00.000000Z"` | the same |
 /// | UUID, URI | a string | the same |
 /// | Binary, Transformable | base64 | base64 |
-/// | String that is no UTF-8 | `{"@base64": "…"}` | `base64:…` |
+/// | String that is not UTF-8 | `{"@base64": "…"}` | `base64:…` |
 /// | external file that is missing | `{"@missing-file": "…"}` | `missing-file:…` |
 /// | to-one | an object URI | the same |
 /// | to-many | an array of object URIs | separated by spaces |

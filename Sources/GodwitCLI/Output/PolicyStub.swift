@@ -31,7 +31,7 @@ struct PolicyStub {
   private var head: String {
     """
     // The policies that job '\(Self.comment(job.name))' names, drafted by `godwit policy stub`. Each does what Core Data's
-    // default policy does until its hooks say more.
+    // default policy does until you change its hooks.
     import Godwit
     import GodwitCLI
     import GodwitModel
@@ -115,7 +115,7 @@ struct PolicyStub {
     var seen: Set<String> = []
     for use in gaps where seen.insert(use.mapping).inserted {
       lines.append("    case \(Self.literal(use.mapping)):")
-      lines.append("      // Required, and filled by nothing else.")
+      lines.append("      // Required, and nothing else sets it.")
       lines += use.unfilled.map { "      object[\(Self.literal($0))] = .null" }
     }
     return lines + [
@@ -139,11 +139,11 @@ struct PolicyStub {
         )
       }
       lines.append(
-        "      throw GodwitError(.configuration, \(Self.literal("'\(function.selector)' is not written yet")))")
+        "      throw GodwitError(.configuration, \(Self.literal("'\(function.selector)' is not implemented yet")))")
     }
     return lines + [
       "    default:",
-      "      throw GodwitError(.configuration, \"mapping '\\(mapping.name)' calls '\\(call.selector)', which is not known\")",
+      "      throw GodwitError(.configuration, \"mapping '\\(mapping.name)' calls '\\(call.selector)', which is unknown\")",
       "    }", "  }",
     ]
   }

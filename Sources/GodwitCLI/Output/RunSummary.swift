@@ -14,7 +14,7 @@ enum RunSummary {
       lines.append("finished job '\(job.name)'\(summary.wasResumed ? ", resumed" : ""): '\(job.destinationPath)'")
     } else {
       lines.append(
-        "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "asked to"); the same command resumes")
+        "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "on request"); the same command resumes")
     }
     lines.append("  objects    " + (summary.isCounted ? "\(summary.objects)" : "as they were; no row was read"))
     for loss in summary.losses.losses {

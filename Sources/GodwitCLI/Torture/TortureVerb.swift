@@ -9,20 +9,20 @@ import GodwitStore
 struct TortureVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "torture",
-    abstract: "Kill runs of the job at random in a scratch folder, and compare what they resume to.",
+    abstract: "Kill runs of the job at random in a scratch folder, resume them, and compare the results.",
     discussion: """
-      Runs the job once without interruption, then in rounds that are killed (SIGKILL) at random moments and progress \
-      lines and resumed, and compares each result with the first: schema, rows, metadata, external files. The job's own \
-      destination is never touched and its source only read; a job that works in place gets a copy of its store. The \
-      folder needs room for two destinations. Exit status 4 when a result differs or a run cannot resume.
+      Runs the job once without interruption. Then each round kills runs (SIGKILL) at random moments and progress lines, \
+      resumes them, and compares the result with the first: schema, rows, metadata, external files. The job's own \
+      destination is never touched and its source never written; a job in place gets a copy of its store. The folder \
+      needs space for two destinations. Exits with 4 if a result differs or a run cannot resume.
       """)
 
   @OptionGroup var job: JobOptions
 
-  @Option(help: ArgumentHelp("How many rounds.", valueName: "N")) var rounds = 20
-  @Option(help: ArgumentHelp("What the moments are drawn from; default: random, and printed.", valueName: "S"))
+  @Option(help: ArgumentHelp("Number of rounds.", valueName: "N")) var rounds = 20
+  @Option(help: ArgumentHelp("Seed of the random kills; by default random, and printed.", valueName: "S"))
   var seed: UInt64?
-  @Option(help: ArgumentHelp("Where the stores are made; default: TMPDIR.", valueName: "DIR")) var scratch: String?
+  @Option(help: ArgumentHelp("Folder for the stores; by default TMPDIR.", valueName: "DIR")) var scratch: String?
 
   // What the rounds start themselves with.
   @Option(name: .customLong("one-run-in"), help: .private) var runFolder: String?
@@ -55,7 +55,7 @@ struct TortureVerb: Verb {
     let result = Result { try torture.run { session.output.write($0 + "\n") } }
     signals.finish()
     if case .success(let different) = result, !different.isEmpty {
-      session.output.write("kept for a look: '\(scratch.path)'\n")
+      session.output.write("kept for inspection: '\(scratch.path)'\n")
     } else {
       scratch.remove()
     }

@@ -5,8 +5,8 @@ import GodwitManifest
 struct DiscardVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "discard",
-    abstract: "Remove an unfinished destination, its ledger, spill and external files; ask nothing.",
-    discussion: "A finished destination and the source stay as they are.")
+    abstract: "Remove an unfinished destination with its ledger, spill files and external files, without asking.",
+    discussion: "Leaves a finished destination and the source unchanged.")
 
   @OptionGroup var job: JobOptions
 

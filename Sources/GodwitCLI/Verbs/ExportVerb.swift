@@ -9,19 +9,19 @@ struct ExportVerb: Verb {
     commandName: "export", abstract: "Print all objects of an entity as JSON lines or CSV.",
     discussion: """
       Dates are ISO 8601 in UTC, binary data is base64, decimals are strings, related objects are object URIs. The \
-      store is only read.
+      store is never written.
       """)
 
   @Argument(help: ArgumentHelp("The store.", valueName: "STORE")) var store: String
 
-  @Option(help: ArgumentHelp("The entity whose objects are printed.", valueName: "E")) var entity: String
+  @Option(help: ArgumentHelp("Print the objects of this entity.", valueName: "E")) var entity: String
   @Option(help: ArgumentHelp("Print JSON lines or CSV.", valueName: "jsonl|csv")) var format: ExportFormat = .jsonl
   @Option(
     help: ArgumentHelp(
-      "The model of the store, a bundle or one version; by default the one that the store carries.", valueName: "MODEL")
+      "The store's model, a bundle or one version; by default the model inside the store.", valueName: "MODEL")
   )
   var model: String?
-  @Flag(help: "Print objects of subentities too.") var subentities = false
+  @Flag(help: "Also print objects of subentities.") var subentities = false
   @Option(name: [.customShort("o"), .long], help: ArgumentHelp("Write to a new file.", valueName: "FILE"))
   var output: String?
 
@@ -33,7 +33,7 @@ struct ExportVerb: Verb {
         .usage,
         "cannot export entity '\(entity)': model '\(fitting.name)' has no such entity"
           + Spelling.suggestion(for: entity, among: fitting.entityNames),
-        remedy: "see the entities with `godwit inspect`")
+        remedy: "list the entities with `godwit inspect`")
     }
     let reader = try ObjectReader(path: store, model: fitting)
     let entities = subentities ? fitting.family(of: entity).map(\.name) : [entity]
@@ -64,8 +64,8 @@ struct ExportVerb: Verb {
     let cause: String
     switch try StoredModel(inStoreAt: store, metadata: metadata) {
     case .fits(let cached): return cached.model
-    case .missing: cause = "the store carries no model"
-    case .differs: cause = "the model that the store carries is of another version"
+    case .missing: cause = "the store contains no model"
+    case .differs: cause = "the model inside the store is of another version"
     case .unreadable(let error): cause = error.message
     }
     throw GodwitError(

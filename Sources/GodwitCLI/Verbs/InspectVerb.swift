@@ -3,16 +3,16 @@ import ArgumentParser
 struct InspectVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Tell what a file is (store, model, mapping model, manifest, ledger, spill file) and what is in it.")
+    abstract: "Show what a file is (store, model, mapping model, manifest, ledger, spill file) and what it contains.")
 
   @Argument(help: ArgumentHelp("A file, or a folder with one model in it.", valueName: "PATH")) var path: String
 
   @Option(
     parsing: .upToNextOption,
-    help: ArgumentHelp("Models among which the one that fits a store is looked for.", valueName: "MODEL"))
+    help: ArgumentHelp("Models to search for the one that fits the store.", valueName: "MODEL"))
   var models: [String] = []
 
-  @Option(help: ArgumentHelp("Of each of MODEL only the entities of this configuration.", valueName: "NAME"))
+  @Option(help: ArgumentHelp("Use only the entities of this configuration in each MODEL.", valueName: "NAME"))
   var configuration: String?
 
   @OptionGroup var format: FormatOptions

@@ -6,16 +6,16 @@ struct MakeStoreVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "make-store", abstract: "Make a synthetic store of any size from a model.",
     discussion: """
-      Equal models, rows and seeds give equal stores. Every entity, attribute and relationship is used, and every \
-      rule of the model kept.
+      The same model, number of rows and seed give the same store. The store uses every entity, attribute and \
+      relationship, and keeps every rule of the model.
       """)
 
   @Argument(help: ModelVerb.help) var model: String
-  @Argument(help: ArgumentHelp("The store to make; nothing may be there yet.", valueName: "OUT")) var out: String
+  @Argument(help: ArgumentHelp("The store to create; it must not exist yet.", valueName: "OUT")) var out: String
 
-  @Option(help: ArgumentHelp("How many objects, over all entities.", valueName: "N")) var rows: Int
-  @Option(help: ArgumentHelp("What the values are drawn from.", valueName: "S")) var seed: UInt64 = 1
-  @Flag(help: "Make what a migration may stumble over: holes in keys, huge keys, NULL, Unicode, large data.")
+  @Option(help: ArgumentHelp("Number of objects, over all entities.", valueName: "N")) var rows: Int
+  @Option(help: ArgumentHelp("Seed of the random values.", valueName: "S")) var seed: UInt64 = 1
+  @Flag(help: "Include what migrations often fail on: keys with holes, huge keys, NULL, Unicode, large data.")
   var nasty = false
 
   func validate() throws {

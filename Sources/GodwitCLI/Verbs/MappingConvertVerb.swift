@@ -3,17 +3,17 @@ import GodwitXcode
 
 struct MappingConvertVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "convert", abstract: "Print a .xcmappingmodel or .cdm as a mapping file that runs identically.",
+    commandName: "convert", abstract: "Print a .xcmappingmodel or .cdm as an equivalent mapping file.",
     discussion: """
-      A .xcmappingmodel leaves open what Xcode's compiler fills in from the two models. They are taken from inside the \
-      file, as they were when Xcode last refreshed it, unless --source and --destination give them.
+      A .xcmappingmodel omits what Xcode's compiler fills in from the two models. Give the models with --source and \
+      --destination. Without them, Godwit uses the models inside the file, as of the last time Xcode refreshed it.
       """)
 
   @Argument(help: ArgumentHelp("A .xcmappingmodel, the xcmapping.xml in it, or a .cdm.", valueName: "FILE"))
   var file: String
 
-  @Option(help: ArgumentHelp("The model that the mapping model leads from.", valueName: "MODEL")) var source: String?
-  @Option(help: ArgumentHelp("The model that the mapping model leads to.", valueName: "MODEL"))
+  @Option(help: ArgumentHelp("The source model of the mapping model.", valueName: "MODEL")) var source: String?
+  @Option(help: ArgumentHelp("The destination model of the mapping model.", valueName: "MODEL"))
   var destination: String?
   @OptionGroup var output: MappingOutput
 

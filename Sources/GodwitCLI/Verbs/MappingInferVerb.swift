@@ -5,7 +5,7 @@ import GodwitModel
 struct MappingInferVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "infer", abstract: "Print the mapping model that Core Data would infer, with a reason for every line.",
-    discussion: "Exit status 69 when none can be inferred, with every reason.")
+    discussion: "If none can be inferred, prints every reason and exits with 69.")
 
   @Argument(help: MappingVerb.source) var source: String
   @Argument(help: MappingVerb.destination) var destination: String

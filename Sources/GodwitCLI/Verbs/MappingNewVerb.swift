@@ -5,9 +5,10 @@ import GodwitModel
 
 struct MappingNewVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "new", abstract: "Draft a mapping file as Xcode's new mapping model would begin.",
+    commandName: "new", abstract: "Draft a mapping file, as Xcode drafts a new mapping model.",
     discussion: """
-      A value that only a person knows is printed as \(MappingGap.marker); no job takes the file before it is filled.
+      A value that you must decide is printed as the placeholder \(MappingGap.marker). No job accepts the file until \
+      every placeholder is replaced.
       """)
 
   @Argument(help: MappingVerb.source) var source: String
@@ -19,7 +20,8 @@ struct MappingNewVerb: Verb {
     try output.write(draft.model, remarks: draft.remarks, in: session)
     let gaps = draft.remarks.count(where: \.isGap)
     if gaps > 0 {
-      session.diagnostics.write("godwit: \(gaps) \(gaps == 1 ? "gap" : "gaps") to fill, marked \(MappingGap.marker)\n")
+      session.diagnostics.write(
+        "godwit: \(gaps) placeholder\(gaps == 1 ? "" : "s") to replace, marked \(MappingGap.marker)\n")
     }
     return 0
   }

@@ -5,19 +5,19 @@ import GodwitModel
 /// The verbs about mapping models.
 struct MappingVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "mapping", abstract: "Infer a mapping model, draft a new one, or turn one of Xcode's into YAML.",
+    commandName: "mapping", abstract: "Infer a mapping model, draft a new one, or convert one of Xcode's to YAML.",
     subcommands: [MappingInferVerb.self, MappingNewVerb.self, MappingConvertVerb.self])
 
   static let source = ArgumentHelp(
-    "The earlier model: a .xcdatamodel or .mom; or a .xcdatamodeld or .momd: its current version, or PATH#Version Name.",
+    "The earlier model: a .xcdatamodel or .mom; a .xcdatamodeld or .momd (its current version); or PATH#Version Name.",
     valueName: "SOURCE")
-  static let destination = ArgumentHelp("The later model, given likewise.", valueName: "DESTINATION")
+  static let destination = ArgumentHelp("The later model, given in the same form.", valueName: "DESTINATION")
 }
 
 /// Where a verb that makes a mapping file leaves it, and in which form.
 struct MappingOutput: ParsableArguments {
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Write a mapping file, which may not be there yet.", valueName: "FILE"))
+    name: .shortAndLong, help: ArgumentHelp("Write to a new mapping file.", valueName: "FILE"))
   var output: String?
 
   @OptionGroup var format: FormatOptions

@@ -4,7 +4,7 @@ import GodwitStore
 
 struct ModelSchemaVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "schema", abstract: "Print the SQL schema that Core Data would make.")
+    commandName: "schema", abstract: "Print the SQL schema that Core Data would create.")
 
   @Argument(help: ModelVerb.help) var model: String
   @OptionGroup var format: FormatOptions

@@ -44,6 +44,6 @@ struct ModelVerb: ParsableCommand {
     valueName: "FILE")
 
   static let help = ArgumentHelp(
-    "A .xcdatamodel or .mom; or a .xcdatamodeld or .momd: its current version, or PATH#Version Name.",
+    "A .xcdatamodel or .mom; a .xcdatamodeld or .momd (its current version); or PATH#Version Name.",
     valueName: "MODEL")
 }

@@ -7,17 +7,17 @@ import GodwitModel
 struct PlanVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "plan",
-    abstract: "Show steps, passes, chunks, lanes and why, rows, bytes, disk needed; write nothing.")
+    abstract: "Show steps, passes, chunks, lanes with reasons, rows, losses and disk space; write nothing.")
 
   @OptionGroup var job: JobOptions
   @OptionGroup var format: FormatOptions
 
   @Flag(
     name: .customLong("detailed-exitcode"),
-    help: "Exit with 2 when a migration is needed, else 0.")
+    help: "Exit with 2 if a migration is needed, otherwise with 0.")
   var detailedExitCode = false
 
-  @Flag(name: .customLong("fail-on-loss"), help: "Exit with 65 when something of the source does not come over.")
+  @Flag(name: .customLong("fail-on-loss"), help: "Exit with 65 if the migration would lose data.")
   var failOnLoss = false
 
   mutating func run(in session: CommandSession) throws -> Int32 {
@@ -44,7 +44,7 @@ struct PlanVerb: Verb {
 
 extension PlanVerb {
   private static func fits(_ job: MigrationJob) -> String {
-    "note         the source has version '\(job.destinationModel.name)' already: no migration is needed, and `godwit run` \(job.inPlace == nil ? "makes a copy" : "writes it again")\n"
+    "note         the source already has version '\(job.destinationModel.name)': no migration is needed, and `godwit run` \(job.inPlace == nil ? "makes a copy" : "writes it again")\n"
   }
 }
 

@@ -12,15 +12,15 @@ struct PolicyVerb: ParsableCommand {
 struct PolicyStubVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "stub",
-    abstract: "Print Swift that compiles: one policy type for each class that the job's mappings name.",
+    abstract: "Print Swift source that compiles, with one policy type for each class that the job's mappings name.",
     discussion: """
-      The file is an executable that registers them. Comments name each mapping's entities and attributes; what nothing \
-      else fills is marked.
+      The file is an executable that registers the policies. Comments name each mapping's entities and attributes, and \
+      mark the attributes that nothing else sets.
       """)
 
   @OptionGroup var job: JobOptions
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Write a Swift file, which may not be there yet.", valueName: "FILE"))
+  @Option(name: .shortAndLong, help: ArgumentHelp("Write to a new Swift file.", valueName: "FILE"))
   var output: String?
 
   mutating func run(in session: CommandSession) throws -> Int32 {

@@ -7,15 +7,15 @@ import GodwitModel
 
 struct RunVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "run", abstract: "Plan, or resume from the ledger: the same command both times.",
+    commandName: "run", abstract: "Start a job, or resume it from its ledger.",
     discussion: """
-      Stops at a checkpoint on SIGINT or SIGTERM, at once on the second one; SIGUSR1 prints one progress line. \
-      Safe to kill: the same command resumes.
+      SIGINT or SIGTERM stops the run at a checkpoint; a second one stops it at once. SIGUSR1 prints one progress line. \
+      A run may be killed at any time: the same command resumes.
       """)
 
   @OptionGroup var job: JobOptions
 
-  @Option(help: ArgumentHelp("How progress is shown.", valueName: "auto|bar|plain|json|none"))
+  @Option(help: ArgumentHelp("How to show progress.", valueName: "auto|bar|plain|json|none"))
   var progress: ProgressMode = .auto
 
   @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.")
@@ -31,7 +31,7 @@ struct RunVerb: Verb {
 
   @Flag(
     name: .customLong("fail-on-loss"),
-    help: "Stop with 65 before the destination is in place when something of the source does not come over.")
+    help: "If the migration loses data, stop with 65 before the destination is put in place.")
   var failOnLoss = false
 
   mutating func run(in session: CommandSession) throws -> Int32 {

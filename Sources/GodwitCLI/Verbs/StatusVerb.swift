@@ -4,7 +4,7 @@ import GodwitManifest
 
 struct StatusVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Show what is durable and what is left.")
+    commandName: "status", abstract: "Show what is durable and what remains.")
 
   @OptionGroup var job: JobOptions
   @OptionGroup var format: FormatOptions

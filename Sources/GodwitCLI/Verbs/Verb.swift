@@ -33,7 +33,7 @@ struct JobOptions: ParsableArguments {
   @Argument(help: ArgumentHelp("The job manifest.", valueName: "JOB.yaml"))
   var manifest: String
 
-  @Flag(name: .shortAndLong, help: "Log what is done to standard error.")
+  @Flag(name: .shortAndLong, help: "Log each action to standard error.")
   var verbose = false
 
   func loader(in session: CommandSession) throws -> JobLoader {
@@ -53,7 +53,7 @@ extension CommandSession {
   /// Says which hashes of a model rest on a rule that nothing published confirms.
   func warnOfUnconfirmedHashRules(_ rules: [String]) {
     for rule in rules {
-      diagnostics.write("godwit: warning: the hash relies on a rule that is not confirmed: \(rule)\n")
+      diagnostics.write("godwit: warning: the hash relies on an unconfirmed rule: \(rule)\n")
     }
   }
 

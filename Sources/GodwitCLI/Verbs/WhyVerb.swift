@@ -11,20 +11,20 @@ import Logging
 struct WhyVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "why",
-    abstract: "Tell which model version fits a store, else why MODEL does not and what it would take.",
+    abstract: "Show which model version fits a store, or why MODEL does not and what a migration would need.",
     discussion: """
-      Tells what a job with `mappings: auto` would do. Exit status: 0 MODEL fits; 2 a migration is needed, and nothing \
-      stands against it; 69 no version of MODEL fits the store, or no path leads to MODEL; else that of the error that would \
-      stop the job, as for `plan --detailed-exitcode`. With --against two models are compared, the first as if a store of it \
-      were there; rows are not counted then.
+      Shows what a job with `mappings: auto` would do. Exit status: 0 MODEL fits; 2 a migration is needed and possible; \
+      69 no version of MODEL fits the store, or no path leads to MODEL; otherwise that of the error that would stop the \
+      job, as for `plan --detailed-exitcode`. --against compares two models, the first as if it were the model of a \
+      store; it counts no rows.
       """)
 
-  @Argument(help: ArgumentHelp("A store; a model with --against.", valueName: "STORE")) var source: String
+  @Argument(help: ArgumentHelp("A store; with --against, a model.", valueName: "STORE")) var source: String
   @Argument(help: ModelVerb.help) var model: String?
-  @Option(help: ArgumentHelp("Compare the model in place of STORE with this one.", valueName: "MODEL"))
+  @Option(help: ArgumentHelp("Compare this model with the one given as STORE.", valueName: "MODEL"))
   var against: String?
   @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
-  @Option(help: ArgumentHelp("Of every version only the entities of this configuration.", valueName: "NAME"))
+  @Option(help: ArgumentHelp("Use only the entities of this configuration in every version.", valueName: "NAME"))
   var configuration: String?
   @OptionGroup var format: FormatOptions
 
@@ -126,12 +126,12 @@ struct WhyVerb: Verb {
 
   /// What to do where no version is the store's.
   private func misfit(_ found: Compatibility) throws -> GodwitError {
-    var remedy = "give the model that has the version the store was written with"
+    var remedy = "give the model version that the store was written with"
     let metadata = try StoreMetadata(readingStoreAt: source)
     let hashes = metadata.entityVersionHashes
     if metadata.versionHashes.isEmpty {
       remedy =
-        "the store does not say which version it has: name the version in a manifest with `assume-source-model: NAME`"
+        "the store does not identify its version: name the version in a manifest with `assume-source-model: NAME`"
     } else if configuration == nil, let path = model.map({ ModelReference(parsing: $0).path }),
       let other = try ModelVersions(references: [path] + self.hashes).configuration(fitting: hashes)
     {

@@ -6,8 +6,8 @@ import GodwitModel
 import GodwitSpill
 import GodwitStore
 
-/// Associations that cannot be computed: their spill files are written before anything is created, read by look-ups,
-/// and made anew when they are damaged.
+/// Associations that cannot be computed: their spill files are written before anything is created, read by lookups,
+/// and rebuilt when they are damaged.
 extension Executor {
   // MARK: Writing
 
@@ -15,7 +15,7 @@ extension Executor {
     let index = chunk.subject
     let writer = try writers[index] ?? openWriter(index)
     writers[index] = writer
-    // Asked after the file was opened: making it anew may change the mark.
+    // Read after the file was opened: rebuilding the file may change the mark.
     let known = try ledger.spillMark(mapping: index)
     var given = known?.pairs ?? 0
     if program.isUnique(index), case .dense(let first) = program.facts.mappings[index].keys {
@@ -39,7 +39,7 @@ extension Executor {
     try opening(index) { try SpillWriter(path: spillPath(index), resumingAt: $0) }
   }
 
-  /// Opens a file up to the mark of the ledger; one that is damaged is made anew first.
+  /// Opens a file up to the mark of the ledger. Rebuilds a damaged file first.
   private func opening<T>(_ index: Int, _ open: (SpillMark?) throws -> T) throws -> T {
     do { return try open(try ledger.spillMark(mapping: index)?.mark) } catch let error as SpillError {
       guard error.isDamage else { throw error }
@@ -134,9 +134,9 @@ extension Executor {
 
   // MARK: Damage
 
-  /// Makes the file anew whose damage a look-up of the failed chunk found.
+  /// Rebuilds the spill file that the failed chunk found damaged.
   ///
-  /// - Returns: false when no look-up did, or the same file was made anew before.
+  /// - Returns: false when the chunk found no damage, or the same file was rebuilt before.
   func replaceDamagedSpill() throws -> Bool {
     guard let (index, error) = functions.damagedSpill, !madeAnew.contains(index) else { return false }
     functions.damagedSpill = nil
@@ -170,13 +170,13 @@ extension Executor {
     try WorkFolder.sync((path as NSString).deletingLastPathComponent)
     if mark != known.mark { try ledger.setSpillMark(mark, pairs: pairs, mapping: index) }
     madeAnew.insert(index)
-    notes.append("the spill file of mapping '\(name)' was damaged and made anew: \(damage.message)")
+    notes.append("the spill file of mapping '\(name)' was damaged and rebuilt: \(damage.message)")
   }
 
   private static func cannotMakeAnew(_ mapping: String) -> GodwitError {
     GodwitError(
       .inputOutput,
-      "cannot make the damaged spill file of mapping '\(mapping)' anew: the store under construction is damaged too",
+      "cannot rebuild the damaged spill file of mapping '\(mapping)': the store under construction is damaged too",
       remedy: "check the disk, `godwit discard` the job and run again")
   }
 }

@@ -7,7 +7,7 @@ import GodwitStore
 ///
 /// 1. The chunk's statement runs while SQLite refuses large values, which costs nothing where there are none.
 /// 2. Where one was refused, what the statement did is taken back, and the source's rows are told apart by size.
-/// 3. The rows between large ones are made as ever. Each large one is made without the values that it only copies, and
+/// 3. The rows between large ones are made as usual. Each large one is made without the values that it only copies, and
 ///    then completed with them (`LargeRowWriter`).
 ///
 /// A value that is large because an expression made it is not refused a second time. A link that is resolved later finds

@@ -8,7 +8,7 @@ extension Executor {
   private static let pageRows = 500
 
   private func running() throws -> PolicyRun {
-    guard let policies else { throw GodwitError(.internalBug, "no policy is at work") }
+    guard let policies else { throw GodwitError(.internalBug, "no policy is running") }
     return policies
   }
 

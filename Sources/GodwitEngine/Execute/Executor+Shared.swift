@@ -36,7 +36,7 @@ extension Executor {
             .init(bytes: limits.statementBytes), { try executeCreation(statement, chunks) })
         else { throw LargeRowMet() }
         guard functions.rows.memberRows.reduce(0, +) == made else {
-          throw GodwitError(.internalBug, "cannot tell the rows of mappings that share a walk apart")
+          throw GodwitError(.internalBug, "cannot tell apart the rows of mappings that share a table scan")
         }
         let entity = program.mappings[first.subject].destination.name
         try functions.mover?.finishChunk(table: try program.destinationTable(of: entity).name, on: connection)

@@ -35,7 +35,7 @@ package final class Executor {
   private var ahead: SpeculativeValidator?
   /// What happened that nobody would see in the result.
   package var notes: [String] = []
-  /// Mappings whose spill file was made anew; one that is damaged again stops the run.
+  /// Mappings whose spill file was rebuilt. A second damage to the same file stops the run.
   var madeAnew: Set<Int> = []
   /// Chunks whose statement met a value that is too large for it.
   var chunksWithLargeRows: Set<Int> = []
@@ -390,7 +390,7 @@ package final class Executor {
       .dataWrong, "validation failed: \(what ?? "two objects share a value of a uniqueness constraint")",
       site: site(chunk),
       remedy: isAppending
-        ? "one of them may be an object that the destination had before: filter it out in the mapping, or repair the source; then `godwit discard` the job and run again"
+        ? "one of them may have been in the destination before this job: filter it out in the mapping, or repair the source; then `godwit discard` the job and run again"
         : "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")
   }
 }

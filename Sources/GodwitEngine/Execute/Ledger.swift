@@ -70,7 +70,7 @@ package struct Ledger {
     // Without the entry the ledger is damaged: reading the next one says so.
     guard found == nil || found == .text("\(Self.version)") else {
       throw GodwitError(
-        .cannotCreate, "cannot resume: another version of Godwit began the job",
+        .cannotCreate, "cannot resume: another version of Godwit started the job",
         remedy: "resume with that version, or `godwit discard` the job and run again")
     }
   }

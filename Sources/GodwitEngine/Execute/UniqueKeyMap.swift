@@ -12,7 +12,7 @@ final class UniqueKeyMap {
   }
 
   private let limitBytes: Int
-  // Drawn anew for each map, so that nobody can choose values that meet.
+  // Random for each map, so that nobody can choose values that collide.
   private let seed = UInt64.random(in: .min ... .max)
   @exclusivity(unchecked) private var entries: [Entry] = []
   @exclusivity(unchecked) private var bytes: [UInt8] = []

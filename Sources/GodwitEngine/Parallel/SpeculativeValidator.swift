@@ -106,7 +106,7 @@ extension Executor {
       works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
   }
 
-  /// The entity whose objects a chunk of the validate stage looks at.
+  /// The entity that a chunk of the validate stage checks.
   func validatedEntity(_ chunk: Chunk) -> String? {
     let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
     return only

@@ -178,12 +178,13 @@ extension Planner {
     }
     func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
     let (none, several) = (integer(predicates.count), integer(predicates.count + 1))
-    for (count, what) in [(none, "no predicate takes"), (several, "more than one predicate takes")] where count > 0 {
+    for (count, what) in [(none, "no predicate matches"), (several, "more than one predicate matches")] where count > 0
+    {
       throw GodwitError(
         .configuration,
         "cannot chunk mapping '\(mapping.name)': \(what) \(count) of its \(facts.mappings[mapping.index].rows) objects",
         location: predicates.first?.source.location,
-        remedy: "make the predicates under chunks.by cover every object once; a nil value needs '== nil'")
+        remedy: "make the predicates under chunks.by match every object exactly once; a nil value needs '== nil'")
     }
     return predicates.indices.map(integer)
   }

@@ -49,7 +49,7 @@ extension Planner {
     if let existing {
       let job = "appends to \(existing.rows) objects in '\(existing.path)'"
       let history =
-        existing.hasHistory ? ["the destination's persistent history stays, and does not tell of the new objects"] : []
+        existing.hasHistory ? ["the destination's persistent history stays, without the new objects"] : []
       return [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes(numbers)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
@@ -57,7 +57,7 @@ extension Planner {
       + misfitNotes(numbers)
   }
 
-  /// Look-ups that find nothing in the mapping they name.
+  /// Lookups that find nothing in the mapping they name.
   private var lookUpNotes: [String] {
     resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }
   }
@@ -68,7 +68,7 @@ extension Planner {
       let table = sourceSchema.table(of: entity.name)?.name ?? entity.name
       let bears = [(entity.foreignNumbers ?? 0, "another entity's number"), (entity.missingNumbers ?? 0, "no number")]
       return bears.filter { $0.0 > 0 }.map { rows, what in
-        let (verb, subject) = rows == 1 ? ("row of \(table) bears", "it is") : ("rows of \(table) bear", "they are")
+        let (verb, subject) = rows == 1 ? ("row of \(table) has", "it is") : ("rows of \(table) have", "they are")
         return "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does"
       }
     }
@@ -99,7 +99,7 @@ extension Planner {
         continue
       }
       relationships[source.relationship.name] =
-        "\(link.map(Self.phrase) ?? "") (\(names.isEmpty ? "no mapping carries its objects" : names.joined(separator: ", ")))"
+        "\(link.map(Self.phrase) ?? "") (\(names.isEmpty ? "no mapping migrates its objects" : names.joined(separator: ", ")))"
     }
     var seen: Set<String> = []
     let unique = reasons.filter { seen.insert($0).inserted }
@@ -108,7 +108,7 @@ extension Planner {
       filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
       chunks: chunks.count { $0.stage == .create && $0.subject == index },
       keys: policy == nil ? keys : keys + ", then new ones",
-      association: policy != nil ? "by hand" : program.isStored(index) ? "spill file" : "computed",
+      association: policy != nil ? "explicit" : program.isStored(index) ? "spill file" : "computed",
       relationships: relationships)
   }
 

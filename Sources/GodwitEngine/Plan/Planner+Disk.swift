@@ -74,7 +74,7 @@ extension Planner {
       added += rows * Int64(max(0, extra) * 3 + computed * 8)
     }
     let share = whole > 0 ? Double(try usedSourceBytes()) * taken / whole : 0
-    // The sample says what the source's pages do not, where these hold much else, or the source is no SQLite store.
+    // The sample counts where the source's pages say little: they hold much else, or the source is not a SQLite store.
     return Int64(min(max(share, taken * 1.1), 4e18)) + added
   }
 

@@ -17,7 +17,7 @@ extension Planner {
     found += resolved.defaulted.map {
       LossReport.Loss(
         step: step, kind: .policy, subject: $0.policy, count: nil,
-        reason: "mapping \($0.mapping): not registered, Core Data's default policy takes its place")
+        reason: "mapping \($0.mapping): not registered; Core Data's default policy runs instead")
     }
     found += numbers.filter { $0.rounded > 0 }.map {
       LossReport.Loss(step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types)
@@ -72,7 +72,7 @@ extension Planner {
     numbers.filter { $0.misfits > 0 }.map { found in
       found.isInteger
         ? "the run will stop: \(found.misfits) values of \(found.path) do not fit, \(found.types)"
-        : "\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as no number"
+        : "\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN"
     }
   }
 
@@ -185,7 +185,7 @@ extension Planner {
       """
     guard let count = try connection.integer(sql), count > 0 else { return nil }
     let names = lost.map { "'\($0)'" }.joined(separator: " and ")
-    return (name, count, "to \(names), which the destination's relationship does not take in")
+    return (name, count, "to \(names), which the destination's relationship does not accept")
   }
 }
 

@@ -259,7 +259,7 @@ package struct Planner {
               guard !noRoomBelow, start > .min, inUse == nil else {
                 throw GodwitError(
                   .dataWrong,
-                  "cannot number the objects of '\(root.name)': no room is left above or below the keys in use")
+                  "cannot number the objects of '\(root.name)': no keys are left above or below those in use")
               }
               facts.mappings[member].keys = .dense(first: start)
               lowest = start

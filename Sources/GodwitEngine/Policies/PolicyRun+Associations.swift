@@ -5,7 +5,7 @@ package import GodwitModel
 import GodwitSpill
 import GodwitStore
 
-/// Associations by hand, and look-ups both ways through every mapping of the step.
+/// Explicit associations, and lookups both ways through every mapping of the step.
 extension PolicyRun {
   package func associate(_ source: ManagedObject, _ destination: ManagedObject, _ mapping: EntityMapping) throws {
     guard source.isSource, !destination.isSource else {
@@ -95,7 +95,7 @@ extension PolicyRun {
     }
   }
 
-  /// What a look-up from the destination needs.
+  /// What a lookup from the destination needs.
   func makePairIndex(_ index: Int) throws {
     let wanted = StepProgram.pairIndex(index)
     try makeIndex(wanted.name, on: wanted.columns)

@@ -19,7 +19,7 @@ extension PolicyRun {
     let root = try root(of: entity)
     let key = state.nextKeys[root] ?? 1
     guard key < .max else {
-      throw GodwitError(.dataWrong, "cannot number the objects of '\(root)': no room is left above the keys in use")
+      throw GodwitError(.dataWrong, "cannot number the objects of '\(root)': no keys are left above those in use")
     }
     state.nextKeys[root] = key + 1
     return key
@@ -287,7 +287,7 @@ extension PolicyRun {
     } else if try !isMade(object) {
       throw failure(
         "cannot save \(object): a mapping without a policy made it",
-        try: "give that mapping a policy too, or say the change in its expressions")
+        try: "give that mapping a policy too, or make the change in its expressions")
     }
     try bind(object, to: writing.update, of: writing, keys: nil)
     try writing.update.runBound()

@@ -2,7 +2,7 @@ package import GodwitJob
 package import GodwitModel
 import GodwitStore
 
-/// Relationships by hand. An assignment is written down and settled with all others when links are resolved: what stands
+/// Relationships that a policy sets. An assignment is written down and settled with all others when links are resolved: what stands
 /// in the end is what setting one after the other would have given.
 extension PolicyRun {
   // MARK: Order of assignments
@@ -77,7 +77,7 @@ extension PolicyRun {
     guard try isReplaying || isOwn || (!targets.isEmpty && targets.allSatisfy { try isMade($0) }) else {
       throw failure(
         "cannot set '\(name)' of \(object): no policy made one of the ends",
-        try: "give the object's mapping a policy too, or say the relationship in its mapping; insert new objects first")
+        try: "give the object's mapping a policy too, or set the relationship in its mapping; insert new objects first")
     }
     guard !isReplaying else { return }
     try gather([link])
@@ -300,7 +300,7 @@ extension PolicyRun {
     return compiled
   }
 
-  /// The objects that a relationship source finds from one source object, in the order of look-ups and then keys.
+  /// The objects that a relationship source finds from one source object, in the order of lookups and then keys.
   private func targets(
     of source: ResolvedEntityMapping.RelationshipSource, from object: ManagedObject, index: Int
   ) throws -> [(key: Int64, place: Int64, inversePlace: Int64)] {

@@ -325,7 +325,7 @@ package final class PolicyRun: PolicyHost {
   private func prove() throws {
     for object in unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) where try !isInserted(object) {
       throw GodwitError(
-        .dataWrong, "\(object.entity) p\(object.key) was associated and never inserted",
+        .dataWrong, "\(object.entity) p\(object.key) was associated but never inserted",
         remedy: "call 'insert' in the policy")
     }
   }
@@ -366,7 +366,7 @@ package final class PolicyRun: PolicyHost {
         throw GodwitError(
           .dataWrong,
           "the user info of the policies takes \(ByteCount(bytes: Int64(state.userInfo.count))): expected \(Self.limitUserInfo) at most",
-          remedy: "look objects up with destinationInstance(ofEntityNamed:where:equals:) in place of keeping them")
+          remedy: "look objects up with destinationInstance(ofEntityNamed:where:equals:) instead of keeping them")
       }
     }
     try writeAsked()

@@ -75,7 +75,7 @@ package struct AttachedSource {
       throw GodwitError(
         .configuration, "cannot append with mapping '\(policy.mapping.name)': it has a policy",
         location: policy.mapping.location,
-        remedy: "say what the policy does in expressions, or migrate into a store of its own")
+        remedy: "replace the policy by expressions, or migrate into a separate store")
     }
     for policy in resolved.policies {
       guard let predicates = job.chunkPredicates[policy.mapping.name] else { continue }

@@ -9,13 +9,13 @@ package struct DerivedTriggers {
   /// The statements, in Core Data's order.
   package let statements: [String]
   /// Derived attributes whose triggers are not known: their values are computed, and stay as they are until the
-  /// application or a later migration of Core Data's makes them anew.
+  /// application, or a later migration by Core Data, computes them again.
   let unknown: [StoreSchema.DerivedAttribute]
 
   /// For the plan.
   package var notes: [String] {
     unknown.map {
-      "derived attribute \($0.entityName).\($0.attributeName) is computed; how Core Data spells its triggers is not known, so none are made"
+      "derived attribute \($0.entityName).\($0.attributeName) is computed; its triggers are not made, because their text in Core Data is not known"
     }
   }
 

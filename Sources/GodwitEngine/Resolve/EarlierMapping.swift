@@ -8,7 +8,7 @@ package struct EarlierMapping: Sendable {
   enum Access: Sendable {
     /// destination key = source key + offset.
     case offset(Int64)
-    /// It stored pairs, which are gone, or another reason why no look-up gives what the job saw.
+    /// It stored pairs, which are gone, or another reason why no lookup gives what the job saw.
     case lost(String)
     /// The source of that job was another one, or had other content.
     case otherSource(isSameStore: Bool)
@@ -62,8 +62,8 @@ extension ExistingDestination {
         case _ where digest != record.source:
           access = .otherSource(isSameStore: record.sourceUUID == sourceUUID)
         case _ where !mapping.uniqueBy.isEmpty:
-          access = .lost("it has unique-by, and a finished store does not keep which source led to which object")
-        case .dense: access = .lost("it numbered its objects anew, and a finished store does not keep their pairs")
+          access = .lost("it has unique-by, and a finished store does not record which source led to which object")
+        case .dense: access = .lost("it renumbered its objects, and a finished store does not record the pairs of keys")
         case .offset where filter?.predicate.operands.contains(where: \.callsNow) ?? false:
           access = .lost("its filter depends on the time of its run")
         case .offset(let offset): access = .offset(offset)

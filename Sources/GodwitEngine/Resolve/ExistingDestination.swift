@@ -25,17 +25,17 @@ package struct ExistingDestination {
 
   /// Checks that the job can append to the store. Writes nothing.
   ///
-  /// - Throws: `.cannotCreate` (73) when it has another model or is no SQLite store; `.configuration` (78) for what cannot be
+  /// - Throws: `.cannotCreate` (73) when it has another model or is not a SQLite store; `.configuration` (78) for what cannot be
   ///   extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
   package init(_ job: MigrationJob) throws {
     path = job.destinationPath
     var info = stat()
     guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
       throw Self.refusal(
-        path, "it is no ordinary file", remedy: "name the store itself: appending replaces it under its name")
+        path, "it is not a regular file", remedy: "name the store itself: appending replaces it under its name")
     }
     do { files = try StoreFiles(path: path) } catch let error as GodwitError where error.code == .dataWrong {
-      throw Self.refusal(path, "it is no Core Data store", cause: error.message, remedy: "name another destination")
+      throw Self.refusal(path, "it is not a Core Data store", cause: error.message, remedy: "name another destination")
     }
     guard files.type == .sqlite else {
       throw Self.refusal(path, "it is an XML store", remedy: "append to a SQLite store")
@@ -59,7 +59,7 @@ package struct ExistingDestination {
       guard table[1] == .integer(1) else {
         throw GodwitError(
           .dataWrong,
-          "cannot append to '\(path)': it has CloudKit mirroring tables ('\(name)'), which would not know of the new objects",
+          "cannot append to '\(path)': it has CloudKit mirroring tables ('\(name)'), which would miss the new objects",
           remedy: "append to a store that no container mirrors")
       }
       throw GodwitError(
@@ -104,8 +104,8 @@ package struct ExistingDestination {
     let first = names.first { found[$0] != wanted[$0]?.bytes }
     let why: String
     switch first {
-    case nil: why = "it says nothing of its model"
-    case let name? where found.isEmpty: why = "it says nothing of its model, not even of '\(name)'"
+    case nil: why = "it does not identify its model"
+    case let name? where found.isEmpty: why = "it does not identify its model, and has no hash of '\(name)'"
     case let name? where found[name] == nil: why = "it has no entity '\(name)', which model '\(model.name)' has"
     case let name? where wanted[name] == nil: why = "it has an entity '\(name)', which model '\(model.name)' lacks"
     case let name?: why = "its entity '\(name)' is not that of model '\(model.name)'"
@@ -125,7 +125,7 @@ package struct ExistingDestination {
     guard rename(part, copy) == 0 else {
       throw GodwitError(
         .inputOutput, "cannot make '\(copy)'", cause: String(cString: strerror(errno)),
-        remedy: "mend the cause and run the same command")
+        remedy: "fix the cause and run the same command")
     }
   }
 }

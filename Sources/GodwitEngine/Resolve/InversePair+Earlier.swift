@@ -18,7 +18,7 @@ extension InversePair {
         "mapping '\(mapping.name)': relationship '\(source.relationship.name)' leads to objects that the earlier job's mapping '\(mappings[earlier].name)' made, and \(why)",
         location: source.location ?? mapping.mapping.location,
         remedy:
-          "do the work of both jobs in one, or run them in the other order, or map the relationship to nil (`\(source.relationship.name): nil`)"
+          "combine both jobs into one, or run them in the other order, or map the relationship to nil (`\(source.relationship.name): nil`)"
       )
     }
   }
@@ -32,9 +32,9 @@ extension InversePair {
     }
     guard let inverse = isOwnInverse ? first : side(end == .first ? .second : .first) else { return nil }
     let name = inverse.relationship.name
-    if inverse.relationship.isOrdered { return "the inverse '\(name)' is ordered, and gives them new places" }
+    if inverse.relationship.isOrdered { return "the inverse '\(name)' is ordered, and gives them new positions" }
     if inverse.relationship.isToMany, inverse.relationship.maxCount > 0 {
-      return "the inverse '\(name)' has a maximum that they may pass"
+      return "the inverse '\(name)' has a maximum that they may exceed"
     }
     for entity in model.entities {
       for attribute in model.attributes(of: entity.name) where attribute.isDerived {

@@ -77,7 +77,7 @@ extension MappingResolver {
     at location: GodwitError.Location?
   ) -> GodwitError {
     error(
-      "relationship '\(relationship.name)' needs what the earlier job's mapping '\(earlier.name)' associated: \(reason)",
+      "relationship '\(relationship.name)' needs the associations of the earlier job's mapping '\(earlier.name)': \(reason)",
       in: mapping, at: location, try: Self.earlierRemedy(relationship))
   }
 

@@ -169,7 +169,7 @@ extension MappingResolver {
   }
 
   static func earlierRemedy(_ relationship: RelationshipDescription) -> String {
-    "do the work of both jobs in one, or map the relationship to nil (`\(relationship.name): nil`)"
+    "combine both jobs into one, or map the relationship to nil (`\(relationship.name): nil`)"
   }
 
   func serves(_ mapping: EntityMapping, reached: String, exactly: Bool) -> Bool {

@@ -111,12 +111,12 @@ struct MappingResolver {
         "no policy '\(name)' is registered" + Spelling.suggestion(for: name, among: registry.names), in: mapping,
         at: mapping.locations["policy"],
         try:
-          "register it in an executable of yours, say what it does in expressions, or write 'unregistered-policies: default'"
+          "register it in your own executable, replace it by expressions, or write 'unregistered-policies: default'"
       )
     }
     guard mapping.kind != .remove else {
       throw error(
-        "a 'remove' mapping makes nothing, so policy '\(name)' has nothing to do", in: mapping,
+        "a 'remove' mapping makes no objects, so policy '\(name)' has nothing to do", in: mapping,
         at: mapping.locations["policy"], try: "make the mapping of type custom, or remove the policy")
     }
     guard mapping.uniqueBy.isEmpty else {
@@ -197,7 +197,7 @@ struct MappingResolver {
     for name in mapping.uniqueBy {
       guard known.contains(where: { $0.name == name && !$0.isTransient && !$0.isDerived }) else {
         throw error(
-          "unique-by names '\(name)', which is no stored attribute of '\(to.name)'"
+          "unique-by names '\(name)', which is not a stored attribute of '\(to.name)'"
             + Spelling.suggestion(for: name, among: known.map(\.name)), in: mapping, at: mapping.locations["unique-by"])
       }
     }

@@ -47,7 +47,7 @@ package struct ResolvedMapping: Sendable {
         {
           throw GodwitError(
             .configuration, "mapping '\(mapping.name)' is listed twice, for different entities",
-            location: mapping.locations["name"] ?? mapping.location, remedy: "give each mapping a name of its own")
+            location: mapping.locations["name"] ?? mapping.location, remedy: "give each mapping its own name")
         }
         if firsts[mapping.name] == nil { firsts[mapping.name] = mapping }
         all.append(mapping)
@@ -99,9 +99,9 @@ package struct ResolvedEntityMapping: Sendable {
     package var location: GodwitError.Location?
     /// For messages.
     package var text: String
-    /// What the mapping's policy answers in place of look-ups; nil for all others.
+    /// What the mapping's policy answers in place of lookups; nil for all others.
     var policyCall: ParsedExpression?
-    /// Why a look-up in a named mapping finds nothing, whatever the rows: the plan says so.
+    /// Why a lookup in a named mapping finds nothing, whatever the rows: the plan says so.
     var remark: String?
   }
 

@@ -33,8 +33,8 @@ package struct UnmodelledTables {
     if let first = mirror.first, !job.dropsMirroring {
       throw GodwitError(
         .dataWrong,
-        "cannot migrate '\(job.sourcePath)': it has CloudKit mirroring tables ('\(first)'), whose records would no longer match",
-        remedy: "write `cloudkit: drop`: the new store then knows nothing of CloudKit, and a container mirrors it anew")
+        "cannot migrate '\(job.sourcePath)': it has CloudKit mirroring tables ('\(first)'), and the records would not match",
+        remedy: "write `cloudkit: drop`: the new store then has no CloudKit data; a container mirrors it in full")
     }
     for table in mirror { notes.append("CloudKit mirroring is dropped: \(try rows(table)) rows of \(table)") }
     let metadata = job.dropsMirroring ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
@@ -85,7 +85,7 @@ package struct UnmodelledTables {
       }
       guard sql.hasPrefix("CREATE "), sql.contains(head), isPlain, !sql.uppercased().contains("SELECT") else {
         throw GodwitError(
-          .dataWrong, "cannot read the persistent history: \(type) '\(name)' is not as Core Data makes it",
+          .dataWrong, "cannot read the persistent history: \(type) '\(name)' differs from Core Data's",
           remedy: "remove the history's tables from a copy of the store, and migrate the copy")
       }
       found.append(sql)

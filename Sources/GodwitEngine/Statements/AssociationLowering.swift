@@ -111,7 +111,7 @@ package struct AssociationLowering {
     return found.count == 1 ? found[0] : "COALESCE(\(found.joined(separator: ", ")))"
   }
 
-  /// The look-up of a key in several mappings of one table, where the keys that they take have no gap between their ends:
+  /// The lookup of a key in several mappings of one table, where the keys that they take have no gap between their ends:
   /// whether an object is found, and its key; nil where that is not known, or the key is more than a column.
   func run(of indices: [Int], key: String) -> (holds: String, image: String)? {
     guard !key.contains("("), facts.areExclusive(indices),
@@ -138,7 +138,7 @@ package struct AssociationLowering {
   /// SQLite joins at most 64 tables.
   private static let limitJoins = 40
 
-  /// The first of several look-ups that finds something.
+  /// The first of several lookups that finds something.
   func first(of indices: [Int], key: String, entity: String? = nil) throws -> String {
     switch indices.count {
     case 0: "NULL"

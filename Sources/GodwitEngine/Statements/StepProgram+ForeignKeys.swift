@@ -46,7 +46,7 @@ extension StepProgram {
     var entityNumber: Int
   }
 
-  /// The look-ups that give a foreign key, in order of preference; nil when nothing sets it.
+  /// The lookups that give a foreign key, in order of preference; nil when nothing sets it.
   private func foreignKey(
     _ link: InversePair, in mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
   ) throws -> [FoundKey]? {

@@ -3,18 +3,18 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What mappings with a policy add to a step: tables of what was made by hand, and the reading of it.
+/// What mappings with a policy add to a step: tables of explicit associations, and the reading of them.
 ///
 /// | table | a row says |
 /// |---|---|
-/// | `godwit_pair_<mapping>` | this source object and this destination object are associated; indexed once a look-up comes from the destination |
+/// | `godwit_pair_<mapping>` | this source object and this destination object are associated; indexed once a lookup comes from the destination |
 ///
 /// All links are resolved in assignment order, since a policy may set any of them. Those that none has set so far are
 /// written with their objects where `InversePair.directEnd` says so: see `PolicyRun.gather`.
 extension StepProgram {
   func isPolicy(_ index: Int) -> Bool { policyIndexes.contains(index) }
 
-  /// Whether the associations of a mapping lie in a table: a policy made them by hand.
+  /// Whether the associations of a mapping are in a table: a policy made them explicitly.
   func isByHand(_ index: Int) -> Bool { isPolicy(index) && !plain.contains(index) }
 
   /// Mappings with a policy whose associations are computed until it makes others.
@@ -151,9 +151,9 @@ extension StepProgram {
   }
 }
 
-/// How a look-up finds what policies made: filled in where SQL of a step with policies is built.
+/// How a lookup finds what policies made: filled in where SQL of a step with policies is built.
 struct PolicyLookUps {
-  /// Mappings whose associations were made by hand, and those whose associations are computed all the same.
+  /// Mappings with explicit associations, and those whose associations are computed all the same.
   var mappings, plain: Set<Int>
   /// `Z_ENT` of an entity and its subentities in the destination.
   var destinationNumbers: (String) -> [Int]

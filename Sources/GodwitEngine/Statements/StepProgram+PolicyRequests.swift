@@ -105,7 +105,7 @@ extension StepProgram {
         """, builder: builder)
   }
 
-  /// That the assignment happened, and what each look-up finds from all source objects.
+  /// That the assignment happened, and what each lookup finds from all source objects.
   private func requestedTargets(
     _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, isSeveral: Bool
   ) throws -> [ChunkStatement] {

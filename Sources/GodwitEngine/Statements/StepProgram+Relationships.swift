@@ -7,10 +7,10 @@ import GodwitStore
 /// One scan of the relationship stage: what drives it, and what it writes.
 package struct RelationshipScan {
   enum Work: Hashable {
-    /// Join rows of assignments through look-ups. With several of either, a walk serves all of them: one at most finds
+    /// Join rows of assignments through lookups. With several of either, a walk serves all of them: one at most finds
     /// something for a row of the source.
     case pairs(assignments: [Int], lookups: [Int])
-    /// The assigned targets of one to-many assignment through one look-up.
+    /// The assigned targets of one to-many assignment through one lookup.
     case targets(assignment: Int, lookup: Int)
     /// That a to-many assignment happened, whatever it found.
     case markers(assignment: Int)
@@ -118,7 +118,7 @@ extension StepProgram {
     return JoinWalk(table: join.name, first: first, second: second)
   }
 
-  /// Whether the join rows of an assignment may be made in one walk through all of some look-ups.
+  /// Whether the join rows of an assignment may be made in one walk through all of some lookups.
   private func sharesWalk(_ lookups: [Int], of assignment: InversePair.Assignment) throws -> Bool {
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
@@ -126,7 +126,7 @@ extension StepProgram {
       case .join(let made, _, _, _) = destinationSchema.storage(
         of: source.relationship.name, in: mapping.destination.name)
     else { return false }
-    // Places tell which look-up found the object.
+    // Places tell which lookup found the object.
     return made.ownerOrderColumn == nil && made.destinationOrderColumn == nil
   }
 
@@ -248,7 +248,7 @@ extension StepProgram {
     }
   }
 
-  /// The object that a to-one of row `s` leads to: of several, the first look-up's, and of its objects the lowest key.
+  /// The object that a to-one of row `s` leads to: of several, the first lookup's, and of its objects the lowest key.
   func singleTarget(
     of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping,
     _ association: AssociationLowering
@@ -291,7 +291,7 @@ extension StepProgram {
   }
 
   /// A SELECT of subject, target, position and inverse position: the destination keys that assignments
-  /// join through look-ups, NULL where an end was not migrated.
+  /// join through lookups, NULL where an end was not migrated.
   ///
   /// - Parameters:
   ///   - assignments: One, or several that share a walk.
@@ -309,7 +309,7 @@ extension StepProgram {
     let table = try association.table(mapping.index)
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
-    /// What is looked up; where associations were made by hand the source key, which the caller looks up.
+    /// What is looked up; for explicit associations the source key, which the caller looks up.
     func found(_ key: String) throws -> String {
       let wanted = source.relationship.destinationEntityName
       return isByHand(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
@@ -355,13 +355,13 @@ extension StepProgram {
         of: source, in: mapping, target: isByHand(lookup) ? image : target, association)
     }
     let order = walk.map { " ORDER BY d.\(quoted($0.first)), d.\(quoted($0.second))" } ?? ""
-    // The limit keeps SQLite from computing a look-up once for its value and once more for the question whether it is NULL.
+    // The limit keeps SQLite from computing a lookup once for its value and once more for the question whether it is NULL.
     let sql =
       "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)\(order) LIMIT -1"
     return (sql, taken.reason.map { [$0] } ?? [])
   }
 
-  /// The same for a walk where the ends of the keys tell what was migrated: no look-up is computed, and nothing has to be
+  /// The same for a walk where the ends of the keys tell what was migrated: no lookup is computed, and nothing has to be
   /// kept from being computed twice. nil elsewhere.
   private func plainPairs(
     _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk

@@ -16,7 +16,7 @@ package struct StepProgram {
   package let links: [InversePair]
   /// Mappings of source objects that a policy carries out.
   let policyIndexes: Set<Int>
-  /// Mappings whose source keys are kept in memory for look-ups.
+  /// Mappings whose source keys are kept in memory for lookups.
   let keySets: Set<Int>
   /// Links that are written with their objects since no policy has set them.
   var direct: Set<Int> = []

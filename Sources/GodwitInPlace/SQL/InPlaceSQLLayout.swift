@@ -2,7 +2,7 @@ import GodwitEngine
 import GodwitModel
 import GodwitStore
 
-/// Which tables of a store an inferred mapping leaves where they are, and which are made anew from their rows.
+/// Which tables of a store an inferred mapping leaves where they are, and which are rebuilt from their rows.
 ///
 /// SQLite adds columns at the end alone and drops one by writing every row. So a table stays when each of its columns,
 /// in order, becomes the column of the same place in the destination's table, and new columns follow. The rows of all
@@ -76,7 +76,7 @@ struct InPlaceSQLLayout {
   private(set) var joins: [KeptJoin] = []
   /// Present tables of the model whose rows go into tables that are made, or are dropped, and their names meanwhile.
   private(set) var aside: [(table: String, name: String)] = []
-  /// Why each table that is made anew cannot stay, by the destination's table.
+  /// Why each rebuilt table cannot stay, by the destination's table.
   private(set) var reasons: [(table: String, reason: String)] = []
 
   /// The name of a present table while its successor is made.
@@ -147,7 +147,7 @@ struct InPlaceSQLLayout {
     to table: StoreSchema.EntityTable, from source: String, program: StepProgram, file: StoreTables
   ) -> String? {
     let present = file.columns(of: source)
-    guard file.isPlain(source) else { return "it is not spelt as Core Data spells it" }
+    guard file.isPlain(source) else { return "its definition is not spelt as Core Data spells it" }
     let mappings = program.mappings.filter {
       program.resolved.destinationModel.root(of: $0.destination.name)?.name == table.rootEntityName
     }
@@ -156,7 +156,7 @@ struct InPlaceSQLLayout {
       let there = present[position]
       guard there.type == column.declaredType, comes(column, from: there.name, mappings, program) else {
         let isKnown = present.contains { comes(column, from: $0.name, mappings, program) }
-        return isKnown ? "column \(column.name) changes its place" : "column \(column.name) is added before others"
+        return isKnown ? "column \(column.name) changes its position" : "column \(column.name) is added before others"
       }
     }
     guard present.count == table.columns.count else { return "column \(present[table.columns.count].name) is dropped" }
@@ -237,7 +237,7 @@ struct InPlaceSQLLayout {
           of: hop.relationship.name, in: mapping.source.name),
         case .join(_, let subject, let object, let order) = program.destinationSchema.storage(
           of: source.relationship.name, in: mapping.destination.name), !old.isReflexive, file.isPlain(old.name)
-      else { return .failure(Obstacle(reason: "its links were stored otherwise")) }
+      else { return .failure(Obstacle(reason: "its links were stored differently")) }
       let found: KeptJoin
       do throws(KeptJoin.Obstacle) {
         found = try KeptJoin(
@@ -245,12 +245,12 @@ struct InPlaceSQLLayout {
           now: JoinColumns(join, subject: subject, object: object, order: order), in: file)
       } catch {
         switch error {
-        case .order: return .failure(Obstacle(reason: "a column for an order comes or goes"))
-        case .places: return .failure(Obstacle(reason: "its columns change places"))
+        case .order: return .failure(Obstacle(reason: "an order column is added or removed"))
+        case .places: return .failure(Obstacle(reason: "its columns change position"))
         }
       }
       guard kept == nil || kept?.old == found.old else {
-        return .failure(Obstacle(reason: "its links lay in several tables"))
+        return .failure(Obstacle(reason: "its links were in several tables"))
       }
       kept = found
     }
@@ -306,7 +306,7 @@ struct StoreTables {
 
   func columns(of table: String) -> [Column] { columns[table] ?? [] }
 
-  /// Whether a definition says nothing but names, types and the primary key, so that its text may be written anew.
+  /// Whether a definition has only names, types and the primary key, so that its text may be rewritten.
   func isPlain(_ table: String) -> Bool {
     let list = columns(of: table)
     guard !list.isEmpty, list.allSatisfy(\.isBare) else { return false }

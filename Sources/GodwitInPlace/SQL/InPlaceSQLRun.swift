@@ -192,6 +192,6 @@ final class InPlaceSQLRun: InPlaceRun {
     try connection.execute("PRAGMA main.user_version = 0")
     try connection.execute("PRAGMA main.application_id = 0")
     try connection.execute("PRAGMA main.incremental_vacuum")
-    try connection.quickCheck(remedy: "check the disk and run the same command", safe: "the store is as it was")
+    try connection.quickCheck(remedy: "check the disk and run the same command", safe: "the store is unchanged")
   }
 }

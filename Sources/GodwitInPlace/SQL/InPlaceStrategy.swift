@@ -52,8 +52,8 @@ package enum InPlaceStrategy {
   private static func obstacle(job: MigrationJob, connection: StoreConnection, type: StoreType) throws -> String? {
     if job.steps.count > 1 { return "the job has \(job.steps.count) steps" }
     guard job.steps.first?.isInferred == true else { return "the mapping is not inferred" }
-    if type != .sqlite { return "the store is no SQLite file" }
-    if !job.chunkPredicates.isEmpty { return "'chunks.by' asks for chunks" }
+    if type != .sqlite { return "the store is not a SQLite file" }
+    if !job.chunkPredicates.isEmpty { return "'chunks.by' is set" }
     for (name, wanted) in [("page_size", 4096), ("auto_vacuum", 2)] as [(String, Int64)] {
       let found = try connection.integer("PRAGMA source.\(name)") ?? 0
       if found != wanted { return "the store's \(name) is \(found), and that of a new store is \(wanted)" }
@@ -64,7 +64,7 @@ package enum InPlaceStrategy {
       "SELECT name FROM source.sqlite_master WHERE type = 'table' AND (name = 'sqlite_sequence' OR sql LIKE 'CREATE VIRTUAL%') ORDER BY name LIMIT 1"
     ).first
     if let odd, case .text(let name)? = odd.first {
-      return "table '\(String(decoding: name, as: UTF8.self))' is none that Core Data makes"
+      return "table '\(String(decoding: name, as: UTF8.self))' is not one that Core Data makes"
     }
     return nil
   }
@@ -82,7 +82,7 @@ package enum InPlaceStrategy {
           let from = program.resolved.sourceModel.attribute(name, of: mapping.source.name),
           from.allowsExternalBinaryDataStorage, !attribute.allowsExternalBinaryDataStorage
         else { continue }
-        return "the external files of '\(mapping.source.name).\(name)' go into their rows"
+        return "the external files of '\(mapping.source.name).\(name)' move into their rows"
       }
     }
     return nil
@@ -140,10 +140,10 @@ package struct InPlaceSQLProgram: InPlaceProgram {
     func count(_ rows: Int64) -> String { "\(rows) row\(rows == 1 ? "" : "s")" }
     for (name, reason) in layout.reasons where reason != "new" {
       guard let table = step.destinationSchema.tables.first(where: { $0.name == name }) else {
-        costs.append("table \(name) is made anew: \(reason)")
+        costs.append("table \(name) is rebuilt: \(reason)")
         continue
       }
-      costs.append("table \(name) is made anew, \(count(rows(of: table))): \(reason)")
+      costs.append("table \(name) is rebuilt, \(count(rows(of: table))): \(reason)")
     }
     for kept in layout.tables {
       for mapping in mappings(of: kept.new) {
@@ -161,7 +161,7 @@ package struct InPlaceSQLProgram: InPlaceProgram {
       }
     }
     let rows = step.facts.entities.reduce(0) { $0 + $1.rows }
-    costs.append("\(count(rows)) compared with what the destination wants, and the file checked: \(rowReason)")
+    costs.append("\(count(rows)) compared with what the destination requires, and the file checked: \(rowReason)")
     return costs
   }
 

@@ -47,7 +47,7 @@ struct SchemaOnlyComparison {
       case (let was?, nil): throw Obstacle(reason: "entity \(was.name) goes")
       case (nil, let now?):
         guard let root = new.root(of: now.name), pairing.oldName(of: root.name) != nil else { continue }
-        throw Obstacle(reason: "entity \(now.name) comes into the table of \(root.name)")
+        throw Obstacle(reason: "entity \(now.name) moves into the table of \(root.name)")
       case (let was?, let now?):
         let numbers = (source.number(of: was.name) ?? -1, destination.number(of: now.name) ?? -1)
         guard numbers.0 == numbers.1 else {
@@ -55,7 +55,7 @@ struct SchemaOnlyComparison {
         }
         guard was.superentityName == now.superentityName.flatMap({ pairing.oldName(of: $0) }),
           (was.superentityName == nil) == (now.superentityName == nil)
-        else { throw Obstacle(reason: "entity \(now.name) has another parent") }
+        else { throw Obstacle(reason: "entity \(now.name) has a different parent") }
       case (nil, nil): continue
       }
     }
@@ -66,7 +66,7 @@ struct SchemaOnlyComparison {
     for mapping in resolved.entityMappings {
       guard pairing.oldName(of: mapping.destination.name) == mapping.source.name, mapping.filter == nil,
         mapping.mapping.uniqueBy.isEmpty, mapped.insert(mapping.source.name).inserted
-      else { throw Obstacle(reason: "mapping '\(mapping.name)' is not that of one entity to its successor") }
+      else { throw Obstacle(reason: "mapping '\(mapping.name)' does not lead from one entity to its successor") }
     }
     for (was, now) in pairs where !was.isAbstract && !mapped.contains(was.name) {
       throw Obstacle(reason: "no mapping takes the objects of \(now.name)")
@@ -219,7 +219,7 @@ struct SchemaOnlyComparison {
 
   // MARK: Columns
 
-  /// The present column whose values a column of an entity's table holds; nil for one that is new, and so without values.
+  /// The present column that holds the values of a column of an entity's table; nil for a new column, which has no values.
   func origin(of column: StoreSchema.Column) throws(Obstacle) -> String? {
     let entity: String
     switch column.role {
@@ -233,7 +233,7 @@ struct SchemaOnlyComparison {
       found.insert(try origin(of: column, in: member.name, from: was))
     }
     guard found.count == 1, let only = found.first else {
-      throw Obstacle(reason: "column \(column.name) has values for some entities alone")
+      throw Obstacle(reason: "column \(column.name) has values only for some entities")
     }
     return only
   }
@@ -256,7 +256,7 @@ struct SchemaOnlyComparison {
         let from = try origin(of: relationship, in: now, from: was)
       else { return nil }
       guard case .foreignKey(_, let key, let entity, let order) = source.storage(of: from.name, in: was) else {
-        throw Obstacle(reason: "the links of \(now).\(name) were stored otherwise")
+        throw Obstacle(reason: "the links of \(now).\(name) were stored differently")
       }
       let present: String?
       switch column.role {
@@ -285,7 +285,7 @@ struct SchemaOnlyComparison {
       case .join(let old, let oldSubject, let oldObject, let oldOrder) = source.storage(of: from.name, in: was),
       case .join(_, let subject, let object, let order) = destination.storage(of: name, in: entity),
       old.isReflexive == join.isReflexive
-    else { throw Obstacle(reason: "the links of \(entity).\(name) were stored otherwise") }
+    else { throw Obstacle(reason: "the links of \(entity).\(name) were stored differently") }
     return (
       old, .init(old, subject: oldSubject, object: oldObject, order: oldOrder),
       .init(join, subject: subject, object: object, order: order)

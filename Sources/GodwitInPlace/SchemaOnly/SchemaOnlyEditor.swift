@@ -81,7 +81,7 @@ struct SchemaOnlyEditor {
       for (name, sql) in wanted {
         let text = try definition("table", name)
         guard let text, StoreTables.isSame(text, sql) else {
-          throw GodwitError(.internalBug, "table '\(name)' has not come out as '\(sql)'")
+          throw GodwitError(.internalBug, "table '\(name)' did not become '\(sql)'")
         }
         guard text != sql else { continue }
         try connection.execute(
@@ -103,7 +103,7 @@ struct SchemaOnlyEditor {
       guard let found, case .integer(let row) = found[0], case .text(let bytes) = found[1],
         case let sql = String(decoding: bytes, as: UTF8.self),
         let shape = StoreIndexes.shape(sql, name: old), shape == StoreIndexes.shape(index.sql, name: index.name)
-      else { throw GodwitError(.internalBug, "index '\(old)' has not come out as '\(index.sql)'") }
+      else { throw GodwitError(.internalBug, "index '\(old)' did not become '\(index.sql)'") }
       if old != index.name || sql != index.sql { rows.append((row, index)) }
     }
     try writingSchema {
@@ -132,7 +132,7 @@ struct SchemaOnlyEditor {
       try? connection.execute("PRAGMA writable_schema = OFF")
       throw error
     }
-    // Reads every definition anew, and so finds one that SQLite cannot read.
+    // Reads every definition again, and so finds one that SQLite cannot read.
     try connection.execute("PRAGMA writable_schema = RESET")
   }
 }

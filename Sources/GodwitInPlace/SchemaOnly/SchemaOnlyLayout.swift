@@ -25,7 +25,7 @@ struct SchemaOnlyLayout {
   ) throws(Obstacle) {
     let comparison = SchemaOnlyComparison(resolved: resolved, source: source, destination: destination)
     try comparison.check()
-    var anew = destination.createStatements
+    var created = destination.createStatements
     var names: [String: (table: String, columns: [String: String])] = [:]
     for table in destination.tables {
       guard let old = comparison.pairing.oldName(of: table.rootEntityName).flatMap(source.table) else { continue }
@@ -34,23 +34,23 @@ struct SchemaOnlyLayout {
       names[kept.old] = (
         table.name, Dictionary(zip(kept.columns, kept.new.columns.map(\.name))) { first, _ in first }
       )
-      anew.removeAll { $0 == table.createStatement }
+      created.removeAll { $0 == table.createStatement }
     }
     for join in destination.joinTables {
       guard let kept = try Self.kept(join, comparison, file) else { continue }
       joins.append(kept)
       names[kept.old] = (join.name, Dictionary(kept.columns.map { ($0.from, $0.to) }) { first, _ in first })
-      anew.removeAll { $0 == join.createStatement }
+      created.removeAll { $0 == join.createStatement }
     }
     for name in (source.tables.map(\.name) + source.joinTables.map(\.name)) where names[name] == nil {
       throw Obstacle(reason: "table \(name) goes")
     }
-    made = anew
+    made = created
     indexes = StoreIndexes(of: destination, from: file, names: names)
     let filled = Set(names.values.map(\.table))
     // What finds two rows alike says which they are.
     if let unchecked = indexes.made.first(where: { $0.isUnique && filled.contains($0.table) }) {
-      throw Obstacle(reason: "index \(unchecked.name) is not there, so two rows may be alike")
+      throw Obstacle(reason: "index \(unchecked.name) is missing, so two rows may have the same values")
     }
     dropped = file.definitions.keys.sorted().filter { name in
       names[name] == nil && !["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(name)
@@ -66,7 +66,7 @@ struct SchemaOnlyLayout {
   ) throws(Obstacle) -> InPlaceSQLLayout.Kept {
     let present = file.columns(of: old.name)
     guard file.isPlain(old.name) else {
-      throw Obstacle(reason: "table \(old.name) is not spelt as Core Data spells it")
+      throw Obstacle(reason: "the definition of table \(old.name) is not spelt as Core Data spells it")
     }
     var successors: [String: StoreSchema.Column] = [:]
     var added: [StoreSchema.Column] = []
@@ -103,14 +103,14 @@ struct SchemaOnlyLayout {
       let (old, was, now) = try comparison.joinOrigin(of: join)
     else { return nil }
     guard file.isPlain(old.name) else {
-      throw Obstacle(reason: "table \(old.name) is not spelt as Core Data spells it")
+      throw Obstacle(reason: "the definition of table \(old.name) is not spelt as Core Data spells it")
     }
     do throws(InPlaceSQLLayout.KeptJoin.Obstacle) {
       return try .init(old.name, as: join, was: was, now: now, in: file)
     } catch {
       switch error {
-      case .order: throw Obstacle(reason: "a column for an order comes into or leaves table \(old.name)")
-      case .places: throw Obstacle(reason: "the columns of table \(old.name) change places")
+      case .order: throw Obstacle(reason: "an order column is added to or removed from table \(old.name)")
+      case .places: throw Obstacle(reason: "the columns of table \(old.name) change position")
       }
     }
   }

@@ -80,7 +80,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
     }
     let filled = Set(layout.tables.map(\.new.name) + layout.joins.map(\.new.name))
     for index in layout.indexes.made where filled.contains(index.table) {
-      costs.append("index \(index.name) is made: every row of \(index.table) is read")
+      costs.append("index \(index.name) is created: every row of \(index.table) is read")
     }
     for index in layout.indexes.dropped { costs.append("index \(index) is dropped: all its pages are freed") }
     for table in layout.dropped { costs.append("table \(table) is dropped: all its pages are freed") }

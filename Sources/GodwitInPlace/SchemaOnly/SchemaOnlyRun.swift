@@ -55,7 +55,7 @@ final class SchemaOnlyRun: InPlaceRun {
     try connection.execute("PRAGMA main.user_version = 0")
     try connection.execute("PRAGMA main.application_id = 0")
     func wrong(_ what: String) -> GodwitError {
-      GodwitError(.internalBug, "\(what) has not come out as the destination model wants it")
+      GodwitError(.internalBug, "\(what) is not what the destination model requires")
     }
     let wanted =
       program.layout.tables.map { ("table", $0.new.name, $0.new.createStatement) }

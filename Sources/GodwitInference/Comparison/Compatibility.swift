@@ -134,7 +134,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
       refusals = []
       first =
         hashes.isEmpty
-        ? "the store carries no version hashes" : differences.first.map { $0.reason ?? $0.description }
+        ? "the store contains no version hashes" : differences.first.map { $0.reason ?? $0.description }
       if let nearest = Self.nearest(hashes, models), nearest.name != asked.name {
         let count = nearest.versionHashes.count { hashes[$0.key] == $0.value }
         notes.append("the nearest version is '\(nearest.name)', which \(count) of \(hashes.count) entities fit")
@@ -205,7 +205,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     return changes.contains { $0.effort == .dependsOnRows } ? .dependsOnRows : .inferable
   }
 
-  /// The version with the most entities of equal hashes, the later one of equals; nil when none has any.
+  /// The version with the most entities of equal hashes, the later version on a tie; nil when no version has any.
   private static func nearest(_ hashes: [String: VersionHash], _ models: [ManagedObjectModel]) -> ManagedObjectModel? {
     var best: (model: ManagedObjectModel, count: Int)?
     for model in models {
@@ -265,7 +265,7 @@ extension Compatibility: CustomStringConvertible {
     case nil: nil
     case .inferable?: "can be inferred, where the application has no mapping model of its own"
     case .dependsOnRows?:
-      "can be inferred where no row stands against it and the application has no mapping model of its own"
+      "can be inferred where no row prevents it and the application has no mapping model of its own"
     case .mapping? where written == 0: "a mapping file for this step: \(refusals.joined(separator: "; "))"
     case .mapping?: "a mapping file for this step: \(written) of \(changes.count) changes cannot be inferred"
     }

@@ -16,7 +16,7 @@ struct HashExplanation {
     if let above = line.dropFirst().first {
       // What the store says of the parent, so that its differences do not hide those of the entity.
       parts.parent = storeHashes[above.name] ?? parts.parent
-      if parts.hash == wanted { return "entity \(name): it differs by its parent '\(above.name)' alone" }
+      if parts.hash == wanted { return "entity \(name): only its parent '\(above.name)' differs" }
     }
     if let entity = line.first, let says = Self.fact(of: entity, parts, wanted) {
       return "entity \(name): the store's model says \(says)"

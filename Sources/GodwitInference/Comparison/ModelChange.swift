@@ -55,7 +55,7 @@ extension ModelChange: CustomStringConvertible {
     let remark =
       switch effort {
       case .mapping: ": needs a mapping"
-      case .dependsOnRows: ": needs a mapping where rows stand against it"
+      case .dependsOnRows: ": needs a mapping if rows prevent inference"
       case .nothing: " (not part of the hash)"
       case .inferable: ""
       }

@@ -120,7 +120,7 @@ package struct ModelPairing {
     return Self.counterpart(of: property, in: newEntity, of: new, newIdentified[newEntity] ?? [:])
   }
 
-  /// The property of the earlier entity whose data a property of the later one holds; nil for one that is new.
+  /// The property of the earlier entity that becomes a property of the later one; nil for a new property.
   ///
   /// A name that a rename has claimed for another property of the later entity is not taken twice.
   package func origin(of property: Property, in newEntity: String, from oldEntity: String) -> Property? {

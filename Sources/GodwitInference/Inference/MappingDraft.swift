@@ -26,7 +26,7 @@ public struct MappingDraft: Sendable {
         remark(after.name, .entity, "new: no objects, unless a mapping with a source makes them")
       case (let before?, nil):
         guard !before.isAbstract else { continue }
-        remarks.append(MappingRemark(mapping: nil, "'\(before.name)' is gone: no mapping takes its objects"))
+        remarks.append(MappingRemark(mapping: nil, "'\(before.name)' was removed: no mapping takes its objects"))
       case (nil, nil): continue
       }
     }
@@ -75,7 +75,7 @@ public struct MappingDraft: Sendable {
     let isTightened = was.isOptional && !now.isOptional
     if was.name != now.name { remark(mapping.name, subject, "renamed") }
     if isTightened, now.defaultValue.isNull {
-      remark(mapping.name, subject, "required now, no default: an object without a value stops the run")
+      remark(mapping.name, subject, "now required, without a default: an object without a value stops the run")
     }
     mapping.attributeMappings.append(
       AttributeMapping(
@@ -97,7 +97,7 @@ public struct MappingDraft: Sendable {
     let carried = source.family(of: was.destinationEntityName).compactMap { pairing.newName(of: $0.name) }
     guard carried.contains(where: { destination.isKind($0, of: now.destinationEntityName) }) else {
       return remark(
-        mapping.name, subject, "led to '\(was.destinationEntityName)', leads to '\(now.destinationEntityName)' now",
+        mapping.name, subject, "led to '\(was.destinationEntityName)', now leads to '\(now.destinationEntityName)'",
         isGap: true)
     }
     if was.name != now.name { remark(mapping.name, subject, "renamed") }

@@ -42,7 +42,7 @@ extension MappingInference {
       var usesDefault = false
       if was.isOptional, !now.isOptional {
         guard !now.defaultValue.isNull else {
-          refuse(after.name, now.name, "optional to required without a default: nil would have no value to become")
+          refuse(after.name, now.name, "optional to required without a default: no value can replace nil")
           continue
         }
         usesDefault = true
@@ -104,7 +104,7 @@ extension MappingInference {
         continue
       }
       guard !was.isToMany || now.isToMany else {
-        refuse(after.name, now.name, "to-many to to-one: which of several objects to keep is not said")
+        refuse(after.name, now.name, "to-many to to-one: nothing tells which of several objects to keep")
         continue
       }
       let isReplaced = isReplaced(was)

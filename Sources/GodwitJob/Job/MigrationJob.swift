@@ -50,7 +50,7 @@ public struct MigrationStep: Sendable {
 
 /// What is to be migrated: one source store, one destination, and the steps between their models.
 ///
-/// The command line makes it from a manifest; code can make it by hand.
+/// The command line makes it from a manifest; code can make it directly.
 public struct MigrationJob: Sendable {
   public var name: String
   public var sourcePath: String
@@ -251,7 +251,7 @@ public struct MigrationJob: Sendable {
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
     job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
     job.inPlace = nil
-    // The stores between are made anew; the last step appends.
+    // The stores between steps are new; the last step appends.
     job.appends = appends && index == steps.count - 1
     job.position = StepPosition(index: index, count: steps.count)
     job.firstSource = index > 0 && job.position.isLast ? namesOfSource : nil

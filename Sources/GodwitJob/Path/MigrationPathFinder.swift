@@ -73,7 +73,7 @@ public struct MigrationPathFinder: Sendable {
     models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [],
     log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
-    // Hashes are computed anew at each call: once for a version, not for every pair of them.
+    // Every call computes the hashes again: call once for each version, not for every pair.
     var seen: Set<[String: VersionHash]> = []
     let kept = models.filter { seen.insert($0.versionHashes).inserted }
     self.models = kept
@@ -88,8 +88,8 @@ public struct MigrationPathFinder: Sendable {
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
     var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
-    for (origin, reason) in search.misses { log("mapping model '\(origin)' not taken: \(reason)") }
-    if search.foreignCount > 0 { log("\(search.foreignCount) mapping models not taken: they are for other models") }
+    for (origin, reason) in search.misses { log("mapping model '\(origin)' not used: \(reason)") }
+    if search.foreignCount > 0 { log("\(search.foreignCount) mapping models not used: they are for other models") }
     guard let way = search.way() else { throw noPath(search) }
     return try zip(way, way.dropFirst()).map { start, end in
       try step(versions[start], versions[end], search.mappings(from: start, to: end))
@@ -115,7 +115,7 @@ public struct MigrationPathFinder: Sendable {
       throw GodwitError(
         .noPath, "no path leads from '\(source.name)' back to '\(destination.name)'",
         cause: "the versions are " + models.map { "'\($0.name)'" }.joined(separator: ", ") + ", oldest first"
-          + (order == nil ? "; in no order of them a path leads there" : ""),
+          + (order == nil ? "; no order of them gives a path" : ""),
         remedy: order.map { Self.remedy($0, source, destination) }
           ?? "list a mapping model for this step under 'mappings'")
     }
@@ -192,7 +192,7 @@ public struct MigrationPathFinder: Sendable {
       let text = MigrationJob.canonicalText(of: [mapping])
       // The same mapping model as Xcode's source and compiled, for one.
       if let twin = loaded.first(where: { MigrationJob.canonicalText(of: [$0.mapping]) == text }) {
-        log("mapping model '\(candidate.origin)' not taken: it says the same as '\(twin.origin)'")
+        log("mapping model '\(candidate.origin)' not used: it is the same as '\(twin.origin)'")
         continue
       }
       loaded.append((mapping, candidate.origin))

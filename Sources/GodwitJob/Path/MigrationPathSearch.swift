@@ -81,7 +81,7 @@ struct MigrationPathSearch {
   /// The mapping models that serve a step.
   func mappings(from start: Int, to end: Int) -> [FoundMapping] { served[Hop(start: start, end: end)] ?? [] }
 
-  /// The places of the versions on the way with the fewest steps, of equals the one with more mapping models; nil for none.
+  /// The indices of the versions on the path with the fewest steps, then with the most mapping models; nil if there is none.
   mutating func way() -> [Int]? {
     let last = versions.count - 1
     guard last > 0 else { return nil }
@@ -143,7 +143,7 @@ struct MigrationPathSearch {
       let stop = versions[(hop.start + 1)..<hop.end].first { version in
         stages.contains { $0.destinationModelName == version.name }
       }
-      if let stop { return .refused("it would lead past the stage '\(stop.name)'") }
+      if let stop { return .refused("it would skip the stage '\(stop.name)'") }
     }
     guard served[hop] == nil else { return .none }
     if isOrdered, let inner = servedHops.first(where: hop.spans) {

@@ -50,7 +50,7 @@ extension StepFusion {
         chain.late.sourceAttribute(of: attribute.name).flatMap { between.attribute($0.name, of: chain.between)?.type }
       )
       guard types.2 == types.0 || types.2 == types.1 else {
-        return "the type of \(path) is another before, in and after '\(between.name)'"
+        return "the type of \(path) differs before, in and after '\(between.name)'"
       }
       if !Self.isSame(value, directly) { return "nil becomes another value of \(path) in '\(between.name)'" }
     case (.constant(let value), .constant(let directly)):
@@ -85,7 +85,7 @@ extension StepFusion {
     // Back and forth, a value would be in the store and in a file by turns.
     guard isExternal == next.allowsExternalBinaryDataStorage || isExternal == before,
       before == nil ? passed.defaultValue.isNull || isExternal == next.allowsExternalBinaryDataStorage : true
-    else { return "the external storage of \(path) is another in '\(between.name)'" }
+    else { return "the external storage of \(path) differs in '\(between.name)'" }
     if let origin, !origin.usesDefault, !passed.isOptional, next.isOptional {
       return "\(path) is required in '\(between.name)' and optional in '\(last.name)'"
     }

@@ -68,13 +68,13 @@ extension StepFusion {
     for target in chains where targets.contains(target.first) {
       guard last.isKind(target.last, of: now.destinationEntityName) else { continue }
       guard between.isKind(target.between, of: passed.destinationEntityName) else {
-        return "\(path) does not take in '\(target.between)' in '\(between.name)', and does in '\(last.name)'"
+        return "\(path) does not accept '\(target.between)' in '\(between.name)', but does in '\(last.name)'"
       }
     }
     let isSameEarly = isSame(was, in: first, passed, in: between, early)
     let isSameLate = isSame(passed, in: between, now, in: last, late)
     guard isSameEarly || isSameLate else {
-      return "\(path) or its inverse is another before, in and after '\(between.name)'"
+      return "\(path) or its inverse differs before, in and after '\(between.name)'"
     }
     let isRenamed = chain.between != chain.last || passed.name != now.name
     // Where both sides store the link they may disagree: which one stands depends on names.

@@ -104,7 +104,7 @@ struct StepFusion {
       let tables = family.compactMap { lateMappings[$0]?.sourceEntityName }.compactMap { between.root(of: $0)?.name }
       let through = Set(tables).flatMap { between.family(of: $0).map(\.name) }
         .compactMap { earlyMappings[$0]?.sourceEntityName }.compactMap { first.root(of: $0)?.name }
-      if Set(direct) != Set(through) { return "'\(root.name)' would number its objects otherwise" }
+      if Set(direct) != Set(through) { return "'\(root.name)' would number its objects differently" }
     }
     return nil
   }
@@ -125,7 +125,7 @@ struct StepFusion {
           } ?? false
         guard !isKept else { continue }
         let names = constraint.joined(separator: ", ")
-        return "'\(entity.name)' is unique by \(names) in '\(between.name)', and not so in '\(last.name)'"
+        return "'\(entity.name)' is unique by \(names) in '\(between.name)', but not in '\(last.name)'"
       }
     }
     return nil
@@ -152,7 +152,7 @@ struct StepFusion {
     let (a, b, c) = (derivations(first), derivations(between), derivations(last))
     guard !(a.isEmpty && b.isEmpty && c.isEmpty) else { return nil }
     guard b.isSubset(of: c), a.intersection(c).isSubset(of: b) else {
-      return "a derived attribute of '\(between.name)' is another in '\(last.name)'"
+      return "a derived attribute of '\(between.name)' differs in '\(last.name)'"
     }
     for chain in chains {
       guard chain.first == chain.between, chain.between == chain.last, !chain.renamesProperties else {

@@ -95,7 +95,7 @@ extension MigrationJob {
   public func error(for losses: LossReport) -> GodwitError? {
     guard failsOnLoss, !losses.refusable.isEmpty else { return nil }
     return GodwitError(
-      .dataWrong, "job '\(name)' would lose something of the source",
+      .dataWrong, "job '\(name)' would lose data of the source",
       cause: losses.refusable.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
       remedy: "map what is lost, or run the job without 'on-loss: fail' and --fail-on-loss",
       safe: "the source is untouched, and no destination was put in place")

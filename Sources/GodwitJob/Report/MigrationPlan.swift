@@ -186,7 +186,7 @@ extension MigrationPlan {
   package static func wayOfSteps(_ count: Int) -> String { "through the executor: the job has \(count) steps" }
 
   package static let wayOfDefinitions =
-    "in place by definition alone: no row is read or written, so their number does not matter"
+    "in place by definition alone: no row is read or written, so the number of rows does not matter"
 
 }
 
@@ -214,9 +214,9 @@ extension MigrationPlan: CustomStringConvertible {
         let hops = step.hops.map { ", \($0.count - 1) hops in one: \($0.joined(separator: " to "))" }
         lines.append("  mappings     \(origin)\(hops ?? "")")
       }
-      if let reason = step.reasonApart { lines.append("  apart        from the step before: \(reason)") }
+      if let reason = step.reasonApart { lines.append("  apart        from the previous step: \(reason)") }
       lines += step.hooks.map { "  hook         \($0)" }
-      if let way = step.way { lines.append("  way          \(way)") }
+      if let way = step.way { lines.append("  strategy     \(way)") }
       for cost in step.costs ?? [] { lines.append("  takes time   \(cost)") }
       for pass in step.passes {
         lines.append("  pass \(pass.number) of \(step.passes.count)")

@@ -88,7 +88,7 @@ extension MigrationJob {
       location: location?.locations["policy"] ?? location?.location,
       cause: missing.map(\.description).joined(separator: "\n"),
       remedy:
-        "register them in an executable of yours (`godwit policy stub` drafts it), say in expressions what they do, or write 'unregistered-policies: default'",
+        "register them in your own executable (`godwit policy stub` drafts it), replace them by expressions, or write 'unregistered-policies: default'",
       safe: "nothing was written")
   }
 }

@@ -17,6 +17,6 @@ package struct StopCondition: Sendable {
   package var stopReason: String? {
     if let reason = control.reason { return reason }
     guard let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds else { return nil }
-    return "time box reached"
+    return "time limit reached"
   }
 }

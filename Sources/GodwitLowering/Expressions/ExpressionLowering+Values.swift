@@ -15,7 +15,7 @@ extension ExpressionLowering {
     case .value(let sql, .date): return ("CAST(\(sql) AS REAL)", .date)
     case .value(let sql, let type): return (sql, type)
     case .null: return ("NULL", nil)
-    case .object, .collection, .list: throw NotLowerable(reason: "'\(expression)' is no single value")
+    case .object, .collection, .list: throw NotLowerable(reason: "'\(expression)' is not a single value")
     }
   }
 

@@ -185,7 +185,7 @@ package struct ExpressionLowering {
     switch lowered {
     case .value(let sql, _): return sql
     case .null: return "NULL"
-    case .object, .collection, .list: throw NotLowerable(reason: "'\(expression)' is no single value")
+    case .object, .collection, .list: throw NotLowerable(reason: "'\(expression)' is not a single value")
     }
   }
 
@@ -278,7 +278,7 @@ package struct ExpressionLowering {
       throw NotLowerable(reason: "'\(attribute.name)' is not stored")
     }
     guard !attribute.allowsExternalBinaryDataStorage else {
-      throw NotLowerable(reason: "'\(attribute.name)' carries a prefix that Swift takes off")
+      throw NotLowerable(reason: "'\(attribute.name)' has a prefix that Swift removes")
     }
     let sql = "\(row.alias).\(quoted(column))"
     let site = self.site(attribute, of: row)

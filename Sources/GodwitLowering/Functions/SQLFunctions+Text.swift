@@ -34,7 +34,7 @@ extension SQLFunctions {
       case .fits: return .value(.integer(1))
       case .differs: return .value(.integer(0))
       case .noPattern:
-        throw functions.failure("the right side of MATCHES is no regular expression", arguments, site: 3, key: 4)
+        throw functions.failure("the right side of MATCHES is not a regular expression", arguments, site: 3, key: 4)
       case .tooLong:
         throw functions.failure(
           "the regular expression of MATCHES takes too long on this text", arguments, site: 3, key: 4)

@@ -3,7 +3,7 @@ package import GodwitModel
 package import GodwitSpill
 package import GodwitStore
 
-/// The Swift side of lowered SQL: checks, text functions, look-ups and expressions that SQL cannot say.
+/// The Swift side of lowered SQL: checks, text functions, lookups and expressions that SQL cannot say.
 ///
 /// Registered once on a connection. `running` says which statement's places and expressions the calls
 /// refer to, and turns a failed call into an error with its place. One thread at a time.
@@ -26,7 +26,7 @@ package final class SQLFunctions {
   private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
   @exclusivity(unchecked) package var readers = SpillReaders()
-  /// The mapping whose spill file a look-up found damaged.
+  /// The mapping whose spill file a lookup found damaged.
   package var damagedSpill: (mapping: Int, error: SpillError)?
   /// Carries external binary data; nil where nothing is written.
   package var mover: ExternalDataMover?

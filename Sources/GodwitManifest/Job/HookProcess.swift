@@ -52,9 +52,9 @@ struct HookProcess {
     }
     lines.flush()
     let signal = status & 0x7f
-    if signal != 0 { return "signal \(signal) ended it" }
+    if signal != 0 { return "it was killed by signal \(signal)" }
     let code = (status >> 8) & 0xff
-    return code == 0 ? nil : "it ended with status \(code)"
+    return code == 0 ? nil : "it exited with status \(code)"
   }
 
   private func spawn(output: Int32) throws -> pid_t {

@@ -28,7 +28,7 @@ extension JobLoader {
         remedy: "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove 'layout-from'")
     }
     do {
-      guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is no SQLite store") }
+      guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is not a SQLite store") }
       let metadata = try StoreMetadata(readingStoreAt: path.resolved)
       guard metadata.applicationValues[MigrationManager.jobsKey] == nil else {
         throw refuse("Godwit made this store, so its names are no evidence")

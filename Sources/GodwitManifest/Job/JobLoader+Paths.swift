@@ -18,7 +18,7 @@ extension JobLoader {
     var error = error
     error.location = error.location ?? path.location
     let folder = URL(filePath: manifest.file).deletingLastPathComponent().standardizedFileURL.path
-    let told = "'\(key)' says '\(path.raw)', which is looked for in the manifest's folder, '\(folder)'"
+    let told = "'\(key)' is '\(path.raw)', relative to the manifest's folder '\(folder)'"
     error.cause = [error.cause, told].compactMap(\.self).joined(separator: "\n")
     error.remedy = "correct '\(key)'"
     return error
@@ -57,7 +57,7 @@ extension MigrationJob {
   /// An error about what does not come over, with the way that would keep it.
   package func tellingHints(_ error: any Error) -> any Error {
     guard var known = error as? GodwitError, known.code == .dataWrong, !hints.isEmpty,
-      known.message.hasPrefix("no object of ") || known.message.hasSuffix("would lose something of the source")
+      known.message.hasPrefix("no object of ") || known.message.hasSuffix("would lose data of the source")
     else { return error }
     known.cause = ([known.cause].compactMap(\.self) + hints).joined(separator: "\n")
     return known

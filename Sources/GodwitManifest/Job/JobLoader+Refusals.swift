@@ -19,7 +19,7 @@ extension JobLoader {
     refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
     refuse(
       manifest.history != .drop, "history",
-      "write `history: drop`: the new store goes on counting where the old one stopped, so that no old token fits it")
+      "write `history: drop`: the new store continues the old numbering, so no old token matches it")
     return keys
   }
 
@@ -31,7 +31,7 @@ extension JobLoader {
   private static func unsupported(_ key: String, at location: GodwitError.Location, try remedy: String) -> GodwitError {
     let what =
       switch key {
-      case "history": "carrying persistent history over ('history: keep')"
+      case "history": "keeping persistent history ('history: keep')"
       default: "'\(key)'"
       }
     return GodwitError(
@@ -43,7 +43,7 @@ extension JobLoader {
   package func destination() -> String {
     switch manifest.destination {
     case .file(let path): path.resolved
-    // Not a link to the store: that would be replaced in its stead.
+    // Not a link to the store, because the job would replace the link.
     case .inPlace: StoreFiles.resolvingLink(manifest.source.resolved)
     }
   }

@@ -55,7 +55,7 @@ extension JobLoader {
       logger.debug("\(line)")
       log.add(line)
     }
-    let looked = "looked for mapping models in " + found.places.joined(separator: ", ")
+    let looked = "searched for mapping models in " + found.places.joined(separator: ", ")
     logger.debug("\(looked)")
     do {
       let steps = try finder.path(from: source, to: destination)
@@ -66,7 +66,7 @@ extension JobLoader {
         where (step.origin ?? "").components(separatedBy: ", ").contains(candidate.mapping.origin) {
           guard let reason = candidate.staleness(step.sourceModel, step.destinationModel) else { continue }
           let line =
-            "mapping model '\(candidate.mapping.origin)' is stale: \(reason); it is taken for the names of its models"
+            "mapping model '\(candidate.mapping.origin)' is stale: \(reason); it is used because the names of its models match"
           logger.debug("\(line)")
           search.append(line)
         }
@@ -131,7 +131,7 @@ extension JobLoader {
     let search = MappingSearch(besideModels: manifest.models.map { ModelReference(parsing: $0.resolved).path })
     if search.isCutShort {
       logger.debug(
-        "the search for mapping models ended before all folders were seen; name theirs with 'mapping-search'")
+        "the search for mapping models ended before it reached every folder; list the rest under 'mapping-search'")
     }
     var beside: [Candidate] = []
     var elsewhere: [Candidate] = []
@@ -150,7 +150,7 @@ extension JobLoader {
       }
     }
     var places = search.places
-    if search.isCutShort { places.append("not all of it: too many folders, name theirs with 'mapping-search'") }
+    if search.isCutShort { places.append("not all of it: too many folders, list the rest under 'mapping-search'") }
     return (beside + elsewhere, places)
   }
 

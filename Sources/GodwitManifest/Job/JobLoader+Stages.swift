@@ -45,7 +45,7 @@ extension JobLoader {
       GodwitError(
         .inputOutput, "the hook '\(command.value)' failed", location: command.location, cause: cause,
         remedy:
-          "repair what the command needs and run the same job; to change the command, `godwit discard` the job and run it again"
+          "fix the cause and run the same job; to change the command, `godwit discard` the job and run it again"
       )
     }
     let problem: String?

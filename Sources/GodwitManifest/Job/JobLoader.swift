@@ -132,7 +132,7 @@ public struct JobLoader {
     let old = MigrationJob.InPlace.oldPath(of: path)
     guard FileManager.default.fileExists(atPath: old) else {
       throw GodwitError(
-        .missingInput, "cannot verify '\(path)': the store it was made of is not there as '\(old)'",
+        .missingInput, "cannot verify '\(path)': the store it was made from does not exist as '\(old)'",
         remedy: keepsOld
           ? "run the job with `godwit run` first" : "a job with `keep-old: false` leaves nothing to compare with")
     }
@@ -150,14 +150,14 @@ public struct JobLoader {
       guard !hasHashes else {
         throw GodwitError(
           .configuration,
-          "cannot assume the source model '\(assumed.value)': the store '\(path)' says which model it has",
+          "cannot assume the source model '\(assumed.value)': the store '\(path)' identifies its model",
           location: assumed.location, remedy: "remove 'assume-source-model'")
       }
       return (try versions.model(named: assumed, key: "assume-source-model"), nil)
     }
     guard hasHashes else {
       throw GodwitError(
-        .noPath, "no model fits the store '\(path)': it says nothing of its model",
+        .noPath, "no model fits the store '\(path)': it does not identify its model",
         remedy: "name the model version with 'assume-source-model'")
     }
     do {

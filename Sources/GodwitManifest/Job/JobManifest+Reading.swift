@@ -109,7 +109,7 @@ extension JobManifest {
         let name = try reader.text(node, key: entry.key, expected: "a model version name")
         guard seen.insert(name).inserted else {
           throw reader.error(
-            "the version '\(name)' stands twice in 'version-order'", at: reader.file.textLocation(of: node),
+            "the version '\(name)' is listed twice in 'version-order'", at: reader.file.textLocation(of: node),
             remedy: "remove one of the two")
         }
         return name
@@ -257,7 +257,7 @@ extension JobManifest {
       guard Self.sameFile(source.resolved, path.resolved) else { return }
       throw reader.error(
         "expected 'source' and 'destination' to be different files, found the same one", at: path.location,
-        remedy: "name another destination, or write `in-place: true` in its stead")
+        remedy: "name another destination, or write `in-place: true` instead")
     }
   }
 

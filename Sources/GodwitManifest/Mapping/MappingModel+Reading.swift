@@ -204,7 +204,7 @@ struct MappingReader {
     let text = try reader.text(node, key: key, expected: expected)
     guard text != MappingGap.marker else {
       throw reader.error(
-        "'\(key)' is still a gap ('\(MappingGap.marker)')", at: reader.file.textLocation(of: node),
+        "'\(key)' is still a placeholder ('\(MappingGap.marker)')", at: reader.file.textLocation(of: node),
         remedy: "write \(expected) in place of '\(MappingGap.marker)', or remove the line")
     }
     return SourceText(text, location: reader.file.textLocation(of: node))

@@ -64,7 +64,7 @@ struct MergedModels {
     var chosen: [ManagedObjectModel] = []
     for part in parts {
       let fitting = part.versions.filter(fits)
-      // Of versions that fit, the one that explains more of the store; of equals the later one.
+      // The fitting version that explains the most of the store; the later version on a tie.
       guard let best = fitting.max(by: { $0.entities.count < $1.entities.count }), !best.entities.isEmpty else {
         guard part.versions.contains(where: { $0.entityNames.contains { hashes[$0] != nil } }) else { continue }
         return nil

@@ -236,7 +236,7 @@ package struct ModelVersions {
       "the nearest is '\(model.name)', which \(Self.equalCount(hashes, model)) of \(hashes.count) entities fit; "
       + (difference?.text ?? "its hashes cannot be compared")
     if let entity = difference?.entity, let rule = model.unconfirmedHashRules(of: entity).first {
-      cause += "\nits hash relies on a rule that is not confirmed: \(rule)"
+      cause += "\nits hash relies on an unconfirmed rule: \(rule)"
     }
     for line in passedOver { cause += "\n" + line }
     var remedy =
@@ -284,8 +284,8 @@ package struct ModelVersions {
     let own = model.versionHashes
     for name in Set(own.keys).union(hashes.keys).sorted(by: ManagedObjectModel.precedes) {
       switch (own[name], hashes[name]) {
-      case (nil, _): return (name, "the store has the entity '\(name)', the model has not")
-      case (_, nil): return (name, "the model has the entity '\(name)', the store has not")
+      case (nil, _): return (name, "the store has the entity '\(name)', which the model lacks")
+      case (_, nil): return (name, "the model has the entity '\(name)', which the store lacks")
       case (let a, let b) where a != b: return (name, "entity '\(name)' differs")
       default: continue
       }

@@ -45,7 +45,7 @@ extension PublishedVersionHashes {
     }
     guard !versions.isEmpty else {
       throw GodwitError(
-        .configuration, "cannot take hashes from '\(path)': it carries none",
+        .configuration, "cannot take hashes from '\(path)': it contains none",
         remedy: "give the VersionInfo.plist of the compiled model, or a store that Core Data wrote")
     }
   }

@@ -65,10 +65,10 @@ struct YAMLFile {
     root = composed
   }
 
-  /// A file that is no YAML by its first bytes is named for what it is.
+  /// Refuses a file whose first bytes are not YAML, and names its kind.
   private static func refuseOtherKind(_ bytes: [UInt8], path: String, what: String) throws {
     let kinds: [(head: String, name: String)] = [
-      ("SQLite format 3\0", "an SQLite database"), ("<?xml", "an XML file"), ("bplist00", "a binary property list"),
+      ("SQLite format 3\0", "a SQLite database"), ("<?xml", "an XML file"), ("bplist00", "a binary property list"),
     ]
     guard let kind = kinds.first(where: { bytes.starts(with: Array($0.head.utf8)) }) else { return }
     throw GodwitError(
@@ -180,7 +180,7 @@ struct YAMLFile {
       text = problem
     case .duplicatedKeysInMapping(let duplicates, let context):
       mark = (context.mark.line, context.mark.column)
-      text = "the key '\(YAMLLimits.armed(duplicates.first ?? ""))' stands there twice"
+      text = "the key '\(YAMLLimits.armed(duplicates.first ?? ""))' is listed twice"
       remedy = "remove one of the two"
     default:
       text = "the text is not well-formed"

@@ -11,7 +11,7 @@ struct YAMLLimits {
   static let valuesMax = 1_000_000
 
   /// Stands for the star of an alias. A private character, so that the keys of a map stay different; only a
-  /// quoted `"*name"` beside the alias itself does not, and is refused as a key that stands there twice.
+  /// quoted `"*name"` beside the alias itself does not, and is refused as a duplicate key.
   private static let star: Unicode.Scalar = "\u{E000}"
 
   struct Extent {

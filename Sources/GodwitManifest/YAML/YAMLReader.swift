@@ -67,10 +67,10 @@ struct YAMLReader {
       }
       guard scalar.string != "<<" || scalar.style != .plain else {
         throw error(
-          "merge keys ('<<') are not read", at: location, remedy: "write the keys out, or use aliases for values")
+          "merge keys ('<<') are not supported", at: location, remedy: "write the keys out, or use aliases for values")
       }
       guard seen.insert(scalar.string).inserted else {
-        throw error("the key '\(scalar.string)' stands there twice", at: location, remedy: "remove one of the two")
+        throw error("the key '\(scalar.string)' is listed twice", at: location, remedy: "remove one of the two")
       }
       entries.append(Entry(key: scalar.string, location: location, value: value))
     }

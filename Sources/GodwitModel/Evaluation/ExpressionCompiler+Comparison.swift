@@ -165,7 +165,7 @@ extension ExpressionCompiler {
           case .fits: return true
           case .differs: return false
           case .noPattern:
-            throw ExpressionError("the right side of MATCHES is no regular expression", range: right.range)
+            throw ExpressionError("the right side of MATCHES is not a regular expression", range: right.range)
           case .tooLong:
             throw ExpressionError("the regular expression of MATCHES takes too long on this text", range: right.range)
           }

@@ -69,7 +69,7 @@ public enum StringComparison {
   /// What comes of a regular expression on a text.
   public enum PatternResult: Sendable {
     case fits, differs
-    /// The pattern is no ICU regular expression.
+    /// The pattern is not an ICU regular expression.
     case noPattern
     /// Trying took more steps, or more room, than any sensible pattern needs.
     case tooLong

@@ -54,7 +54,7 @@ extension ExpressionChecker {
       try string(right, c.right, c.operator.rawValue)
       guard c.operator == .matches, case .constant(.string(let pattern)) = c.right.node else { return }
       guard StringComparison.isPattern(pattern.utf8) else {
-        throw ExpressionError("the right side of MATCHES is no regular expression", range: c.right.range)
+        throw ExpressionError("the right side of MATCHES is not a regular expression", range: c.right.range)
       }
     }
   }

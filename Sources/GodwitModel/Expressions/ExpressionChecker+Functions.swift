@@ -7,7 +7,7 @@ extension ExpressionChecker {
     case .null: return false
     case .value(let type) where type.expressionClass == .number || type.expressionClass == .any: return true
     default:
-      let hint = type.isCollection ? " (take one of it with an operator such as @sum or @max)" : ""
+      let hint = type.isCollection ? " (reduce it with an operator such as @sum or @max)" : ""
       throw ExpressionError("expected a number, found \(type.phrase)\(hint)", range: operand.range)
     }
   }

@@ -207,7 +207,7 @@ extension ExpressionParser {
       }
       let segments = path.string.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
       guard segments.allSatisfy({ !$0.isEmpty && $0 != "@" }) else {
-        throw ExpressionError("'\(path.string.prefix(60))' is no key path", range: start.range)
+        throw ExpressionError("'\(path.string.prefix(60))' is not a key path", range: start.range)
       }
       if segments == ["SELF"] { return try value(.evaluatedObject, 1, start.range) }
       return try keyPath(nil, segments, segments.map { _ in start.range }, 1, start.range)

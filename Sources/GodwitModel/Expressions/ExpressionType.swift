@@ -20,7 +20,7 @@ public enum ExpressionType: Sendable, Hashable {
   case manager
   /// `$entityPolicy`.
   case policy
-  /// What the manager's look-ups return.
+  /// What the manager's lookups return.
   case destinationInstances
   /// What the manager finds behind destination objects.
   case sourceInstances

@@ -91,12 +91,12 @@ public struct Derivation: Sendable, Hashable {
       kind = .count
     case .sum:
       guard isToMany, let last else { throw cannot("a sum needs an attribute of a to-many relationship") }
-      guard last.type.isNumeric, attribute.type.isNumeric else { throw cannot("a sum is of numbers") }
+      guard last.type.isNumeric, attribute.type.isNumeric else { throw cannot("a sum needs numbers") }
       kind = .sum(attribute: last)
     case .value(let function):
       guard !isToMany, let last else { throw cannot("expected one attribute, of the object or along to-ones") }
       if function != nil {
-        guard last.type == .string, attribute.type == .string else { throw cannot("the function is for strings") }
+        guard last.type == .string, attribute.type == .string else { throw cannot("the function needs a string") }
       } else {
         let fits = last.type == attribute.type || (last.type.isNumeric && attribute.type.isNumeric)
         guard fits else { throw cannot("\(last.type.xcodeName) is no \(attribute.type.xcodeName)") }

@@ -4,7 +4,7 @@
 //
 // The trailer's 32 bytes: 6 unused, size of an offset, size of a reference, then count, top object
 // and place of the offsets, 8 bytes each, big-endian. An object starts with a byte of kind and size.
-// Foundation's writer orders dictionary keys anew in every process; this one sorts them by byte, so
+// Foundation's writer orders dictionary keys differently in every process; this one sorts them by byte, so
 // that equal values give equal bytes.
 
 extension PropertyListValue {
@@ -143,7 +143,7 @@ extension PropertyListValue {
         var values: [String: PropertyListValue] = [:]
         for place in 0..<size {
           guard case .string(let key) = try value(try reference(body, place), depth: depth + 1) else {
-            throw Malformed(problem: "a key is no string")
+            throw Malformed(problem: "a key is not a string")
           }
           values[key] = try value(try reference(body, size + place), depth: depth + 1)
         }

@@ -44,7 +44,7 @@ public struct PublishedVersionHashes: Sendable, Hashable {
           throw GodwitError(
             .configuration,
             "cannot use the hashes in '\(origin)': those of version '\(models[owner].name)' are of other entities",
-            remedy: "give the file that was compiled of this very model")
+            remedy: "give the file that was compiled from this model")
         }
         adopted[owner] = model
         isUsed = true
@@ -53,9 +53,9 @@ public struct PublishedVersionHashes: Sendable, Hashable {
     guard isUsed else {
       let names = versions.compactMap(\.name)
       throw GodwitError(
-        .configuration, "cannot use the hashes in '\(origin)': they are of none of the models",
+        .configuration, "cannot use the hashes in '\(origin)': they belong to none of the models",
         cause: names.isEmpty
-          ? "no model has these entities with these hashes, unconfirmed rules apart"
+          ? "no model has these entities with these hashes, apart from unconfirmed rules"
           : "it names " + names.map { "'\($0)'" }.joined(separator: ", ") + "; the models are "
             + models.map { "'\($0.name)'" }.joined(separator: ", "),
         remedy: "list the model that the file was made with, or leave the file out")

@@ -1,6 +1,6 @@
 import Crypto
 
-/// What the version hash of an entity is made of, so that one part can be another and the hash computed anew.
+/// The parts of an entity's version hash, so that the hash can be recomputed with one part changed.
 ///
 /// For asking what would have to differ in a model for a hash found in a store. When the model's own hashes are
 /// wanted, use `ManagedObjectModel.versionHashes`.

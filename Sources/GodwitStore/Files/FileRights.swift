@@ -92,8 +92,8 @@ package enum FileRights {
     return GodwitError(
       isForbidden ? .permission : .inputOutput, "cannot \(what) '\(path)'", cause: String(cString: strerror(code)),
       remedy: isForbidden
-        ? "run the command as the file's owner, or as root" : "mend the cause and run the same command",
-      safe: "the store is as it was")
+        ? "run the command as the file's owner, or as root" : "fix the cause and run the same command",
+      safe: "the store is unchanged")
   }
 
   /// The names of a file's extended attributes; none where the file system has none.

@@ -28,7 +28,7 @@ extension GodwitError {
       switch code {
       case ENOSPC, EDQUOT: "free disk space and run the same command"
       case EACCES, EPERM, EROFS: "check the permissions and run the same command"
-      default: "mend the cause and run the same command"
+      default: "fix the cause and run the same command"
       }
     return GodwitError(kind, what, cause: code == 0 ? nil : String(cString: strerror(code)), remedy: remedy, safe: safe)
   }

@@ -103,7 +103,7 @@ package enum NewFile {
 
   private static func isTaken(_ path: String) -> GodwitError {
     GodwitError(
-      .cannotCreate, "cannot create '\(path)': something is there already",
+      .cannotCreate, "cannot create '\(path)': it already exists",
       remedy: "name another path, or remove the file")
   }
 

@@ -67,7 +67,7 @@ package final class ScratchFolder: Sendable {
       else { continue }
       let lock = open(path + lockName, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
       defer { if lock >= 0 { close(lock) } }
-      // Without a lock file a folder of this name may be anybody's; an empty one is nobody's.
+      // A folder of this name without a lock file may belong to anybody. An empty one belongs to no process.
       guard lock >= 0 else {
         rmdir(path)
         continue

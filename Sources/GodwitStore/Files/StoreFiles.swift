@@ -125,7 +125,7 @@ public struct StoreFiles: Sendable, Hashable {
     }
     guard info.st_mode & S_IFMT == S_IFREG else {
       throw GodwitError(
-        .dataWrong, "cannot open '\(name)': its journal '\(journal)' is no ordinary file",
+        .dataWrong, "cannot open '\(name)': its journal '\(journal)' is not a regular file",
         remedy: "find out what made it, and move it away if it does not belong to the store")
     }
     guard try RollbackJournal.namesSuperJournal(ReadableFile(path: journal, name: journal)) else { return }
@@ -133,7 +133,7 @@ public struct StoreFiles: Sendable, Hashable {
       .dataWrong,
       "cannot open '\(name)': its journal '\(journal)' belongs to a transaction over several databases, and names a file that SQLite deletes when it rolls the journal back",
       remedy:
-        "have the application that wrote the store open it once, or take the store from a backup; open it with no other tool if you do not know where it comes from",
+        "have the application that wrote the store open it once, or restore the store from a backup; do not open it with another tool if you do not know where it comes from",
       safe: "nothing was changed")
   }
 
@@ -254,7 +254,7 @@ public struct StoreFiles: Sendable, Hashable {
         throw Self.failure(errno, reading: source)
       }
       guard info.st_mode & S_IFMT == S_IFREG else {
-        throw GodwitError(.dataWrong, "cannot copy '\(source)': it is no ordinary file")
+        throw GodwitError(.dataWrong, "cannot copy '\(source)': it is not a regular file")
       }
       var rest = Int64.max
       if suffix == "-journal" {

@@ -50,7 +50,7 @@ package struct SupportFolder: Sendable, Hashable {
       throw GodwitError(
         .dataWrong,
         "cannot read the external data in '\(folder)': it is a symbolic link, and links are not followed there",
-        remedy: "put the folder itself in the place of the link")
+        remedy: "replace the link by the folder itself")
     }
   }
 
@@ -159,7 +159,7 @@ package struct SupportFolder: Sendable, Hashable {
     let code = errno
     return GodwitError(
       [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput, "cannot remove '\(path)'",
-      cause: String(cString: strerror(code)), remedy: "mend the cause and run the same command")
+      cause: String(cString: strerror(code)), remedy: "fix the cause and run the same command")
   }
 
   /// What the name of a copy ends with until it is complete.

@@ -153,7 +153,7 @@ final class LargeRowFile: ReadOnlyContent, @unchecked Sendable {
     if start < image.count { return part.copyBytes(from: image[start..<start + part.count]) }
     guard let row, page != Self.lockPage, case let place = Self.number(page) - row.first,
       (0..<row.count).contains(place)
-    else { throw GodwitError(.internalBug, "cannot read page \(page): it is of no row") }
+    else { throw GodwitError(.internalBug, "cannot read page \(page): it belongs to no row") }
     let link = place + 1 < row.count ? Self.page(row.first + place + 1) : 0
     var done = 0
     if offset < 4 {

@@ -30,7 +30,7 @@ package struct SourceHost: ExpressionHost {
       throw GodwitError(
         .dataWrong,
         "cannot evaluate FETCH of '\(request.entityName)': expected at most \(FetchedObjects.limitObjects) objects, "
-          + "found \(found.count)", remedy: "narrow its predicate, or fetch the count alone")
+          + "found \(found.count)", remedy: "narrow its predicate, or fetch only the count")
     }
     return .objects(
       try found.keys.compactMap { try context.object(entityName: request.entityName, key: $0) }, ordered: false)
@@ -82,7 +82,7 @@ package final class FetchedObjects {
   func result(of request: SourceFetch, _ run: () throws -> Result) throws -> Result {
     if let result = known[request] { return result }
     guard running.insert(request).inserted else {
-      throw ExpressionError("a FETCH cannot ask for itself", range: 0..<0)
+      throw ExpressionError("a FETCH cannot refer to itself", range: 0..<0)
     }
     defer { running.remove(request) }
     let result = try run()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Work on a thread of its own, for whose result somebody waits later.
+/// Runs a closure on a background thread; `value()` waits for the result.
 ///
 /// Where the system makes no thread, the first who waits does the work.
 package final class BackgroundTask<Value: Sendable>: Sendable {

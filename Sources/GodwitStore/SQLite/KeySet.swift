@@ -1,7 +1,7 @@
 /// A set of primary keys that takes a bit a key where they lie close together, and two bytes where they do not.
 ///
 /// Keys are added in ascending order. They are kept by their upper 48 bits: the lower 16 of each group are a sorted
-/// list, or from 4096 keys on a bitmap. A class, since a look-up of a value with three arrays would count references.
+/// list, or from 4096 keys on a bitmap. A class, since a lookup of a value with three arrays would count references.
 package final class KeySet {
   private enum Group {
     case list([UInt16])

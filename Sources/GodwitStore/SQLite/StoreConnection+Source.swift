@@ -112,7 +112,7 @@ extension StoreConnection {
         .dataWrong,
         "cannot read store '\(path)': expected text in UTF-8, as Core Data writes it, found UTF-16",
         site: isMain ? path : nil,
-        remedy: "make the file anew in UTF-8: `sqlite3 OLD .dump | sqlite3 NEW`")
+        remedy: "rebuild the file in UTF-8: `sqlite3 OLD .dump | sqlite3 NEW`")
     }
     do {
       // The first read opens the WAL and shows a file that is no database.
@@ -189,7 +189,7 @@ extension StoreConnection {
       throw GodwitError(
         .dataWrong,
         "cannot read store '\(path)': expected the table '\(name)', found \(row[0] == .text("view") ? "a view" : "a virtual table")",
-        remedy: "open this file with no tool if you do not know where it comes from")
+        remedy: "do not open this file with any tool if you do not know where it comes from")
     }
     return true
   }

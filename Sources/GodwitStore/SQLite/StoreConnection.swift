@@ -246,7 +246,7 @@ public final class StoreConnection: @unchecked Sendable {
       isForbidden
       ? "check the permissions of the folder and run the same command"
       : systemErrno == ENOSPC
-        ? "free disk space and run the same command" : "mend the cause and run the same command"
+        ? "free disk space and run the same command" : "fix the cause and run the same command"
     return error
   }
 
@@ -268,7 +268,7 @@ public final class StoreConnection: @unchecked Sendable {
       case SQLITE_CONSTRAINT, SQLITE_MISMATCH: (.dataWrong, nil)
       case SQLITE_CANTOPEN: (.missingInput, "check that the file exists and can be read")
       case SQLITE_FULL: (.inputOutput, "free disk space and run the same command")
-      case SQLITE_IOERR, SQLITE_NOMEM, SQLITE_PROTOCOL: (.inputOutput, "mend the cause and run the same command")
+      case SQLITE_IOERR, SQLITE_NOMEM, SQLITE_PROTOCOL: (.inputOutput, "fix the cause and run the same command")
       case SQLITE_BUSY, SQLITE_LOCKED: (.stopped, "wait until no other process uses the file and run the same command")
       case SQLITE_INTERRUPT: (.stopped, "run the same command to resume")
       case SQLITE_PERM, SQLITE_AUTH, SQLITE_READONLY: (.permission, "check the permissions of the file and its folder")

@@ -50,7 +50,7 @@ package enum WorkerThread {
   /// What to say where there is no other way than a thread.
   package static func refusal(to action: String) -> GodwitError {
     GodwitError(
-      .inputOutput, "cannot \(action): the system makes no thread",
+      .inputOutput, "cannot \(action): the system cannot create a thread",
       remedy: "raise the limit on processes and threads (`ulimit -u`, `pids.max`) and run the same command")
   }
 }

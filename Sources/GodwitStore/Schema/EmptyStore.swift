@@ -12,7 +12,7 @@ public enum EmptyStore {
   ) throws -> StoreConnection {
     guard isFree(path) else {
       throw GodwitError(
-        .cannotCreate, "cannot create store '\(path)': something is there already",
+        .cannotCreate, "cannot create store '\(path)': it already exists",
         remedy: "name another path, or remove the file")
     }
     let connection = try StoreConnection(path: path, cache: cache, create: true)

@@ -111,7 +111,7 @@ extension StoreSchema {
     package var rulesAgree: Bool
 
     package var description: String {
-      "\(subject): \(name) is a guess\(rulesAgree ? " that all known rules make" : ""); Core Data may expect \(alternative)"
+      "\(subject): \(name) is a guess\(rulesAgree ? ", though all known rules agree" : ""); Core Data may expect \(alternative)"
     }
   }
 }

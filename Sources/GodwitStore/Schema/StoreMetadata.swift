@@ -101,7 +101,7 @@ public struct StoreMetadata: Sendable, Hashable {
     do { list = try PropertyListValue(binary: bytes) } catch let malformed as PropertyListValue.Malformed {
       throw wrong("the property list cannot be read: \(malformed.problem)")
     }
-    guard let values = list.dictionary else { throw wrong("the property list is no dictionary") }
+    guard let values = list.dictionary else { throw wrong("the property list is not a dictionary") }
     // A store without version information has no hashes at all; one with something else in their place is damaged.
     if let hashes = values[Key.versionHashes] {
       guard hashes.dictionary?.values.allSatisfy({ $0.data != nil }) == true else {

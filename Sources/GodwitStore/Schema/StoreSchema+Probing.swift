@@ -61,7 +61,7 @@ struct StoreProbe {
     }
     self.tables = tables
     guard tables["Z_PRIMARYKEY"] != nil else {
-      throw Self.wrong("table 'Z_PRIMARYKEY' is missing: it is no Core Data store")
+      throw Self.wrong("table 'Z_PRIMARYKEY' is missing: it is not a Core Data store")
     }
     var entities: [(number: Int, name: String)] = []
     // Nobody's name is longer; what a damaged row holds is not read.

@@ -28,7 +28,7 @@ final class XMLOutput {
     let kind: GodwitError.Code = [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput
     return GodwitError(
       kind, "cannot write '\(path)': \(String(cString: strerror(code)))",
-      remedy: "free disk space, or mend the cause, and run the same command")
+      remedy: "free disk space, or fix the cause, and run the same command")
   }
 
   func write(_ text: String) throws { try write(Array(text.utf8)) }

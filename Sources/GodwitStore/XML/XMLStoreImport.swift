@@ -113,7 +113,7 @@ final class XMLStoreImport {
   private func insert(_ object: XMLStoreReader.Object) throws {
     guard let entity = names.entities[object.type] else {
       throw wrong(
-        "type '\(object.type)' is no entity of model '\(conversion.model.name)'"
+        "type '\(object.type)' is not an entity of model '\(conversion.model.name)'"
           + Spelling.suggestion(for: object.type, among: names.entities.keys.sorted()), at: object.place, object: object
       )
     }
@@ -273,7 +273,7 @@ final class XMLStoreImport {
     guard let row = rows.first, case .integer(let key) = row[0], case .integer(let other) = row[1] else { return }
     let problem =
       row[2] == .integer(1)
-      ? "which no object has" : "which is no object of entity '\(relationship.destinationEntityName)'"
+      ? "which no object has" : "which is not an object of entity '\(relationship.destinationEntityName)'"
     throw try broken(
       "relationship '\(relationship.name)' of entity '\(entity)' names \(try name(other)), \(problem)", key, subject)
   }

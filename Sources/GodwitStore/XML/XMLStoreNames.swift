@@ -18,8 +18,8 @@ struct XMLStoreNames {
     func collision(_ what: String, _ a: String, _ b: String) -> GodwitError {
       GodwitError(
         .configuration,
-        "cannot use model '\(model.name)' with an XML store: \(what) '\(a)' and '\(b)' differ in case alone",
-        remedy: "XML stores hold names without case; use a SQLite store")
+        "cannot use model '\(model.name)' with an XML store: \(what) '\(a)' and '\(b)' differ only in case",
+        remedy: "XML stores do not keep the case of names; use a SQLite store")
     }
     var entities: [String: Entity] = [:]
     for description in model.entities {

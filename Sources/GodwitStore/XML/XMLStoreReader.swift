@@ -43,7 +43,7 @@ final class XMLStoreReader {
 
   /// Reads the header.
   ///
-  /// - Throws: `.dataWrong` (65) with line and column when the file is no XML store or damaged.
+  /// - Throws: `.dataWrong` (65) with line and column when the file is not an XML store, or is damaged.
   init(path: String, name: String) throws {
     scanner = try MarkupScanner(path: path, name: name)
     guard case .start(let root) = try scanner.next() else { throw scanner.problem("expected <database>, found none") }

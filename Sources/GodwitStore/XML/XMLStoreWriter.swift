@@ -125,7 +125,7 @@ package struct XMLStoreWriter {
       throw GodwitError(
         .dataWrong, "cannot write '\(name)': a text has \(error.found), which XML cannot hold",
         site: "attribute '\(attribute.name)' of \(object.entity) p\(object.key)",
-        remedy: "mend the value, leave the character out in the mapping, or use a SQLite store",
+        remedy: "correct the value, remove the character in the mapping, or use a SQLite store",
         safe: "the source is untouched")
     }
     guard let text else { return }

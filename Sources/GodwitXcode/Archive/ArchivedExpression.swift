@@ -69,7 +69,7 @@ struct ArchivedExpression: ArchiveReader {
       case .plain(.boolean(let flag)): info[key] = flag ? "true" : "false"
       case .plain(.integer(let number)): info[key] = "\(number)"
       case .plain(.real(let number)): info[key] = "\(number)"
-      default: throw unsupported("the value of '\(key)' in the user info is no text, number or truth value")
+      default: throw unsupported("the value of '\(key)' in the user info is not text, a number or a truth value")
       }
     }
     return info
@@ -114,7 +114,7 @@ struct ArchivedExpression: ArchiveReader {
     return ValueExpression(.call(operand: operands[0], selector: selector, arguments: Array(operands.dropFirst())))
   }
 
-  /// The look-up that an expression is, in the short form of mapping files where that says the same.
+  /// The lookup that an expression is, in the short form of mapping files where that says the same.
   static func relationshipValue(_ parsed: ParsedExpression) -> RelationshipMapping.Value {
     guard case .call(let operand, let selector, let arguments) = parsed.expression.node,
       operand.node == .variable("manager"), arguments.count == 2, case .constant(.string(let name)) = arguments[0].node

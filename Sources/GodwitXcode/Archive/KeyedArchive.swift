@@ -43,7 +43,8 @@ struct KeyedArchive {
       throw Malformed(problem: "it is not a keyed archive")
     }
     guard fields["$version"] == .integer(100_000) else {
-      throw Malformed(problem: "unsupported keyed-archive version (expected 100000)")
+      let version = fields["$version"]?.integer.map { " \($0)" } ?? ""
+      throw Malformed(problem: "unsupported keyed-archive version\(version) (expected 100000)")
     }
     guard let objects = fields["$objects"]?.array, let top = fields["$top"]?.dictionary?["root"] else {
       throw Malformed(problem: "it has no root object")
@@ -122,12 +123,14 @@ struct KeyedArchive {
       values = try members(of: valueList)
     default: throw Malformed(problem: "expected a dictionary, found the class '\(object.className)'")
     }
-    guard keys.count == values.count else { throw Malformed(problem: "a dictionary has not as many keys as values") }
+    guard keys.count == values.count else {
+      throw Malformed(problem: "a dictionary has \(keys.count) keys but \(values.count) values")
+    }
     var entries: [(key: String, value: Value)] = []
     entries.reserveCapacity(keys.count)
     var seen: Set<String> = []
     for (key, value) in zip(keys, values) {
-      guard let key = try text(key) else { throw Malformed(problem: "a key of a dictionary is no string") }
+      guard let key = try text(key) else { throw Malformed(problem: "a key of a dictionary is not a string") }
       // A key that has no value stands beside this token.
       if case .plain(.string(Self.emptySlot)) = value { continue }
       guard seen.insert(key).inserted else { throw Malformed(problem: "a dictionary has the key '\(key)' twice") }

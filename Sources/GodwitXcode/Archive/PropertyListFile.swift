@@ -15,14 +15,14 @@ enum PropertyListFile {
         return try PropertyListValue(binary: bytes, maximumValues: maximumValues)
       } catch let error as PropertyListValue.Malformed {
         throw GodwitError(
-          .missingInput, "cannot read '\(file)': \(error.problem)", remedy: "restore the file, or make it anew")
+          .missingInput, "cannot read '\(file)': \(error.problem)", remedy: "restore the file, or create it again")
       }
     }
     guard bytes.drop(while: { [0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0) }).first == UInt8(ascii: "<")
     else {
       throw GodwitError(
         .missingInput, "cannot read '\(file)': expected a binary or XML property list, found something else",
-        remedy: "restore the file, or make it anew")
+        remedy: "restore the file, or create it again")
     }
     let root = try MarkupReader.read(bytes, file: file)
     guard root.name == "plist", root.children.count == 1, let top = root.children.first else {
@@ -64,7 +64,7 @@ enum PropertyListFile {
     for child in element.children {
       if let name = key {
         guard entries.updateValue(try value(child, file: file), forKey: name.text) == nil else {
-          throw problem("the key '\(name.text)' stands twice", at: name, file: file)
+          throw problem("the key '\(name.text)' is listed twice", at: name, file: file)
         }
         key = nil
       } else {

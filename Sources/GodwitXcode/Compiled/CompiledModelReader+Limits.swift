@@ -12,7 +12,7 @@ extension CompiledModelReader {
         let predicate = try predicate(found)
         for condition in Self.conditions(of: predicate) {
           guard try readLimit(condition, into: &attribute) else {
-            try omit("the condition of class '\(found.className)' in \(origin) is no limit that Xcode writes")
+            try omit("the condition of class '\(found.className)' in \(origin) is not a limit that Xcode writes")
             continue
           }
         }

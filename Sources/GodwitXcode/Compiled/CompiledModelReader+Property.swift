@@ -19,7 +19,7 @@ extension CompiledModelReader {
 
   private mutating func name(of object: KeyedArchive.Object, key: String, at place: String) throws -> String {
     let name = try required("NSPropertyName", of: object)
-    guard name == key else { throw problem("\(place) bears the name '\(name)'") }
+    guard name == key else { throw problem("\(place) has the name '\(name)'") }
     return name
   }
 

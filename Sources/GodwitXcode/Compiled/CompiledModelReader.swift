@@ -90,7 +90,7 @@ struct CompiledModelReader: ArchiveReader {
     var info: [String: String] = [:]
     for (key, value) in try entries("NSUserInfo", of: object) {
       guard let text = try archive.text(value) else {
-        try omit("the value of '\(key)' in 'NSUserInfo' at \(place) is no string")
+        try omit("the value of '\(key)' in 'NSUserInfo' at \(place) is not a string")
         continue
       }
       info[key] = text
@@ -113,7 +113,7 @@ struct CompiledModelReader: ArchiveReader {
     }
     var entities: [EntityDescription] = []
     for (key, value) in members {
-      guard case .object(let object) = value else { throw problem("entity '\(key)' is no object") }
+      guard case .object(let object) = value else { throw problem("entity '\(key)' is not an object") }
       let entity = try entity(object)
       guard entity.name == key else {
         throw problem("the entity '\(entity.name)' is listed as '\(key)'")
@@ -136,12 +136,12 @@ struct CompiledModelReader: ArchiveReader {
 
     var requests: [FetchRequestTemplate] = []
     for (key, value) in try entries("NSFetchRequestTemplates", of: root) {
-      guard case .object(let object) = value else { throw problem("fetch request '\(key)' is no object") }
+      guard case .object(let object) = value else { throw problem("fetch request '\(key)' is not an object") }
       if let request = try fetchRequest(object, name: key) { requests.append(request) }
     }
     var configurations: [String: [String]] = [:]
     for (key, value) in try entries("NSConfigurations", of: root) {
-      guard case .object(let list) = value else { throw problem("configuration '\(key)' is no object") }
+      guard case .object(let list) = value else { throw problem("configuration '\(key)' is not an object") }
       configurations[key] = try archive.members(of: list).map { member in
         guard case .object(let entity) = member else { throw problem("configuration '\(key)' lists no entity") }
         return try required("NSEntityName", of: entity)
@@ -200,7 +200,7 @@ struct CompiledModelReader: ArchiveReader {
     }
     for (key, value) in entries {
       let place = "'\(entity.name).\(key)'"
-      guard case .object(let property) = value else { throw problem("\(place) is no object") }
+      guard case .object(let property) = value else { throw problem("\(place) is not an object") }
       switch property.className {
       case "NSAttributeDescription", "NSDerivedAttributeDescription":
         entity.attributes.append(try attribute(property, key: key, at: place))

@@ -112,7 +112,8 @@ struct MappingContent: Sendable {
     case .none: return nil
     case .expression(let expression): return expression
     case .keyPath:
-      throw problem("an attribute has no key path and mapping name", property, in: entity, try: "correct it in Xcode")
+      throw problem(
+        "an attribute cannot have a key path and a mapping name", property, in: entity, try: "correct it in Xcode")
     case .standard:
       guard let name = entity.source else { return nil }
       let source = try needed(source, property, in: entity)

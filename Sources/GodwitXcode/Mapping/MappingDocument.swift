@@ -59,7 +59,7 @@ struct MappingDocument {
 
   private static func object(_ element: MarkupElement, file: String) throws -> Object {
     guard let type = element["type"], let id = element["id"], !type.isEmpty, !id.isEmpty else {
-      throw problem("expected the attributes 'type' and 'id' in <object>, found not both", at: element, file: file)
+      throw problem("expected the attributes 'type' and 'id' in <object>, found one or none", at: element, file: file)
     }
     var object = Object(
       type: type, id: id, attributes: [:], links: [:],
@@ -74,12 +74,12 @@ struct MappingDocument {
           type: child["type"] ?? "", text: child.text.isEmpty ? nil : child.text,
           location: .init(file: file, line: child.line, column: child.column))
         guard object.attributes.updateValue(attribute, forKey: name) == nil else {
-          throw problem("the attribute '\(name)' stands there twice", at: child, file: file)
+          throw problem("the attribute '\(name)' is listed twice", at: child, file: file)
         }
       case "relationship":
         let ids = (child["idrefs"] ?? "").split { $0 == " " || $0 == "\n" || $0 == "\t" }.map(String.init)
         guard object.links.updateValue(ids, forKey: name) == nil else {
-          throw problem("the relationship '\(name)' stands there twice", at: child, file: file)
+          throw problem("the relationship '\(name)' is listed twice", at: child, file: file)
         }
       default: throw problem("unknown element <\(child.name)> in <object>", at: child, file: file)
       }
@@ -94,7 +94,7 @@ struct MappingDocument {
       guard seen.insert(id).inserted else { return nil }
       guard let place = places[id], objects.indices.contains(place), objects[place].type == type else {
         throw Self.problem(
-          "the relationship '\(relationship)' of object '\(object.id)' leads to '\(id)', which is no \(type)",
+          "the relationship '\(relationship)' of object '\(object.id)' leads to '\(id)', which is not a \(type)",
           at: object.location)
       }
       return objects[place]
@@ -112,7 +112,7 @@ struct MappingDocument {
       .configuration,
       "cannot read mapping model: unknown attribute '\(name)' of \(object.type)"
         + Spelling.suggestion(for: name, among: known), location: attribute.location,
-      remedy: "take away in Xcode what this attribute says, or write the mapping model as a .mapping.yaml file")
+      remedy: "remove this setting in Xcode, or write the mapping model as a .mapping.yaml file")
   }
 
   func text(_ name: String, of object: Object) -> String? { object.attributes[name]?.text }

@@ -47,7 +47,7 @@ public struct XcodeMappingModel: Sendable {
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "mapping model") }
       throw GodwitError(
         .missingInput, "cannot read mapping model '\(path)': expected a .xcmappingmodel or .cdm, found another name",
-        remedy: "give the folder that Xcode saved the mapping model in, or what it compiled of it")
+        remedy: "give the folder that Xcode saved the mapping model in, or what Xcode compiled from it")
     }
   }
 

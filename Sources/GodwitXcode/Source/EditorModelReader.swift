@@ -36,7 +36,7 @@ struct EditorModelReader: ArchiveReader {
     case .elements(let file):
       GodwitError(
         .missingInput, "cannot read model '\(name)': \(text)", site: file,
-        remedy: "open the model in Xcode 4.3 or later, or give what was compiled of it, a .mom")
+        remedy: "open the model in Xcode 4.3 or later, or give the .mom that was compiled from it")
     }
   }
 
@@ -133,7 +133,7 @@ struct EditorModelReader: ArchiveReader {
 
   private mutating func entity(_ object: KeyedArchive.Object, key: String) throws -> MarkupElement {
     let values = try TaggedValues(of: object, in: &self)
-    guard try required("_name", of: object) == key else { throw problem("entity '\(key)' bears another name") }
+    guard try required("_name", of: object) == key else { throw problem("entity '\(key)' has another name") }
     let parents = try objects("XDBucketForGeneralizationsstorage", of: object)
     guard parents.count <= 1 else { throw problem("entity '\(key)' has several parents") }
     var parent: String?
@@ -156,7 +156,7 @@ struct EditorModelReader: ArchiveReader {
         throw problem("expected at most \(Self.propertiesMaximum) properties, found more")
       }
       guard case .object(let property) = value else { throw problem("'\(key).\(name)' is no property") }
-      guard try required("_name", of: property) == name else { throw problem("'\(key).\(name)' bears another name") }
+      guard try required("_name", of: property) == name else { throw problem("'\(key).\(name)' has another name") }
       var child = try self.property(property, name: name, of: key)
       let info = try TaggedValues(of: property, in: &self).object("XD_PPSK_userInfo", &self)
       if let info = try userInfo(info) { child.children.append(info) }
@@ -199,7 +199,7 @@ struct EditorModelReader: ArchiveReader {
   private mutating func lists(_ value: KeyedArchive.Value, at entity: String) throws -> [[String]]? {
     guard case .object(let list) = value else { return nil }
     return try archive.members(of: list).map { member in
-      guard case .object(let names) = member else { throw problem("a constraint of '\(entity)' is no list") }
+      guard case .object(let names) = member else { throw problem("a constraint of '\(entity)' is not a list") }
       return try archive.members(of: names).map { name in
         guard let text = try archive.text(name) else { throw problem("a constraint of '\(entity)' names no property") }
         return text

@@ -36,7 +36,7 @@ public struct ModelBundle: Sendable, Hashable {
       throw GodwitError(
         .missingInput,
         "cannot read model '\(path)': expected a .xcdatamodel, .xcdatamodeld, .mom or .momd, found another name",
-        remedy: "give the folder that Xcode saved the model in, or what it compiled of it")
+        remedy: "give the folder that Xcode saved the model in, or what Xcode compiled from it")
     }
     switch kind {
     case .model, .archivedModel:
@@ -184,7 +184,7 @@ public struct ModelBundle: Sendable, Hashable {
   /// The names of the versions that can be read, in the order of `versions`.
   public var readableVersions: [String] { versions.filter { (try? read($0)) != nil } }
 
-  /// All versions, in the order of `versions`. Read anew at each call.
+  /// All versions, in the order of `versions`. Every call reads them again.
   public func models() throws -> [ManagedObjectModel] { try versions.map(model(named:)) }
 
   private var versionList: String { "it has the versions " + versions.map { "'\($0)'" }.joined(separator: ", ") }

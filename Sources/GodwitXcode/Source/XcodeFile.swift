@@ -67,7 +67,7 @@ enum XcodeFile {
   private static func denied(_ path: String) -> GodwitError {
     GodwitError(
       .permission, "cannot read '\(path)': permission denied",
-      remedy: "let this user read the file and the folders above it")
+      remedy: "grant this user read permission for the file and the folders above it")
   }
 
   private static func isPermission(_ error: any Error) -> Bool {
