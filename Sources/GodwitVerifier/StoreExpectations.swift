@@ -110,7 +110,9 @@ public struct StoreExpectations: Sendable, Hashable {
       ) { row in
         count += 1
         let key = row.int64(0)
-        guard !conditions.isEmpty, let object = try objects.object(entityName: entity.name, key: key) else { return true }
+        guard !conditions.isEmpty, let object = try objects.object(entityName: entity.name, key: key) else {
+          return true
+        }
         for (index, condition) in conditions.enumerated() {
           if try condition.matches(object) == true {
             tallies[index].fulfilled += 1

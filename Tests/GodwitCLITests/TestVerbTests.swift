@@ -4,11 +4,11 @@ import GodwitStore
 import TestSupport
 import Testing
 
+@testable import GodwitCLI
+
 #if canImport(FoundationXML)
   import FoundationXML
 #endif
-
-@testable import GodwitCLI
 
 /// Three versions: the second renames an attribute, the third drops one and adds a required one without a default if
 /// asked.
@@ -31,7 +31,9 @@ private func project(isBroken: Bool = false) throws -> ProjectFixture {
   return project
 }
 
-private func run(_ project: ProjectFixture, _ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+private func run(_ project: ProjectFixture, _ arguments: String...) throws -> (
+  status: Int32, output: String, errors: String
+) {
   let session = CommandSession(output: .memory(), diagnostics: .memory())
   let status = GodwitCommand.run(
     arguments: ["test"] + arguments + ["--keep", try project.path("kept"), "--rows", "40"], in: session)
@@ -45,7 +47,9 @@ private func oldStore(_ project: ProjectFixture, _ path: String, texts: [String]
     entities: [
       EntityDescription(
         name: "Note",
-        attributes: [AttributeDescription(name: "text", type: .string), AttributeDescription(name: "mood", type: .string)])
+        attributes: [
+          AttributeDescription(name: "text", type: .string), AttributeDescription(name: "mood", type: .string),
+        ])
     ])
   try project.store(path, old) { store in
     for (index, text) in texts.enumerated() {
@@ -151,7 +155,8 @@ struct `The verb test` {
       #expect(result.status == 4)
       return result.output
     }
-    #expect(try output("  Nota: {count: 1}").contains("a.expect.yaml:3:3: the expectations name the unknown entity 'Nota'"))
+    #expect(
+      try output("  Nota: {count: 1}").contains("a.expect.yaml:3:3: the expectations name the unknown entity 'Nota'"))
     #expect(try output("  Note: {all: titel == 'x'}").contains("a.expect.yaml:3:15"))
     #expect(try output("  Note: {al: title == 'x'}").contains("unknown key 'al'"))
     #expect(try output("  Note: {count: 1, at-most: 3}").contains("found both"))

@@ -130,7 +130,8 @@ struct MigrationTestRunner: Sendable {
       try StoreSynthesis(model: model.get(), rows: rows, seed: seed, isNasty: isNasty).write(to: source)
     }
     let loader = JobLoader(
-      manifest: try manifest(source: source, in: folder), logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() },
+      manifest: try manifest(source: source, in: folder),
+      logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() },
       policies: policies)
     var job = try loader.job()
     if failsOnLoss { job.failsOnLoss = true }
@@ -204,7 +205,9 @@ struct MigrationTestRunner: Sendable {
     do {
       try manager.createDirectory(atPath: kept, withIntermediateDirectories: true)
       var source = "\(folder)/\(Self.sourceName)"
-      if case .given(let path) = test.store { source = path } else if manager.fileExists(atPath: source) {
+      if case .given(let path) = test.store {
+        source = path
+      } else if manager.fileExists(atPath: source) {
         for file in try manager.contentsOfDirectory(atPath: folder) where file.contains("source") {
           try manager.copyItem(atPath: "\(folder)/\(file)", toPath: "\(kept)/\(file)")
         }

@@ -11,8 +11,12 @@ struct TestTable {
   }
 
   private func row(_ version: String, _ store: String, _ rest: [String]) -> String {
-    func left(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }
-    func right(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
+    func left(_ text: String, _ width: Int) -> String {
+      text + String(repeating: " ", count: max(0, width - text.count))
+    }
+    func right(_ text: String, _ width: Int) -> String {
+      String(repeating: " ", count: max(0, width - text.count)) + text
+    }
     let numbers = zip(rest.dropLast(), [9, 7, 7, 7]).map(right).joined(separator: "  ")
     return "\(left(version, versionWidth))  \(left(store, storeWidth))  \(numbers)  \(rest.last ?? "")\n"
   }
@@ -28,7 +32,10 @@ struct TestTable {
     if kinds.contains(.expectation) { outcome += " (expect)" }
     return row(
       result.version, result.store,
-      ["\(result.objects)", "\(result.lost)", result.expectations > 0 ? "\(result.expectations)" : "-", seconds, outcome])
+      [
+        "\(result.objects)", "\(result.lost)", result.expectations > 0 ? "\(result.expectations)" : "-", seconds,
+        outcome,
+      ])
   }
 
   /// What failed and how to repeat it, then one line of totals.

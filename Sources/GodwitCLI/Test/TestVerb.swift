@@ -45,7 +45,8 @@ struct TestVerb: Verb {
   var to: String?
   @Option(help: ArgumentHelp("How many objects a made store has.", valueName: "N")) var rows = 200
   @Option(help: ArgumentHelp("What the values of made stores are drawn from.", valueName: "S")) var seed: UInt64 = 1
-  @Option(help: ArgumentHelp("Expectations that every migrated store must meet.", valueName: "FILE")) var expect: String?
+  @Option(help: ArgumentHelp("Expectations that every migrated store must meet.", valueName: "FILE"))
+  var expect: String?
   @Option(help: ArgumentHelp("Write the results as JUnit XML.", valueName: "FILE")) var junit: String?
   @Option(help: ArgumentHelp("Where the stores of failed tests are kept.", valueName: "DIR"))
   var keep = "godwit-test-failures"
@@ -85,8 +86,8 @@ struct TestVerb: Verb {
     if format.format == .text { session.output.write(table.head) }
     let results = try runner.run(
       tests, jobs: jobs ?? ProcessInfo.processInfo.activeProcessorCount,
-      isStopped: { isStopped.load(ordering: .relaxed) }
-    ) { if format.format == .text { session.output.write(table.line($0)) } }
+      isStopped: { isStopped.load(ordering: .relaxed) },
+      each: { if format.format == .text { session.output.write(table.line($0)) } })
     signals.finish()
     switch format.format {
     case .text: session.output.write(TestTable.conclusion(results))
@@ -136,10 +137,12 @@ struct TestVerb: Verb {
       }
     }
     guard let stores else { return tests }
-    return tests + (try GivenStore.all(in: stores)).map {
-      MigrationTest(
-        name: $0.name, store: .given(absolute($0.path)), expectations: everywhere + ($0.expectations.map { [$0] } ?? []))
-    }
+    return tests
+      + (try GivenStore.all(in: stores)).map {
+        MigrationTest(
+          name: $0.name, store: .given(absolute($0.path)),
+          expectations: everywhere + ($0.expectations.map { [$0] } ?? []))
+      }
   }
 
   private func loader(in session: CommandSession) throws -> JobLoader {
@@ -185,7 +188,7 @@ private struct GivenStore {
     var isFolder = ObjCBool(false)
     guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
       throw GodwitError(
-        .missingInput, "cannot read folder '\(folder)': expected a folder, found \(isFolder.boolValue ? "another" : "none")",
+        .missingInput, "cannot read folder '\(folder)': expected a folder, found none",
         remedy: "name the folder with the stores after --stores")
     }
     var found: [GivenStore] = []

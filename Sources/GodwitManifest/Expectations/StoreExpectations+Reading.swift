@@ -1,5 +1,5 @@
-public import GodwitVerifier
 import GodwitModel
+public import GodwitVerifier
 
 /// Expectations as a YAML file.
 ///
@@ -31,7 +31,8 @@ extension StoreExpectations {
         "expected the key 'objects', found none", at: reader.file.location(of: root),
         remedy: "add `objects:` with entity names under it")
     }
-    self.init(try reader.entries(objects.value, key: "objects", expected: "entity names").map { try Self.entity($0, reader) })
+    self.init(
+      try reader.entries(objects.value, key: "objects", expected: "entity names").map { try Self.entity($0, reader) })
   }
 
   private static func entity(_ entry: YAMLReader.Entry, _ reader: YAMLReader) throws -> Entity {
