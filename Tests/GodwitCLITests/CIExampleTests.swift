@@ -1,0 +1,37 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+@testable import GodwitManifest
+
+/// The files under `jobs/ci`, which app teams copy.
+struct `Examples for CI` {
+  private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "jobs/ci").path
+
+  @Test func `the script checks a bundle, annotates and writes JUnit XML`() throws {
+    let scratch = try TemporaryFolder()
+    let model = PeoplizerStores.file("Peoplizer.xcdatamodeld")
+    let result = try ShellCommand.run(
+      "GITHUB_ACTIONS=true '\(Self.folder)/check-migrations' '\(model)'", in: scratch.path)
+    #expect(result.status == 0, "\(result.output)\(result.diagnostics)")
+    #expect(result.output.contains("8 tests: 8 passed, 0 failed"))
+    let xml = try String(contentsOfFile: scratch.file("migrations.xml"), encoding: .utf8)
+    #expect(xml.contains("tests=\"8\" failures=\"0\""))
+  }
+
+  @Test func `the script fails when a check fails`() throws {
+    let scratch = try TemporaryFolder()
+    let result = try ShellCommand.run(
+      "'\(Self.folder)/check-migrations' '\(scratch.file("No.xcdatamodeld"))'", in: scratch.path)
+    #expect(result.status == 66, "\(result.output)\(result.diagnostics)")
+  }
+
+  @Test(arguments: ["github-actions.yml", "gitlab-ci.yml"])
+  func `a workflow is YAML and calls the script`(_ name: String) throws {
+    let file = try YAMLFile(contentsOf: Self.folder + "/" + name, what: "workflow")
+    #expect(file.root.mapping != nil)
+    #expect(try String(contentsOfFile: Self.folder + "/" + name, encoding: .utf8).contains("jobs/ci/check-migrations "))
+  }
+}
