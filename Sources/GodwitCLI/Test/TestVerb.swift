@@ -101,6 +101,7 @@ struct TestVerb: Verb {
   /// What `--format json` prints.
   private struct Record: Encodable {
     var schemaVersion = 1
+    var type = "test"
     var tests: Int
     var failed: Int
     var skipped: Int
