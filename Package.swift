@@ -171,3 +171,8 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// DocC's plugin is fetched only by who builds the documentation (`.ci/docs`).
+if Context.environment["GODWIT_DOCS"] != nil {
+  package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}

@@ -20,6 +20,7 @@ import GodwitStore
 /// }
 /// ```
 public enum GodwitCommand {
+  /// The version of Godwit, as `godwit --version` prints it.
   public static let version = "0.1.0"
 
   /// The verbs, in the order of the help.
