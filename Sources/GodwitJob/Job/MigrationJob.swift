@@ -40,7 +40,7 @@ public struct MigrationStep: Sendable {
   }
 
   /// The `origin` of a step whose mappings were inferred.
-  package static let inferredOrigin = "inferred"
+  public static let inferredOrigin = "inferred"
 
   /// Whether the step's mapping model was inferred.
   public var isInferred: Bool { origin == Self.inferredOrigin }

@@ -38,7 +38,10 @@ public struct FoundMapping: Sendable {
 
   /// A mapping model made in code, or read from text: it is for the models that have the names it gives.
   ///
-  /// - Parameter models: The models that names are looked up in. A model with the hashes of the one named is as good.
+  /// - Parameters:
+  ///   - mapping: The mapping model.
+  ///   - origin: What messages and the plan call it: a file's name.
+  ///   - models: The models that names are looked up in. A model with the hashes of the one named is as good.
   public init(_ mapping: MappingModel, origin: String, among models: [ManagedObjectModel]) {
     self.init(
       origin: origin,

@@ -2,7 +2,7 @@ public import GodwitModel
 
 /// Where a model's objects live in a SQLite store: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` says what Core Data would make today; `init(model:probing:)` says what an existing
+/// `init(model:)` says what Core Data would make today; ``init(model:ofStoreAt:)`` says what an existing
 /// file has, which differs where older versions of Core Data or an in-place migration made it.
 public struct StoreSchema: Sendable, Hashable {
   /// What a column of an entity table holds.
