@@ -172,3 +172,8 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Only a build of the documentation needs DocC's plugin: `.ci/docs` sets the variable.
+if Context.environment["GODWIT_DOCS"] != nil {
+  package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}

@@ -67,6 +67,7 @@ extension Verifier {
 /// The sequence ends with the run. It gives the newest progress: whoever reads slowly misses some of it, never the last. The
 /// run does not wait for a reader, and goes on when reading ends early.
 public struct MigrationRun: AsyncSequence, Sendable {
+  /// What the sequence gives: the newest progress.
   public typealias Element = MigrationProgress
 
   private let updates: AsyncStream<MigrationProgress>
@@ -82,6 +83,7 @@ public struct MigrationRun: AsyncSequence, Sendable {
     }
   }
 
+  /// Reads the progress. Only one task reads a run's progress.
   public func makeAsyncIterator() -> AsyncStream<MigrationProgress>.Iterator { updates.makeAsyncIterator() }
 
   /// Stops the run at the next checkpoint; `summary` then has the outcome `.stopped`.

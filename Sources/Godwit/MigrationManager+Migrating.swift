@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import GodwitJob
 public import GodwitModel
 
@@ -6,13 +6,17 @@ public import GodwitModel
 ///
 /// ```swift
 /// let manager = MigrationManager(sourceModel: people3, destinationModel: people4, mappingModel: mapping)
-/// let plan = try manager.plan(migratingStoreAt: "people.sqlite", to: "people-4.sqlite")
+/// let plan = try manager.plan(migratingStoreAt: people, to: newPeople)
 /// let report = try await manager.migrate(plan) { progress in … }   // safe to cancel, to kill, to call again
 /// ```
 extension MigrationManager {
   /// A manager whose stores are named later.
   ///
-  /// - Parameter policies: By the names that mappings give. One with state needs a `MigrationJob` with a `PolicyRegistry`.
+  /// - Parameters:
+  ///   - sourceModel: The version that the stores were made with.
+  ///   - destinationModel: The version of the new stores.
+  ///   - mappingModel: What becomes of each entity.
+  ///   - policies: By the names that mappings give. One with state needs a `MigrationJob` with a `PolicyRegistry`.
   public init(
     sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModel: MappingModel,
     policies: [String: any EntityMigrationPolicy & Sendable] = [:]
@@ -26,8 +30,18 @@ extension MigrationManager {
 
   /// What migrating a store would do: see `plan()`. Writes nothing.
   ///
+  /// - Parameters:
+  ///   - source: The store to migrate.
+  ///   - destination: Where the new store will go.
+  ///   - limits: What the run will keep to.
   /// - Throws: what `plan()` throws; `.configuration` (78) when both paths name one file, or the budget is under 16 MiB.
   public func plan(
+    migratingStoreAt source: URL, to destination: URL, limits: MigrationLimits = MigrationLimits()
+  ) throws -> MigrationPlan {
+    try plan(migratingStoreAt: source.filePath, to: destination.filePath, limits: limits)
+  }
+
+  package func plan(
     migratingStoreAt source: String, to destination: String, limits: MigrationLimits = MigrationLimits()
   ) throws -> MigrationPlan {
     func path(_ name: String) -> String { URL(filePath: name).resolvingSymlinksInPath().path }
@@ -44,7 +58,15 @@ extension MigrationManager {
   }
 
   /// What is durable of a migration: see `status()`. Writes nothing.
-  public func status(migratingStoreAt source: String, to destination: String) throws -> MigrationStatus {
+  ///
+  /// - Parameters:
+  ///   - source: The store to migrate.
+  ///   - destination: Where the new store goes.
+  public func status(migratingStoreAt source: URL, to destination: URL) throws -> MigrationStatus {
+    try status(migratingStoreAt: source.filePath, to: destination.filePath)
+  }
+
+  package func status(migratingStoreAt source: String, to destination: String) throws -> MigrationStatus {
     try manager(ofStoreAt: source, to: destination, limits: MigrationLimits(memory: job.memory)).status()
   }
 
@@ -62,7 +84,9 @@ extension MigrationManager {
   ///
   /// Cancelling the task stops the run at a checkpoint. What is durable stays, and the same call goes on.
   ///
-  /// - Parameter progress: Called after every chunk, on the run's thread.
+  /// - Parameters:
+  ///   - plan: A plan of this manager.
+  ///   - progress: Called after every chunk, on the run's thread.
   /// - Returns: What the run did; its outcome is never `.stopped`.
   /// - Throws: `CancellationError` where the task was cancelled before the end; else what `run` throws.
   @discardableResult

@@ -62,7 +62,8 @@ extension MigrationManager {
     var identity = quick
     identity.source = try source.files.contentDigest()
     let record = StepRecord(
-      identity: identity, stamp: stamp, now: job.now ?? Self.now(), hops: job.steps.map(\.hops))
+      identity: identity, stamp: stamp, now: job.now?.timeIntervalSinceReferenceDate ?? Self.now(),
+      hops: job.steps.map(\.hops))
     try checkSteps()
     try record.write(in: folder)
     isWorthKeeping = true

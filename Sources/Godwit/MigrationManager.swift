@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 import GodwitDisk
 import GodwitEngine
 import GodwitInPlace
@@ -20,16 +20,23 @@ public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred ones are one where the result is equal.
   public private(set) var job: MigrationJob
 
+  /// A manager of a job.
+  ///
+  /// - Parameter job: What is to be migrated. Nothing is read before a plan or a run asks for it.
   public init(_ job: MigrationJob) { self.job = job.resolvingLinks().namingInferredSteps().fusingSteps() }
 
-  /// - Parameter policies: Added to those of the job; of two with one name these win.
+  /// A manager of a job, with more policies.
+  ///
+  /// - Parameters:
+  ///   - job: What is to be migrated.
+  ///   - policies: Added to those of the job; of two with one name these win.
   public init(_ job: MigrationJob, policies: PolicyRegistry) {
     self.job = job.resolvingLinks().namingInferredSteps().fusingSteps()
     self.job.policies.add(policies)
   }
 
   /// The metadata key under which a finished store names the digests of the jobs that made it.
-  public static let jobsKey = StoreMetadata.Key.jobs
+  package static let jobsKey = StoreMetadata.Key.jobs
 
   static let stepKey = StoreMetadata.Key.step
 
@@ -142,10 +149,17 @@ public struct MigrationManager: Sendable {
 
   /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.
   ///
-  /// - Parameter isInPlace: Whether the destination is the source.
+  /// - Parameters:
+  ///   - destination: Where the job would have put its store.
+  ///   - isInPlace: Whether the destination is the source.
   /// - Returns: false when there is nothing to remove.
   /// - Throws: `.stopped` (75) while a run holds the lock.
-  public static func discard(destination: String, isInPlace: Bool = false) throws -> Bool {
+  @discardableResult
+  public static func discard(destination: URL, isInPlace: Bool = false) throws -> Bool {
+    try discard(destination: destination.filePath, isInPlace: isInPlace)
+  }
+
+  package static func discard(destination: String, isInPlace: Bool = false) throws -> Bool {
     let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)

@@ -121,7 +121,8 @@ final class SingleStepRun {
     _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
   ) throws -> (MigrationPlan, StepProgram) {
     let connection = opened.connection
-    let (plan, program) = try opened.planner(job).plan(now: now ?? job.now ?? MigrationManager.now())
+    let (plan, program) = try opened.planner(job).plan(
+      now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now())
     if let error = job.error(for: plan.losses) { throw error }
     var need = plan.disk
     // The store of the step before and the one under construction lie side by side.

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import GodwitModel
 import GodwitStore
 
@@ -14,9 +14,11 @@ import GodwitStore
 /// with the number of rows: every value is computed from the object's place. Not for measuring how an
 /// application's own data compresses or clusters: values are spread evenly.
 public struct StoreSynthesis: Sendable {
+  /// The version of the store.
   public let model: ManagedObjectModel
   /// All objects of the store, over all entities.
   public let rows: Int
+  /// Chooses the values. Equal seeds give equal stores.
   public let seed: UInt64
   /// Whether what a migration may stumble over is made too: holes in keys, negative and huge keys, NULL
   /// wherever it is allowed, Unicode of every kind, extreme numbers, binary data of up to 1 MiB.
@@ -25,6 +27,13 @@ public struct StoreSynthesis: Sendable {
   /// The most rows that can be asked for.
   public static let rowLimit = 1_000_000_000
 
+  /// A description of a store; nothing is made before ``write(to:)``.
+  ///
+  /// - Parameters:
+  ///   - model: The version of the store.
+  ///   - rows: All objects of the store, over all entities: 0 to ``rowLimit``.
+  ///   - seed: Chooses the values.
+  ///   - isNasty: Whether what a migration may stumble over is made too: see ``isNasty``.
   public init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
     self.model = model
     self.rows = rows
@@ -34,10 +43,13 @@ public struct StoreSynthesis: Sendable {
 
   /// Makes the store: under a temporary name beside the path, renamed when it is complete.
   ///
-  /// - Throws: `.cannotCreate` when something is at the path, or its folder is missing; `.permission` when the
+  /// - Parameter url: Where the store goes.
+  /// - Throws: `.cannotCreate` when something is there already, or its folder is missing; `.permission` when the
   ///   folder cannot be written; `.usage` when the number of rows is out of range, or when required
   ///   relationships, limits or a regular expression cannot be satisfied; `.inputOutput` when the disk is full.
-  public func write(to path: String) throws {
+  public func write(to url: URL) throws { try write(to: url.filePath) }
+
+  package func write(to path: String) throws {
     guard rows >= 0, rows <= Self.rowLimit else {
       throw GodwitError(.usage, "cannot make \(rows) rows: expected 0 to \(Self.rowLimit)")
     }

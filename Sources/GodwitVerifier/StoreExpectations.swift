@@ -1,38 +1,38 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 import GodwitStore
 
 /// What a user expects of a store: how many objects an entity has, and predicates that all, some or none of them fulfil.
 ///
 /// An entity stands for its objects and those of its subentities, as in a fetch request.
-public struct StoreExpectations: Sendable, Hashable {
+package struct StoreExpectations: Sendable, Hashable {
   /// How many objects have to fulfil a predicate.
-  public enum Quantifier: String, Sendable, Hashable, CaseIterable {
+  package enum Quantifier: String, Sendable, Hashable, CaseIterable {
     case all, some, none
   }
 
   /// A predicate on the objects of an entity.
-  public struct Condition: Sendable, Hashable {
-    public var quantifier: Quantifier
+  package struct Condition: Sendable, Hashable {
+    package var quantifier: Quantifier
     /// `SELF` is the object. A comparison with nil that is unknown counts as not fulfilled.
-    public var predicate: FilterPredicate
+    package var predicate: FilterPredicate
 
-    public init(_ quantifier: Quantifier, _ predicate: FilterPredicate) {
+    package init(_ quantifier: Quantifier, _ predicate: FilterPredicate) {
       self.quantifier = quantifier
       self.predicate = predicate
     }
   }
 
   /// What is expected of one entity.
-  public struct Entity: Sendable, Hashable {
-    public var name: String
+  package struct Entity: Sendable, Hashable {
+    package var name: String
     /// Where the name stands in its file.
-    public var location: GodwitError.Location?
+    package var location: GodwitError.Location?
     /// How many objects there may be; nil for any number.
-    public var count: ClosedRange<Int64>?
-    public var conditions: [Condition]
+    package var count: ClosedRange<Int64>?
+    package var conditions: [Condition]
 
-    public init(
+    package init(
       name: String, location: GodwitError.Location? = nil, count: ClosedRange<Int64>? = nil,
       conditions: [Condition] = []
     ) {
@@ -43,9 +43,9 @@ public struct StoreExpectations: Sendable, Hashable {
     }
   }
 
-  public var entities: [Entity]
+  package var entities: [Entity]
 
-  public init(_ entities: [Entity] = []) { self.entities = entities }
+  package init(_ entities: [Entity] = []) { self.entities = entities }
 
   /// Reads every object of the entities once.
   ///
@@ -55,7 +55,7 @@ public struct StoreExpectations: Sendable, Hashable {
   /// - Returns: One line for each expectation that does not hold, with the key of the first object concerned.
   /// - Throws: `.configuration` (78) for an entity that the model lacks or a predicate that does not fit it, with its
   ///   place; `.dataWrong` (65) and `.missingInput` (66) for a store that cannot be read.
-  public func failures(
+  package func failures(
     inStoreAt path: String, model: ManagedObjectModel, now: Date = Date()
   ) throws -> [String] {
     try check(against: model)

@@ -7,6 +7,7 @@ import GodwitJob
 public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   /// One difference between what the destination holds and what it should hold. No user data.
   public struct Finding: Sendable, Codable, Hashable, CustomStringConvertible {
+    /// What differs.
     public enum Kind: String, Sendable, Codable, Hashable {
       /// SQLite's own check failed.
       case file
@@ -24,11 +25,15 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
       case extraObject = "extra object"
       /// Two source objects have the same destination object.
       case sharedObject = "shared object"
+      /// An attribute has another value than its mapping gives.
       case value
+      /// A relationship lacks an object that its mapping gives.
       case missingLink = "missing link"
+      /// A relationship leads to an object that its mapping does not give.
       case extraLink = "extra link"
       /// A key that leads to no object, or to one of another entity.
       case danglingLink = "dangling link"
+      /// The objects of an ordered relationship have another order.
       case order
       /// A rule of the model is broken: required, limits, pattern, count, uniqueness.
       case invalid
@@ -36,15 +41,18 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
       case source
     }
 
+    /// What differs.
     public var kind: Kind
     /// The destination entity; nil when the finding concerns the file as a whole.
     public var entity: String?
     /// The primary key in the destination.
     public var key: Int64?
+    /// The property concerned; nil when it is the object as a whole.
     public var property: String?
+    /// What was found and what was expected, without user data.
     public var message: String
 
-    public init(_ kind: Kind, entity: String? = nil, key: Int64? = nil, property: String? = nil, message: String) {
+    package init(_ kind: Kind, entity: String? = nil, key: Int64? = nil, property: String? = nil, message: String) {
       self.kind = kind
       self.entity = entity
       self.key = key
@@ -52,6 +60,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
       self.message = message
     }
 
+    /// One line: the kind, the object, and the message.
     public var description: String {
       var place = entity ?? ""
       if let property { place += ".\(property)" }
@@ -62,10 +71,12 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
   /// What was looked at, and how many.
   public struct Check: Sendable, Codable, Hashable {
+    /// What was looked at, for example `attributes`.
     public var name: String
+    /// How many were looked at.
     public var count: Int64
 
-    public init(name: String, count: Int64) {
+    package init(name: String, count: Int64) {
       self.name = name
       self.count = count
     }
@@ -78,10 +89,12 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   public private(set) var findings: [Finding] = []
   /// All findings, those not kept included.
   public private(set) var totalFindings: Int64 = 0
+  /// What was looked at, in the order of the checks.
   public private(set) var checks: [Check] = []
 
-  public init() {}
+  package init() {}
 
+  /// Whether nothing was found.
   public var isClean: Bool { totalFindings == 0 }
 
   mutating func add(_ finding: Finding) {

@@ -30,6 +30,7 @@ import GodwitStore
 ///
 /// Each of these is counted in the report.
 public struct Verifier: Sendable {
+  /// The job whose destination is proved.
   public let job: MigrationJob
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.

@@ -14,15 +14,15 @@ import Testing
       at: Self.jobs.appending(path: "travel"), to: URL(filePath: folder.file("travel")))
     let path = folder.file("travel/job.yaml")
 
-    let job = try JobLoader(contentsOf: path).job()
+    let job = try JobLoader(contentsOf: URL(filePath: path)).job()
     let summary = try MigrationManager(job).run()
     #expect(summary.outcome == .finished)
-    let proof = try Verifier(job: try JobLoader(contentsOf: path).job(for: .verification)).run()
+    let proof = try Verifier(job: try JobLoader(contentsOf: URL(filePath: path)).job(for: .verification)).run()
     #expect(proof.isClean, "\(proof)")
   }
 
   @Test func `a missing manifest is reported as a missing file`() throws {
-    let error = #expect(throws: GodwitError.self) { try JobLoader(contentsOf: "/nowhere/job.yaml") }
+    let error = #expect(throws: GodwitError.self) { try JobLoader(contentsOf: URL(filePath: "/nowhere/job.yaml")) }
     #expect(error?.code == .missingInput)
   }
 }

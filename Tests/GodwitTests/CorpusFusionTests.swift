@@ -49,7 +49,7 @@ struct `Fusing of shipped versions` {
         var job = MigrationJob(
           name: "history", sourcePath: folder.file("in.sqlite"), destinationPath: folder.file("once/out.sqlite"),
           first: steps[0], later: [steps[1]], chunkRows: 50)
-        job.now = 0
+        job.now = Date(timeIntervalSinceReferenceDate: 0)
         let path = models.map { "'\($0.name)'" }.joined(separator: ", ")
         do { try StoreSynthesis(model: models[0], rows: 60, seed: 1).write(to: job.sourcePath) } catch { continue }
         let once: StoreDump

@@ -55,7 +55,7 @@ struct `Fused runs` {
       var job = MigrationJob(
         name: "chain", sourcePath: folder.file("in.sqlite"), destinationPath: folder.file("fused/out.sqlite"),
         first: steps[0], later: Array(steps.dropFirst()), chunkRows: [2, 5, 1000][random.below(3)])
-      job.now = 0
+      job.now = Date(timeIntervalSinceReferenceDate: 0)
       guard MigrationManager(job).job.steps.count == 1 else { continue }
       fused += 1
       try StoreSynthesis(model: chain.models[0], rows: 30, seed: seed, isNasty: random.chance(20))

@@ -47,6 +47,28 @@ import Testing
       })
   }
 
+  @Test func `every public declaration has a doc comment`() throws {
+    let declaration =
+      #/
+      ^\ *(?:@\w+\ )*public\ (?:(?:final|static|mutating|indirect|convenience|(?:private|internal|package)\(set\))\ )*
+      (?:struct|class|enum|protocol|actor|typealias|func|var|let|init|subscript)\b
+      /#
+    var count = 0
+    for target in try targets() {
+      for file in try files(of: target.name) {
+        let text = try Self.text("Sources/\(target.name)/\(file)")
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() where line.contains("public ") {
+          guard line.firstMatch(of: declaration) != nil else { continue }
+          count += 1
+          let above = lines[..<index].last { !$0.drop { $0 == " " }.hasPrefix("@") }
+          #expect(above?.drop { $0 == " " }.hasPrefix("///") == true, "\(target.name)/\(file):\(index + 1): \(line)")
+        }
+      }
+    }
+    #expect(count > 500)
+  }
+
   @Test func `a target depends only on targets listed above it, and imports no other target of the package`() throws {
     let targets = try targets()
     #expect(targets.count > 15)

@@ -79,7 +79,7 @@ package struct StoreDump: Sendable, Hashable, CustomStringConvertible {
     if let pairs = value.dictionary {
       return "{" + pairs.sorted { $0.key < $1.key }.map { "\($0.key): \(text($0.value))" }.joined(separator: ", ") + "}"
     }
-    if let bytes = value.data { return "x" + hex(bytes) }
+    if let bytes = value.bytes { return "x" + hex(bytes) }
     return "\(value)"
   }
 }

@@ -33,7 +33,7 @@ enum Lightweight: Workload {
     try copy.close()
     let start = Date()
     if way == .sql {
-      let connection = try StoreConnection(path: output)
+      let connection = try StoreConnection(url: URL(filePath: output))
       try connection.execute("ALTER TABLE ZPERSON ADD COLUMN ZDISTRICT VARCHAR")
       try connection.close()
     } else {
@@ -41,7 +41,8 @@ enum Lightweight: Workload {
         sourceModel: try self.source(), destinationModel: try destination(),
         mappingModels: [try MappingModel(inferredFrom: self.source(), to: destination())],
         origin: MigrationStep.inferredOrigin)
-      var job = MigrationJob(name: name, sourcePath: output, destinationPath: output, first: step, memory: memory)
+      var job = MigrationJob(
+        name: name, source: URL(filePath: output), destination: URL(filePath: output), first: step, memory: memory)
       job.inPlace = .init(keepsOld: false)
       try MigrationManager(job).run()
     }

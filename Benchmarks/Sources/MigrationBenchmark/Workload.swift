@@ -39,7 +39,8 @@ extension Workload {
     let schema = StoreSchema(model: model)
     for suffix in ["", "-journal"] { try? FileManager.default.removeItem(atPath: file + suffix) }
     let connection = try EmptyStore.create(
-      at: file, schema: schema, metadata: StoreMetadata(model: model, uuid: UUID()), cache: .mebibytes(64))
+      at: URL(filePath: file), schema: schema, metadata: StoreMetadata(model: model, uuid: UUID()),
+      cache: .mebibytes(64))
     try connection.execute("PRAGMA synchronous = OFF")
     try connection.transaction { try fill(connection, rows: rows) }
     try EmptyStore.createIndexes(of: schema, on: connection)
@@ -49,7 +50,7 @@ extension Workload {
 
   static func job(from source: String, to output: String, memory: ByteCount) throws -> MigrationJob {
     MigrationJob(
-      name: name, sourcePath: source, destinationPath: output, sourceModel: try self.source(),
+      name: name, source: URL(filePath: source), destination: URL(filePath: output), sourceModel: try self.source(),
       destinationModel: try destination(), mappingModels: [MappingModel(entityMappings: try mappings())], memory: memory
     )
   }
@@ -66,7 +67,8 @@ extension Workload {
   static func byHand(from source: String, to output: String, _ body: (StoreConnection) throws -> Void) throws {
     let schema = StoreSchema(model: try destination())
     let connection = try EmptyStore.create(
-      at: output, schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()), cache: .mebibytes(16))
+      at: URL(filePath: output), schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()),
+      cache: .mebibytes(16))
     try connection.execute("PRAGMA synchronous = NORMAL")
     try connection.execute("ATTACH DATABASE ?1 AS source", [.text(source)])
     try connection.execute("PRAGMA source.cache_size = -8192")
@@ -106,10 +108,10 @@ func mapping(
   attributes: [String: String], relationships: KeyValuePairs<String, RelationshipMapping.Value> = [:]
 ) throws -> EntityMapping {
   var mapping = EntityMapping(name: name ?? "\(source)To\(destination)", source: source, destination: destination)
-  mapping.filter = try filter.map { ParsedPredicate(try FilterPredicate(parsing: $0), source: SourceText($0)) }
+  mapping.filter = try filter.map { try FilterPredicate($0) }
   mapping.uniqueBy = uniqueBy
   mapping.attributeMappings = try attributes.sorted { $0.key < $1.key }.map {
-    AttributeMapping(name: $0, value: ParsedExpression(try ValueExpression(parsing: $1), source: SourceText($1)))
+    AttributeMapping(name: $0, value: try ValueExpression($1))
   }
   mapping.relationshipMappings = relationships.map { RelationshipMapping(name: $0, value: $1) }
   return mapping

@@ -66,7 +66,7 @@ struct TortureVerb: Verb {
   /// One run, which is what gets killed.
   private func runOnce(_ migration: MigrationJob, in folder: String, session: CommandSession) throws -> Int32 {
     var migration = Torture.redirected(migration, to: folder)
-    migration.now = now
+    migration.now = now.map { Date(timeIntervalSinceReferenceDate: $0) }
     let printer = ProgressPrinter(mode: .json, stream: session.output)
     try printer.begin()
     let summary = try MigrationManager(migration).run { printer.update($0) }

@@ -20,6 +20,7 @@ import GodwitStore
 /// }
 /// ```
 public enum GodwitCommand {
+  /// The version of Godwit, as `godwit --version` prints it.
   public static let version = "0.1.0"
 
   /// The verbs, in the order of the help.
@@ -27,10 +28,12 @@ public enum GodwitCommand {
 
   /// Runs one command and ends the process with its exit status.
   ///
-  /// - Parameter policies: What the mappings of every job may name under `policy`.
-  ///
   /// Ignores SIGPIPE and SIGXFSZ for the whole process: a reader that goes away never ends a migration, and a limit of file
   /// sizes is an error like a full disk.
+  ///
+  /// - Parameters:
+  ///   - policies: What the mappings of every job may name under `policy`.
+  ///   - arguments: The command line after the command's name.
   public static func main(
     policies: PolicyRegistry = [:], arguments: [String] = Array(CommandLine.arguments.dropFirst())
   ) -> Never {

@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 import GodwitStore
 public import GodwitXcode
@@ -6,6 +7,7 @@ public import GodwitXcode
 ///
 /// It reads and never writes. Nothing in it is a value of the store: it tells counts only.
 public struct Compatibility: Sendable, Hashable, Encodable {
+  /// Whether the model fits.
   public enum Verdict: String, Sendable, Hashable, Encodable {
     /// The hashes are equal: nothing to migrate.
     case compatible
@@ -27,18 +29,25 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   /// One entity whose hashes in the store and in the model are not the same.
   public struct EntityDifference: Sendable, Hashable, Encodable {
+    /// What sets the two sides apart.
     public enum Kind: String, Sendable, Hashable, Encodable {
+      /// The store's model has the entity, and the model asked about does not.
       case onlyInStore = "only-in-store"
+      /// The model asked about has the entity, and the store's model does not.
       case onlyInModel = "only-in-model"
+      /// Both have the entity, with different version hashes.
       case hashesDiffer = "hashes-differ"
     }
 
+    /// The entity's name.
     public let entity: String
+    /// What sets the two sides apart.
     public let kind: Kind
     /// The one fact that explains the hash, as far as it was found.
     public let reason: String?
   }
 
+  /// Whether the model fits.
   public let verdict: Verdict
   /// The store's path, or the name of the model that stands for it.
   public let source: String
@@ -63,13 +72,23 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   // MARK: A store against a model
 
+  /// Compares a store with a version of a model.
+  ///
   /// - Parameters:
+  ///   - url: The store.
+  ///   - bundle: The versions of the model.
   ///   - version: The version asked about; nil for the current one. All others are searched for the store's model.
   ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it counts
   ///     whole.
-  /// - Throws: as `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and `ModelChange.changes`; 78 when the
+  /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
   ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only noted.
   public init(
+    ofStoreAt url: URL, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
+  ) throws {
+    try self.init(ofStoreAt: url.filePath, with: bundle, version: version, configuration: configuration)
+  }
+
+  package init(
     ofStoreAt path: String, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {
     var asked = try version.map(bundle.model(named:)) ?? bundle.currentModel()
@@ -217,6 +236,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 }
 
 extension Compatibility.EntityDifference: CustomStringConvertible {
+  /// One line: the entity, and what differs.
   public var description: String {
     let text =
       switch kind {
@@ -229,6 +249,7 @@ extension Compatibility.EntityDifference: CustomStringConvertible {
 }
 
 extension Compatibility: CustomStringConvertible {
+  /// The comparison as `godwit why` prints it, over several lines.
   public var description: String { text(path: pathText.map { ["path      \($0)"] } ?? []) }
 
   /// - Parameter path: How the data gets there, in lines.

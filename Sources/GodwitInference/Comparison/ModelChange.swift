@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 
 /// One difference between two models, and what it asks of the data.
@@ -20,6 +21,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   public let property: String?
   /// For example `optional to required, no default, 312 rows are null`.
   public let change: String
+  /// What it takes to bring the data over the change.
   public let effort: Effort
   /// The rows that the text counts; nil when there was no store, or nothing to count.
   public let rows: Int64?
@@ -41,8 +43,19 @@ public struct ModelChange: Sendable, Hashable, Encodable {
 
   /// As `changes(from:to:)`, with counts from a store of the earlier model; scans a table for most changes.
   ///
-  /// - Throws: as `StoreConnection.openStore`; 65 when the store lacks a table or column of the model.
+  /// - Parameters:
+  ///   - old: The version of the store.
+  ///   - new: The version asked about.
+  ///   - url: The store.
+  /// - Throws: `.missingInput` (66) when there is no store; `.permission` (77) when it cannot be read; `.dataWrong` (65)
+  ///   when it is damaged or lacks a table or column of the model.
   public static func changes(
+    from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt url: URL
+  ) throws -> [ModelChange] {
+    try changes(from: old, to: new, countingInStoreAt: url.filePath)
+  }
+
+  package static func changes(
     from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt path: String
   ) throws -> [ModelChange] {
     let counts = try StoreCounts(readingStoreAt: path, model: old)
@@ -51,6 +64,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
 }
 
 extension ModelChange: CustomStringConvertible {
+  /// One line: the path, the change, and what it asks of a migration.
   public var description: String {
     let remark =
       switch effort {

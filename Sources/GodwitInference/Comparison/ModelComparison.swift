@@ -5,25 +5,41 @@ public import GodwitModel
 /// It also tells what no hash covers (class names, delete rules, defaults). What a change asks of the
 /// data is said by `ModelChange`.
 public struct ModelComparison: Sendable, Hashable, Encodable {
+  /// What happened to an entity or a property.
   public enum Kind: String, Sendable, Hashable, Encodable {
-    case added, removed, renamed, changed
+    /// Only the later model has it.
+    case added
+    /// Only the earlier model has it.
+    case removed
+    /// Both have it, under different names.
+    case renamed
+    /// Both have it under one name, and it differs.
+    case changed
   }
 
+  /// A property with a change.
   public struct Property: Sendable, Hashable, Encodable {
+    /// The name in the later model; in the earlier model for what was removed.
     public let name: String
     /// The name in the earlier model, when it is another.
     public let oldName: String?
+    /// What happened to the property.
     public let kind: Kind
     /// `type String to Integer 64` and the like.
     public let changes: [String]
   }
 
+  /// An entity with a change, of its own or in a property.
   public struct Entity: Sendable, Hashable, Encodable {
+    /// The name in the later model; in the earlier model for what was removed.
     public let name: String
     /// The name in the earlier model, when it is another.
     public let oldName: String?
+    /// What happened to the entity.
     public let kind: Kind
+    /// Changes of the entity itself, for example `now abstract`.
     public let changes: [String]
+    /// The properties that it declares and that changed, in name order.
     public let properties: [Property]
     /// Whether the version hashes differ; nil where one side lacks the entity.
     public let hashesDiffer: Bool?
@@ -36,6 +52,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
   /// Whether a store of the earlier model has to be migrated.
   public let hashesDiffer: Bool
 
+  /// Compares two models. The time is in proportion to their properties.
   public init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
     from = old.name
     to = new.name
@@ -82,6 +99,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
 }
 
 extension ModelComparison: CustomStringConvertible {
+  /// The changes, one to a line, entity by entity.
   public var description: String {
     var lines = ["'\(from)' to '\(to)'"]
     for entity in entities {

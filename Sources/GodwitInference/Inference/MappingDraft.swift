@@ -5,6 +5,7 @@ public import GodwitModel
 /// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that has one in the
 /// source; nothing for entities that are gone. What only a person knows is a gap.
 public struct MappingDraft: Sendable {
+  /// The mapping model. Where a person has to choose, a property has no value.
   public private(set) var model: MappingModel
   /// Remarks, and the gaps among them.
   public private(set) var remarks: [MappingRemark] = []
@@ -12,6 +13,7 @@ public struct MappingDraft: Sendable {
   private let source, destination: ManagedObjectModel
   private let pairing: ModelPairing
 
+  /// Drafts a mapping model between two versions. Reads no data.
   public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
     self.source = source
     self.destination = destination

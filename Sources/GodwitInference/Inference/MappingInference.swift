@@ -11,13 +11,16 @@ public struct MappingInference: Sendable {
   public struct Refusal: Sendable, Hashable, CustomStringConvertible {
     /// The entity's name in the later model, in the earlier one where it is gone.
     public let entity: String
+    /// The property's name; nil when the entity as a whole is concerned.
     public let property: String?
+    /// What stands against an inferred mapping, in one sentence.
     public let reason: String
 
     /// `Person.age: Integer 32 to String`.
     public var description: String { "\(property.map { "\(entity).\($0)" } ?? "entity \(entity)"): \(reason)" }
   }
 
+  /// The versions that are compared.
   public let source, destination: ManagedObjectModel
   /// Every reason why nothing can be inferred, in name order of the entities; empty when it can.
   public private(set) var refusals: [Refusal] = []

@@ -28,15 +28,15 @@ public struct Chunk: Sendable, Hashable {
   }
 
   /// Half-open; nil is minus or plus infinity.
-  public struct KeyRange: Sendable, Hashable {
-    public var lower: Int64?
-    public var upper: Int64?
-    public init(lower: Int64?, upper: Int64?) {
+  package struct KeyRange: Sendable, Hashable {
+    package var lower: Int64?
+    package var upper: Int64?
+    package init(lower: Int64?, upper: Int64?) {
       self.lower = lower
       self.upper = upper
     }
 
-    public static let all = KeyRange(lower: nil, upper: nil)
+    package static let all = KeyRange(lower: nil, upper: nil)
     /// The first key inside.
     package var first: Int64 { lower ?? .min }
     /// The last key inside.
@@ -44,21 +44,21 @@ public struct Chunk: Sendable, Hashable {
   }
 
   /// Position in execution order, from 0.
-  public var id: Int
+  package var id: Int
   /// From 1; 0 for work that belongs to no pass.
-  public var pass: Int
-  public var stage: Stage
+  package var pass: Int
+  package var stage: Stage
   /// The mapping's name, or what is built (`index ZPERSON_ZADDRESS_INDEX`).
-  public var name: String
+  package var name: String
   /// Index of the mapping, link, index or rule, by stage.
-  public var subject: Int
+  package var subject: Int
   /// Within one subject: which relationship, look-up or hook, by stage.
-  public var part: Int
-  public var range: KeyRange
+  package var part: Int
+  package var range: KeyRange
   /// Index into the user's predicates; nil for a key range.
-  public var predicate: Int?
+  package var predicate: Int?
   /// Rows that the plan expects it to read.
-  public var rows: Int64
+  package var rows: Int64
 
   package init(
     id: Int, pass: Int, stage: Stage, name: String, subject: Int, part: Int, range: KeyRange, predicate: Int? = nil,

@@ -1,18 +1,26 @@
-import Foundation
+public import Foundation
 public import GodwitModel
 package import GodwitStore
 
 /// A store whose layout tells the names that Core Data gave where its model leaves them open.
 public struct LayoutStore: Sendable {
-  public let path: String
+  package let path: String
+  /// Where the store is.
+  public var url: URL { URL(filePath: path) }
+  /// The version that the store was made with.
   public let model: ManagedObjectModel
   let names: JoinNames
 
   /// Reads the names; writes nothing.
   ///
-  /// - Parameter model: The version that the store was made with.
-  /// - Throws: as `StoreConnection.openStore` and `StoreSchema.init(model:probing:)`.
-  public init(path: String, model: ManagedObjectModel) throws {
+  /// - Parameters:
+  ///   - url: Where the store is.
+  ///   - model: The version that the store was made with.
+  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or lacks a table or
+  ///   column of the model; `.permission` (77) when it cannot be read.
+  public init(url: URL, model: ManagedObjectModel) throws { try self.init(path: url.filePath, model: model) }
+
+  package init(path: String, model: ManagedObjectModel) throws {
     let connection = try StoreConnection.openStore(readingAt: path, model: model)
     defer { try? connection.close() }
     self.init(path: path, model: model, names: JoinNames(of: try StoreSchema(model: model, probing: connection)))

@@ -1,10 +1,13 @@
+public import Foundation
 package import GodwitDisk
 public import GodwitModel
 public import GodwitStore
 
 /// One hop of a job, from a model version to another.
 public struct MigrationStep: Sendable {
+  /// The version before the step.
   public var sourceModel: ManagedObjectModel
+  /// The version after the step.
   public var destinationModel: ManagedObjectModel
   /// Laid end to end; the order is the mapping order.
   public var mappingModels: [MappingModel]
@@ -19,6 +22,13 @@ public struct MigrationStep: Sendable {
   /// Runs on the store that the step made.
   public var didMigrate: MigrationStage.Hook?
 
+  /// A step between two versions.
+  ///
+  /// - Parameters:
+  ///   - sourceModel: The version before the step.
+  ///   - destinationModel: The version after the step.
+  ///   - mappingModels: Mapping models that together say what becomes of each entity, in mapping order.
+  ///   - origin: Where the mappings came from, for the plan; nil when the job names them.
   public init(
     sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModels: [MappingModel],
     origin: String? = nil
@@ -32,6 +42,7 @@ public struct MigrationStep: Sendable {
   /// The `origin` of a step whose mappings were inferred.
   public static let inferredOrigin = "inferred"
 
+  /// Whether the step's mapping model was inferred.
   public var isInferred: Bool { origin == Self.inferredOrigin }
 
   package var hops: Int { passedVersions.count + 1 }
@@ -52,9 +63,11 @@ public struct MigrationStep: Sendable {
 ///
 /// The command line makes it from a manifest; code can make it directly.
 public struct MigrationJob: Sendable {
+  /// What messages and reports call the job.
   public var name: String
-  public var sourcePath: String
-  public var destinationPath: String
+  package var sourcePath: String
+  package var destinationPath: String
+  /// The type of the new store.
   public var destinationType = StoreType.sqlite
   /// At least one; each step's source model is the destination model of the step before.
   public var steps: [MigrationStep] {
@@ -69,16 +82,17 @@ public struct MigrationJob: Sendable {
   /// Whether steps become one where that makes no difference; a test compares.
   var fusesSteps = true
   /// Where the source model came from, for the plan; nil when it is one of those given.
-  public var sourceModelOrigin: String?
+  package var sourceModelOrigin: String?
   /// Where mapping models were looked for and what was found, for the plan.
-  public var mappingSearch: [String] = []
+  package var mappingSearch: [String] = []
   /// Rows per chunk; nil: chosen from sampled row widths and the memory budget.
   public var chunkRows: Int?
   /// Predicates in place of key ranges, by mapping name.
-  public var chunkPredicates: [String: [ParsedPredicate]]
+  public var chunkPredicates: [String: [FilterPredicate]]
+  /// What a run may allocate, at least 16 MiB. The program itself takes 30 to 50 MiB beside it.
   public var memory: ByteCount
-  /// What `now()` means in every expression, in seconds since 2001; nil: the moment the run begins.
-  public var now: Double?
+  /// What `now()` means in every expression; nil for the moment the run begins.
+  public var now: Date?
   /// The policies that mappings may name.
   public var policies: PolicyRegistry = [:]
   /// What the policies find in the manager's user info when a step begins.
@@ -100,13 +114,15 @@ public struct MigrationJob: Sendable {
     case quick
     /// Indexes against their tables too.
     case full
+    /// The source is not checked beside the run.
     case none
   }
 
+  /// How SQLite checks the source beside the run.
   public var sourceCheck = SourceCheck.quick
   /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
   public var dropsMirroring = false
-  /// When the source itself is to be replaced; `destinationPath` is `sourcePath` then.
+  /// How a job replaces its own source; `destination` is `source` then.
   public struct InPlace: Sendable {
     /// Whether the old store stays, as `Name~.ext`.
     public var keepsOld: Bool
@@ -116,10 +132,13 @@ public struct MigrationJob: Sendable {
     package var makesHardLinks = true
     package var makesReflinks = true
 
+    /// - Parameter keepsOld: Whether the old store stays, as `Name~.ext`.
     public init(keepsOld: Bool = true) { self.keepsOld = keepsOld }
 
     /// The name under which the old store stays: `people~.sqlite` for `people.sqlite`.
-    public static func oldPath(of store: String) -> String { InPlaceSwap.oldPath(of: store) }
+    public static func oldURL(of store: URL) -> URL { URL(filePath: oldPath(of: store.filePath)) }
+
+    package static func oldPath(of store: String) -> String { InPlaceSwap.oldPath(of: store) }
   }
 
   /// nil for a job with a destination of its own.
@@ -132,14 +151,63 @@ public struct MigrationJob: Sendable {
   public var appends = false
   /// Called before each step of the exchange that ends an append; a test dies there.
   package var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
+  /// The source store.
+  public var source: URL {
+    get { URL(filePath: sourcePath) }
+    set { sourcePath = newValue.filePath }
+  }
+  /// The store that the job makes, or takes the place of: see ``inPlace``.
+  public var destination: URL {
+    get { URL(filePath: destinationPath) }
+    set { destinationPath = newValue.filePath }
+  }
+  /// The folder of everything unfinished: it lies beside the destination, and goes when the job is finished.
+  public var workFolder: URL { URL(filePath: workPath) }
   /// Which of how many steps of a larger job this one is.
   package var position = StepPosition()
 
   /// A job of one step.
+  ///
+  /// - Parameters:
+  ///   - name: What messages and reports call the job.
+  ///   - source: The source store. A job never changes it, except ``inPlace``.
+  ///   - destination: Where the new store goes. Nothing may be there, except with ``appends``.
+  ///   - sourceModel: The version that the source was made with.
+  ///   - destinationModel: The version of the new store.
+  ///   - mappingModels: Mapping models that together say what becomes of each entity, in mapping order.
+  ///   - memory: What a run may allocate, at least 16 MiB: see ``memory``.
   public init(
+    name: String, source: URL, destination: URL, sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel,
+    mappingModels: [MappingModel], memory: ByteCount = .mebibytes(64)
+  ) {
+    self.init(
+      name: name, sourcePath: source.filePath, destinationPath: destination.filePath, sourceModel: sourceModel,
+      destinationModel: destinationModel, mappingModels: mappingModels, memory: memory)
+  }
+
+  /// A job of one or more steps, as ``MigrationPathFinder`` finds them.
+  ///
+  /// - Parameters:
+  ///   - name: What messages and reports call the job.
+  ///   - source: The source store. A job never changes it, except ``inPlace``.
+  ///   - destination: Where the new store goes. Nothing may be there, except with ``appends``.
+  ///   - first: The step that reads the source.
+  ///   - later: The steps after it, in order.
+  ///   - memory: What a run may allocate, at least 16 MiB: see ``memory``.
+  public init(
+    name: String, source: URL, destination: URL, first: MigrationStep, later: [MigrationStep] = [],
+    memory: ByteCount = .mebibytes(64)
+  ) {
+    self.init(
+      name: name, sourcePath: source.filePath, destinationPath: destination.filePath, first: first, later: later,
+      memory: memory)
+  }
+
+  /// A job of one step.
+  package init(
     name: String, sourcePath: String, destinationPath: String, sourceModel: ManagedObjectModel,
     destinationModel: ManagedObjectModel, mappingModels: [MappingModel], chunkRows: Int? = nil,
-    chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64),
+    chunkPredicates: [String: [FilterPredicate]] = [:], memory: ByteCount = .mebibytes(64),
     sourceModelOrigin: String? = nil
   ) {
     self.init(
@@ -153,9 +221,9 @@ public struct MigrationJob: Sendable {
   ///
   /// - Parameter first: The step that reads the source.
   /// - Parameter later: The steps after it, in order.
-  public init(
+  package init(
     name: String, sourcePath: String, destinationPath: String, first: MigrationStep, later: [MigrationStep] = [],
-    chunkRows: Int? = nil, chunkPredicates: [String: [ParsedPredicate]] = [:], memory: ByteCount = .mebibytes(64),
+    chunkRows: Int? = nil, chunkPredicates: [String: [FilterPredicate]] = [:], memory: ByteCount = .mebibytes(64),
     sourceModelOrigin: String? = nil
   ) {
     self.name = name
@@ -181,7 +249,9 @@ public struct MigrationJob: Sendable {
   /// Whether the steps have stores and a record of their own: several, or one with hooks.
   package var isStepped: Bool { steps.count > 1 || steps.contains { $0.willMigrate != nil || $0.didMigrate != nil } }
 
+  /// The version of the source.
   public var sourceModel: ManagedObjectModel { steps[0].sourceModel }
+  /// The version of the destination.
   public var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
 
   /// What decides content of the policies: which are registered and their versions.

@@ -7,6 +7,11 @@ public struct MigrationLimits: Sendable, Hashable {
   /// Rows in a chunk; nil: chosen from sampled row widths and the budget.
   public var chunkRows: Int?
 
+  /// Limits of a run.
+  ///
+  /// - Parameters:
+  ///   - memory: What the run may allocate, at least 16 MiB.
+  ///   - chunkRows: Rows in a chunk; nil to choose it from sampled row widths and the budget.
   public init(memory: ByteCount = .mebibytes(64), chunkRows: Int? = nil) {
     self.memory = memory
     self.chunkRows = chunkRows

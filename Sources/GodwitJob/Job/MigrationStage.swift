@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 
 /// A stop on the way from one model version to another, Core Data's `NSMigrationStage`.
@@ -16,10 +17,13 @@ public struct MigrationStage: Sendable {
   /// What a hook is told.
   public struct Context: Sendable {
     /// The store before the step, or the store that the step made.
-    public var storePath: String
+    public var store: URL { URL(filePath: storePath) }
+    package var storePath: String
     /// Whether the hook may change the store. The source of a job never changes.
     public var isStoreWritable: Bool
+    /// The version before the step.
     public var sourceModel: ManagedObjectModel
+    /// The version after the step.
     public var destinationModel: ManagedObjectModel
 
     package init(
@@ -38,8 +42,14 @@ public struct MigrationStage: Sendable {
   public struct Hook: Sendable {
     /// Stands for the hook's work in the digest of the job: change it when the hook does something else.
     public var identity: String
+    /// What runs. An error that it throws stops the run.
     public var body: @Sendable (Context) throws -> Void
 
+    /// A hook.
+    ///
+    /// - Parameters:
+    ///   - identity: Stands for the hook's work in the digest of the job: see ``identity``.
+    ///   - body: What runs. It may be called again after an interruption.
     public init(_ identity: String, body: @escaping @Sendable (Context) throws -> Void) {
       self.identity = identity
       self.body = body
@@ -52,7 +62,7 @@ public struct MigrationStage: Sendable {
   public var willMigrate: Hook?
   /// Core Data's `didMigrateHandler`: the store has the stage's version, and nobody else sees it yet.
   public var didMigrate: Hook?
-  public var location: GodwitError.Location?
+  package var location: GodwitError.Location?
 
   /// A stage without code, `NSLightweightMigrationStage`.
   public static func lightweight(to name: String) -> MigrationStage { MigrationStage(destinationModelName: name) }

@@ -5,6 +5,7 @@ public import GodwitModel
 public struct FoundMapping: Sendable {
   /// Whether a mapping model is for two models.
   public enum Fit: Sendable, Hashable {
+    /// It is for the two models.
     case fits
     /// Why not.
     case differs(String)
@@ -12,12 +13,20 @@ public struct FoundMapping: Sendable {
 
   /// What messages and the plan call it: a file's name.
   public var origin: String
+  /// Tells whether the mapping model is for two models. It may be asked for any pair of versions.
   public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
   /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of versions.
   package var mayStart: @Sendable (_ source: ManagedObjectModel) -> Bool = { _ in true }
   package var mayEnd: @Sendable (_ destination: ManagedObjectModel) -> Bool = { _ in true }
+  /// Reads the mapping model for two models that it fits. An error that it throws ends the search.
   public var load: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) throws -> MappingModel
 
+  /// A mapping model that is read only when it is part of the path.
+  ///
+  /// - Parameters:
+  ///   - origin: What messages and the plan call it: a file's name.
+  ///   - fit: Tells whether the mapping model is for two models.
+  ///   - load: Reads the mapping model for two models that it fits.
   public init(
     origin: String, fit: @escaping @Sendable (ManagedObjectModel, ManagedObjectModel) -> Fit,
     load: @escaping @Sendable (ManagedObjectModel, ManagedObjectModel) throws -> MappingModel
@@ -29,7 +38,10 @@ public struct FoundMapping: Sendable {
 
   /// A mapping model made in code, or read from text: it is for the models that have the names it gives.
   ///
-  /// - Parameter models: The models that names are looked up in. A model with the hashes of the one named is as good.
+  /// - Parameters:
+  ///   - mapping: The mapping model.
+  ///   - origin: What messages and the plan call it: a file's name.
+  ///   - models: The models that names are looked up in. A model with the hashes of the one named is as good.
   public init(_ mapping: MappingModel, origin: String, among models: [ManagedObjectModel]) {
     self.init(
       origin: origin,
@@ -63,12 +75,20 @@ public struct FoundMapping: Sendable {
 public struct MigrationPathFinder: Sendable {
   /// Oldest first; versions with equal hashes are one.
   public let models: [ManagedObjectModel]
+  /// The mapping models that may serve a step.
   public let mappings: [FoundMapping]
   /// No step leads past the version of a stage.
   public let stages: [MigrationStage]
   /// Hears of every mapping model considered, and why it was or was not taken.
   public let log: @Sendable (String) -> Void
 
+  /// A search among model versions.
+  ///
+  /// - Parameters:
+  ///   - models: The versions, oldest first. Versions with equal hashes count as one.
+  ///   - mappings: The mapping models that may serve a step.
+  ///   - stages: Versions that every path between them goes through.
+  ///   - log: Hears of every mapping model considered, and why it was or was not taken.
   public init(
     models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [],
     log: @escaping @Sendable (String) -> Void = { _ in }

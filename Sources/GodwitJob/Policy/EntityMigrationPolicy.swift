@@ -41,17 +41,20 @@ public protocol EntityMigrationPolicy {
   func createDestinationInstances(
     forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext) throws
 
+  /// Runs after the mapping's last object was made, before the next mapping begins.
   func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws
 
   /// Sets the relationships of one object. Default: as the mapping says.
   func createRelationships(
     forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext) throws
 
+  /// Runs after the last `createRelationships` of the mapping.
   func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws
 
   /// Looks at what was made and throws when it is wrong. The model's own rules are checked afterwards.
   func performCustomValidation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws
 
+  /// Runs when every mapping has been validated.
   func end(_ mapping: EntityMapping, manager: inout PolicyContext) throws
 
   /// Answers `FUNCTION($entityPolicy, "selector:", …)` in an expression of the mapping.
@@ -62,30 +65,39 @@ public protocol EntityMigrationPolicy {
 }
 
 extension EntityMigrationPolicy {
+  /// `1`.
   public var version: String { "1" }
 
+  /// Does nothing.
   public func begin(_ mapping: EntityMapping, with manager: inout PolicyContext) throws {}
 
+  /// Makes one object with the mapping's values, inserts it and associates it.
   public func createDestinationInstances(
     forSource source: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     try manager.createDestinationInstances(forSource: source, in: mapping)
   }
 
+  /// Does nothing.
   public func endInstanceCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
+  /// Sets the relationships as the mapping says.
   public func createRelationships(
     forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
     try manager.createRelationships(forDestination: destination, in: mapping)
   }
 
+  /// Does nothing.
   public func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
+  /// Does nothing.
   public func performCustomValidation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
+  /// Does nothing.
   public func end(_ mapping: EntityMapping, manager: inout PolicyContext) throws {}
 
+  /// Throws `.configuration` (78): the policy has no function of that name.
   public func value(
     of call: ExpressionCall, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws -> EvaluatedValue {

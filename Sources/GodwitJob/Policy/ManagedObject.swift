@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import GodwitModel
 package import GodwitStore
 
@@ -8,6 +8,7 @@ package import GodwitStore
 /// relationships are set through the manager. Objects of the source are read only. Not to be kept from one hook to the
 /// next: keep its `key`.
 public struct ManagedObject {
+  /// The name of the object's own entity.
   public var entityName: String { layout.entityName }
   /// The primary key.
   public let key: Int64
@@ -78,7 +79,9 @@ public struct ManagedObject {
     GodwitError(.dataWrong, "\(entityName) p\(key): \(message)")
   }
 
-  /// - Throws: `.dataWrong` when there is no such attribute, or the store holds something else than its type says.
+  /// The value of an attribute, as its type says.
+  ///
+  /// - Throws: `.dataWrong` (65) when there is no such attribute, or the store holds something else than its type says.
   public func attributeValue(_ name: String) throws -> AttributeValue {
     guard let attribute = layout.attributes[name] else {
       let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
@@ -114,7 +117,11 @@ public struct ManagedObject {
     return picked
   }
 
+  /// The text of a string or URI attribute; nil for nil.
+  ///
   /// Invalid UTF-8 becomes U+FFFD; `self["name"]` keeps the bytes.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
   public func string(_ attribute: String) throws -> String? {
     try typed(attribute, "text") { value in
       switch value {
@@ -124,15 +131,23 @@ public struct ManagedObject {
     }
   }
 
+  /// The value of an integer attribute; nil for nil.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
   public func integer(_ attribute: String) throws -> Int64? {
     try typed(attribute, "integer") { if case .integer(let number) = $0 { number } else { nil } }
   }
 
+  /// The value of a Boolean attribute; nil for nil.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
   public func boolean(_ attribute: String) throws -> Bool? {
     try typed(attribute, "boolean") { if case .boolean(let truth) = $0 { truth } else { nil } }
   }
 
-  /// Any number as a double.
+  /// The value of a numeric attribute as the nearest `Double`; nil for nil.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
   public func double(_ attribute: String) throws -> Double? {
     try typed(attribute, "number") { value in
       switch value {
@@ -144,13 +159,20 @@ public struct ManagedObject {
     }
   }
 
-  /// Seconds since 2001-01-01T00:00:00Z.
-  public func date(_ attribute: String) throws -> Double? {
-    try typed(attribute, "date") { if case .date(let seconds) = $0 { seconds } else { nil } }
+  /// The value of a date attribute; nil for nil.
+  ///
+  /// A `Date` holds the same seconds since 2001 as the store, so nothing is rounded.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  public func date(_ attribute: String) throws -> Date? {
+    try typed(attribute, "date") { $0.date }
   }
 
-  public func data(_ attribute: String) throws -> [UInt8]? {
-    try typed(attribute, "binary data") { if case .data(let bytes) = $0 { bytes } else { nil } }
+  /// The value of a binary or transformable attribute; nil for nil.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  public func data(_ attribute: String) throws -> Data? {
+    try typed(attribute, "binary data") { $0.data }
   }
 
   // MARK: Related objects
@@ -181,6 +203,9 @@ extension ManagedObject: Equatable {
 }
 
 extension ManagedObject: EvaluatedObject {
+  /// The value of an attribute, or what a relationship leads to.
+  ///
+  /// - Throws: As ``attributeValue(_:)`` and ``objects(_:)``.
   public func value(_ property: String) throws -> EvaluatedValue {
     guard let relationship = layout.relationships[property]?.description else {
       return .value(try attributeValue(property))

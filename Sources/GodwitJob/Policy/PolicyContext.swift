@@ -9,7 +9,9 @@ public struct PolicyContext: ~Copyable {
 
   package init(_ run: any PolicyHost) { self.run = run }
 
+  /// The version before the step.
   public var sourceModel: ManagedObjectModel { run.sourceModel }
+  /// The version after the step.
   public var destinationModel: ManagedObjectModel { run.destinationModel }
 
   /// Whether an earlier process began this mapping.

@@ -13,8 +13,10 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
 
   private var makers: [String: Make] = [:]
 
+  /// A registry without policies.
   public init() {}
 
+  /// Policies by name. Of two elements with one name the last wins.
   public init(dictionaryLiteral elements: (String, Make)...) {
     for (name, make) in elements { makers[name] = make }
   }
@@ -32,6 +34,7 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   /// Takes over what another registry has; of two with one name the other's wins.
   public mutating func add(_ other: PolicyRegistry) { makers.merge(other.makers) { _, new in new } }
 
+  /// The registered names, sorted.
   public var names: [String] { makers.keys.sorted() }
 
   /// nil when nobody registered it.

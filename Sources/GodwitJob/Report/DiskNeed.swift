@@ -6,10 +6,11 @@ public struct DiskNeed: Sendable, Hashable, Codable {
   /// In the folder of temporary files: what SQLite sorts and does not hold in memory.
   public var temporaryBytes: Int64
 
-  public init(destinationBytes: Int64, temporaryBytes: Int64) {
+  package init(destinationBytes: Int64, temporaryBytes: Int64) {
     self.destinationBytes = destinationBytes
     self.temporaryBytes = temporaryBytes
   }
 
+  /// Both together, in bytes.
   public var totalBytes: Int64 { destinationBytes + temporaryBytes }
 }

@@ -1,9 +1,10 @@
-public import GodwitModel
+package import GodwitModel
 
 /// What of the source does not come over, counted: one value for the plan, the summary and their JSON.
 ///
 /// The plan holds what counting the source tells. A run adds what shows only when objects are made.
 public struct LossReport: Sendable, Codable, Hashable {
+  /// What is lost.
   public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Objects that no mapping takes.
     case objects
@@ -23,17 +24,20 @@ public struct LossReport: Sendable, Codable, Hashable {
     case several
   }
 
+  /// One thing that is lost, with its number.
   public struct Loss: Sendable, Codable, Hashable {
     /// The step that loses it, from 1.
     public var step: Int
+    /// What is lost.
     public var kind: Kind
     /// An entity, `Entity.property`, or for a policy its class.
     public var subject: String
     /// How many; nil where rows are counted only when the step before is done, and for policies.
     public var count: Int64?
+    /// Why it is lost, in one sentence.
     public var reason: String
 
-    public init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String) {
+    package init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String) {
       (self.step, self.kind, self.subject, self.count, self.reason) = (step, kind, subject, count, reason)
     }
 
@@ -47,10 +51,12 @@ public struct LossReport: Sendable, Codable, Hashable {
     }
   }
 
+  /// The losses, in the order of steps.
   public var losses: [Loss]
 
-  public init(_ losses: [Loss] = []) { self.losses = losses }
+  package init(_ losses: [Loss] = []) { self.losses = losses }
 
+  /// Whether nothing is listed.
   public var isEmpty: Bool { losses.isEmpty }
 
   /// What `on-loss: fail` refuses.
@@ -63,6 +69,7 @@ public struct LossReport: Sendable, Codable, Hashable {
 }
 
 extension LossReport.Loss: CustomStringConvertible {
+  /// One line: what is lost, how many, and why.
   public var description: String {
     let number = count.map { "\($0)" } ?? "any"
     switch kind {
@@ -92,7 +99,7 @@ extension LossReport.Loss: CustomStringConvertible {
 
 extension MigrationJob {
   /// What `on-loss: fail` says of losses; nil when nothing is lost, or the job may lose it.
-  public func error(for losses: LossReport) -> GodwitError? {
+  package func error(for losses: LossReport) -> GodwitError? {
     guard failsOnLoss, !losses.refusable.isEmpty else { return nil }
     return GodwitError(
       .dataWrong, "job '\(name)' would lose data of the source",

@@ -12,11 +12,15 @@ public struct MigrationPlan: Sendable {
 
   /// One entity mapping of a pass.
   public struct Mapping: Sendable, Codable, Hashable {
+    /// The mapping's name.
     public var name: String
     /// Empty for a mapping of kind add.
     public var source: String
+    /// The name of the destination entity; empty for a mapping of kind remove.
     public var destination: String
+    /// The filter's text; nil when the mapping takes every object.
     public var filter: String?
+    /// How the mapping runs.
     public var lane: Lane
     /// Why it is in the object lane; empty in the sql lane.
     public var reasons: [String]
@@ -51,7 +55,9 @@ public struct MigrationPlan: Sendable {
 
   /// A partial mapping model: mappings migrated together, after those they look up.
   public struct Pass: Sendable, Codable, Hashable {
+    /// From 1, within the step.
     public var number: Int
+    /// The mappings of the pass, in mapping order.
     public var mappings: [Mapping]
 
     package init(number: Int, mappings: [Mapping]) {
@@ -62,8 +68,11 @@ public struct MigrationPlan: Sendable {
 
   /// One hop from a model version to another.
   public struct Step: Sendable, Codable, Hashable {
+    /// The name of the version before the step.
     public var sourceModel: String
+    /// The name of the version after the step.
     public var destinationModel: String
+    /// The passes, in the order in which they run.
     public var passes: [Pass]
     /// Source objects that no mapping takes, by entity.
     public var dropped: [Dropped]
@@ -102,8 +111,11 @@ public struct MigrationPlan: Sendable {
     }
   }
 
+  /// Source objects of one entity that no mapping takes.
   public struct Dropped: Sendable, Codable, Hashable {
+    /// The source entity's name.
     public var entity: String
+    /// How many objects.
     public var rows: Int64
     /// `no mapping`, `remove mapping`, or `filtered out`.
     public var reason: String
@@ -117,8 +129,11 @@ public struct MigrationPlan: Sendable {
 
   /// Chunks and rows of one stage.
   public struct StageCount: Sendable, Codable, Hashable {
+    /// The stage.
     public var stage: Chunk.Stage
+    /// Chunks of the stage.
     public var chunks: Int
+    /// Rows that the plan expects the stage to read.
     public var rows: Int64
 
     package init(stage: Chunk.Stage, chunks: Int, rows: Int64) {
@@ -128,12 +143,17 @@ public struct MigrationPlan: Sendable {
     }
   }
 
+  /// The job's name.
   public var job: String
+  /// The path of the source.
   public var source: String
+  /// The path of the destination.
   public var destination: String
   /// Where the source model came from; nil when it is one of those given.
   public var sourceModelOrigin: String?
+  /// The steps, in the order in which they run.
   public var steps: [Step]
+  /// Chunks and rows of each stage, over all steps, in the order of execution.
   public var stages: [StageCount]
   /// Estimated peak of disk space that the run needs beside the source.
   public var disk: DiskNeed
@@ -143,7 +163,9 @@ public struct MigrationPlan: Sendable {
   public var freeBytes: Int64?
   /// Where SQLite sorts what does not fit in memory, and what is free there.
   public var temporaryFolder: String?
+  /// What is free in `temporaryFolder`; nil when the file system does not say.
   public var temporaryFreeBytes: Int64?
+  /// The size of the source, in bytes.
   public var sourceBytes: Int64
   /// Why a run would be refused for want of free space; nil where there is enough.
   public package(set) var shortage: String?
@@ -159,7 +181,7 @@ public struct MigrationPlan: Sendable {
   public var notes: [String] = []
 
   /// In execution order.
-  public let chunks: [Chunk]
+  package let chunks: [Chunk]
   package let facts: PlanFacts
 
   package init(
@@ -201,6 +223,7 @@ extension MigrationPlan: Equatable {
 }
 
 extension MigrationPlan: CustomStringConvertible {
+  /// The plan as `godwit plan` prints it, over several lines.
   public var description: String {
     var lines = [
       "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",

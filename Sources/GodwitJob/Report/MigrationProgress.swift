@@ -4,23 +4,32 @@ import Synchronization
 public struct MigrationProgress: Sendable, Hashable {
   /// 0 to 100; never less than an earlier one, also after a resume.
   public var percent: Double
+  /// The step at work, from 1.
   public var step: Int
+  /// The number of steps.
   public var steps: Int
+  /// The pass at work, from 1; 0 for work that belongs to no pass.
   public var pass: Int
+  /// The number of passes of the step.
   public var passes: Int
   /// The mapping, or what is built.
   public var name: String
+  /// The stage at work, for example `create`.
   public var stage: String
   /// Chunks done of this name and stage, and of how many.
   public var chunk: Int
+  /// Chunks of this name and stage.
   public var chunks: Int
   /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`, where
   /// rows are not counted.
   public var rows: Int64
+  /// Rows that the run expects all stages to read together.
   public var totalRows: Int64
+  /// Rows read in a second, on average over this run.
   public var rowsPerSecond: Double
   /// nil while nothing is known.
   public var secondsLeft: Double?
+  /// The resident memory of the process, in bytes.
   public var residentBytes: Int64
 
   package init(
@@ -46,7 +55,9 @@ public struct MigrationProgress: Sendable, Hashable {
 
 /// What a run did.
 public struct MigrationSummary: Sendable, Hashable {
+  /// How a run ended.
   public enum Outcome: String, Sendable, Hashable {
+    /// The destination is finished.
     case finished
     /// The destination was finished by an earlier run of the same job.
     case alreadyFinished = "already finished"
@@ -54,6 +65,7 @@ public struct MigrationSummary: Sendable, Hashable {
     case stopped
   }
 
+  /// How the run ended.
   public var outcome: Outcome
   /// Why it stopped: `time box reached`, `SIGTERM`, …
   public var reason: String?
@@ -71,8 +83,11 @@ public struct MigrationSummary: Sendable, Hashable {
   public var losses = LossReport()
   /// The plan's notes: what was left out, and what cannot be kept up.
   public var notes: [String] = []
+  /// How long this run took, in seconds.
   public var seconds: Double = 0
+  /// The peak of the process's resident memory, in bytes.
   public var peakBytes: Int64 = 0
+  /// Whether the run went on with what an earlier one left.
   public var wasResumed: Bool = false
 
   package init(
@@ -103,6 +118,7 @@ public final class MigrationControl: Sendable {
   }
   private let state = Mutex(State())
 
+  /// A control that has not been asked to stop anything.
   public init() {}
 
   /// Asks for a stop at the next checkpoint. The first reason stays.

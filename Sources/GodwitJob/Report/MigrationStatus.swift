@@ -1,8 +1,12 @@
 /// What is durable of a job, and what is left.
 public struct MigrationStatus: Sendable, Codable {
+  /// How far a job is.
   public enum State: String, Sendable, Codable {
+    /// Nothing of the job is on disk.
     case notStarted = "not started"
+    /// Some chunks are durable; a run of the same job goes on with the others.
     case unfinished
+    /// The destination is the finished store of the job.
     case finished
     /// The destination exists, and this job did not make it from this source.
     case foreign = "destination exists"
@@ -10,20 +14,31 @@ public struct MigrationStatus: Sendable, Codable {
 
   /// Chunks of one stage and mapping.
   public struct Line: Sendable, Codable {
+    /// The stage's name, for example `create`.
     public var stage: String
+    /// The mapping, or what is built.
     public var name: String
+    /// Chunks that are durable.
     public var done: Int
+    /// All chunks of the line.
     public var chunks: Int
+    /// Rows that all chunks of the line read together.
     public var rows: Int64
+    /// Rows that the durable chunks read together.
     public var rowsDone: Int64
   }
 
+  /// How far the job is.
   public var state: State
+  /// The job's name.
   public var job: String
+  /// The share that is durable, 0 to 100, by rows.
   public var percent: Double
+  /// One line for each stage and mapping, in the order of execution.
   public var lines: [Line]
   /// The step at work, from 1, and how many there are; nil for a job of one step.
   public var step: Int?
+  /// The number of steps; nil for a job of one step.
   public var steps: Int?
 
   /// - Parameter known: The percent, where no chunk tells it.
@@ -54,6 +69,7 @@ public struct MigrationStatus: Sendable, Codable {
 }
 
 extension MigrationStatus: CustomStringConvertible {
+  /// The status as `godwit status` prints it, over several lines.
   public var description: String {
     var text = "job \(job): \(state.rawValue)"
     if state == .foreign { text += ", but was not made by this job, or the source, a model or a mapping changed since" }

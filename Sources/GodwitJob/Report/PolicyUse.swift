@@ -1,4 +1,4 @@
-public import GodwitModel
+package import GodwitModel
 
 /// An entity mapping that names a policy class: what a plan says of one that nobody registered, and what a draft of the
 /// policy begins with.
@@ -9,17 +9,21 @@ public struct PolicyUse: Sendable, Codable, Hashable {
     public var selector: String
     /// The destination property that the expression is for.
     public var property: String
+    /// The text of the expression.
     public var expression: String
   }
 
   /// From 1.
   public var step: Int
+  /// The entity mapping's name.
   public var mapping: String
   /// The class as the mapping spells it.
   public var policy: String
   /// nil for a mapping of kind add.
   public var source: String?
+  /// The name of the destination entity; nil for a mapping of kind remove.
   public var destination: String?
+  /// Whether the job's registry has a policy of this name.
   public var isRegistered: Bool
   /// Required attributes of the destination that neither the mapping nor a default fills.
   public var unfilled: [String]
@@ -72,7 +76,7 @@ extension MigrationJob {
   }
 
   /// What is wrong with a job whose mappings name policies that nobody registered; nil when none is missing.
-  public var missingPolicyError: GodwitError? {
+  package var missingPolicyError: GodwitError? {
     let missing = missingPolicies
     guard let first = missing.first else { return nil }
     let location = steps.flatMap(\.mappingModels).flatMap(\.entityMappings)
@@ -94,6 +98,7 @@ extension MigrationJob {
 }
 
 extension PolicyUse: CustomStringConvertible {
+  /// One line: the step, the mapping, the policy, and what only the policy can fill.
   public var description: String {
     var parts = ["step \(step), mapping '\(mapping)' names '\(policy)'"]
     if !unfilled.isEmpty { parts.append("nothing else fills the required \(unfilled.joined(separator: ", "))") }

@@ -1,5 +1,5 @@
 import GodwitModel
-public import GodwitVerifier
+package import GodwitVerifier
 
 /// Expectations as a YAML file.
 ///
@@ -20,7 +20,7 @@ extension StoreExpectations {
   /// Reads a file of expectations.
   ///
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
-  public init(contentsOf path: String) throws {
+  package init(contentsOf path: String) throws {
     let what = "expectations"
     let reader = YAMLReader(file: try YAMLFile(contentsOf: path, what: what), what: what)
     let root = reader.file.root

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 import Godwit
 public import GodwitJob
 import GodwitModel
@@ -11,9 +11,9 @@ public import Logging
 /// ```swift
 /// import GodwitManifest
 ///
-/// let job = try JobLoader(contentsOf: "job.yaml").job()
-/// try MigrationManager(job).run { print($0.percent) }
-/// let proof = try Verifier(job: try JobLoader(contentsOf: "job.yaml").job(for: .verification)).run()
+/// let loader = try JobLoader(contentsOf: URL(filePath: "job.yaml"))
+/// try MigrationManager(try loader.job()).run { print($0.percent) }
+/// let proof = try Verifier(job: try loader.job(for: .verification)).run()
 /// precondition(proof.isClean)
 /// ```
 public struct JobLoader {
@@ -26,17 +26,17 @@ public struct JobLoader {
   /// Reads the manifest, and nothing that it names.
   ///
   /// - Parameters:
-  ///   - path: The YAML file. The paths in it are relative to its folder.
+  ///   - url: The YAML file. The paths in it are relative to its folder.
   ///   - policies: The policies that the job's mappings name.
   ///   - logger: Hears at level `debug` which models and mappings were chosen.
   ///   - hookOutput: Takes what the commands of `stages` print, whole lines at a time. Standard error if not given.
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
   public init(
-    contentsOf path: String, policies: PolicyRegistry = [:], logger: Logger = Logger(label: "godwit"),
+    contentsOf url: URL, policies: PolicyRegistry = [:], logger: Logger = Logger(label: "godwit"),
     hookOutput: (@Sendable (String) -> Void)? = nil
   ) throws {
     try self.init(
-      manifestPath: path, logger: logger, policies: policies,
+      manifestPath: url.filePath, logger: logger, policies: policies,
       hookOutput: hookOutput ?? { FileHandle.standardError.write(Data($0.utf8)) })
   }
 

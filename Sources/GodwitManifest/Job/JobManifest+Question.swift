@@ -9,7 +9,7 @@ extension JobManifest {
   ///   - models: `PATH` or `PATH#Version Name`, and files with published hashes.
   ///   - destinationModel: nil for the current version.
   ///   - folder: What relative paths of mapping models are told from.
-  public init(
+  package init(
     askingFor store: String, to destination: String, models: [String], destinationModel: String?,
     configuration: String? = nil, versionOrder: [String] = [], folder: String
   ) {
@@ -30,7 +30,7 @@ extension JobManifest {
   }
 
   /// The paths that the job reads, with the keys they stand under.
-  public var inputPaths: [(key: String, path: ManifestPath)] {
+  package var inputPaths: [(key: String, path: ManifestPath)] {
     var paths = [("source", source)] + models.map { ("models", $0) } + mergeModels.map { ("merge-models", $0) }
     if case .files(let files) = mappings { paths += files.map { ("mappings", $0) } }
     paths += mappingSearch.map { ("mapping-search", $0) }

@@ -25,7 +25,7 @@ extension JobManifest {
   ///
   /// - Throws: `GodwitError`: 66 when there is no such file, 77 when it may not be read, 78 with line
   ///   and column when it is wrong.
-  public init(contentsOf path: String) throws {
+  package init(contentsOf path: String) throws {
     try self.init(reading: YAMLReader(file: YAMLFile(contentsOf: path, what: "job manifest"), what: "job manifest"))
   }
 

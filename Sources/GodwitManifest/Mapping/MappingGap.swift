@@ -1,5 +1,5 @@
 /// What stands in a drafted mapping file where only a person knows the value.
-public enum MappingGap {
+package enum MappingGap {
   /// No expression, so a file that still has one is refused.
-  public static let marker = "???"
+  package static let marker = "???"
 }

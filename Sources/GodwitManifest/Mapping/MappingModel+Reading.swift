@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 import Yams
 
@@ -6,9 +7,12 @@ extension MappingModel {
   ///
   /// Expressions and predicates are parsed; whether entities and properties exist is for the planner to say.
   ///
+  /// - Parameter url: A mapping file in YAML.
   /// - Throws: `GodwitError`: 66 when there is no such file, 77 when it may not be read, 78 with line
   ///   and column when it is wrong.
-  public init(contentsOfYAML path: String) throws {
+  public init(contentsOfYAML url: URL) throws { try self.init(contentsOfYAML: url.filePath) }
+
+  package init(contentsOfYAML path: String) throws {
     let file = try YAMLFile(contentsOf: path, what: "mapping file")
     self = try MappingReader(reader: YAMLReader(file: file, what: "mapping file")).model()
   }

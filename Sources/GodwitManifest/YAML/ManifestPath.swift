@@ -1,11 +1,11 @@
-public import GodwitModel
+package import GodwitModel
 
 /// A value of a manifest, and where it stands.
-public struct Located<Value: Sendable>: Sendable {
-  public var value: Value
-  public var location: GodwitError.Location
+package struct Located<Value: Sendable>: Sendable {
+  package var value: Value
+  package var location: GodwitError.Location
 
-  public init(value: Value, location: GodwitError.Location) {
+  package init(value: Value, location: GodwitError.Location) {
     self.value = value
     self.location = location
   }
@@ -17,14 +17,14 @@ extension Located: Equatable where Value: Equatable {}
 ///
 /// A path that does not begin with `/` is relative to the manifest's folder. For models it may end
 /// in `#Version Name`, which is kept.
-public struct ManifestPath: Sendable, Hashable {
+package struct ManifestPath: Sendable, Hashable {
   /// As written.
-  public var raw: String
+  package var raw: String
   /// With the manifest's folder in front when it is relative.
-  public var resolved: String
-  public var location: GodwitError.Location
+  package var resolved: String
+  package var location: GodwitError.Location
 
-  public init(raw: String, resolved: String, location: GodwitError.Location) {
+  package init(raw: String, resolved: String, location: GodwitError.Location) {
     self.raw = raw
     self.resolved = resolved
     self.location = location

@@ -2,11 +2,13 @@ import Foundation
 
 /// An object that expressions read, usually a row of the source store.
 public protocol EvaluatedObject {
+  /// The name of the object's own entity.
   var entityName: String { get }
   /// The primary key.
   var key: Int64 { get }
   /// The value of an attribute, or what a relationship leads to.
   func value(_ property: String) throws -> EvaluatedValue
+  /// Whether both are the same object.
   func isSame(as other: any EvaluatedObject) -> Bool
 }
 
@@ -19,10 +21,14 @@ extension EvaluatedObject {
 
 /// What an expression yields for one object.
 public enum EvaluatedValue {
+  /// One value of an attribute, or `.null`.
   case value(AttributeValue)
   // Boxed, so that the values, which are many, are copied in registers.
+  /// One object, or nil.
   indirect case object((any EvaluatedObject)?)
+  /// The objects that a to-many leads to, in their order when it is ordered.
   case objects([any EvaluatedObject], ordered: Bool)
+  /// Several values, such as an attribute of each object that a to-many leads to.
   case values([AttributeValue])
 
   static var null: EvaluatedValue { .value(.null) }

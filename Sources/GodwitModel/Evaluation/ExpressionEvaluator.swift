@@ -3,7 +3,7 @@
 /// Meant for expressions that `ExpressionChecker` has passed: what does not fit then throws an
 /// `ExpressionError`, and nothing traps. The `Expressions` page has the rules. What is evaluated on many objects is
 /// compiled once; `evaluate` and `matches` compile for one object.
-public struct ExpressionEvaluator {
+package struct ExpressionEvaluator {
   static let maximumDepth = 500
 
   let bindings: [String: EvaluatedValue]
@@ -20,7 +20,7 @@ public struct ExpressionEvaluator {
   ///   - mapping: what `$entityMapping` and `$propertyMapping` stand for.
   ///   - host: who answers `FUNCTION` and `FETCH`; without one both are errors.
   ///   - bindsSource: whether `$source` stands for the object itself.
-  public init(
+  package init(
     bindings: [String: EvaluatedValue] = [:], now: Double, role: ExpressionRole, mapping: MappingBindings = .init(),
     host: (any ExpressionHost)? = nil, bindsSource: Bool = false
   ) {
@@ -35,49 +35,49 @@ public struct ExpressionEvaluator {
   /// The value of an expression, with `object` as SELF.
   ///
   /// - Throws: `ExpressionError`, and what the objects throw.
-  public func evaluate(_ expression: ValueExpression, with object: any EvaluatedObject) throws -> EvaluatedValue {
+  package func evaluate(_ expression: ValueExpression, with object: any EvaluatedObject) throws -> EvaluatedValue {
     try compile(expression).evaluate(with: object)
   }
 
   /// Whether the object fulfils the predicate; nil is *unknown*, in the filter role only.
   ///
   /// - Throws: `ExpressionError`, and what the objects throw.
-  public func matches(_ predicate: FilterPredicate, with object: any EvaluatedObject) throws -> Bool? {
+  package func matches(_ predicate: FilterPredicate, with object: any EvaluatedObject) throws -> Bool? {
     try compile(predicate).matches(object)
   }
 
   /// The expression made ready for many objects: takes the time of evaluating it a few times.
-  public func compile(_ expression: ValueExpression) -> CompiledExpression {
+  package func compile(_ expression: ValueExpression) -> CompiledExpression {
     CompiledExpression(routine: ExpressionCompiler(self).value(of: expression))
   }
 
   /// The predicate made ready for many objects: takes the time of evaluating it a few times.
-  public func compile(_ predicate: FilterPredicate) -> CompiledPredicate {
+  package func compile(_ predicate: FilterPredicate) -> CompiledPredicate {
     CompiledPredicate(routine: ExpressionCompiler(self).test(predicate))
   }
 }
 
 /// An expression made ready by an evaluator. Not to be used on two threads at once when its host is not.
-public struct CompiledExpression {
+package struct CompiledExpression {
   let routine: ValueRoutine
 
   /// The value with `object` as SELF.
   ///
   /// - Throws: `ExpressionError`, and what the objects throw.
-  public func evaluate(with object: any EvaluatedObject) throws -> EvaluatedValue {
+  package func evaluate(with object: any EvaluatedObject) throws -> EvaluatedValue {
     var frame = EvaluationFrame(object: object)
     return try routine.run(&frame)
   }
 }
 
 /// A predicate made ready by an evaluator. Not to be used on two threads at once when its host is not.
-public struct CompiledPredicate {
+package struct CompiledPredicate {
   let routine: TestRoutine
 
   /// Whether the object fulfils the predicate; nil is *unknown*, in the filter role only.
   ///
   /// - Throws: `ExpressionError`, and what the objects throw.
-  public func matches(_ object: any EvaluatedObject) throws -> Bool? {
+  package func matches(_ object: any EvaluatedObject) throws -> Bool? {
     var frame = EvaluationFrame(object: object)
     return try routine.run(&frame)
   }

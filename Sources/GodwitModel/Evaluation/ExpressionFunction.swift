@@ -1,7 +1,7 @@
 import Foundation
 
 /// What a built-in function does with its arguments, found by its name once.
-public struct ExpressionFunction: Sendable {
+package struct ExpressionFunction: Sendable {
   enum Body: Sendable {
     case now
     /// The number of members of a collection.
@@ -19,7 +19,7 @@ public struct ExpressionFunction: Sendable {
   let body: Body
 
   /// - Parameter name: In any case, with or without the last colon; nil for a function that there is not.
-  public init?(named name: String) {
+  package init?(named name: String) {
     guard let function = BuiltInFunction.named(name) else { return nil }
     (self.name, counts) = (function.name, function.counts)
     body = Self.body(function.name)
@@ -28,7 +28,7 @@ public struct ExpressionFunction: Sendable {
   /// The function of single values, without a place in a text: what a lowered expression calls from SQL.
   ///
   /// - Throws: `ExpressionError` when the values do not fit the function.
-  public func call(_ arguments: [AttributeValue]) throws -> AttributeValue {
+  package func call(_ arguments: [AttributeValue]) throws -> AttributeValue {
     guard counts.contains(arguments.count) else { throw Self.unknown(name, arguments.count, 0..<0) }
     switch body {
     case .one, .two, .nothing: return try apply(arguments.map(\.known), 0..<0)
@@ -156,7 +156,7 @@ extension ExpressionEvaluator {
   /// A function of single values, by its name.
   ///
   /// - Throws: `ExpressionError` when the values do not fit the function.
-  public static func call(_ name: String, _ arguments: [AttributeValue]) throws -> AttributeValue {
+  package static func call(_ name: String, _ arguments: [AttributeValue]) throws -> AttributeValue {
     guard let function = ExpressionFunction(named: name) else {
       throw ExpressionFunction.unknown(name, arguments.count, 0..<0)
     }

@@ -1,5 +1,5 @@
 /// What evaluation asks of its surroundings: answers that neither the expression nor the object holds.
-public protocol ExpressionHost {
+package protocol ExpressionHost {
   /// Answers `FUNCTION($manager, "selector:", …)` or `FUNCTION($entityPolicy, "selector:", …)`.
   func call(_ call: ExpressionCall) throws -> EvaluatedValue
   /// The objects of exactly the entity that fulfil the predicate, in key order; their number when only that is
@@ -9,15 +9,30 @@ public protocol ExpressionHost {
 
 /// One `FUNCTION` with its arguments evaluated.
 public struct ExpressionCall {
-  public enum Receiver: Sendable, Hashable { case manager, policy }
+  /// Who is asked.
+  public enum Receiver: Sendable, Hashable {
+    /// `$manager`.
+    case manager
+    /// `$entityPolicy`.
+    case policy
+  }
 
+  /// Who is asked: `$manager` or `$entityPolicy`.
   public var receiver: Receiver
   /// With its colons, as Objective-C spells it.
   public var selector: String
+  /// The arguments after the selector, evaluated.
   public var arguments: [EvaluatedValue]
   /// The part of the text that makes the call, for errors.
   public var range: Range<Int>
 
+  /// A call.
+  ///
+  /// - Parameters:
+  ///   - receiver: Who is asked.
+  ///   - selector: With its colons, as Objective-C spells it.
+  ///   - arguments: The arguments after the selector, evaluated.
+  ///   - range: The part of the expression's text that makes the call, in UTF-8 bytes, for errors.
   public init(_ receiver: Receiver, _ selector: String, _ arguments: [EvaluatedValue], range: Range<Int> = 0..<0) {
     self.receiver = receiver
     self.selector = selector
@@ -31,23 +46,23 @@ public struct ExpressionCall {
 ///
 /// The source expression of an `NSEntityMapping` has this form too. The request takes objects of exactly the
 /// entity, as the format pages of mapping files record; with a third argument `includesSubentities:` it may not.
-public struct SourceFetch: Sendable, Hashable {
-  public static let selectors = [
+package struct SourceFetch: Sendable, Hashable {
+  package static let selectors = [
     "fetchRequestForSourceEntityNamed:predicateString:",
     "fetchRequestForSourceEntityNamed:predicateString:includesSubentities:",
   ]
 
-  public var entityName: String
-  public var predicateText: String
-  public var includesSubentities = false
+  package var entityName: String
+  package var predicateText: String
+  package var includesSubentities = false
 
-  public init(entityName: String, predicateText: String) {
+  package init(entityName: String, predicateText: String) {
     self.entityName = entityName
     self.predicateText = predicateText
   }
 
   /// The request that `expression` makes; nil when it makes none, or one that only a run could know.
-  public init?(_ expression: ValueExpression) {
+  package init?(_ expression: ValueExpression) {
     guard case .call(let receiver, let selector, let arguments) = expression.node,
       case .variable("manager") = receiver.node, Self.selectors.contains(selector), arguments.count >= 2,
       case .constant(.string(let entity)) = arguments[0].node,
@@ -62,20 +77,20 @@ public struct SourceFetch: Sendable, Hashable {
   /// The condition; an empty text takes every object.
   ///
   /// - Throws: `ExpressionError` with ranges within the predicate's own text.
-  public func predicate() throws(ExpressionError) -> FilterPredicate {
+  package func predicate() throws(ExpressionError) -> FilterPredicate {
     let isEmpty = predicateText.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
     return isEmpty ? FilterPredicate(.constant(true)) : try FilterPredicate(parsing: predicateText)
   }
 }
 
 /// What a mapping says of its entity migration policy, as far as checking an expression needs it.
-public struct ExpressionPolicy: Sendable, Hashable {
+package struct ExpressionPolicy: Sendable, Hashable {
   /// The policy that the mapping names.
-  public var name: String?
+  package var name: String?
   /// Whether a policy of that name is registered.
-  public var isRegistered: Bool
+  package var isRegistered: Bool
 
-  public init(name: String? = nil, isRegistered: Bool = false) {
+  package init(name: String? = nil, isRegistered: Bool = false) {
     self.name = name
     self.isRegistered = isRegistered
   }

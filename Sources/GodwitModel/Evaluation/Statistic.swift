@@ -3,12 +3,12 @@ import Foundation
 /// A sum, an average or the like, fed value by value. Nils do not count.
 ///
 /// Of decimals, and whole numbers among them, a sum and an average are decimals.
-public struct Statistic {
-  public enum Kind: Int, Sendable, CaseIterable {
+package struct Statistic {
+  package enum Kind: Int, Sendable, CaseIterable {
     case sum, average, minimum, maximum, median, mode, deviation
 
     /// The statistic of a function (`sum:`) or collection operator (`@sum`).
-    public init?(named name: String) {
+    package init?(named name: String) {
       switch name {
       case "sum:", "@sum": self = .sum
       case "average:", "@avg": self = .average
@@ -33,10 +33,10 @@ public struct Statistic {
   /// Kept where the result needs all of them.
   private var values: [AttributeValue] = []
 
-  public init(_ kind: Kind) { self.kind = kind }
+  package init(_ kind: Kind) { self.kind = kind }
 
   /// - Throws: `ExpressionError` for a value that the statistic cannot use.
-  public mutating func add(_ value: AttributeValue) throws(ExpressionError) {
+  package mutating func add(_ value: AttributeValue) throws(ExpressionError) {
     if EvaluatedValue.value(value).isNull { return }
     if kind == .minimum || kind == .maximum {
       let wanted = kind == .minimum ? -1 : 1
@@ -61,7 +61,7 @@ public struct Statistic {
   }
 
   /// Nil for no values, but 0 for their sum; nil also for what is not a number, such as infinity less infinity.
-  public var result: AttributeValue {
+  package var result: AttributeValue {
     switch kind {
     case .sum: sumOfAll
     case .average: average

@@ -5,8 +5,8 @@ import Foundation
 /// `[c]` compares lower case forms, `[d]` drops combining marks after canonical decomposition; the
 /// locale never counts, so `[l]` and `[n]` change nothing. Invalid UTF-8 reads as U+FFFD where an
 /// option, `LIKE` or `MATCHES` needs characters.
-public enum StringComparison {
-  public typealias Options = FilterPredicate.Comparison.Options
+package enum StringComparison {
+  package typealias Options = FilterPredicate.Comparison.Options
 
   /// No character before it is a combining mark.
   static let firstMark: UInt32 = 0x300
@@ -14,31 +14,31 @@ public enum StringComparison {
   /// How often ICU may report on one match; it does so after every 10,000 steps.
   private static let maximumReports = 2000
 
-  public static func equal(_ a: [UInt8], _ b: [UInt8], _ options: Options = []) -> Bool {
+  package static func equal(_ a: [UInt8], _ b: [UInt8], _ options: Options = []) -> Bool {
     folded(a, options) == folded(b, options)
   }
 
-  public static func less(_ a: [UInt8], _ b: [UInt8], _ options: Options = []) -> Bool {
+  package static func less(_ a: [UInt8], _ b: [UInt8], _ options: Options = []) -> Bool {
     folded(a, options).lexicographicallyPrecedes(folded(b, options))
   }
 
-  public static func beginsWith(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
+  package static func beginsWith(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
     folded(text, options).starts(with: folded(part, options))
   }
 
-  public static func endsWith(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
+  package static func endsWith(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
     let (text, part) = (folded(text, options), folded(part, options))
     return text.count >= part.count && text.suffix(part.count).elementsEqual(part)
   }
 
   /// Whether `part` stands somewhere in `text`, in linear time.
-  public static func contains(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
+  package static func contains(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
     let (text, part) = (folded(text, options), folded(part, options))
     return text.withUnsafeBytes { text in part.withUnsafeBytes { contains(text, $0) } }
   }
 
   /// The same by byte, without a copy of either.
-  public static func contains(_ text: UnsafeRawBufferPointer, _ part: UnsafeRawBufferPointer) -> Bool {
+  package static func contains(_ text: UnsafeRawBufferPointer, _ part: UnsafeRawBufferPointer) -> Bool {
     guard let first = part.first else { return true }
     guard text.count >= part.count else { return false }
     guard part.count > 1 else { return text.contains(first) }
@@ -62,12 +62,12 @@ public enum StringComparison {
   /// Whether the whole of `text` fits a pattern of `*` (any characters), `?` (one) and `\` (the next as it is).
   ///
   /// Characters are Unicode scalars. Time is at most the product of the lengths.
-  public static func like(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool {
+  package static func like(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool {
     LikePattern(pattern, options).fits(text)
   }
 
   /// What comes of a regular expression on a text.
-  public enum PatternResult: Sendable {
+  package enum PatternResult: Sendable {
     case fits, differs
     /// The pattern is not an ICU regular expression.
     case noPattern
@@ -79,7 +79,7 @@ public enum StringComparison {
   ///
   /// The work is bounded by steps, not by time, so that every machine comes to the same result: at most
   /// 20 million of ICU's steps, about half a second.
-  public static func match(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> PatternResult {
+  package static func match(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> PatternResult {
     let marks = options.intersection(.diacriticInsensitive)
     guard
       let compiled = RegularExpressionCache.shared.compiled(
@@ -108,7 +108,7 @@ public enum StringComparison {
   }
 
   /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is none or takes too long.
-  public static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
+  package static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
     switch match(text, pattern, options) {
     case .fits: true
     case .differs: false
@@ -117,17 +117,17 @@ public enum StringComparison {
   }
 
   /// Whether the pattern is an ICU regular expression.
-  public static func isPattern(_ pattern: [UInt8]) -> Bool {
+  package static func isPattern(_ pattern: [UInt8]) -> Bool {
     RegularExpressionCache.shared.compiled(String(decoding: pattern, as: UTF8.self), ignoresCase: false) != nil
   }
 
   /// The form that `canonical:` gives: lower case, without combining marks.
-  public static func canonical(_ text: Text) -> Text {
+  package static func canonical(_ text: Text) -> Text {
     Text(utf8: folded(text.utf8, [.caseInsensitive, .diacriticInsensitive]))
   }
 
   /// What is compared in place of a text under the options; the text itself without `[c]` and `[d]`.
-  public static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
+  package static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
     guard !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return bytes }
     // ASCII has no marks.
     if bytes.isASCII { return options.contains(.caseInsensitive) ? bytes.map(\.lowercasedASCII) : bytes }

@@ -2,7 +2,7 @@
 ///
 /// Every complaint has the range of the part concerned. Whether a value is nil, or a number out of
 /// range, shows only at run time.
-public struct ExpressionChecker {
+package struct ExpressionChecker {
   let model: ManagedObjectModel
   let entityName: String
   let role: ExpressionRole
@@ -11,7 +11,7 @@ public struct ExpressionChecker {
   /// - Parameters:
   ///   - entityName: the entity of the source objects.
   ///   - policy: what answers `FUNCTION($entityPolicy, …)`; nil when nothing is known of one.
-  public init(
+  package init(
     model: ManagedObjectModel, entityName: String, role: ExpressionRole, policy: ExpressionPolicy? = nil
   ) {
     self.model = model
@@ -21,16 +21,16 @@ public struct ExpressionChecker {
   }
 
   /// What the expression yields.
-  public func type(of expression: ValueExpression) throws(ExpressionError) -> ExpressionType {
+  package func type(of expression: ValueExpression) throws(ExpressionError) -> ExpressionType {
     try type(of: expression, Scope())
   }
 
-  public func check(_ predicate: FilterPredicate) throws(ExpressionError) {
+  package func check(_ predicate: FilterPredicate) throws(ExpressionError) {
     try check(predicate, Scope())
   }
 
   /// Checks that the expression can yield a value of the attribute; nil passes.
-  public func check(
+  package func check(
     _ expression: ValueExpression, assignableTo attribute: AttributeDescription
   ) throws(ExpressionError) {
     let found = try type(of: expression)

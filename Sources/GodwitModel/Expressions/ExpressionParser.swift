@@ -2,11 +2,12 @@ extension ValueExpression {
   /// Parses a value expression in NSExpression's format.
   ///
   /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit.
-  public init(parsing text: String) throws(ExpressionError) {
+  package init(parsing text: String) throws(ExpressionError) {
     var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: text))
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in
       try p.expression(p.or())
     }
+    source = SourceText(text)
   }
 }
 
@@ -14,7 +15,7 @@ extension FilterPredicate {
   /// Parses a predicate in NSPredicate's format.
   ///
   /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit.
-  public init(parsing text: String) throws(ExpressionError) {
+  package init(parsing text: String) throws(ExpressionError) {
     var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: text))
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in
       try p.predicate(p.or())

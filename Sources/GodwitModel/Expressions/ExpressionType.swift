@@ -1,5 +1,5 @@
 /// Where an expression stands, which decides the names it may use and what nil means.
-public enum ExpressionRole: Sendable, Hashable {
+package enum ExpressionRole: Sendable, Hashable {
   /// A condition on source objects: bare key paths start at the object, a comparison with nil is unknown.
   case filter
   /// A value of a mapping: `$source` is the object, nil equals nil.
@@ -7,7 +7,7 @@ public enum ExpressionRole: Sendable, Hashable {
 }
 
 /// What an expression yields, as far as the model tells.
-public enum ExpressionType: Sendable, Hashable {
+package enum ExpressionType: Sendable, Hashable {
   case null
   case value(AttributeType)
   case object(entity: String)
@@ -101,7 +101,7 @@ extension AttributeType {
 
 extension AttributeValue {
   /// The type of attribute that holds such values; nil for nil.
-  public var attributeType: AttributeType? {
+  package var attributeType: AttributeType? {
     switch self {
     case .null: nil
     case .boolean: .boolean

@@ -22,7 +22,7 @@ extension FilterPredicate: CustomStringConvertible {
 }
 
 extension FilterPredicate.Comparison: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     let lead = modifier == .direct ? "" : modifier.rawValue + " "
     return "\(lead)\(left) \(self.operator.rawValue)\(options.text) \(right)"
   }

@@ -3,7 +3,7 @@
 /// In a *filter* a comparison with nil is unknown, also under NOT, as in Core Data's SQLite store;
 /// inside a *value expression* (`TERNARY`) nil equals nil and orders before nothing, as in memory.
 public struct FilterPredicate: Sendable {
-  public indirect enum Node: Sendable, Hashable {
+  package indirect enum Node: Sendable, Hashable {
     /// `TRUEPREDICATE` and `FALSEPREDICATE`.
     case constant(Bool)
     case comparison(Comparison)
@@ -12,8 +12,8 @@ public struct FilterPredicate: Sendable {
     case not(FilterPredicate)
   }
 
-  public struct Comparison: Sendable, Hashable {
-    public enum Operator: String, Sendable, Hashable, CaseIterable {
+  package struct Comparison: Sendable, Hashable {
+    package enum Operator: String, Sendable, Hashable, CaseIterable {
       case equal = "=="
       case notEqual = "!="
       case less = "<"
@@ -30,32 +30,32 @@ public struct FilterPredicate: Sendable {
     }
 
     /// How a to-many left side is compared. SOME is ANY; `NONE` is NOT ANY.
-    public enum Modifier: String, Sendable, Hashable {
+    package enum Modifier: String, Sendable, Hashable {
       case direct = ""
       case any = "ANY"
       case all = "ALL"
     }
 
-    public struct Options: OptionSet, Sendable, Hashable {
-      public let rawValue: Int
-      public init(rawValue: Int) { self.rawValue = rawValue }
+    package struct Options: OptionSet, Sendable, Hashable {
+      package let rawValue: Int
+      package init(rawValue: Int) { self.rawValue = rawValue }
       /// `[c]`
-      public static let caseInsensitive = Options(rawValue: 1)
+      package static let caseInsensitive = Options(rawValue: 1)
       /// `[d]`
-      public static let diacriticInsensitive = Options(rawValue: 2)
+      package static let diacriticInsensitive = Options(rawValue: 2)
       /// `[n]`: bytes compare as they are.
-      public static let normalized = Options(rawValue: 4)
+      package static let normalized = Options(rawValue: 4)
       /// `[l]`
-      public static let localeSensitive = Options(rawValue: 8)
+      package static let localeSensitive = Options(rawValue: 8)
     }
 
-    public var left: ValueExpression
-    public var `operator`: Operator
-    public var right: ValueExpression
-    public var modifier: Modifier
-    public var options: Options
+    package var left: ValueExpression
+    package var `operator`: Operator
+    package var right: ValueExpression
+    package var modifier: Modifier
+    package var options: Options
 
-    public init(
+    package init(
       _ left: ValueExpression, _ operator: Operator, _ right: ValueExpression,
       modifier: Modifier = .direct, options: Options = []
     ) {
@@ -67,12 +67,12 @@ public struct FilterPredicate: Sendable {
     }
   }
 
-  public var node: Node
-  public var range: ValueExpression.TextRange
+  package var node: Node
+  package var range: ValueExpression.TextRange
   /// The text that a whole predicate was read from; nil for a part, and for one that was put together.
   private var written: SourceText?
 
-  public init(_ node: Node, range: ValueExpression.TextRange = 0..<0) {
+  package init(_ node: Node, range: ValueExpression.TextRange = 0..<0) {
     self.node = node
     self.range = range
   }
@@ -86,20 +86,22 @@ public struct FilterPredicate: Sendable {
 }
 
 /// A predicate with its text, as a mapping has it.
-public typealias ParsedPredicate = FilterPredicate
+package typealias ParsedPredicate = FilterPredicate
 
 extension FilterPredicate {
   /// A predicate with the text it was read from.
-  public init(_ predicate: FilterPredicate, source: SourceText) {
+  package init(_ predicate: FilterPredicate, source: SourceText) {
     self = predicate
     self.source = source
   }
 
   /// The predicate itself.
-  public var predicate: FilterPredicate { self }
+  package var predicate: FilterPredicate { self }
 }
 
 extension FilterPredicate: Hashable {
+  /// Whether both are the same tree, whatever text they were read from.
   public static func == (a: FilterPredicate, b: FilterPredicate) -> Bool { a.node == b.node }
+  /// Hashes the tree, not the text.
   public func hash(into hasher: inout Hasher) { hasher.combine(node) }
 }

@@ -2,8 +2,11 @@
 ///
 /// Literals of Swift convert: `try FilterPredicate("%K >= %@", "age", 18)`.
 public enum FormatArgument: Sendable, Hashable {
+  /// A value.
   case value(AttributeValue)
+  /// Several values, for `IN` and `BETWEEN`.
   case list([FormatArgument])
+  /// A part of an expression.
   case expression(ValueExpression)
 
   /// The argument as a tree at a place of the text.
@@ -23,11 +26,17 @@ public enum FormatArgument: Sendable, Hashable {
 extension FormatArgument: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral
 {
+  /// A text, or the key path of a `%K`.
   public init(stringLiteral value: String) { self = .value(AttributeValue(value)) }
+  /// An integer.
   public init(integerLiteral value: Int64) { self = .value(.integer(value)) }
+  /// A floating point number.
   public init(floatLiteral value: Double) { self = .value(.double(value)) }
+  /// `YES` or `NO`.
   public init(booleanLiteral value: Bool) { self = .value(.boolean(value)) }
+  /// `nil`.
   public init(nilLiteral: ()) { self = .value(.null) }
+  /// Several values.
   public init(arrayLiteral elements: FormatArgument...) { self = .list(elements) }
 }
 
@@ -62,5 +71,7 @@ extension ValueExpression {
   public init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
     var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: format), arguments: arguments)
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in try p.expression(p.or()) }
+    // As for predicates.
+    source = SourceText(arguments.isEmpty ? format : description)
   }
 }

@@ -1,6 +1,6 @@
 extension ValueExpression {
   /// The expressions that stand directly in this one, those of its predicates included, in reading order.
-  public var children: [ValueExpression] {
+  package var children: [ValueExpression] {
     switch node {
     case .constant, .evaluatedObject, .variable: []
     case .keyPath(let base, _): base.map { [$0] } ?? []
@@ -16,7 +16,7 @@ extension ValueExpression {
   }
 
   /// Whether `test` holds for the expression or one within it.
-  public func contains(where test: (ValueExpression) -> Bool) -> Bool {
+  package func contains(where test: (ValueExpression) -> Bool) -> Bool {
     var pending = [self]
     while let next = pending.popLast() {
       if test(next) { return true }
@@ -39,7 +39,7 @@ extension ValueExpression {
 
 extension FilterPredicate {
   /// The outermost expressions of the predicate, in reading order.
-  public var operands: [ValueExpression] {
+  package var operands: [ValueExpression] {
     switch node {
     case .constant: []
     case .comparison(let comparison): [comparison.left, comparison.right]

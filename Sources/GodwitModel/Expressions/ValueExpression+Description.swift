@@ -82,7 +82,7 @@ extension ValueExpression: CustomStringConvertible {
 }
 
 extension ValueExpression.ElementPosition: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .index(let index): index.description
     case .first: "FIRST"

@@ -4,9 +4,9 @@
 /// Back ends (print, check, evaluate, lower) are extensions or types of their own.
 public struct ValueExpression: Sendable {
   /// UTF-8 offsets into the parsed text; empty at 0 for an expression built in code.
-  public typealias TextRange = Range<Int>
+  package typealias TextRange = Range<Int>
 
-  public indirect enum Node: Sendable, Hashable {
+  package indirect enum Node: Sendable, Hashable {
     case constant(AttributeValue)
     /// `SELF`: the object the expression is evaluated with.
     case evaluatedObject
@@ -39,20 +39,20 @@ public struct ValueExpression: Sendable {
   }
 
   /// Which member of an ordered collection is meant; `.size` is their number.
-  public enum ElementPosition: Sendable, Hashable {
+  package enum ElementPosition: Sendable, Hashable {
     case index(ValueExpression)
     case first
     case last
     case size
   }
 
-  public enum SetOperator: String, Sendable, Hashable, CaseIterable {
+  package enum SetOperator: String, Sendable, Hashable, CaseIterable {
     case union = "UNION"
     case intersect = "INTERSECT"
     case minus = "MINUS"
   }
 
-  public enum ArithmeticOperator: String, Sendable, Hashable, CaseIterable {
+  package enum ArithmeticOperator: String, Sendable, Hashable, CaseIterable {
     case add = "+"
     case subtract = "-"
     case multiply = "*"
@@ -60,18 +60,44 @@ public struct ValueExpression: Sendable {
     case power = "**"
   }
 
-  public var node: Node
-  public var range: TextRange
+  package var node: Node
+  package var range: TextRange
   /// Where each segment of a parsed key path stands; empty for other nodes.
   var segmentRanges: [TextRange] = []
+  /// The text that a whole expression was read from; nil for a part, and for one that was put together.
+  private var written: SourceText?
 
-  public init(_ node: Node, range: TextRange = 0..<0) {
+  package init(_ node: Node, range: TextRange = 0..<0) {
     self.node = node
     self.range = range
   }
+
+  /// The text that the expression was read from; the description of an expression that was put together.
+  ///
+  /// Equal expressions may differ in it.
+  public var source: SourceText {
+    get { written ?? SourceText(description) }
+    set { written = newValue }
+  }
+}
+
+/// An expression with its text, as a mapping has it.
+package typealias ParsedExpression = ValueExpression
+
+extension ValueExpression {
+  /// An expression with the text it was read from.
+  package init(_ expression: ValueExpression, source: SourceText) {
+    self = expression
+    self.source = source
+  }
+
+  /// The expression itself.
+  package var expression: ValueExpression { self }
 }
 
 extension ValueExpression: Hashable {
+  /// Whether both are the same tree, whatever text they were read from.
   public static func == (a: ValueExpression, b: ValueExpression) -> Bool { a.node == b.node }
+  /// Hashes the tree, not the text.
   public func hash(into hasher: inout Hasher) { hasher.combine(node) }
 }

@@ -1,13 +1,13 @@
 /// What `$entityMapping` and `$propertyMapping` stand for in the expressions of a mapping.
 ///
 /// Both are known before the run; key paths on them read plain facts, never objects.
-public struct MappingBindings: Sendable, Hashable {
+package struct MappingBindings: Sendable, Hashable {
   /// `name`, `sourceEntityName`, `destinationEntityName`, `mappingType`, `entityMigrationPolicyClassName`.
-  public var entityMapping: [String: AttributeValue]
+  package var entityMapping: [String: AttributeValue]
   /// The user info of the entity mapping.
-  public var userInfo: [String: String]
+  package var userInfo: [String: String]
   /// The attribute or relationship that is set; nil in filters.
-  public var propertyName: String?
+  package var propertyName: String?
 
   /// The properties of `$entityMapping`.
   static let properties: [String: AttributeType] = [
@@ -16,13 +16,13 @@ public struct MappingBindings: Sendable, Hashable {
   ]
 
   /// No mapping: the variables have no value.
-  public init() {
+  package init() {
     entityMapping = [:]
     userInfo = [:]
   }
 
   /// - Parameter property: the attribute or relationship that is set.
-  public init(_ mapping: EntityMapping, property: String?) {
+  package init(_ mapping: EntityMapping, property: String?) {
     func text(_ name: String?) -> AttributeValue { name.map { AttributeValue($0) } ?? .null }
     // The raw values of NSEntityMappingType.
     let kinds: [EntityMapping.Kind: Int64] = [.custom: 1, .add: 2, .remove: 3, .copy: 4, .transform: 5]
@@ -36,7 +36,7 @@ public struct MappingBindings: Sendable, Hashable {
   }
 
   /// The plain value that a key path on one of the two variables reads; nil when it reads none.
-  public func constant(_ variable: String, _ segments: [String]) -> AttributeValue? {
+  package func constant(_ variable: String, _ segments: [String]) -> AttributeValue? {
     switch (variable, segments.count) {
     case ("entityMapping", 1): entityMapping[segments[0]]
     case ("entityMapping", 2) where segments[0] == "userInfo" && !entityMapping.isEmpty:

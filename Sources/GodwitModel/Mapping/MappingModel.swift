@@ -2,6 +2,7 @@
 public struct MappingModel: Sendable, Hashable {
   /// Model version names as the file gives them; nil when it gives none.
   public var sourceModelName: String?
+  /// The name of the destination version as the file gives it; nil when it gives none.
   public var destinationModelName: String?
   /// In mapping order, which decides look-up order and displacement.
   public var entityMappings: [EntityMapping]
@@ -10,6 +11,13 @@ public struct MappingModel: Sendable, Hashable {
   /// Where the values of the file's own keys stand, such as `source-model`.
   public var locations: [String: GodwitError.Location] = [:]
 
+  /// A mapping model.
+  ///
+  /// - Parameters:
+  ///   - sourceModelName: The name of the source version, for choosing the mapping model; nil when that is left open.
+  ///   - destinationModelName: The name of the destination version; nil when that is left open.
+  ///   - entityMappings: In mapping order, which decides the order of lookups and which assignment wins.
+  ///   - file: The file it came from, for messages.
   public init(
     sourceModelName: String? = nil, destinationModelName: String? = nil,
     entityMappings: [EntityMapping], file: String? = nil
@@ -20,6 +28,13 @@ public struct MappingModel: Sendable, Hashable {
     self.file = file
   }
 
+  /// The first entity mapping with a name.
+  ///
+  /// Setting it replaces that mapping in its place, or adds one at the end. Setting nil removes the mapping.
+  ///
+  /// ```swift
+  /// mapping["PersonToAdult"]?.filter = try FilterPredicate("age >= 18")
+  /// ```
   public subscript(name: String) -> EntityMapping? {
     get { entityMappings[name] }
     set { entityMappings[name] = newValue }
@@ -31,7 +46,7 @@ extension [EntityMapping] {
   /// removes it.
   ///
   /// ```swift
-  /// mapping.entityMappings["PersonToAdult"]?.filter = try Predicate("age >= 18")
+  /// mapping.entityMappings["PersonToAdult"]?.filter = try FilterPredicate("age >= 18")
   /// ```
   public subscript(name: String) -> EntityMapping? {
     get { first { $0.name == name } }
@@ -50,29 +65,54 @@ extension [EntityMapping] {
 ///
 /// Takes objects of exactly the source entity, not of its subentities.
 public struct EntityMapping: Sendable, Hashable {
+  /// What a mapping does with the objects that it takes, Core Data's `NSEntityMappingType`.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    case add, remove, copy, transform, custom
+    /// Makes objects without a source; its policy says which.
+    case add
+    /// Leaves the source objects out.
+    case remove
+    /// Makes one object of each source object; the two entities have equal properties.
+    case copy
+    /// Makes one object of each source object, with other properties.
+    case transform
+    /// As `transform`; Core Data's kind of a mapping with a policy.
+    case custom
   }
 
+  /// The mapping's name, which other mappings and policies look it up by.
   public var name: String
+  /// What the mapping does with the objects that it takes.
   public var kind: Kind
+  /// The source entity; nil for a mapping of kind add.
   public var sourceEntityName: String?
+  /// The destination entity; nil for a mapping of kind remove.
   public var destinationEntityName: String?
+  /// Takes only the source objects for which the predicate holds; nil takes all.
   public var filter: FilterPredicate?
   /// The name of a registered `EntityMigrationPolicy`.
   public var policyName: String?
   /// Destination attributes; one object per distinct combination of their values.
   public var uniqueBy: [String]
+  /// What the attributes become. Attributes that are not listed take the model's default.
   public var attributeMappings: [AttributeMapping]
+  /// What the relationships lead to. Relationships that are not listed stay empty.
   public var relationshipMappings: [RelationshipMapping]
   /// Texts for a policy.
   public var userInfo: [String: String]
   /// Texts for a policy about single properties of the destination, by property.
   public var propertyUserInfo: [String: [String: String]] = [:]
+  /// Where the mapping's name stands in its file; nil for a mapping made in code.
   public var location: GodwitError.Location?
   /// Where the values of the mapping's keys stand, such as `source`.
   public var locations: [String: GodwitError.Location] = [:]
 
+  /// A mapping that sets no property yet.
+  ///
+  /// - Parameters:
+  ///   - name: The mapping's name, which other mappings and policies look it up by.
+  ///   - kind: What the mapping does with the objects that it takes.
+  ///   - source: The source entity; nil for a mapping of kind add.
+  ///   - destination: The destination entity; nil for a mapping of kind remove.
   public init(
     name: String, kind: Kind = .transform, source: String?, destination: String?
   ) {
@@ -87,27 +127,79 @@ public struct EntityMapping: Sendable, Hashable {
   }
 }
 
-/// An expression with the text it came from.
-public struct ParsedExpression: Sendable, Hashable {
-  public var expression: ValueExpression
-  public var source: SourceText
-  public init(_ expression: ValueExpression, source: SourceText) {
-    self.expression = expression
-    self.source = source
+extension EntityMapping {
+  /// The expression that gives a destination attribute its value; nil when the mapping sets none.
+  ///
+  /// Setting it replaces the expression of an attribute that the mapping sets already, and else adds the attribute at the
+  /// end. Setting nil removes the attribute.
+  ///
+  /// ```swift
+  /// mapping["PersonToAdult"]?[attribute: "name"] = try ValueExpression("$source.fullName")
+  /// ```
+  ///
+  /// - Parameter name: The name of an attribute of the destination entity. Whether there is one shows when the job is
+  ///   planned.
+  public subscript(attribute name: String) -> ValueExpression? {
+    get { attributeMappings.first { $0.name == name }?.value }
+    set {
+      let position = attributeMappings.firstIndex { $0.name == name }
+      switch (position, newValue) {
+      case (let position?, let value?): attributeMappings[position].value = value
+      case (let position?, nil): attributeMappings.remove(at: position)
+      case (nil, let value?): attributeMappings.append(AttributeMapping(name: name, value: value))
+      case (nil, nil): break
+      }
+    }
+  }
+
+  /// What a destination relationship leads to; nil when the mapping does not set it.
+  ///
+  /// Setting it replaces the value of a relationship that the mapping sets already, and else adds the relationship at the
+  /// end. Setting nil removes the relationship.
+  ///
+  /// ```swift
+  /// mapping["PersonToAdult"]?[relationship: "home"] = .mapping("HouseToHome", keyPath: ["house"])
+  /// ```
+  ///
+  /// - Parameter name: The name of a relationship of the destination entity. Whether there is one shows when the job is
+  ///   planned.
+  public subscript(relationship name: String) -> RelationshipMapping.Value? {
+    get { relationshipMappings.first { $0.name == name }?.value }
+    set {
+      let position = relationshipMappings.firstIndex { $0.name == name }
+      switch (position, newValue) {
+      case (let position?, let value?):
+        relationshipMappings[position].value = value
+        // The place of the text that the value had.
+        relationshipMappings[position].valueLocation = nil
+      case (let position?, nil): relationshipMappings.remove(at: position)
+      case (nil, let value?): relationshipMappings.append(RelationshipMapping(name: name, value: value))
+      case (nil, nil): break
+      }
+    }
   }
 }
 
 /// What a destination attribute becomes, an `NSPropertyMapping`.
 public struct AttributeMapping: Sendable, Hashable {
+  /// The destination attribute's name.
   public var name: String
-  public var value: ParsedExpression
+  /// What the attribute becomes, for example `try ValueExpression("$source.name")`.
+  public var value: ValueExpression
   /// Whether nil becomes the default of the destination attribute, as in an inferred mapping from optional to required.
   public var usesDefaultForNil: Bool
   /// Where the attribute's name stands.
   public var location: GodwitError.Location?
 
+  /// A value for a destination attribute.
+  ///
+  /// - Parameters:
+  ///   - name: The destination attribute's name.
+  ///   - value: What the attribute becomes.
+  ///   - usesDefaultForNil: Whether nil becomes the default of the destination attribute.
+  ///   - location: Where the attribute's name stands in its file, for messages.
   public init(
-    name: String, value: ParsedExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
+    name: String, value: ValueExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
   ) {
     self.name = name
     self.value = value
@@ -118,21 +210,33 @@ public struct AttributeMapping: Sendable, Hashable {
 
 /// Which destination objects a relationship leads to, an `NSPropertyMapping`.
 public struct RelationshipMapping: Sendable, Hashable {
+  /// How the destination objects are found.
   public enum Value: Sendable, Hashable {
     /// The results of the named mapping for the objects at the key path from `$source`
     /// (segments without `$source`; empty: `$source` itself).
     case mapping(String, keyPath: [String])
     /// The results of whichever mappings carried the objects of that source relationship.
     case sourceRelationship(String)
-    case expression(ParsedExpression)
+    /// The objects that an expression yields, mostly a call of `$manager` or `$entityPolicy`.
+    case expression(ValueExpression)
   }
 
+  /// The destination relationship's name.
   public var name: String
+  /// How the destination objects are found.
   public var value: Value
+  /// Where the relationship's name stands in its file; nil for one made in code.
   public var location: GodwitError.Location?
   /// Where the value's parts stand: `mapping`, `key-path`, `source-relationship`.
   public var valueLocation: GodwitError.Location?
 
+  /// A value for a destination relationship.
+  ///
+  /// - Parameters:
+  ///   - name: The destination relationship's name.
+  ///   - value: How the destination objects are found.
+  ///   - location: Where the relationship's name stands in its file, for messages.
+  ///   - valueLocation: Where the value stands in its file, for messages.
   public init(
     name: String, value: Value, location: GodwitError.Location? = nil,
     valueLocation: GodwitError.Location? = nil

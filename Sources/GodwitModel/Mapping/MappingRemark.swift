@@ -1,10 +1,15 @@
 /// A remark on a mapping model, printed as a comment of its mapping file.
 public struct MappingRemark: Sendable, Hashable {
+  /// What a remark is about.
   public enum Subject: Sendable, Hashable {
+    /// The entity mapping as a whole.
     case entity
+    /// The attribute of this name.
     case attribute(String)
+    /// The relationship of this name.
     case relationship(String)
 
+    /// The property's name; nil for a remark on the entity mapping.
     public var property: String? {
       switch self {
       case .entity: nil
@@ -15,12 +20,14 @@ public struct MappingRemark: Sendable, Hashable {
 
   /// The name of the entity mapping; nil for a remark on the whole, which stands at the head of the file.
   public var mapping: String?
+  /// What the remark is about.
   public var subject: Subject
+  /// The remark, in one sentence.
   public var text: String
   /// Whether somebody has to fill something in: the file cannot be read before.
   public var isGap: Bool
 
-  public init(mapping: String?, subject: Subject = .entity, _ text: String, isGap: Bool = false) {
+  package init(mapping: String?, subject: Subject = .entity, _ text: String, isGap: Bool = false) {
     self.mapping = mapping
     self.subject = subject
     self.text = text

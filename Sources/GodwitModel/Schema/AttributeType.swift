@@ -5,22 +5,35 @@
 public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   /// No type; legal for transient attributes only.
   case undefined = 0
+  /// A whole number of 16 bits.
   case integer16 = 100
+  /// A whole number of 32 bits.
   case integer32 = 200
+  /// A whole number of 64 bits.
   case integer64 = 300
+  /// A decimal number. A SQLite store keeps the nearest 64-bit floating point number.
   case decimal = 400
+  /// A floating point number of 64 bits.
   case double = 500
+  /// A floating point number of 32 bits.
   case float = 600
+  /// A text.
   case string = 700
+  /// True or false.
   case boolean = 800
   /// Seconds since 2001-01-01T00:00:00Z.
   case date = 900
+  /// Bytes.
   case binary = 1000
+  /// A UUID of 16 bytes.
   case uuid = 1100
+  /// A URI, kept as its text.
   case uri = 1200
   /// Opaque bytes that a value transformer made; carried untouched.
   case transformable = 1800
+  /// The identifier of an object; legal for transient attributes only.
   case objectID = 2000
+  /// Several values under one name: see `AttributeDescription.compositeName`.
   case composite = 2100
 
   /// The spelling in Xcode's model files (`attributeType`), also used in messages.
@@ -51,7 +64,7 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
     self = type
   }
 
-  public var isInteger: Bool {
+  package var isInteger: Bool {
     switch self {
     case .integer16, .integer32, .integer64: true
     default: false
@@ -59,7 +72,7 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   }
 
   /// Whether values are numbers: integers, decimal, double, float.
-  public var isNumeric: Bool {
+  package var isNumeric: Bool {
     switch self {
     case .integer16, .integer32, .integer64, .decimal, .double, .float: true
     default: false
@@ -67,7 +80,7 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   }
 
   /// The values an integer attribute can hold; nil for other types.
-  public var integerRange: ClosedRange<Int64>? {
+  package var integerRange: ClosedRange<Int64>? {
     switch self {
     case .integer16: Int64(Int16.min)...Int64(Int16.max)
     case .integer32: Int64(Int32.min)...Int64(Int32.max)

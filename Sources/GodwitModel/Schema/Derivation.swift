@@ -9,16 +9,16 @@
 /// | `now()` | `now()` | the time of the last change |
 ///
 /// These are the forms that Core Data documents for SQLite stores.
-public struct Derivation: Sendable, Hashable {
+package struct Derivation: Sendable, Hashable {
   /// What is done to a text before it is stored.
-  public enum Function: String, Sendable, Hashable, CaseIterable {
+  package enum Function: String, Sendable, Hashable, CaseIterable {
     case canonical, uppercase, lowercase
 
     /// The text as the function gives it.
     ///
     /// Without case and diacritics means: lower case, decomposed, without nonspacing marks. Core Data documents no more
     /// than the effect; what it makes of rare characters was not observed.
-    public func callAsFunction(_ text: String) -> String {
+    package func callAsFunction(_ text: String) -> String {
       switch self {
       case .uppercase: return text.uppercased()
       case .lowercase: return text.lowercased()
@@ -27,7 +27,7 @@ public struct Derivation: Sendable, Hashable {
     }
   }
 
-  public enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     case now
     case value(attribute: AttributeDescription, function: Function?)
     case count
@@ -35,10 +35,10 @@ public struct Derivation: Sendable, Hashable {
   }
 
   /// The relationships from the object: to-ones, and for a count or a sum a to-many at the end.
-  public let path: [RelationshipDescription]
-  public let kind: Kind
+  package let path: [RelationshipDescription]
+  package let kind: Kind
   /// The entity that the path leads to.
-  public let reachedEntityName: String
+  package let reachedEntityName: String
 
   /// Reads the derivation of an attribute.
   ///
@@ -46,7 +46,7 @@ public struct Derivation: Sendable, Hashable {
   ///   - attribute: A derived attribute.
   ///   - entity: An entity that has it.
   /// - Throws: `.configuration` (78) when no rule covers the expression, or it names what the model lacks.
-  public init(of attribute: AttributeDescription, in entity: String, model: ManagedObjectModel) throws {
+  package init(of attribute: AttributeDescription, in entity: String, model: ManagedObjectModel) throws {
     let text = attribute.derivationExpression ?? ""
     func cannot(_ why: String) -> GodwitError {
       GodwitError(

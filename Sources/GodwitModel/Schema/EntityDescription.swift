@@ -2,25 +2,41 @@
 ///
 /// It lists its own properties only; ask the `ManagedObjectModel` for inherited ones.
 public struct EntityDescription: Sendable, Hashable {
+  /// The entity's name.
   public var name: String
+  /// The name of the class that the application gives objects of the entity; nil for `NSManagedObject`.
   public var managedObjectClassName: String?
+  /// The name of the parent entity; nil for a root.
   public var superentityName: String?
+  /// Whether only subentities have objects.
   public var isAbstract: Bool
   /// The name in the earlier version (`elementID`); nil when it is the same.
   public var renamingIdentifier: String?
+  /// A text that makes the version hash another one; nil for none.
   public var versionHashModifier: String?
+  /// The entity's user info, as the model file gives it.
   public var userInfo: [String: String]
   /// Declared here, in the order of the file.
   public var attributes: [AttributeDescription]
   /// Declared here, in the order of the file.
   public var relationships: [RelationshipDescription]
+  /// Declared here, in the order of the file.
   public var fetchedProperties: [FetchedPropertyDescription]
+  /// The indexes that a store of the model gets for the entity.
   public var fetchIndexes: [FetchIndexDescription]
   /// Old compound indexes: lists of property names.
   public var compoundIndexes: [[String]]
   /// Declared here: lists of property names.
   public var uniquenessConstraints: [[String]]
 
+  /// An entity.
+  ///
+  /// - Parameters:
+  ///   - name: The entity's name.
+  ///   - superentityName: The name of the parent entity; nil for a root.
+  ///   - isAbstract: Whether only subentities have objects.
+  ///   - attributes: The attributes that the entity itself declares.
+  ///   - relationships: The relationships that the entity itself declares.
   public init(
     name: String, superentityName: String? = nil, isAbstract: Bool = false,
     attributes: [AttributeDescription] = [], relationships: [RelationshipDescription] = []

@@ -1,7 +1,9 @@
 extension ManagedObjectModel {
   /// One model of several, Core Data's `NSManagedObjectModel(byMerging:)`: for a store whose entities come from several models.
   ///
-  /// - Parameter name: What messages call it; by default the names, joined with ` + `.
+  /// - Parameters:
+  ///   - models: The models, in any order.
+  ///   - name: What messages call it; by default the names, joined with ` + `.
   /// - Throws: code `.configuration` when two models define an entity of one name differently, and as `init`.
   public init(merging models: [ManagedObjectModel], name: String? = nil) throws {
     let name = name ?? models.map(\.name).joined(separator: " + ")

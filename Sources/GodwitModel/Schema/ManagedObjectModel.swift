@@ -7,9 +7,11 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public let name: String
   /// In name order (case-insensitive, then by byte), the order of entity numbers among siblings.
   public let entities: [EntityDescription]
+  /// The developer's own names of the version, as the model file gives them.
   public let versionIdentifiers: [String]
   /// Configuration name to entity names. The default configuration (all entities) is not listed.
   public let configurations: [String: [String]]
+  /// The model's named fetch requests.
   public let fetchRequestTemplates: [FetchRequestTemplate]
   /// Composite type name to its attributes.
   public let composites: [String: [AttributeDescription]]
@@ -82,17 +84,19 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   /// The order of entity names: case-insensitive first, then by byte.
-  public static func precedes(_ a: String, _ b: String) -> Bool {
+  package static func precedes(_ a: String, _ b: String) -> Bool {
     let (x, y) = (a.lowercased(), b.lowercased())
     return x == y ? Text(a) < Text(b) : Text(x) < Text(y)
   }
 
   // MARK: Entities
 
+  /// The entity of a name; nil when the model has none.
   public func entity(_ name: String) -> EntityDescription? {
     indexByName[name].map { entities[$0] }
   }
 
+  /// The names of all entities, in the order of `entities`.
   public var entityNames: [String] { entities.map(\.name) }
 
   /// Direct subentities, in name order.
@@ -100,7 +104,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
     (subentityNames[name] ?? []).compactMap(entity)
   }
 
-  public func hasSubentities(_ name: String) -> Bool { subentityNames[name] != nil }
+  package func hasSubentities(_ name: String) -> Bool { subentityNames[name] != nil }
 
   /// The entity and its ancestors, the entity first.
   public func lineage(of name: String) -> [EntityDescription] {
@@ -116,10 +120,16 @@ public struct ManagedObjectModel: Sendable, Hashable {
     return [entity] + subentities(of: name).flatMap { family(of: $0.name) }
   }
 
+  /// Whether an entity is another one or one of its descendants.
+  ///
+  /// - Parameters:
+  ///   - name: The entity asked about.
+  ///   - ancestor: The entity that it may be, or descend from.
   public func isKind(_ name: String, of ancestor: String) -> Bool {
     inherited.value[name]?.names.contains(ancestor) ?? false
   }
 
+  /// The entities without a parent, in name order.
   public var rootEntities: [EntityDescription] { entities.filter { $0.superentityName == nil } }
 
   // MARK: Properties, inherited ones included
@@ -134,10 +144,12 @@ public struct ManagedObjectModel: Sendable, Hashable {
     inherited.value[name]?.relationships ?? []
   }
 
+  /// An attribute of an entity, inherited or its own; nil when there is none.
   public func attribute(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.attributeByName[property]
   }
 
+  /// A relationship of an entity, inherited or its own; nil when there is none.
   public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
     let own = inherited.value[entity]
     return own?.relationshipByName[property] ?? own?.unnamedByName[property]
@@ -151,7 +163,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   package func unnamedInverses(declaredIn entity: String) -> [RelationshipDescription] { unnamed.value[entity] ?? [] }
 
   /// The entity in the lineage that first declares the property (nearest the root), which decides its column.
-  public func declaringEntity(of property: String, in entity: String) -> EntityDescription? {
+  package func declaringEntity(of property: String, in entity: String) -> EntityDescription? {
     lineage(of: entity).last { ancestor in
       ancestor.attributes.contains { $0.name == property }
         || ancestor.relationships.contains { $0.name == property }
@@ -170,7 +182,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   /// Whether a store holds the links of a relationship: not of a transient one.
-  public func isStored(_ relationship: RelationshipDescription) -> Bool {
+  package func isStored(_ relationship: RelationshipDescription) -> Bool {
     !relationship.isTransient && (!relationship.isToMany || inverse(of: relationship) != nil)
   }
 

@@ -8,7 +8,7 @@ public struct ModelRemark: Sendable, Hashable {
   /// Where it stands; nil for an archive, which has no lines.
   public var location: GodwitError.Location?
 
-  public init(_ text: String, location: GodwitError.Location? = nil) {
+  package init(_ text: String, location: GodwitError.Location? = nil) {
     self.text = text
     self.location = location
   }

@@ -1,23 +1,32 @@
 /// An attribute as its model declares it, Core Data's `NSAttributeDescription`.
 public struct AttributeDescription: Sendable, Hashable {
+  /// The attribute's name.
   public var name: String
+  /// The type of the attribute's values.
   public var type: AttributeType
+  /// Whether nil is valid.
   public var isOptional: Bool
+  /// Whether a store leaves the attribute out.
   public var isTransient: Bool
   /// The value new objects take when nothing is mapped; `.null` when the model gives none.
   public var defaultValue: AttributeValue
   /// Limits on numbers and dates (seconds since 2001), inclusive. For strings: see `minimumLength`.
   public var minimumValue: AttributeValue?
+  /// The largest valid number or date, inclusive; nil for no limit.
   public var maximumValue: AttributeValue?
   /// Limits on the length of a string, in UTF-16 code units as `NSString.length` counts them.
   public var minimumLength: Int?
+  /// The largest valid length of a string, in UTF-16 code units; nil for no limit.
   public var maximumLength: Int?
   /// An ICU regular expression that must match the whole string.
   public var regularExpression: String?
   /// Large values may live in files beside the store; each value carries a prefix byte.
   public var allowsExternalBinaryDataStorage: Bool
+  /// Whether persistent history keeps the value of a deleted object.
   public var preservesValueInHistoryOnDeletion: Bool
+  /// The name of the value transformer of a transformable attribute; nil for none.
   public var valueTransformerName: String?
+  /// The name of the class of a transformable attribute's values; nil for none.
   public var customClassName: String?
   /// The old `indexed="YES"` of models before fetch indexes.
   public var isIndexed: Bool
@@ -25,13 +34,22 @@ public struct AttributeDescription: Sendable, Hashable {
   public var derivationExpression: String?
   /// The name of a composite type, for `AttributeType.composite`.
   public var compositeName: String?
+  /// A text that makes the version hash another one; nil for none.
   public var versionHashModifier: String?
   /// The name in the earlier version (`elementID`); nil when it is the same.
   public var renamingIdentifier: String?
+  /// The attribute's user info, as the model file gives it.
   public var userInfo: [String: String]
 
+  /// Whether a derivation expression gives the value.
   public var isDerived: Bool { derivationExpression != nil }
 
+  /// An attribute without limits, default or options.
+  ///
+  /// - Parameters:
+  ///   - name: The attribute's name.
+  ///   - type: The type of the attribute's values.
+  ///   - isOptional: Whether nil is valid.
   public init(name: String, type: AttributeType, isOptional: Bool = true) {
     self.name = name
     self.type = type
@@ -47,30 +65,46 @@ public struct AttributeDescription: Sendable, Hashable {
 
 /// A relationship as its model declares it, Core Data's `NSRelationshipDescription`.
 public struct RelationshipDescription: Sendable, Hashable {
+  /// What becomes of the related objects when an object is deleted, Core Data's `NSDeleteRule`. A migration deletes
+  /// nothing.
   public enum DeleteRule: String, Sendable, Hashable, CaseIterable {
+    /// The related objects are not touched.
     case noAction = "No Action"
+    /// The related objects no longer lead to the object.
     case nullify = "Nullify"
+    /// The related objects are deleted too.
     case cascade = "Cascade"
+    /// The object cannot be deleted while it leads to others.
     case deny = "Deny"
   }
 
+  /// The relationship's name.
   public var name: String
+  /// The name of the entity that the relationship leads to.
   public var destinationEntityName: String
   /// The relationship on the destination that is kept in step; nil when there is none.
   public var inverseName: String?
   /// The entity that declares the inverse, as the model file says; usually the destination.
   public var inverseEntityName: String?
+  /// Whether it is valid to lead to no object.
   public var isOptional: Bool
+  /// Whether a store leaves the relationship out.
   public var isTransient: Bool
+  /// Whether it leads to any number of objects.
   public var isToMany: Bool
+  /// Whether the related objects have an order.
   public var isOrdered: Bool
   /// As in the file: 0 when absent.
   public var minCount: Int
   /// As in the file: 0 for unbounded, 1 for to-one.
   public var maxCount: Int
+  /// What becomes of the related objects when an object is deleted.
   public var deleteRule: DeleteRule
+  /// A text that makes the version hash another one; nil for none.
   public var versionHashModifier: String?
+  /// The name in the earlier version (`elementID`); nil when it is the same.
   public var renamingIdentifier: String?
+  /// The relationship's user info, as the model file gives it.
   public var userInfo: [String: String]
   /// For a to-many without an inverse, the to-one that a SQLite store holds in its place; its model gives it.
   package internal(set) var storedInverseName = Derived(String?.none)
@@ -82,6 +116,14 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// A required to-many without a minimum may be empty: only `minCount` says how few objects are too few.
   public var requiresObject: Bool { !isOptional && (!isToMany || minCount > 0) }
 
+  /// A relationship. A to-one gets `maxCount` 1.
+  ///
+  /// - Parameters:
+  ///   - name: The relationship's name.
+  ///   - destinationEntityName: The name of the entity that the relationship leads to.
+  ///   - inverseName: The relationship on the destination that leads back; nil for none.
+  ///   - isToMany: Whether it leads to any number of objects.
+  ///   - isOptional: Whether it is valid to lead to no object.
   public init(
     name: String, destinationEntityName: String, inverseName: String? = nil,
     isToMany: Bool = false, isOptional: Bool = true
@@ -103,11 +145,21 @@ public struct RelationshipDescription: Sendable, Hashable {
 
 /// A fetched property: a stored query, with no storage of its own.
 public struct FetchedPropertyDescription: Sendable, Hashable {
+  /// The fetched property's name.
   public var name: String
+  /// Whether the model calls it optional.
   public var isOptional: Bool
+  /// The query; nil when the model file gives none.
   public var fetchRequest: FetchRequestTemplate?
+  /// The property's user info, as the model file gives it.
   public var userInfo: [String: String]
 
+  /// A fetched property.
+  ///
+  /// - Parameters:
+  ///   - name: The property's name.
+  ///   - isOptional: Whether the model calls it optional.
+  ///   - fetchRequest: The query; nil for none.
   public init(name: String, isOptional: Bool, fetchRequest: FetchRequestTemplate?) {
     self.name = name
     self.isOptional = isOptional
@@ -118,10 +170,19 @@ public struct FetchedPropertyDescription: Sendable, Hashable {
 
 /// A named fetch request of a model.
 public struct FetchRequestTemplate: Sendable, Hashable {
+  /// The request's name.
   public var name: String
+  /// The name of the entity that is fetched.
   public var entityName: String
+  /// The predicate as the model file gives it; nil takes every object.
   public var predicateText: String?
 
+  /// A named fetch request.
+  ///
+  /// - Parameters:
+  ///   - name: The request's name.
+  ///   - entityName: The name of the entity that is fetched.
+  ///   - predicateText: The predicate; nil takes every object.
   public init(name: String, entityName: String, predicateText: String?) {
     self.name = name
     self.entityName = entityName
@@ -131,14 +192,24 @@ public struct FetchRequestTemplate: Sendable, Hashable {
 
 /// A fetch index, Core Data's `NSFetchIndexDescription`.
 public struct FetchIndexDescription: Sendable, Hashable {
+  /// One property or expression of an index.
   public struct Element: Sendable, Hashable {
     /// The property, when the element indexes one.
     public var propertyName: String?
     /// The expression text, when it indexes an expression.
     public var expressionText: String?
+    /// Whether the element is of an R-tree index (`rtree`) rather than a binary one.
     public var isRTree: Bool
+    /// Whether the element is sorted upwards.
     public var isAscending: Bool
 
+    /// An element of an index. Give a property or an expression.
+    ///
+    /// - Parameters:
+    ///   - propertyName: The property, when the element indexes one.
+    ///   - expressionText: The expression text, when the element indexes an expression.
+    ///   - isRTree: Whether the element is of an R-tree index.
+    ///   - isAscending: Whether the element is sorted upwards.
     public init(
       propertyName: String?, expressionText: String?, isRTree: Bool, isAscending: Bool
     ) {
@@ -149,10 +220,19 @@ public struct FetchIndexDescription: Sendable, Hashable {
     }
   }
 
+  /// The index's name.
   public var name: String
+  /// What the index is over, the first element first.
   public var elements: [Element]
+  /// Restricts the index to some objects, as the model file says; nil for all.
   public var partialPredicateText: String?
 
+  /// An index.
+  ///
+  /// - Parameters:
+  ///   - name: The index's name.
+  ///   - elements: What the index is over, the first element first.
+  ///   - partialPredicateText: Restricts the index to some objects; nil for all.
   public init(name: String, elements: [Element], partialPredicateText: String? = nil) {
     self.name = name
     self.elements = elements

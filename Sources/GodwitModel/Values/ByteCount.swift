@@ -1,10 +1,16 @@
 /// A number of bytes, so that the unit is a type.
 public struct ByteCount: Sendable, Hashable, Comparable {
+  /// The number of bytes.
   public var bytes: Int64
+  /// So many bytes.
   public init(bytes: Int64) { self.bytes = bytes }
+  /// So many times 1024 bytes.
   public static func kibibytes(_ n: Int64) -> Self { Self(bytes: n << 10) }
+  /// So many times 1024 KiB.
   public static func mebibytes(_ n: Int64) -> Self { Self(bytes: n << 20) }
+  /// So many times 1024 MiB.
   public static func gibibytes(_ n: Int64) -> Self { Self(bytes: n << 30) }
+  /// Whether the first is fewer bytes.
   public static func < (a: Self, b: Self) -> Bool { a.bytes < b.bytes }
 
   /// Reads `64 MiB`, `1 GiB`, `512 KiB`, `100 MB`, `4096` (bytes); nil when it is no size or too large.

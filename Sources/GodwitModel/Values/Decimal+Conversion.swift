@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// Decimals and the floating point numbers that stores keep for them.
 ///
@@ -7,7 +7,7 @@ extension Decimal {
   /// The decimal that a stored number stands for: the shortest one that names it, so 10.11 stays 10.11.
   ///
   /// nil for a number that is infinite, not a number, or too large or small for a decimal.
-  public init?(stored number: Double) {
+  package init?(stored number: Double) {
     guard abs(number) < AttributeValue.decimalLimit else { return nil }
     if let whole = Int64(exactly: number) {
       self = Decimal(whole)
@@ -42,7 +42,7 @@ extension Decimal {
   private static let powersOfTen: [Double] = (0...22).map { pow(10, Double($0)) }
 
   /// The nearest floating point number: what a store keeps. Not a number for a decimal that is none.
-  public var nearestDouble: Double {
+  package var nearestDouble: Double {
     guard isFinite else { return .nan }
     // Both parts are exact, so the division rounds once.
     let (exponent, whole) = (exponent, NSDecimalNumber(decimal: significand).doubleValue)
@@ -54,7 +54,7 @@ extension Decimal {
   }
 
   /// The whole number it is; nil for one with a fraction or beyond 64 bits.
-  public var wholeNumber: Int64? {
+  package var wholeNumber: Int64? {
     guard isFinite else { return nil }
     if exponent < 0 {
       // A fraction that is all zeros would have been left out.

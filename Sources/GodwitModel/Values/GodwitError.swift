@@ -7,7 +7,9 @@
 public struct GodwitError: Error, Sendable, Equatable {
   /// The kind of failure; the raw value is the exit status of the command line (sysexits).
   public enum Code: Int32, Sendable {
+    /// The command did its work and found something, such as a difference.
     case findings = 4
+    /// The call or the command line is wrong.
     case usage = 64
     /// The source data is wrong: corrupt, not a Core Data store, invalid rows.
     case dataWrong = 65
@@ -23,19 +25,31 @@ public struct GodwitError: Error, Sendable, Equatable {
     case inputOutput = 74
     /// Stopped at a checkpoint; the run can be resumed.
     case stopped = 75
+    /// A file may not be read or written.
     case permission = 77
     /// The manifest or a mapping file is wrong.
     case configuration = 78
+    /// SIGINT ended the command.
     case interrupted = 130
+    /// SIGTERM ended the command.
     case terminated = 143
   }
 
   /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
   public struct Location: Sendable, Hashable {
+    /// The file's path, as it was given.
     public var file: String
+    /// The line, from 1.
     public var line: Int
+    /// The column, from 1, in UTF-8 bytes.
     public var column: Int
 
+    /// A position in a text file.
+    ///
+    /// - Parameters:
+    ///   - file: The file's path.
+    ///   - line: From 1.
+    ///   - column: From 1, in UTF-8 bytes.
     public init(file: String, line: Int, column: Int) {
       self.file = file
       self.line = line
@@ -43,9 +57,11 @@ public struct GodwitError: Error, Sendable, Equatable {
     }
   }
 
+  /// The kind of failure.
   public var code: Code
   /// One sentence without a final full stop.
   public var message: String
+  /// The place in a file that the error is about; nil for none.
   public var location: Location?
   /// Step, pass, stage, mapping, chunk; or the object concerned. Printed as `where`.
   public var site: String?
@@ -56,6 +72,16 @@ public struct GodwitError: Error, Sendable, Equatable {
   /// What is durable or untouched. Printed as `safe`.
   public var safe: String?
 
+  /// An error of this type, for example one that a policy throws.
+  ///
+  /// - Parameters:
+  ///   - code: The kind of failure, which decides the exit status.
+  ///   - message: What went wrong, in one sentence without a final full stop.
+  ///   - location: The place in a file that the error is about.
+  ///   - site: Step, mapping or object concerned.
+  ///   - cause: Why it went wrong.
+  ///   - remedy: What to do next.
+  ///   - safe: What is durable or untouched.
   public init(
     _ code: Code, _ message: String, location: Location? = nil, site: String? = nil,
     cause: String? = nil, remedy: String? = nil, safe: String? = nil

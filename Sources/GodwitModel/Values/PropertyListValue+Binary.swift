@@ -9,16 +9,16 @@
 
 extension PropertyListValue {
   /// Why bytes are no property list that can be read.
-  public struct Malformed: Error, Equatable {
-    public var problem: String
-    public init(problem: String) { self.problem = problem }
+  package struct Malformed: Error, Equatable {
+    package var problem: String
+    package init(problem: String) { self.problem = problem }
   }
 
   /// Reads a binary property list; bounded in depth, in the number of values and in their size.
   ///
   /// - Parameter maximumValues: the most values that are read, a shared one counted at each use.
   /// - Throws: `Malformed`.
-  public init(binary bytes: [UInt8], maximumValues: Int = 200_000) throws {
+  package init(binary bytes: [UInt8], maximumValues: Int = 200_000) throws {
     var reader = try Reader(bytes, maximumValues: maximumValues)
     self = try reader.value(reader.top, depth: 0)
   }
@@ -168,7 +168,7 @@ extension PropertyListValue {
   // MARK: Writing
 
   /// The value as a binary property list; equal values give equal bytes.
-  public var binaryPropertyList: [UInt8] {
+  package var binaryPropertyList: [UInt8] {
     var writer = Writer()
     writer.collect(self)
     return writer.bytes()

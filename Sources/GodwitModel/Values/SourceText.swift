@@ -1,9 +1,15 @@
 /// A piece of text the user wrote, and where, so that a complaint can point at it.
 public struct SourceText: Sendable, Hashable {
+  /// The text.
   public var text: String
   /// Where the first character of `text` stands; nil for text that came from no file.
   public var location: GodwitError.Location?
 
+  /// A text.
+  ///
+  /// - Parameters:
+  ///   - text: The text.
+  ///   - location: Where its first character stands; nil for text that came from no file.
   public init(_ text: String, location: GodwitError.Location? = nil) {
     self.text = text
     self.location = location
@@ -17,7 +23,7 @@ public struct ExpressionError: Error, Sendable, Hashable {
   /// UTF-8 offsets into the text.
   public var range: Range<Int>
 
-  public init(_ message: String, range: Range<Int>) {
+  package init(_ message: String, range: Range<Int>) {
     self.message = message
     self.range = range
   }
@@ -28,7 +34,7 @@ extension GodwitError {
   private static var excerptMax: Int { 100 }
 
   /// The complaint as a configuration error (78) with file, line, column and a caret under the token.
-  public init(_ error: ExpressionError, in source: SourceText, what: String) {
+  package init(_ error: ExpressionError, in source: SourceText, what: String) {
     let bytes = Array(source.text.utf8)
     let start = min(max(error.range.lowerBound, 0), bytes.count)
     let end = min(max(error.range.upperBound, start), bytes.count)

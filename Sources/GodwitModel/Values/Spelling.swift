@@ -1,8 +1,8 @@
 /// Finds the name a writer probably meant.
-public enum Spelling {
+package enum Spelling {
   /// The candidate with the smallest edit distance to `name`, when it is near enough to be a
   /// plausible slip (at most a third of the length, at least 2 edits for short names).
-  public static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
+  package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
     let target = Array(name.lowercased().unicodeScalars)
     var best: (name: String, distance: Int)?
     for candidate in candidates {
@@ -19,7 +19,7 @@ public enum Spelling {
   }
 
   /// ` (did you mean 'x'?)`, or an empty string when nothing is near.
-  public static func suggestion(for name: String, among candidates: some Sequence<String>) -> String {
+  package static func suggestion(for name: String, among candidates: some Sequence<String>) -> String {
     nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
   }
 

@@ -3,10 +3,14 @@
 /// Swift's `String` compares by canonical equivalence and turns invalid UTF-8 into U+FFFD; a
 /// migration must do neither. `Text` compares and hashes by byte, and carries invalid UTF-8 through.
 public struct Text: Sendable, Hashable, ExpressibleByStringLiteral {
+  /// The bytes. They need not be valid UTF-8.
   public var utf8: [UInt8]
 
+  /// A text of these bytes.
   public init(utf8: [UInt8]) { self.utf8 = utf8 }
+  /// A text as UTF-8. No Unicode normalization takes place.
   public init(_ string: String) { utf8 = Array(string.utf8) }
+  /// A text as UTF-8.
   public init(stringLiteral value: String) { utf8 = Array(value.utf8) }
 
   /// The text as a Swift string; invalid UTF-8 becomes U+FFFD. For messages and Unicode functions.
@@ -19,5 +23,6 @@ extension Text: Comparable {
 }
 
 extension Text: CustomStringConvertible {
+  /// The text as a Swift string, with U+FFFD in place of invalid UTF-8.
   public var description: String { string }
 }

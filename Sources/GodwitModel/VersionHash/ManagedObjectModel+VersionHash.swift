@@ -40,7 +40,7 @@ extension ManagedObjectModel {
   }
 
   /// What the version hash of an entity is made of; nil when the model lacks it.
-  public func versionHashParts(of entityName: String) -> VersionHashParts? {
+  package func versionHashParts(of entityName: String) -> VersionHashParts? {
     let line = lineage(of: entityName)
     guard let entity = line.first else { return nil }
     var digests: [String: VersionHash] = [:]
@@ -49,12 +49,12 @@ extension ManagedObjectModel {
   }
 
   /// What an attribute of this description adds to an entity's hash; nil for a transient one.
-  public func versionHashDigest(of attribute: AttributeDescription) -> VersionHash? {
+  package func versionHashDigest(of attribute: AttributeDescription) -> VersionHash? {
     attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
   }
 
   /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient one.
-  public func versionHashDigest(
+  package func versionHashDigest(
     of relationship: RelationshipDescription, declaredBy entityName: String
   ) -> VersionHash? {
     relationship.isTransient

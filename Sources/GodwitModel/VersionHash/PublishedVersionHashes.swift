@@ -7,8 +7,14 @@ public struct PublishedVersionHashes: Sendable, Hashable {
   public struct Version: Sendable, Hashable {
     /// Nil where the file does not say.
     public let name: String?
+    /// Entity name to version hash.
     public let hashes: [String: VersionHash]
 
+    /// The hashes of one version.
+    ///
+    /// - Parameters:
+    ///   - name: The version's name; nil where it is not known.
+    ///   - hashes: Entity name to version hash.
     public init(name: String?, hashes: [String: VersionHash]) {
       self.name = name
       self.hashes = hashes
@@ -17,8 +23,14 @@ public struct PublishedVersionHashes: Sendable, Hashable {
 
   /// The file, as messages name it.
   public let origin: String
+  /// One set of hashes for each version.
   public let versions: [Version]
 
+  /// Hashes for models to adopt.
+  ///
+  /// - Parameters:
+  ///   - origin: Where they came from, as messages name it.
+  ///   - versions: One set of hashes for each version.
   public init(origin: String, versions: [Version]) {
     self.origin = origin
     self.versions = versions
@@ -79,7 +91,7 @@ public struct PublishedVersionHashes: Sendable, Hashable {
 
 extension ManagedObjectModel {
   /// The same model with computed hashes alone.
-  public var withoutPublishedHashes: ManagedObjectModel {
+  package var withoutPublishedHashes: ManagedObjectModel {
     var model = self
     model.publishedVersionHashes = [:]
     return model

@@ -3,16 +3,25 @@
 /// Where there is one, a store written with the computed hash may be refused by Core Data. A store
 /// or a `VersionInfo.plist` that Apple's software made of the same model settles the question.
 public struct UnconfirmedHashRule: Sendable, Hashable {
+  /// A rule of version hashes.
   public enum Rule: String, Sendable, Hashable, CaseIterable {
+    /// How a relationship that is its own inverse counts.
     case ownInverse = "a relationship that is its own inverse counts as one without inverse"
+    /// How a composite attribute counts.
     case compositeAttribute = "a composite attribute counts by its elements alone"
+    /// How a derivation expression counts, unless it is a count.
     case derivationExpression = "a derivation other than a count is hashed as it is written"
+    /// How an attribute counts that has both flags.
     case bothAttributeFlags = "external storage and preserving in history are hashed one after the other"
+    /// How names beyond ASCII sort.
     case nonASCIIName = "names beyond ASCII sort by byte"
+    /// The number of an attribute type.
     case attributeType = "an attribute type that occurs in no published model"
   }
 
+  /// The rule.
   public var rule: Rule
+  /// The entity whose hash relies on the rule.
   public var entityName: String
   /// Nil when the rule concerns the entity as a whole.
   public var propertyName: String?

@@ -1,5 +1,5 @@
 import Crypto
-import Foundation
+public import Foundation
 
 /// The 32 bytes by which Core Data tells whether an entity of a model describes the entity of a store.
 ///
@@ -7,12 +7,16 @@ import Foundation
 /// software stored in published files; `ManagedObjectModel.unconfirmedHashRules` names the
 /// rules a model uses that no published hash confirms.
 public struct VersionHash: Sendable, Hashable {
+  /// The length of a version hash, in bytes.
   public static let byteCount = 32
 
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
+
+  /// The 32 bytes of the hash.
+  public var data: Data { Data(bytes) }
 
   /// Nil unless there are exactly 32 bytes.
-  public init?(bytes: some Sequence<UInt8>) {
+  package init?(bytes: some Sequence<UInt8>) {
     let bytes = Array(bytes)
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = bytes
@@ -24,12 +28,17 @@ public struct VersionHash: Sendable, Hashable {
     self.init(bytes: data)
   }
 
+  /// The hash with these bytes, as in `NSStoreModelVersionHashes`; nil unless there are exactly 32.
+  public init?(data: Data) { self.init(bytes: data) }
+
   init(_ digest: SHA256.Digest) { bytes = Array(digest) }
 
+  /// The bytes in base64, as in a property list in XML form.
   public var base64: String { Data(bytes).base64EncodedString() }
 }
 
 extension VersionHash: CustomStringConvertible {
+  /// The bytes in base64.
   public var description: String { base64 }
 }
 

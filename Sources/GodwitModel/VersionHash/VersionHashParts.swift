@@ -4,13 +4,13 @@ import Crypto
 ///
 /// For asking what would have to differ in a model for a hash found in a store. When the model's own hashes are
 /// wanted, use `ManagedObjectModel.versionHashes`.
-public struct VersionHashParts: Sendable {
-  public let entityName: String
-  public var isAbstract: Bool
+package struct VersionHashParts: Sendable {
+  package let entityName: String
+  package var isAbstract: Bool
   /// The hash of the parent entity; nil for a root.
-  public var parent: VersionHash?
-  public var versionHashModifier: String?
-  public var uniquenessConstraints: [[String]]
+  package var parent: VersionHash?
+  package var versionHashModifier: String?
+  package var uniquenessConstraints: [[String]]
   /// Sorted; the digest of each lies at the same place in `digests`.
   private var names: [Text]
   /// One after the other, so that replacing one costs a copy of bytes.
@@ -30,7 +30,7 @@ public struct VersionHashParts: Sendable {
   /// Puts the digest of a property in the place of the one it has; nil leaves the property out, as if transient.
   ///
   /// Costs time in proportion to the properties.
-  public mutating func setDigest(_ digest: VersionHash?, ofProperty name: String) {
+  package mutating func setDigest(_ digest: VersionHash?, ofProperty name: String) {
     let name = Text(name)
     let place = names.firstIndex { name <= $0 } ?? names.count
     let isPresent = place < names.count && names[place] == name
@@ -41,7 +41,7 @@ public struct VersionHashParts: Sendable {
   }
 
   /// The version hash of an entity with these parts.
-  public var hash: VersionHash {
+  package var hash: VersionHash {
     var sum = SHA256()
     sum.update(data: Array(entityName.utf8))
     sum.update(data: [isAbstract ? 1 : 0] as [UInt8])

@@ -7,24 +7,24 @@ import GodwitModel
 /// It only reads, and it opens the files outside SQLite. Closing such a descriptor drops the POSIX
 /// locks that SQLite holds on the same file in this process: use it for source stores, which are
 /// read without locks, and never for a store that this process writes.
-public struct StoreFiles: Sendable, Hashable {
+package struct StoreFiles: Sendable, Hashable {
   /// Absolute, with symbolic links resolved, as SQLite looks for the other files beside the real one.
-  public let path: String
+  package let path: String
   /// The path as the caller gave it, for messages.
-  public let givenPath: String
+  package let givenPath: String
   /// An XML store is a single file, whose content `StoreConnection.attachSource` converts.
-  public private(set) var type = StoreType.sqlite
+  package private(set) var type = StoreType.sqlite
 
-  public var walPath: String { path + "-wal" }
-  public var shmPath: String { path + "-shm" }
-  public var journalPath: String { path + "-journal" }
+  package var walPath: String { path + "-wal" }
+  package var shmPath: String { path + "-shm" }
+  package var journalPath: String { path + "-journal" }
 
   /// Checks that the path leads to a readable file: an XML store, or a whole SQLite file. Whether Core Data made
   /// that one, only `StoreConnection.checkCoreDataTables` can tell.
   ///
   /// - Throws: `.missingInput` when there is no file, `.permission` when it cannot be read,
   ///   `.dataWrong` when it is no regular file, empty, of another kind or truncated.
-  public init(path given: String) throws {
+  package init(path given: String) throws {
     givenPath = given
     guard !given.isEmpty, !given.utf8.contains(0) else {
       throw GodwitError(.missingInput, "cannot read store '\(given)': expected a path, found none")
@@ -89,7 +89,7 @@ public struct StoreFiles: Sendable, Hashable {
 
   /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing, the
   /// path itself.
-  public static func resolvingLink(_ path: String) -> String {
+  package static func resolvingLink(_ path: String) -> String {
     var info = stat()
     guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK, let resolved = realpath(path, nil) else {
       return path
@@ -99,13 +99,13 @@ public struct StoreFiles: Sendable, Hashable {
   }
 
   /// Whether a `-wal` with content lies beside the store.
-  public func hasWAL() throws -> Bool {
+  package func hasWAL() throws -> Bool {
     guard type == .sqlite else { return false }
     return try Self.stamp(of: walPath, headerBytes: 0).map { $0.size > 0 } ?? false
   }
 
   /// Whether a `-journal` lies beside the store that SQLite would roll back: one whose first byte is set.
-  public func hasHotJournal() throws -> Bool {
+  package func hasHotJournal() throws -> Bool {
     guard type == .sqlite else { return false }
     return try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
   }
@@ -148,26 +148,26 @@ public struct StoreFiles: Sendable, Hashable {
   // MARK: Noticing changes
 
   /// What is compared to notice that another process changed a store: size, time and first bytes.
-  public struct Stamp: Sendable, Hashable, Codable {
-    public struct File: Sendable, Hashable, Codable {
-      public var size: Int64
+  package struct Stamp: Sendable, Hashable, Codable {
+    package struct File: Sendable, Hashable, Codable {
+      package var size: Int64
       /// Modification time: whole seconds since 1970 and the rest.
-      public var seconds: Int64
-      public var nanoseconds: Int64
+      package var seconds: Int64
+      package var nanoseconds: Int64
       /// The first bytes: 100 of the store, 32 of the `-wal`.
-      public var header: [UInt8]
+      package var header: [UInt8]
     }
-    public var store: File
+    package var store: File
     /// nil when there is no `-wal` or it is empty.
-    public var wal: File?
+    package var wal: File?
     /// nil when there is no `-journal` or it is empty.
-    public var journal: File?
+    package var journal: File?
   }
 
   /// The present state of the files. Costs three look-ups and at most 164 bytes of reading.
   ///
   /// - Throws: `.missingInput` when the store is gone; `.permission` or `.inputOutput` when it cannot be read.
-  public func stamp() throws -> Stamp {
+  package func stamp() throws -> Stamp {
     guard let store = try Self.stamp(of: path, headerBytes: 100) else {
       throw Self.failure(ENOENT, reading: givenPath)
     }
@@ -195,7 +195,7 @@ public struct StoreFiles: Sendable, Hashable {
   }
 
   /// Bytes of the store; 0 when it cannot be asked.
-  public var size: Int64 {
+  package var size: Int64 {
     var info = stat()
     return stat(path, &info) == 0 ? Int64(info.st_size) : 0
   }
@@ -205,7 +205,7 @@ public struct StoreFiles: Sendable, Hashable {
   /// Reads all of both files in pieces of 1 MiB.
   ///
   /// - Parameter isWanted: Asked after each piece; false ends it with a `CancellationError`.
-  public func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
+  package func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
     var hash = SHA256()
     for file in try hasWAL() ? [path, walPath] : [path] {
       try ReadableFile(path: file, name: file).forEachPiece {

@@ -1,8 +1,9 @@
-import Foundation
+public import Foundation
 import GodwitModel
 
 /// What can be told of a store without its model, for `godwit inspect`.
 public struct StoreSummary: Sendable, Hashable, Encodable {
+  /// One line of `Z_PRIMARYKEY`, with the number of rows.
   public struct Entity: Sendable, Hashable, Encodable {
     /// `Z_ENT`
     public var number: Int64
@@ -18,21 +19,29 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
 
   /// Rows whose `Z_ENT` is of no entity that belongs in their table.
   public struct StrayRows: Sendable, Hashable, Encodable {
+    /// The table's name.
     public var table: String
     /// `Z_ENT`; nil for NULL.
     public var number: Int64?
+    /// How many rows.
     public var rows: Int64
   }
 
+  /// The store's path, as it was given.
   public var path: String
   /// What follows on files, pages and tables is empty or 0 for an XML store.
   public var type: StoreType
+  /// The size of the store, in bytes.
   public var fileBytes: Int64
   /// The size of a `-wal` with content; nil without one.
   public var walBytes: Int64?
+  /// Whether a rollback journal lies beside the store that SQLite would roll back.
   public var hasHotJournal: Bool
+  /// The store's identifier.
   public var uuid: String
+  /// The version of Core Data that wrote last; nil when the metadata does not say.
   public var frameworkVersion: Int64?
+  /// The version identifiers of the model that wrote last.
   public var versionIdentifiers: [String]
   /// All keys of the metadata, sorted.
   public var metadataKeys: [String]
@@ -40,26 +49,35 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   public var applicationKeys: [String]
   /// By number; persistent history's own (16001 and up) included.
   public var entities: [Entity]
+  /// Rows whose `Z_ENT` is of no entity that belongs in their table.
   public var strayRows: [StrayRows]
+  /// The size of a page, in bytes.
   public var pageSizeBytes: Int64
   /// `wal` or `delete`, as the file's header says.
   public var journalMode: String
   /// 0 none, 1 full, 2 incremental.
   public var autoVacuum: Int64
+  /// Whether the store carries its model, in `Z_MODELCACHE`.
   public var hasModelCache: Bool
   /// Tables of persistent history (`ACHANGE`, `ATRANSACTION`…).
   public var historyTables: [String]
   /// Tables of CloudKit mirroring (`ANSCK…`).
   public var cloudKitTables: [String]
+  /// The names of the triggers.
   public var triggers: [String]
   /// Files of external binary data in the store's support folder, and their bytes.
   public var externalFiles: Int64
+  /// The size of those files together, in bytes.
   public var externalBytes: Int64
 
   /// Reads a store, leaving no trace. Costs a scan of every entity table.
   ///
-  /// - Throws: as `StoreConnection.openStore` and `StoreMetadata.init(readingStoreAt:)`.
-  public init(readingStoreAt path: String) throws {
+  /// - Parameter url: A store of any type that ``StoreType`` has.
+  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or no store of Core
+  ///   Data's; `.permission` (77) when it cannot be read; `.stopped` (75) when it changed meanwhile.
+  public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
+
+  package init(readingStoreAt path: String) throws {
     let files = try StoreFiles(path: path)
     switch files.type {
     case .sqlite: try self.init(readingDatabase: files, path: path)

@@ -3,13 +3,13 @@
 /// A row costs one step of a statement. Where SQLite says that a value is too large, the row is read column by column.
 ///
 /// Not for rows of which every value is needed: `StoreConnection.query` hands those on without a copy.
-public final class RowReader {
-  public struct Column: Sendable, Hashable {
-    public var name: String
+package final class RowReader {
+  package struct Column: Sendable, Hashable {
+    package var name: String
     /// What is selected: the quoted name, or an expression that stands for it.
-    public var sql: String
+    package var sql: String
 
-    public init(name: String, sql: String? = nil) {
+    package init(name: String, sql: String? = nil) {
       self.name = name
       self.sql = sql ?? StoreSchema.identifier(name)
     }
@@ -30,7 +30,7 @@ public final class RowReader {
   /// - Parameters:
   ///   - database: The name under which the connection has the database.
   ///   - columns: The first is the primary key.
-  public init(_ connection: StoreConnection, database: String, table: String, columns: [Column]) throws {
+  package init(_ connection: StoreConnection, database: String, table: String, columns: [Column]) throws {
     self.connection = connection
     self.database = database
     self.table = table

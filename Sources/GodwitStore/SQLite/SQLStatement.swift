@@ -1,5 +1,5 @@
 import CSQLite
-public import GodwitModel
+package import GodwitModel
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.
 public final class SQLStatement {
@@ -15,6 +15,8 @@ public final class SQLStatement {
 
   deinit { finalize() }
 
+  /// Frees the statement; nothing may be called after it. A statement that is not finalized is freed when it is
+  /// released.
   public func finalize() {
     sqlite3_finalize(statement)
     statement = nil
@@ -30,7 +32,7 @@ public final class SQLStatement {
   }
 
   /// Resets the statement and binds its one parameter.
-  public func bind(_ argument: SQLValue) throws {
+  package func bind(_ argument: SQLValue) throws {
     sqlite3_reset(statement)
     try set(argument, at: 1)
   }
@@ -62,28 +64,28 @@ public final class SQLStatement {
   }
 
   /// Binds one parameter, the first at 1, of a statement that is reset.
-  public func bind(_ value: SQLValue, at position: Int) throws { try set(value, at: Int32(position)) }
+  package func bind(_ value: SQLValue, at position: Int) throws { try set(value, at: Int32(position)) }
 
-  public var parameterCount: Int { Int(sqlite3_bind_parameter_count(statement)) }
+  package var parameterCount: Int { Int(sqlite3_bind_parameter_count(statement)) }
 
   /// Binds one parameter, the first at 1, of a statement that is reset.
-  public func bind(_ value: Int64, at position: Int) {
+  package func bind(_ value: Int64, at position: Int) {
     sqlite3_bind_int64(statement, Int32(position), value)
   }
 
   /// As the other; nil is NULL.
-  public func bind(_ value: Int64?, at position: Int) {
+  package func bind(_ value: Int64?, at position: Int) {
     if let value { bind(value, at: position) } else { sqlite3_bind_null(statement, Int32(position)) }
   }
 
   /// Binds one parameter to so many zero bytes, which take no memory.
-  public func bind(zeros count: Int, at position: Int) throws {
+  package func bind(zeros count: Int, at position: Int) throws {
     let code = sqlite3_bind_zeroblob64(statement, Int32(position), UInt64(count))
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
   }
 
   /// Runs the statement with the parameters as they are bound.
-  public func runBound() throws {
+  package func runBound() throws {
     while try step() {}
     reset()
   }
@@ -91,7 +93,7 @@ public final class SQLStatement {
   /// Runs a statement that gives no rows unless a value is above a limit.
   ///
   /// - Returns: false when one was; then nothing was done, provided the statement changes one row.
-  public func runBound(sparing limit: ByteCount) throws -> Bool {
+  package func runBound(sparing limit: ByteCount) throws -> Bool {
     if case .tooLarge = try step(sparing: limit) { return false }
     reset()
     return true
@@ -152,15 +154,19 @@ public final class SQLStatement {
 public struct SQLRow {
   let statement: OpaquePointer?
 
+  /// The number of columns.
   public var count: Int { Int(sqlite3_column_count(statement)) }
 
+  /// Whether the column holds NULL. Columns count from 0.
   public func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
 
   /// The integer in the column, by SQLite's conversion (0 for NULL).
   public func int64(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
 
+  /// The integer in the column, by SQLite's conversion (0 for NULL).
   public func int(_ column: Int) -> Int { Int(int64(column)) }
 
+  /// The number in the column, by SQLite's conversion (0 for NULL).
   public func double(_ column: Int) -> Double { sqlite3_column_double(statement, Int32(column)) }
 
   /// The text as a Swift string (invalid UTF-8 becomes U+FFFD); nil for NULL.
@@ -186,13 +192,14 @@ public struct SQLRow {
     }
   }
 
-  public func values(_ columns: Range<Int>) -> [SQLValue] {
+  package func values(_ columns: Range<Int>) -> [SQLValue] {
     var values: [SQLValue] = []
     values.reserveCapacity(columns.count)
     for column in columns { values.append(value(column)) }
     return values
   }
 
+  /// The value in the column, as SQLite holds it.
   public func value(_ column: Int) -> SQLValue {
     switch sqlite3_column_type(statement, Int32(column)) {
     case SQLITE_INTEGER: .integer(int64(column))

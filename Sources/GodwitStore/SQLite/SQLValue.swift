@@ -1,12 +1,18 @@
 /// A value as SQLite holds it.
 public enum SQLValue: Sendable, Hashable {
+  /// NULL.
   case null
+  /// An integer of 64 bits.
   case integer(Int64)
+  /// A floating point number of 64 bits.
   case real(Double)
   /// UTF-8 bytes, valid or not.
   case text([UInt8])
+  /// Bytes.
   case blob([UInt8])
 
+  /// A text.
   public static func text(_ string: String) -> SQLValue { .text(Array(string.utf8)) }
+  /// An integer.
   public static func int(_ value: Int) -> SQLValue { .integer(Int64(value)) }
 }

@@ -12,7 +12,7 @@ extension StoreConnection {
   }
 
   /// Runs `body` without the defensive mode: for what writes definitions, or turns the journal off.
-  public func undefended<T>(_ body: () throws -> T) throws -> T {
+  package func undefended<T>(_ body: () throws -> T) throws -> T {
     try setDefensive(false)
     defer { try? setDefensive(true) }
     return try body()

@@ -1,7 +1,7 @@
-public import GodwitModel
+package import GodwitModel
 
 /// Rows between two keys, as they are to be treated: small ones together, each large one by itself.
-public enum RowSpan: Sendable, Hashable {
+package enum RowSpan: Sendable, Hashable {
   /// From a row to a row.
   case small(ClosedRange<Int64>)
   case large(Int64)
@@ -13,7 +13,7 @@ extension StoreConnection {
   /// - Parameters:
   ///   - columns: What is looked at; not the key.
   ///   - limit: A row is large when it has more bytes in texts and blobs.
-  public func spans(
+  package func spans(
     database: String, table: String, columns: [String], from first: Int64, through last: Int64, limit: ByteCount
   ) throws -> [RowSpan] {
     let rows =

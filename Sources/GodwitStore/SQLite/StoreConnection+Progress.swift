@@ -10,7 +10,7 @@ extension StoreConnection {
   /// Asks `isStopped` now and then while statements run; when it is true the statement fails with `.stopped` (75).
   ///
   /// - Parameter isStopped: nil to ask no more.
-  public func whileRunning(stopIf isStopped: (() -> Bool)?) {
+  package func whileRunning(stopIf isStopped: (() -> Bool)?) {
     progressCheck = isStopped.map(ProgressCheck.init)
     guard let progressCheck else {
       sqlite3_progress_handler(handle, 0, nil, nil)

@@ -1,6 +1,6 @@
 import CSQLite
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 extension StoreConnection {
   /// Attaches a store as `source` so that nothing of it changes and no file appears beside it.
@@ -69,7 +69,7 @@ extension StoreConnection {
   ///
   /// - Throws: SQLite's errors as `StoreConnection` maps them; `.permission` when a killed writer left a
   ///   journal that must be rolled back first.
-  public func attachShared(path given: String) throws {
+  package func attachShared(path given: String) throws {
     try execute("PRAGMA busy_timeout = 5000")
     let path = URL(filePath: given).standardizedFileURL.path
     try attach(StoreFiles.uri(path: path, query: "mode=ro"))
@@ -79,7 +79,7 @@ extension StoreConnection {
   /// is read must not change. Attach between two transactions.
   ///
   /// - Parameter cache: The page cache of the store, beside the main database's own.
-  public func attachUnlocked(path given: String, cache: ByteCount) throws {
+  package func attachUnlocked(path given: String, cache: ByteCount) throws {
     let path = URL(filePath: given).standardizedFileURL.path
     try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
@@ -87,7 +87,7 @@ extension StoreConnection {
 
   /// Another connection with the same store attached as `source`, for a second thread; nil where the store is not one that
   /// lies there unchanged.
-  public func anotherReader(cache: ByteCount) throws -> StoreConnection? {
+  package func anotherReader(cache: ByteCount) throws -> StoreConnection? {
     guard let sourceURI else { return nil }
     let reader = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
     try reader.attach(sourceURI)
@@ -97,7 +97,7 @@ extension StoreConnection {
   }
 
   /// Detaches the source.
-  public func detachSource() throws {
+  package func detachSource() throws {
     try execute("DETACH \(Self.sourceSchema)")
     sourcePath = nil
     sourceURI = nil
@@ -124,7 +124,7 @@ extension StoreConnection {
   }
 
   /// Attaches a store without objects as `source`, held in memory: it stands for its model.
-  public func attachEmptySource(_ schema: StoreSchema) throws {
+  package func attachEmptySource(_ schema: StoreSchema) throws {
     let made = try StoreConnection(path: nil)
     defer { try? made.close() }
     try EmptyStore.createTables(of: schema, on: made)
@@ -156,7 +156,7 @@ extension StoreConnection {
   /// Checks that the database has the tables of a Core Data store.
   ///
   /// - Throws: `.dataWrong` naming the table, or the column of `Z_PRIMARYKEY`, that is missing.
-  public func checkCoreDataTables(schema: String = StoreConnection.sourceSchema, path: String) throws {
+  package func checkCoreDataTables(schema: String = StoreConnection.sourceSchema, path: String) throws {
     for table in ["Z_METADATA", "Z_PRIMARYKEY"] {
       guard try hasPlainTable(table, schema: schema, path: path) else {
         throw GodwitError(

@@ -1,5 +1,5 @@
 import CSQLite
-import Foundation
+public import Foundation
 public import GodwitModel
 import Synchronization
 
@@ -12,7 +12,7 @@ public final class StoreConnection: @unchecked Sendable {
   private var isClosed = false
   private let beside = Mutex<StoreConnection?>(nil)
   /// What messages call the main database.
-  public let path: String
+  package let path: String
   /// Whether the main database is one that this process makes.
   private let isMade: Bool
   /// What messages call the attached source; nil without one.
@@ -20,21 +20,33 @@ public final class StoreConnection: @unchecked Sendable {
   /// How a source was attached that nobody writes; nil for any other.
   var sourceURI: String?
   /// Whether the main database stands for the source too: see `standForSource`.
-  public internal(set) var isOwnSource = false
+  package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `sparing` began.
   private var hasRefused = false
   /// What `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
   /// The name under which the source store is attached.
-  public static let sourceSchema = "source"
+  package static let sourceSchema = "source"
+
+  /// Opens a SQLite database for reading and writing.
+  ///
+  /// - Parameters:
+  ///   - url: The database file; nil for a private database in memory.
+  ///   - cache: The page cache of the database.
+  ///   - create: Whether a file that is missing is made.
+  /// - Throws: `.missingInput` (66) when there is no file, `.dataWrong` (65) when it is no database, `.permission` (77)
+  ///   when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
+  public convenience init(url: URL?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
+    try self.init(path: url?.filePath, cache: cache, create: create)
+  }
 
   /// - Parameters:
   ///   - path: The main database file; nil for a private one in memory.
   ///   - cache: The page cache of the main database.
-  ///   - temporaryFilesInMemory: Whether sorters and temporary tables stay in memory.
+  ///   - create: Whether a file that is missing is made.
   /// - Throws: as SQLite's errors map: see `StoreConnection.error(_:)`.
-  public init(path: String?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
+  package init(path: String?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
     self.path = path ?? ":memory:"
     isMade = create
     let kib = max(256, cache.bytes / 1024)
@@ -108,7 +120,7 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// Runs `body` while interrupts reach another connection too.
-  public func accompanied<T>(by other: StoreConnection, _ body: () throws -> T) rethrows -> T {
+  package func accompanied<T>(by other: StoreConnection, _ body: () throws -> T) rethrows -> T {
     beside.withLock { $0 = other }
     defer { beside.withLock { $0 = nil } }
     return try body()
@@ -194,7 +206,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// Take back what `body` did when something was refused, even where it did not fail for it.
   ///
   /// - Returns: nil when something was refused.
-  public func sparing<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
+  package func sparing<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, min(before, bytes))
@@ -260,7 +272,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// | BUSY, LOCKED, INTERRUPT | `.stopped` (75) |
   /// | PERM, AUTH, READONLY | `.permission` (77) |
   /// | all others | `.internalBug` (70) |
-  public static func translate(code: Int32, message: String, path: String, sql: String?) -> GodwitError {
+  package static func translate(code: Int32, message: String, path: String, sql: String?) -> GodwitError {
     let (kind, remedy): (GodwitError.Code, String?) =
       switch code & 0xFF {
       case SQLITE_CORRUPT, SQLITE_NOTADB:

@@ -1,13 +1,24 @@
-import Foundation
+public import Foundation
 public import GodwitModel
 
 /// Makes a store as Core Data would make it, without objects.
 public enum EmptyStore {
   /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
   ///
+  /// - Parameters:
+  ///   - url: Where the store goes.
+  ///   - schema: The tables.
+  ///   - metadata: What the store says of itself.
+  ///   - cache: The page cache of the connection.
   /// - Returns: A connection whose main database is the store.
   /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
   public static func create(
+    at url: URL, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
+  ) throws -> StoreConnection {
+    try create(at: url.filePath, schema: schema, metadata: metadata, cache: cache)
+  }
+
+  package static func create(
     at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {
     guard isFree(path) else {
@@ -59,7 +70,11 @@ public enum EmptyStore {
   /// Makes the model's indexes, skipping those that are there.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
-  public static func createIndexes(
+  public static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
+    try createIndexes(of: schema, on: connection, in: "main")
+  }
+
+  package static func createIndexes(
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main",
     where isWanted: (StoreSchema.Index) -> Bool = { _ in true }
   ) throws {

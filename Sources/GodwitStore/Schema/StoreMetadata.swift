@@ -12,18 +12,18 @@ public struct StoreMetadata: Sendable, Hashable {
   public var values: [String: PropertyListValue]
 
   /// The keys that Core Data writes.
-  public enum Key {
-    public static let storeType = "NSStoreType"
-    public static let frameworkVersion = "NSPersistenceFrameworkVersion"
-    public static let versionHashes = "NSStoreModelVersionHashes"
-    public static let hashesVersion = "NSStoreModelVersionHashesVersion"
-    public static let versionIdentifiers = "NSStoreModelVersionIdentifiers"
-    public static let digest = "NSStoreModelVersionHashesDigest"
-    public static let checksum = "NSStoreModelVersionChecksumKey"
-    public static let autoVacuumLevel = "_NSAutoVacuumLevel"
+  package enum Key {
+    package static let storeType = "NSStoreType"
+    package static let frameworkVersion = "NSPersistenceFrameworkVersion"
+    package static let versionHashes = "NSStoreModelVersionHashes"
+    package static let hashesVersion = "NSStoreModelVersionHashesVersion"
+    package static let versionIdentifiers = "NSStoreModelVersionIdentifiers"
+    package static let digest = "NSStoreModelVersionHashesDigest"
+    package static let checksum = "NSStoreModelVersionChecksumKey"
+    package static let autoVacuumLevel = "_NSAutoVacuumLevel"
     /// Hashes of the persistent history's own model.
-    public static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
-    public static let all: Set<String> = [
+    package static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
+    package static let all: Set<String> = [
       storeType, frameworkVersion, versionHashes, hashesVersion, versionIdentifiers, digest, checksum,
       autoVacuumLevel, ancillaryHashes,
     ]
@@ -39,8 +39,12 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// Reads the metadata of the store at a path, leaving no trace.
   ///
-  /// - Throws: as `StoreConnection.openStore` and `init(reading:schema:path:)`.
-  public init(readingStoreAt path: String) throws {
+  /// - Parameter url: A store of any type that ``StoreType`` has.
+  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or no store of Core
+  ///   Data's; `.permission` (77) when it cannot be read.
+  public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
+
+  package init(readingStoreAt path: String) throws {
     let files = try StoreFiles(path: path)
     guard files.type == .sqlite else {
       try self.init(readingXMLStore: files)
@@ -55,7 +59,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// - Parameter path: What messages call the store.
   /// - Throws: `.dataWrong` when the table, its row, the identifier or the property list is missing,
   ///   NULL, damaged, or longer than 16 MiB.
-  public init(
+  package init(
     reading connection: StoreConnection, schema: String = StoreConnection.sourceSchema, path: String
   ) throws {
     func wrong(_ problem: String) -> GodwitError {
@@ -104,7 +108,7 @@ public struct StoreMetadata: Sendable, Hashable {
     guard let values = list.dictionary else { throw wrong("the property list is not a dictionary") }
     // A store without version information has no hashes at all; one with something else in their place is damaged.
     if let hashes = values[Key.versionHashes] {
-      guard hashes.dictionary?.values.allSatisfy({ $0.data != nil }) == true else {
+      guard hashes.dictionary?.values.allSatisfy({ $0.bytes != nil }) == true else {
         throw wrong("key '\(Key.versionHashes)' holds no hashes")
       }
     }
@@ -115,7 +119,7 @@ public struct StoreMetadata: Sendable, Hashable {
   // MARK: Making
 
   /// Metadata for a new store.
-  public init(
+  package init(
     uuid: UUID = UUID(), versionHashes: [String: [UInt8]], digest: String? = nil, checksum: String? = nil,
     versionIdentifiers: [String] = [""]
   ) {
@@ -137,7 +141,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// framework version are kept, the history model's hashes are dropped, `extra` is added last.
   ///
   /// A digest or checksum that is nil leaves its key out.
-  public func values(
+  package func values(
     versionHashes: [String: [UInt8]], digest: String?, checksum: String?, versionIdentifiers: [String],
     extra: [String: PropertyListValue]
   ) -> [String: PropertyListValue] {
@@ -154,7 +158,7 @@ public struct StoreMetadata: Sendable, Hashable {
   }
 
   /// `values(versionHashes:…)` as the bytes of `Z_PLIST`. Equal values give equal bytes.
-  public func plistData(
+  package func plistData(
     versionHashes: [String: [UInt8]], digest: String?, checksum: String?, versionIdentifiers: [String],
     extra: [String: PropertyListValue] = [:]
   ) -> [UInt8] {
@@ -166,7 +170,7 @@ public struct StoreMetadata: Sendable, Hashable {
   }
 
   /// The present values as the bytes of `Z_PLIST`. Equal values give equal bytes.
-  public var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
+  package var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
 
   /// Writes the one row of `Z_METADATA`, replacing what is there.
   public func write(to connection: StoreConnection, schema: String = "main") throws {
@@ -182,8 +186,8 @@ public struct StoreMetadata: Sendable, Hashable {
   public var frameworkVersion: Int64? { values[Key.frameworkVersion]?.integer }
 
   /// Entity name to version hash, abstract entities included.
-  public var versionHashes: [String: [UInt8]] {
-    (values[Key.versionHashes]?.dictionary ?? [:]).compactMapValues(\.data)
+  package var versionHashes: [String: [UInt8]] {
+    (values[Key.versionHashes]?.dictionary ?? [:]).compactMapValues(\.bytes)
   }
 
   /// The version hashes as `ManagedObjectModel.isCompatible(with:)` takes them; those of another length are left out.
@@ -192,8 +196,9 @@ public struct StoreMetadata: Sendable, Hashable {
   }
 
   /// 3 in every store seen; nil when the key is missing.
-  public var hashesVersion: Int64? { values[Key.hashesVersion]?.integer }
+  package var hashesVersion: Int64? { values[Key.hashesVersion]?.integer }
 
+  /// The version identifiers of the model that wrote last (`NSStoreModelVersionIdentifiers`).
   public var versionIdentifiers: [String] {
     (values[Key.versionIdentifiers]?.array ?? []).compactMap(\.string)
   }
@@ -204,7 +209,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// Base64 of SHA-256 over the hashes; nil in stores of versions before 1333.
   public var checksum: String? { values[Key.checksum]?.string }
 
-  public var autoVacuumLevel: String? { values[Key.autoVacuumLevel]?.string }
+  package var autoVacuumLevel: String? { values[Key.autoVacuumLevel]?.string }
 
   /// Everything that Core Data did not write.
   public var applicationValues: [String: PropertyListValue] {

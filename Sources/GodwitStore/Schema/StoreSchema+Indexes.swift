@@ -103,7 +103,7 @@ extension StoreSchema {
   }
 
   /// A name as SQL: bare when plain, as Core Data writes it; quoted otherwise.
-  public static func identifier(_ name: String) -> String {
+  package static func identifier(_ name: String) -> String {
     let isPlain =
       !name.isEmpty
       && name.utf8.allSatisfy {

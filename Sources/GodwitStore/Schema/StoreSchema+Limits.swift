@@ -2,10 +2,10 @@ import GodwitModel
 
 extension StoreSchema {
   /// The most columns that a table of SQLite has, as SQLite is built everywhere.
-  public static let columnsMaximum = 2000
+  package static let columnsMaximum = 2000
 
   /// - Throws: `.dataWrong` (65) naming the entity whose table would have more columns than SQLite allows.
-  public func checkColumns() throws {
+  package func checkColumns() throws {
     for table in tables where table.columns.count > Self.columnsMaximum {
       throw GodwitError(
         .dataWrong,

@@ -7,20 +7,20 @@ import GodwitModel
 /// In the table of a hierarchy the number decides.
 extension StoreSchema {
   /// A condition on the rows of a table; none where every row fulfils it.
-  public struct RowCondition: Sendable, Hashable {
+  package struct RowCondition: Sendable, Hashable {
     /// nil when every row fulfils it.
-    public var sql: String?
+    package var sql: String?
 
     /// As one term of others.
-    public var term: String { sql ?? "TRUE" }
+    package var term: String { sql ?? "TRUE" }
     /// With an AND before it; empty when every row fulfils it.
-    public var further: String { sql.map { " AND \($0)" } ?? "" }
+    package var further: String { sql.map { " AND \($0)" } ?? "" }
     /// With a WHERE before it; empty when every row fulfils it.
-    public var clause: String { sql.map { " WHERE \($0)" } ?? "" }
+    package var clause: String { sql.map { " WHERE \($0)" } ?? "" }
   }
 
   /// Whether every row of the entity's table is an object of the entity: it has neither parent nor subentities.
-  public func fillsTable(_ entity: String) -> Bool {
+  package func fillsTable(_ entity: String) -> Bool {
     guard let described = model.entity(entity) else { return false }
     return described.superentityName == nil && !model.hasSubentities(entity)
   }
@@ -30,7 +30,7 @@ extension StoreSchema {
   /// - Parameters:
   ///   - alias: The row's name in the statement.
   ///   - usesIndex: Whether SQLite may walk the index on `Z_ENT`, whose rows are not sorted by key.
-  public func isObject(of entities: [String], row alias: String? = nil, usesIndex: Bool = false) -> RowCondition {
+  package func isObject(of entities: [String], row alias: String? = nil, usesIndex: Bool = false) -> RowCondition {
     if entities.contains(where: fillsTable) { return RowCondition(sql: nil) }
     let column = (usesIndex ? "" : "+") + (alias.map { $0 + "." } ?? "") + "Z_ENT"
     let numbers = Set(entities.compactMap(number)).sorted().map(String.init)
@@ -42,7 +42,7 @@ extension StoreSchema {
   /// root entity.
   ///
   /// - Parameter alias: The row's name in the statement.
-  public func isKind(of entity: String, row alias: String? = nil) -> RowCondition {
+  package func isKind(of entity: String, row alias: String? = nil) -> RowCondition {
     guard model.entity(entity)?.superentityName != nil else { return RowCondition(sql: nil) }
     return isObject(of: model.family(of: entity).map(\.name), row: alias)
   }
@@ -52,7 +52,7 @@ extension StoreSchema {
   /// - Parameters:
   ///   - entity: An entity of the table.
   ///   - alias: The row's name in the statement.
-  public func entityNumber(inTableOf entity: String, row alias: String? = nil) -> String {
+  package func entityNumber(inTableOf entity: String, row alias: String? = nil) -> String {
     if fillsTable(entity), let number = number(of: entity) { return "\(number)" }
     return (alias.map { $0 + "." } ?? "") + "Z_ENT"
   }

@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 
 extension StoreSchema {
@@ -9,9 +10,20 @@ extension StoreSchema {
   /// and clash suffixes differ in stores that were migrated in place. Tables and columns that the
   /// model lacks are ignored. `indexes` lists what Core Data would make, not what the file has.
   ///
+  /// - Parameters:
+  ///   - model: The version that the store was made with.
+  ///   - url: The store.
+  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or lacks a table or
+  ///   column of the model; `.permission` (77) when it cannot be read.
+  public init(model: ManagedObjectModel, ofStoreAt url: URL) throws {
+    let connection = try StoreConnection.openStore(readingAt: url.filePath, model: model)
+    defer { try? connection.close() }
+    try self.init(model: model, probing: connection)
+  }
+
   /// - Parameter schema: The name under which the store is attached: `source` or `main`.
   /// - Throws: code `.dataWrong` naming what is missing; SQLite's errors as `StoreConnection` maps them.
-  public init(
+  package init(
     model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
   ) throws {
     let probe = try StoreProbe(connection, schema: schema)

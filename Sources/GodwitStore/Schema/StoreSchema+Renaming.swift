@@ -4,7 +4,7 @@ extension StoreSchema {
   /// - Parameters:
   ///   - tables: New names of entity and join tables by their present names.
   ///   - columns: New names of columns by the present names of table and column.
-  public func renaming(tables names: [String: String], columns: [String: [String: String]]) -> StoreSchema {
+  package func renaming(tables names: [String: String], columns: [String: [String: String]]) -> StoreSchema {
     var schema = self
     for position in schema.tables.indices {
       let old = schema.tables[position].name

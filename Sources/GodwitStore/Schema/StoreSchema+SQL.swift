@@ -22,17 +22,17 @@ extension StoreSchema {
   public var indexStatements: [String] { indexes.map(\.sql) }
 
   /// The statements that make the triggers of derived attributes, as far as they are known: `triggers(of:)`.
-  public var triggerStatements: [String] { triggers.map(\.sql) }
+  package var triggerStatements: [String] { triggers.map(\.sql) }
 
   /// The whole schema as SQL text, a statement a line.
-  public var schemaSQL: String {
+  package var schemaSQL: String {
     (createStatements + indexStatements + triggerStatements).map { $0 + ";\n" }.joined()
   }
 }
 
 extension StoreSchema.EntityTable {
   /// `CREATE TABLE ZFOO ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, … )`
-  public var createStatement: String {
+  package var createStatement: String {
     let list = columns.map { column in
       "\(StoreSchema.identifier(column.name)) \(column.declaredType)"
         + (column.role == .primaryKey ? " PRIMARY KEY" : "")
@@ -43,7 +43,7 @@ extension StoreSchema.EntityTable {
 
 extension StoreSchema.JoinTable {
   /// `CREATE TABLE Z_1FOOS ( Z_1BARS INTEGER, Z_2FOOS INTEGER, PRIMARY KEY (Z_1BARS, Z_2FOOS) )`
-  public var createStatement: String {
+  package var createStatement: String {
     let ends = [ownerColumn, destinationColumn].map(StoreSchema.identifier)
     let orders = [destinationOrderColumn, ownerOrderColumn].compactMap { $0 }.map(StoreSchema.identifier)
     let columns = (ends + orders).map { "\($0) INTEGER" } + ["PRIMARY KEY (\(ends.joined(separator: ", ")))"]

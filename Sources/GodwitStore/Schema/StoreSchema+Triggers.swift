@@ -2,21 +2,21 @@ import GodwitModel
 
 extension StoreSchema {
   /// A trigger with which Core Data keeps a derived attribute up to date.
-  public struct Trigger: Sendable, Hashable {
-    public var name: String
-    public var table: String
+  package struct Trigger: Sendable, Hashable {
+    package var name: String
+    package var table: String
     /// The whole `CREATE TRIGGER` statement.
-    public var sql: String
+    package var sql: String
   }
 
   /// A derived attribute, seen from the entity that declares it.
-  public struct DerivedAttribute: Sendable, Hashable {
-    public var entityName: String
-    public var attributeName: String
+  package struct DerivedAttribute: Sendable, Hashable {
+    package var entityName: String
+    package var attributeName: String
   }
 
   /// Every stored derived attribute of the model, by entity number, then name.
-  public var derivedAttributes: [DerivedAttribute] {
+  package var derivedAttributes: [DerivedAttribute] {
     model.rootEntities.flatMap { model.family(of: $0.name) }.flatMap { entity in
       entity.attributes.filter { $0.isDerived && !$0.isTransient }.sorted { Text($0.name) < Text($1.name) }
         .map { DerivedAttribute(entityName: entity.name, attributeName: $0.name) }
@@ -24,13 +24,13 @@ extension StoreSchema {
   }
 
   /// The triggers of the derived attributes whose text is known, in Core Data's order.
-  public var triggers: [Trigger] { derivedAttributes.flatMap { triggers(of: $0) ?? [] } }
+  package var triggers: [Trigger] { derivedAttributes.flatMap { triggers(of: $0) ?? [] } }
 
   /// The triggers of a derived attribute; nil when no store showed how Core Data spells them.
   ///
   /// Word for word those of two stores of framework version 1344, for the count of a to-many whose inverse is a to-one,
   /// between root entities. They call functions that exist inside Core Data alone: rows go in first.
-  public func triggers(of derived: DerivedAttribute) -> [Trigger]? {
+  package func triggers(of derived: DerivedAttribute) -> [Trigger]? {
     let entity = derived.entityName
     guard let attribute = model.attribute(derived.attributeName, of: entity),
       let derivation = try? Derivation(of: attribute, in: entity, model: model), case .count = derivation.kind,

@@ -2,9 +2,10 @@ public import GodwitModel
 
 /// Where a model's objects live in a SQLite store: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` says what Core Data would make today; `init(model:probing:)` says what an existing
+/// `init(model:)` says what Core Data would make today; ``init(model:ofStoreAt:)`` says what an existing
 /// file has, which differs where older versions of Core Data or an in-place migration made it.
 public struct StoreSchema: Sendable, Hashable {
+  /// What a column of an entity table holds.
   public enum ColumnRole: Sendable, Hashable {
     /// `Z_PK`
     case primaryKey
@@ -12,6 +13,7 @@ public struct StoreSchema: Sendable, Hashable {
     case entity
     /// `Z_OPT`
     case optimisticLock
+    /// The value of an attribute of `entity`.
     case attribute(entity: String, name: String, type: AttributeType)
     /// `Z<REL>`: the primary key of the object a to-one leads to.
     case foreignKey(entity: String, relationship: String)
@@ -21,11 +23,15 @@ public struct StoreSchema: Sendable, Hashable {
     case orderKey(entity: String, relationship: String)
   }
 
+  /// A column of an entity table.
   public struct Column: Sendable, Hashable {
+    /// The column's name.
     public var name: String
+    /// The type in `CREATE TABLE`, for example `INTEGER`.
     public var declaredType: String
+    /// What the column holds.
     public var role: ColumnRole
-    public init(name: String, declaredType: String, role: ColumnRole) {
+    package init(name: String, declaredType: String, role: ColumnRole) {
       self.name = name
       self.declaredType = declaredType
       self.role = role
@@ -34,11 +40,13 @@ public struct StoreSchema: Sendable, Hashable {
 
   /// The table of a root entity and all its descendants.
   public struct EntityTable: Sendable, Hashable {
+    /// The table's name.
     public var name: String
+    /// The name of the root entity.
     public var rootEntityName: String
     /// In declaration order, `Z_PK`, `Z_ENT`, `Z_OPT` first.
     public var columns: [Column]
-    public init(name: String, rootEntityName: String, columns: [Column]) {
+    package init(name: String, rootEntityName: String, columns: [Column]) {
       self.name = name
       self.rootEntityName = rootEntityName
       self.columns = columns
@@ -47,13 +55,17 @@ public struct StoreSchema: Sendable, Hashable {
 
   /// The table of a many-to-many relationship and its inverse.
   public struct JoinTable: Sendable, Hashable {
+    /// The table's name.
     public var name: String
     /// The entity and relationship the table is named after. `ownerColumn` holds the owner's key.
     public var ownerEntityName: String
+    /// The relationship that the table is named after.
     public var ownerRelationshipName: String
+    /// The column with the owner's key.
     public var ownerColumn: String
     /// Holds the key of the object that `ownerRelationshipName` leads to.
     public var destinationColumn: String
+    /// The entity that the relationship leads to.
     public var destinationEntityName: String
     /// The relationship seen from the destination; nil for one without inverse.
     public var inverseRelationshipName: String?
@@ -63,14 +75,14 @@ public struct StoreSchema: Sendable, Hashable {
     public var destinationOrderColumn: String?
 
     /// Whether it stores a relationship that is its own inverse. A pair may stand in it once or both ways round.
-    public var isReflexive: Bool { destinationColumn == StoreSchema.reflexiveColumn }
+    package var isReflexive: Bool { destinationColumn == StoreSchema.reflexiveColumn }
 
     /// The table as what can follow FROM: each pair both ways round where the relationship is its own inverse.
     ///
     /// - Parameters:
     ///   - database: The name under which the store is attached.
     ///   - condition: Restricts the rows of the table.
-    public func rows(in database: String, where condition: String? = nil) -> String {
+    package func rows(in database: String, where condition: String? = nil) -> String {
       let table = "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(name))"
       guard isReflexive else { return table }
       let (a, b) = (StoreSchema.identifier(ownerColumn), StoreSchema.identifier(destinationColumn))
@@ -78,7 +90,7 @@ public struct StoreSchema: Sendable, Hashable {
       return "(SELECT \(a), \(b) FROM \(table)\(filter) UNION SELECT \(b), \(a) FROM \(table)\(filter))"
     }
 
-    public init(
+    package init(
       name: String, ownerEntityName: String, ownerRelationshipName: String, ownerColumn: String,
       destinationColumn: String, destinationEntityName: String, inverseRelationshipName: String?,
       ownerOrderColumn: String? = nil, destinationOrderColumn: String? = nil
@@ -95,13 +107,13 @@ public struct StoreSchema: Sendable, Hashable {
     }
   }
 
-  public struct Index: Sendable, Hashable {
-    public var name: String
-    public var table: String
+  package struct Index: Sendable, Hashable {
+    package var name: String
+    package var table: String
     /// The whole `CREATE [UNIQUE] INDEX` statement.
-    public var sql: String
-    public var isUnique: Bool
-    public init(name: String, table: String, sql: String, isUnique: Bool) {
+    package var sql: String
+    package var isUnique: Bool
+    package init(name: String, table: String, sql: String, isUnique: Bool) {
       self.name = name
       self.table = table
       self.sql = sql
@@ -126,25 +138,27 @@ public struct StoreSchema: Sendable, Hashable {
   /// The second column of the table of a many-to-many that is its own inverse; known from public reports, not from a file.
   static let reflexiveColumn = "REFLEXIVE"
 
+  /// The version that the schema is for.
   public let model: ManagedObjectModel
   /// Entity name to `Z_ENT`.
   public internal(set) var entityNumbers: [String: Int]
   /// In the order Core Data makes them.
   public internal(set) var tables: [EntityTable]
+  /// The join tables, in the order Core Data makes them.
   public internal(set) var joinTables: [JoinTable]
   /// Of an existing store: by join table, the columns that come first in an index of the file's. Not part of what the
   /// schema is.
   var joinWalks = Derived([String: Set<String>]())
   /// Ordinary and unique indexes in creation order.
-  public internal(set) var indexes: [Index]
+  package internal(set) var indexes: [Index]
   /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.
-  public internal(set) var omittedIndexes: [String]
+  package internal(set) var omittedIndexes: [String]
   /// Names that Core Data may choose otherwise; none in the schema of an existing store.
   package var guesses: [NameGuess] { joinGuesses.value }
   var joinGuesses = Derived([NameGuess]())
   /// Ordered to-many relationships without an inverse, `Entity.relationship`, whose order Core Data stores in a way that
   /// nothing has shown; none in the schema of an existing store.
-  public var unknownOrders: [String] { orderDoubts.value }
+  package var unknownOrders: [String] { orderDoubts.value }
   var orderDoubts = Derived([String]())
   /// Ends of many-to-many relationships whose columns would have the same name, in the order of their suffixes.
   var suffixGroups: [[JoinNames.End]] { joinSuffixGroups.value }
@@ -209,12 +223,12 @@ public struct StoreSchema: Sendable, Hashable {
   }
 
   /// Whether an index of an existing store has the rows of a join table in the order of a column.
-  public func walksJoin(_ table: String, from column: String) -> Bool {
+  package func walksJoin(_ table: String, from column: String) -> Bool {
     joinWalks.value[table]?.contains(column) == true
   }
 
   /// The entity with a `Z_ENT`; nil when the model has none.
-  public func entityName(_ number: Int) -> String? { lookUps.value.entityNames[number] }
+  package func entityName(_ number: Int) -> String? { lookUps.value.entityNames[number] }
 
   /// The table that holds an entity's rows, its root's; nil when the model has no such entity.
   public func table(of entity: String) -> EntityTable? {
@@ -222,7 +236,7 @@ public struct StoreSchema: Sendable, Hashable {
   }
 
   /// The column of an attribute with its declared type; nil when it is unknown or not stored.
-  public func attributeColumn(_ attribute: String, in entity: String) -> Column? {
+  package func attributeColumn(_ attribute: String, in entity: String) -> Column? {
     for ancestor in model.lineage(of: entity) {
       if let found = lookUps.value.attributeColumns[.init(entityName: ancestor.name, attributeName: attribute)] {
         return found

@@ -5,11 +5,13 @@ import Foundation
 /// Core Data has two more: a binary store (`NSBinaryStoreType`), an archive whose layout is not published, and an
 /// in-memory store (`NSInMemoryStoreType`), which has no file. Neither can be read or written.
 public enum StoreType: String, Sendable, Hashable, Codable {
+  /// A SQLite database, `NSSQLiteStoreType`.
   case sqlite = "SQLite"
+  /// An XML document, `NSXMLStoreType`.
   case xml = "XML"
 
   /// What the first bytes of a file say it is.
-  public enum Content: Sendable, Hashable {
+  package enum Content: Sendable, Hashable {
     case store(StoreType)
     /// A store of type Binary.
     case binaryStore
@@ -21,14 +23,14 @@ public enum StoreType: String, Sendable, Hashable, Codable {
   static let headBytes = 4096
 
   /// What cannot be read, for the remedy of an error.
-  public static let unreadableTypes =
+  package static let unreadableTypes =
     "only stores of type SQLite and XML can be read: a binary store (NSBinaryStoreType) must be moved to a SQLite "
     + "store by Core Data itself, and an in-memory store (NSInMemoryStoreType) has no file"
 }
 
 extension StoreType.Content {
   /// - Parameter head: The first bytes of the file, 4096 where there are as many.
-  public init(head: [UInt8]) {
+  package init(head: [UInt8]) {
     func contains(_ text: String) -> Bool { head.firstRange(of: Array(text.utf8)) != nil }
     var text = head[...]
     if text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }
@@ -47,7 +49,7 @@ extension StoreType.Content {
   }
 
   /// What messages call it.
-  public var name: String {
+  package var name: String {
     switch self {
     case .store(let type): "a store of type \(type.rawValue)"
     case .binaryStore: "a binary store (NSBinaryStoreType)"

@@ -11,7 +11,7 @@ extension StoreMetadata {
   init(_ reader: XMLStoreReader, path: String) throws {
     var values = reader.metadata
     if let hashes = values[Key.versionHashes] {
-      guard hashes.dictionary?.values.allSatisfy({ $0.data != nil }) == true else {
+      guard hashes.dictionary?.values.allSatisfy({ $0.bytes != nil }) == true else {
         throw GodwitError(
           .dataWrong, "cannot read the metadata of '\(path)': key '\(Key.versionHashes)' holds no hashes",
           remedy: "restore the store from a backup")

@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 
 extension ManagedObjectModel {
@@ -11,7 +12,9 @@ extension ManagedObjectModel {
   ///   - name: What the model is to be called; the archive does not say.
   /// - Throws: `GodwitError` with code `.missingInput` when it is damaged, too large (10 000 entities, 2 000
   ///   properties of one) or has a class, key or value that is not known.
-  public init(compiled: [UInt8], name: String) throws {
+  public init(compiled: Data, name: String) throws { try self.init(compiled: [UInt8](compiled), name: name) }
+
+  package init(compiled: [UInt8], name: String) throws {
     self = try CompiledModelReader.read(compiled, name: name, allowsOmissions: false).model
   }
 
@@ -19,23 +22,36 @@ extension ManagedObjectModel {
   ///
   /// It may hold what only code can give a model; `CachedModel` tells what of it was left out.
   ///
-  /// - Parameter modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
-  /// - Throws: as `init(compiled:name:)`.
-  public init(modelCache: [UInt8], name: String) throws {
+  /// - Parameters:
+  ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
+  ///   - name: What the model is to be called; the archive does not say.
+  /// - Throws: as ``init(compiled:name:)``.
+  public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
+
+  package init(modelCache: [UInt8], name: String) throws {
     self = try CachedModel(modelCache: modelCache, name: name).model
   }
 }
 
 /// The model that a store carries, for use as a migration's source.
 public struct CachedModel: Sendable, Hashable {
+  /// The model.
   public let model: ManagedObjectModel
   /// What the archive says and the model leaves out, one sentence each: defaults that are objects of
   /// the application, validations and user info of shapes that Xcode's editor cannot make. None has
   /// an effect on what the store holds.
   public let omissions: [String]
 
-  /// - Throws: as `ManagedObjectModel.init(modelCache:name:)`.
-  public init(modelCache: [UInt8], name: String) throws {
+  /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
+  ///
+  /// - Parameters:
+  ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
+  ///   - name: What the model is to be called; the archive does not say.
+  /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is not
+  ///   known.
+  public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
+
+  package init(modelCache: [UInt8], name: String) throws {
     (model, omissions) = try CompiledModelReader.read(
       Inflation.inflate(modelCache, name: name), name: name, allowsOmissions: true)
   }

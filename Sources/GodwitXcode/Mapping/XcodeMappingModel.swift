@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 
 /// A mapping model file of Xcode's: a `.xcmappingmodel` (the folder, or the `xcmapping.xml` in it) or a compiled `.cdm`.
@@ -16,9 +17,11 @@ public struct XcodeMappingModel: Sendable {
   }
 
   /// The file as it was given.
-  public let path: String
+  package let path: String
+  /// The file as it was given.
+  public var url: URL { URL(filePath: path) }
   /// `.mappingModel` or `.compiledMappingModel`.
-  public let kind: XcodeFileKind
+  package let kind: XcodeFileKind
   /// The versions that a source form names; nil for a compiled one, which knows hashes only.
   public let sourceModelName, destinationModelName: String?
   /// The version hashes the file was made for: of all entities in a source form, in a compiled one of those that its
@@ -33,9 +36,12 @@ public struct XcodeMappingModel: Sendable {
 
   /// Reads the file. Time and memory grow with its size; at most 64 MiB, and bounded in depth and number of objects.
   ///
+  /// - Parameter url: A `.xcmappingmodel`, the `xcmapping.xml` in one, or a `.cdm`.
   /// - Throws: `GodwitError` with code `.missingInput` when it is missing or damaged (an `xcmapping.xml` with line and
   ///   column), `.permission` when it cannot be read, `.configuration` when it says what Godwit cannot do.
-  public init(contentsOf path: String) throws {
+  public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
+
+  package init(contentsOf path: String) throws {
     let path = XcodeFile.trimmed(path)
     switch XcodeFileKind.identify(path) {
     case .mappingModel?:

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import GodwitModel
 import GodwitXML
 
@@ -7,7 +7,9 @@ import GodwitXML
 ///
 /// Xcode stores no order of versions. `versions` is sorted as a reader would: `Model 2` before `Model 10`.
 public struct ModelBundle: Sendable, Hashable {
-  public let path: String
+  package let path: String
+  /// Where the model is.
+  public var url: URL { URL(filePath: path) }
   /// Version names, without `.xcdatamodel` or `.mom`.
   public let versions: [String]
   /// The version that `.xccurrentversion` or `VersionInfo.plist` names, or the only one; nil when nothing says.
@@ -17,18 +19,20 @@ public struct ModelBundle: Sendable, Hashable {
   /// Why the marker of the current version cannot be read.
   private var markerProblem = Derived<GodwitError?>(nil)
   /// Whether there is such a marker that cannot be read; `currentModel()` throws why.
-  public var isCurrentVersionDamaged: Bool { markerProblem.value != nil }
+  package var isCurrentVersionDamaged: Bool { markerProblem.value != nil }
   private let form: Form
   /// By version name.
   private var published: [String: [String: VersionHash]] = [:]
 
-  /// Reads the names only.
+  /// Reads the names of the versions, and not the versions.
   ///
-  /// - Parameter path: A model, a `contents` or `elements` file inside one, or a folder with one model in it: a
+  /// - Parameter url: A model, a `contents` or `elements` file inside one, or a folder with one model in it: a
   ///   framework, an `.app`, a test bundle, a folder of sources.
   /// - Throws: code `.missingInput` when there is no model source at the path, `.permission` when it
   ///   cannot be read.
-  public init(contentsOf path: String) throws {
+  public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
+
+  package init(contentsOf path: String) throws {
     let path = try ModelSearch.model(at: XcodeFile.trimmed(path))
     self.path = path
     guard let kind = XcodeFileKind.identify(path) else {
@@ -86,7 +90,7 @@ public struct ModelBundle: Sendable, Hashable {
   }
 
   /// The order of version names: numbers inside them by value, case ignored, then by byte.
-  public static func precedes(_ a: String, _ b: String) -> Bool {
+  package static func precedes(_ a: String, _ b: String) -> Bool {
     switch a.compare(b, options: [.numeric, .caseInsensitive]) {
     case .orderedAscending: true
     case .orderedDescending: false

@@ -3,18 +3,18 @@ import Foundation
 /// Where a model is: a path, and the version inside it when the path holds several.
 ///
 /// As text: `Peoplizer.xcdatamodeld`, or `Peoplizer.xcdatamodeld#Peoplizer 3`.
-public struct ModelReference: Sendable, Hashable {
-  public var path: String
+package struct ModelReference: Sendable, Hashable {
+  package var path: String
   /// A version name without `.xcdatamodel` or `.mom`; nil for the current version.
-  public var version: String?
+  package var version: String?
 
-  public init(path: String, version: String? = nil) {
+  package init(path: String, version: String? = nil) {
     self.path = path
     self.version = version
   }
 
   /// Splits at the last `#`, unless a file of the whole name exists.
-  public init(parsing text: String) {
+  package init(parsing text: String) {
     self.init(path: text)
     guard let mark = text.lastIndex(of: "#"), !FileManager.default.fileExists(atPath: text) else { return }
     let version = text[text.index(after: mark)...]
@@ -24,5 +24,5 @@ public struct ModelReference: Sendable, Hashable {
 }
 
 extension ModelReference: CustomStringConvertible {
-  public var description: String { path + (version.map { "#" + $0 } ?? "") }
+  package var description: String { path + (version.map { "#" + $0 } ?? "") }
 }

@@ -1,3 +1,4 @@
+public import Foundation
 public import GodwitModel
 
 /// The `VersionInfo.plist` of a compiled model: its current version, and the hashes that Apple's compiler computed.
@@ -9,10 +10,14 @@ public struct VersionInfo: Sendable, Hashable {
   /// Version name to the base64 text of `ManagedObjectModel.versionChecksum`; Xcode 15 and later write it.
   public let versionChecksums: [String: String]
 
-  /// - Parameter path: A `VersionInfo.plist`, or the `.momd` that holds it.
+  /// Reads the file.
+  ///
+  /// - Parameter url: A `VersionInfo.plist`, or the `.momd` that holds it.
   /// - Throws: `GodwitError` with code `.missingInput` when the file is missing or is no property list in
   ///   binary or XML form with this content; `.permission` when it cannot be read.
-  public init(contentsOf path: String) throws {
+  public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
+
+  package init(contentsOf path: String) throws {
     let path = XcodeFile.trimmed(path)
     let file = XcodeFileKind.identify(path) == .compiledModelBundle ? path + "/" + Self.fileName : path
     func wrong(_ problem: String) -> GodwitError {
@@ -35,7 +40,7 @@ public struct VersionInfo: Sendable, Hashable {
       for (version, entities) in versions {
         guard let entities = entities.dictionary else { throw wrong("version '\(version)' has no hashes") }
         hashes[version] = try entities.mapValues { hash in
-          guard let bytes = hash.data, let hash = VersionHash(bytes: bytes) else {
+          guard let bytes = hash.bytes, let hash = VersionHash(bytes: bytes) else {
             throw wrong("expected hashes of 32 bytes for version '\(version)', found something else")
           }
           return hash
@@ -60,7 +65,7 @@ public struct VersionInfo: Sendable, Hashable {
   static let fileName = "VersionInfo.plist"
 
   /// The hashes, for models to adopt.
-  public func published(origin: String) -> PublishedVersionHashes {
+  package func published(origin: String) -> PublishedVersionHashes {
     PublishedVersionHashes(
       origin: origin,
       versions: versionHashes.sorted { Text($0.key) < Text($1.key) }.map { .init(name: $0.key, hashes: $0.value) })

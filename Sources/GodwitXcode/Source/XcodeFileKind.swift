@@ -1,7 +1,7 @@
 import Foundation
 
 /// What a file or folder of Xcode or of its compilers holds, by its name and form.
-public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
+package enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
   /// A `.xcdatamodel` folder with a `contents` file.
   case model = "model source"
   /// A `.xcdatamodel` folder with an `elements` file, as Xcode 3 saved it.
@@ -22,7 +22,7 @@ public enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
   /// The kind of the file at a path, or nil when its name ends in none of the known extensions.
   ///
   /// Looks inside a `.xcdatamodel` only; whether a file can be read shows when it is read.
-  public static func identify(_ path: String) -> XcodeFileKind? {
+  package static func identify(_ path: String) -> XcodeFileKind? {
     let path = XcodeFile.trimmed(path)
     if XcodeFile.lastComponent(path) == XcodeMappingModel.sourceFileName { return .mappingModel }
     if [ModelSearch.contentsName, ModelSearch.elementsName].contains(XcodeFile.lastComponent(path)),
