@@ -112,12 +112,19 @@ let package = Package(
       ],
       exclude: ["Schemas"],
       swiftSettings: strict),
+    // What will break in the field, found in models and mapping models alone; the lock file of shipped versions.
+    .target(
+      name: "GodwitLint",
+      dependencies: [
+        "GodwitModel", "GodwitXML", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitEngine",
+        "GodwitInPlace", "GodwitManifest",
+      ], swiftSettings: strict),
     // Verbs, progress, signals and exit status.
     .target(
       name: "GodwitCLI",
       dependencies: [
         "CPosix", "GodwitModel", "GodwitXcode", "GodwitSpill", "GodwitStore", "GodwitSynthesis", "GodwitInference",
-        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest",
+        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest", "GodwitLint",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),

@@ -1,0 +1,122 @@
+import GodwitInference
+import GodwitModel
+
+extension StepLint {
+  /// Pairs what a step drops with what it adds, where both look like one thing under two names.
+  struct Renames {
+    private let lint: StepLint
+    /// What was paired already: a new name explains one old name.
+    private var taken: Set<String> = []
+
+    init(_ lint: StepLint) { self.lint = lint }
+
+    mutating func entity(_ gone: EntityDescription) -> Finding? {
+      let (old, new) = (lint.old, lint.new)
+      let names = Set(old.propertyNames(of: gone.name))
+      let candidates = new.entities.filter { entity in
+        guard lint.pairing.oldName(of: entity.name) == nil, !entity.isAbstract else { return false }
+        let other = Set(new.propertyNames(of: entity.name))
+        let shared = names.intersection(other).count
+        // Most of what they hold is the same.
+        return !names.isEmpty && shared * 3 >= 2 * max(names.count, other.count)
+      }
+      guard let found = closest(to: gone.name, candidates.map(\.name), prefix: "") else { return nil }
+      return lint.finding(
+        .probableRename, gone.name, at: lint.newIndex.place(of: found),
+        "\(lint.title) drops the entity \(gone.name) and adds \(found), which holds nearly the same, without a renaming identifier: the objects are lost",
+        try: "set the Renaming ID of \(found) to '\(gone.name)' (`elementID=\"\(gone.name)\"`); accept the finding if they are not the same",
+        related: lint.former(lint.oldIndex.place(of: gone.name)))
+    }
+
+    mutating func attribute(_ gone: AttributeDescription, of entity: EntityDescription) -> Finding? {
+      let kind = StepLint.kind(of: gone)
+      return property(gone.name, of: entity, kind: kind, losing: "the values") { property in
+        guard case .attribute(let attribute) = property, !attribute.isTransient, !attribute.isDerived else {
+          return false
+        }
+        return StepLint.kind(of: attribute) == kind
+      }
+    }
+
+    mutating func relationship(_ gone: RelationshipDescription, of entity: EntityDescription) -> Finding? {
+      let lint = lint
+      let destination = lint.pairing.newName(of: gone.destinationEntityName)
+      return property(gone.name, of: entity, kind: StepLint.kind(of: gone), losing: "the links") { property in
+        guard case .relationship(let relationship) = property, lint.new.isStored(relationship) else { return false }
+        return relationship.isToMany == gone.isToMany && relationship.destinationEntityName == destination
+      }
+    }
+
+    private mutating func property(
+      _ name: String, of entity: EntityDescription, kind: String, losing what: String,
+      where isLike: (ModelPairing.Property) -> Bool
+    ) -> Finding? {
+      guard let now = lint.pairing.newName(of: entity.name) else { return nil }
+      let added = ModelPairing.Property.all(of: now, in: lint.new).filter { property in
+        lint.pairing.origin(of: property, in: now, from: entity.name) == nil && isLike(property)
+      }
+      guard let found = closest(to: name, added.map(\.name), prefix: now + ".") else { return nil }
+      return lint.finding(
+        .probableRename, "\(now).\(found)", oldName: "\(entity.name).\(name)",
+        at: lint.newIndex.place(of: found, in: now, of: lint.new),
+        "\(lint.title) drops \(entity.name).\(name) and adds \(now).\(found) of the same type (\(kind)) without a renaming identifier: \(what) are lost",
+        try: "set the Renaming ID of \(now).\(found) to '\(name)' (`elementID=\"\(name)\"`); accept the finding if they are not the same",
+        related: lint.former(lint.oldIndex.place(of: name, in: entity.name, of: lint.old)))
+    }
+
+    /// The most similar of the names, if one is similar at all, which is then taken.
+    private mutating func closest(to name: String, _ candidates: [String], prefix: String) -> String? {
+      let free = candidates.filter { !taken.contains(prefix + $0) }
+      let likeness = free.map { (name: $0, value: NameLikeness.value(name, $0)) }.filter { $0.value > 0 }
+      guard let best = likeness.max(by: { ($0.value, $1.name) < ($1.value, $0.name) }) else { return nil }
+      taken.insert(prefix + best.name)
+      return best.name
+    }
+  }
+}
+
+/// How much two names are alike, from 0 (not at all) to 1.
+enum NameLikeness {
+  static func value(_ a: String, _ b: String) -> Double {
+    let (x, y) = (words(a), words(b))
+    let plain = (x.joined(), y.joined())
+    if plain.0 == plain.1 { return 1 }
+    // One letter more or less, a letter replaced: `adress` and `address`. Very short names are all alike that way.
+    if min(plain.0.count, plain.1.count) > 3, Spelling.nearest(to: plain.0, among: [plain.1]) != nil,
+      abs(plain.0.count - plain.1.count) <= 2
+    {
+      return 0.9
+    }
+    let shared = Set(x).intersection(y)
+    guard shared.contains(where: { $0.count > 2 && !common.contains($0) }) else { return 0 }
+    return Double(shared.count) / Double(max(x.count, y.count)) * 0.8
+  }
+
+  /// Words that many properties of one entity share, and that say little.
+  private static let common: Set<String> = ["is", "has", "was", "the", "date", "count", "identifier", "type", "data", "number", "url"]
+
+  /// `creationDate` as `creation` and `date`, `URLString` as `url` and `string`.
+  private static func words(_ name: String) -> [String] {
+    var words: [String] = []
+    var current = ""
+    let letters = Array(name)
+    for (place, letter) in letters.enumerated() {
+      guard letter.isLetter || letter.isNumber else {
+        if !current.isEmpty { words.append(current) }
+        current = ""
+        continue
+      }
+      let startsWord =
+        letter.isUppercase
+        && (place > 0 && !letters[place - 1].isUppercase
+          || place + 1 < letters.count && letters[place + 1].isLowercase)
+      if startsWord, !current.isEmpty {
+        words.append(current)
+        current = ""
+      }
+      current += letter.lowercased()
+    }
+    if !current.isEmpty { words.append(current) }
+    return words
+  }
+}
