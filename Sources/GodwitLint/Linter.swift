@@ -33,7 +33,8 @@ package struct Linter {
     }
     lock = try ModelLock(contentsOf: path)
     for bundle in sources.bundles {
-      if let order = lock?.bundles[lockKey(of: bundle)]?.versionOrder { bundle.order(by: order) }
+      guard let entry = lock?.bundles[lockKey(of: bundle)] else { continue }
+      bundle.adopt(order: entry.versionOrder, released: Set(entry.versions.keys))
     }
   }
 
@@ -62,7 +63,7 @@ package struct Linter {
       findings.append(
         LintFinding(
           .versionUnreadable, subject: path, bundle: path, at: .init(file: path), problem.message,
-          try: problem.remedy ?? LintRule.versionUnreadable.help))
+          try: problem.remedy ?? LintRule.versionUnreadable.remedy))
     }
     var usedMappings: Set<String> = []
     for bundle in sources.bundles {
@@ -104,7 +105,7 @@ package struct Linter {
             .acceptedNotFound, subject: text, bundle: bundle.path,
             at: lockPlaces.place(of: lockKey(of: bundle), text),
             unknown + Spelling.suggestion(for: key, among: open.keys.sorted()),
-            try: LintRule.acceptedNotFound.help))
+            try: LintRule.acceptedNotFound.remedy))
       }
     }
     return findings

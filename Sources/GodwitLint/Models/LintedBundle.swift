@@ -16,6 +16,8 @@ final class LintedBundle {
   private(set) var versions: [String] = []
   /// Whether the lock file says the order.
   private(set) var isOrderGiven = false
+  /// Versions named like the current one whose number is higher: not released yet, as it seems.
+  private(set) var unreleased: [String] = []
   private var results: [String: Result<ManagedObjectModel, GodwitError>] = [:]
   private var indexes: [String: ElementIndex] = [:]
 
@@ -27,13 +29,34 @@ final class LintedBundle {
     if let named, !bundle.versions.contains(named) { _ = try bundle.model(named: named) }
     let present = Set(bundle.versions)
     target = reference.version ?? bundle.currentVersion.flatMap { present.contains($0) ? $0 : nil }
-    versions = try ModelVersions(references: [bundle.path]).namesOldestFirst(leadingTo: named)
+    versions = Self.ordered(try ModelVersions(references: [bundle.path]).namesOldestFirst(leadingTo: named), to: target)
+    guard let target else { return }
+    unreleased = versions.filter {
+      $0 != target && Self.stem($0) == Self.stem(target) && ModelBundle.precedes(target, $0)
+    }
   }
 
-  /// Takes over the order that the lock file gives; versions that it does not list are younger.
-  func order(by names: [String]) {
-    guard !names.isEmpty else { return }
+  /// The order that jobs take, except that the versions named like the current one come last: an application that
+  /// renames its model goes on under the new name.
+  private static func ordered(_ names: [String], to target: String?) -> [String] {
+    guard let target else { return names }
+    let stem = stem(target)
+    return names.filter { self.stem($0) != stem } + names.filter { self.stem($0) == stem }
+  }
+
+  /// A name without the numbers at its end, so that the names of a line of versions are alike.
+  static func stem(_ name: String) -> String {
+    name.replacing(/([\s._-]*v?\d+([._-]\d+)*)+\s*$/.ignoresCase(), with: "").lowercased()
+  }
+
+  /// Takes over what the lock file says: the order, if it gives one, and which versions were released.
+  ///
+  /// - Parameter names: The versions, oldest first. Versions that are not among them are younger.
+  func adopt(order names: [String]?, released: Set<String>) {
+    unreleased.removeAll(where: released.contains)
+    guard let names, !names.isEmpty else { return }
     isOrderGiven = true
+    unreleased = []
     let known = names.filter(versions.contains)
     versions = known + versions.filter { !known.contains($0) }
   }
@@ -74,9 +97,9 @@ final class LintedBundle {
     return index
   }
 
-  /// The versions up to the target that can be read, oldest first; each with hashes that differ from those of the one before.
+  /// The released versions up to the target that can be read, oldest first.
   var readable: [ManagedObjectModel] {
     let last = target.flatMap { versions.firstIndex(of: $0) } ?? versions.count - 1
-    return versions[...last].compactMap(model)
+    return versions[...last].filter { !unreleased.contains($0) }.compactMap(model)
   }
 }

@@ -97,7 +97,7 @@ extension BundleLint {
       return [
         LintFinding(
           .mappingModelUnusable, subject: mapping.path, bundle: nil, at: place ?? mapping.place,
-          "the mapping model cannot be read: \(error.message)", try: error.remedy ?? LintRule.mappingModelUnusable.help)
+          "the mapping model cannot be read: \(error.message)", try: error.remedy ?? LintRule.mappingModelUnusable.remedy)
       ]
     }
     guard let names = mapping.names else {
@@ -105,14 +105,14 @@ extension BundleLint {
       return [
         LintFinding(
           .mappingModelUnmatched, subject: mapping.path, bundle: nil, at: mapping.place,
-          "the compiled mapping model is for no version that is here", try: LintRule.mappingModelUnmatched.help)
+          "the compiled mapping model is for no version that is here", try: LintRule.mappingModelUnmatched.remedy)
       ]
     }
     return [
       LintFinding(
         .mappingModelUnmatched, subject: mapping.path, bundle: nil, at: mapping.place,
         "the mapping model is for '\(names.source)' and '\(names.destination)', and no model here has both as they were",
-        try: LintRule.mappingModelUnmatched.help)
+        try: LintRule.mappingModelUnmatched.remedy)
     ]
   }
 }

@@ -4,6 +4,9 @@ import GodwitInference
 import GodwitJob
 import GodwitModel
 
+/// Stands for a policy that somebody else registers.
+private struct PlaceholderPolicy: EntityMigrationPolicy {}
+
 /// The way from every version to the current one, and the steps on it.
 extension BundleLint {
   mutating func checkPaths() {
@@ -155,9 +158,14 @@ extension BundleLint {
       let lost = Set(StepLint(from: model, to: end, in: bundle).losses().map(\.oldName))
       losses = losses.filter { lost.contains($0.oldName) }
     }
-    for finding in losses + lint.rules() { add(finding) }
-    let step = LintFinding.Step(from: model.name, to: next.name)
-    if !isShipped(step), let finding = lint.rowsInPlace() { add(finding) }
+    var rules = lint.rules()
+    if end.name != next.name {
+      let lasting = Set(StepLint(from: model, to: end, in: bundle).rules().map(\.subject))
+      rules = rules.filter { lasting.contains($0.subject) }
+    }
+    for finding in losses + rules { add(finding) }
+    // What older steps cost is known by now.
+    if next.name == target?.name, let finding = lint.rowsInPlace() { add(finding) }
   }
 
   private mutating func checkMapped(_ step: MigrationStep) {
@@ -169,7 +177,14 @@ extension BundleLint {
     let origin = step.origin ?? ""
     let place = mappings.first { origin.components(separatedBy: ", ").contains($0.path) }?.place
     let resolved: ResolvedMapping
-    do { resolved = try ResolvedMapping(step.mappingModels, from: source, to: destination) } catch {
+    // Whoever runs the job registers the policies: what the mapping model says beside them is looked at.
+    var policies = PolicyRegistry()
+    for name in step.mappingModels.flatMap(\.entityMappings).compactMap(\.policyName) {
+      policies.register(name, PlaceholderPolicy())
+    }
+    do {
+      resolved = try ResolvedMapping(step.mappingModels, from: source, to: destination, policies: policies)
+    } catch {
       let known = error as? GodwitError
       let location = known?.location.map { LintFinding.Location(file: shown($0.file), line: $0.line) }
       add(

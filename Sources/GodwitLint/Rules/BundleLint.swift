@@ -35,7 +35,7 @@ struct BundleLint {
   ) {
     var finding = LintFinding(
       rule, severity: severity, subject: subject, step: step, bundle: bundle.path, at: location, message,
-      try: remedy ?? rule.help)
+      try: remedy ?? rule.remedy)
     finding.related = related
     // The release is out, so nobody can mend it.
     if let step, isShipped(step) {
@@ -86,32 +86,25 @@ struct BundleLint {
     }
   }
 
-  /// A name without the number at its end, so that the names of a line of versions are alike.
-  private static func stem(_ name: String) -> String {
-    name.replacing(/[\s._-]*v?\d+([._-]\d+)*\s*$/.ignoresCase(), with: "").lowercased()
-  }
-
   private mutating func checkOrder() {
-    guard !bundle.isOrderGiven, let target = bundle.target, bundle.versions.count > 2 else { return }
-    let others = bundle.versions.filter { $0 != target }
+    guard !bundle.isOrderGiven, let target = bundle.target else { return }
     let order = bundle.versions.map { "\"\($0)\"" }.joined(separator: ", ")
-    let remedy = "run with `--write-lock`, and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first"
-    let later = others.filter { Self.stem($0) == Self.stem(target) && ModelBundle.precedes(target, $0) }
     let place = bundle.index(target).start
-    if let newest = later.last {
+    if let newest = bundle.unreleased.last {
       add(
-        .versionOrderUnclear, "", at: place,
-        "the current version is '\(target)', and '\(newest)' sorts after it: '\(newest)' counts as older", try: remedy)
+        .versionOrderUnclear, newest, at: place,
+        "the current version is '\(target)', and '\(newest)' sorts after it: no step from it is looked at",
+        try: "set the current version in Xcode; if '\(newest)' is older, run with `--write-lock` and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first")
       return
     }
-    let stems = Dictionary(grouping: others, by: Self.stem)
-    guard stems.count > 1, let first = others.first,
-      let other = others.first(where: { Self.stem($0) != Self.stem(first) })
+    let others = bundle.versions.filter { $0 != target }
+    guard let first = others.first, let other = others.first(where: { LintedBundle.stem($0) != LintedBundle.stem(first) })
     else { return }
     add(
       .versionOrderUnclear, "", at: place,
-      "the names do not say which version is older: '\(first)' or '\(other)'; the order taken is "
-        + bundle.versions.map { "'\($0)'" }.joined(separator: ", "), try: remedy)
+      "the names do not say which version is older, '\(first)' or '\(other)': taken as "
+        + bundle.versions.map { "'\($0)'" }.joined(separator: ", "),
+      try: "run with `--write-lock`, and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first; a job takes `version-order`")
   }
 
   // MARK: The lock file

@@ -165,6 +165,12 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     }
   }
 
+  /// `help` as the end of a line.
+  var remedy: String {
+    let text = help.hasSuffix(".") ? String(help.dropLast()) : help
+    return text.prefix(1).lowercased() + text.dropFirst()
+  }
+
   /// What to do about it, in general; a finding says it for the case.
   package var help: String {
     switch self {

@@ -123,7 +123,7 @@ struct StepLint {
         finding(
           .rowsMayBreakRule, subject, at: place,
           "\(title): \(subject): \(change.change); an object that does not fit stops the migration",
-          try: LintRule.rowsMayBreakRule.help))
+          try: LintRule.rowsMayBreakRule.remedy))
     }
     return findings
   }
@@ -142,7 +142,7 @@ struct StepLint {
         return finding(
           .uniquenessAdded, "\(after.name)(\(list))", at: newIndex.placeOfConstraints(of: after.name),
           "\(title) makes \(list) of \(after.name) unique: a store with duplicates cannot be migrated",
-          try: LintRule.uniquenessAdded.help)
+          try: LintRule.uniquenessAdded.remedy)
       }
     }
   }
@@ -158,7 +158,7 @@ struct StepLint {
     return finding(
       .rowsReadInPlace, "", at: place(in: reason),
       "\(title) reads every row when a store is migrated in place: \(reason)",
-      try: LintRule.rowsReadInPlace.help)
+      try: LintRule.rowsReadInPlace.remedy)
   }
 
   /// The place of the first entity or property that a text names.
