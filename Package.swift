@@ -166,8 +166,13 @@ let package = Package(
     .testTarget(
       name: "GodwitManifestTests",
       dependencies: [
-        "GodwitManifest", "Godwit", "GodwitJob", "GodwitModel", "TestSupport", .product(name: "Yams", package: "Yams"),
+        "GodwitManifest", "GodwitLint", "Godwit", "GodwitJob", "GodwitModel", "GodwitXcode", "TestSupport",
+        .product(name: "Yams", package: "Yams"),
       ], swiftSettings: strict),
+    .testTarget(
+      name: "GodwitLintTests",
+      dependencies: ["GodwitLint", "GodwitModel", "GodwitXcode", "GodwitManifest", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "GodwitCLITests",
       dependencies: [

@@ -84,7 +84,8 @@ package struct Linter {
     }
     findings += missingBundles()
     return LintReport(
-      findings: findings, bundles: sources.bundles.count, versions: sources.bundles.reduce(0) { $0 + $1.versions.count },
+      findings: findings, bundles: sources.bundles.count,
+      versions: sources.bundles.reduce(0) { $0 + $1.versions.count },
       lock: lock == nil ? nil : lockPlaces?.file)
   }
 

@@ -4,7 +4,8 @@ import ArgumentParser
 struct RootCommand: ParsableCommand {
   static let verbs: [any ParsableCommand.Type] = [
     RunVerb.self, PlanVerb.self, StatusVerb.self, VerifyVerb.self, DiscardVerb.self, InspectVerb.self, WhyVerb.self,
-    LintVerb.self, ModelVerb.self, MappingVerb.self, PolicyVerb.self, MakeStoreVerb.self, ExportVerb.self, TortureVerb.self,
+    LintVerb.self, ModelVerb.self, MappingVerb.self, PolicyVerb.self, MakeStoreVerb.self, ExportVerb.self,
+    TortureVerb.self,
   ]
 
   static let configuration = CommandConfiguration(

@@ -10,7 +10,9 @@ package struct HashExplanation {
   let other: String
 
   /// - Parameter hashes: The hashes of another model, by entity.
-  package init(model: ManagedObjectModel, storeHashes hashes: [String: VersionHash], other: String = "the store's model") {
+  package init(
+    model: ManagedObjectModel, storeHashes hashes: [String: VersionHash], other: String = "the store's model"
+  ) {
     self.model = model
     storeHashes = hashes
     self.other = other

@@ -14,7 +14,9 @@ struct LockPlaces {
     lines = Self.split(text)
   }
 
-  private static func split(_ text: String) -> [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
+  private static func split(_ text: String) -> [Substring] {
+    text.split(separator: "\n", omittingEmptySubsequences: false)
+  }
 
   /// The line of a model, or of a name below it.
   func place(of bundle: String, _ name: String? = nil) -> LintFinding.Location {

@@ -69,7 +69,8 @@ package struct ModelLock: Sendable, Hashable, Codable {
         remedy: isDenied ? "let this user read the file" : "restore the file from version control")
     }
     guard data.count <= Self.bytesMaximum else {
-      throw GodwitError(.configuration, "lock file '\(path)': expected at most \(Self.bytesMaximum >> 20) MiB, found more")
+      throw GodwitError(
+        .configuration, "lock file '\(path)': expected at most \(Self.bytesMaximum >> 20) MiB, found more")
     }
     self = try Self(data, path: path)
   }

@@ -39,7 +39,8 @@ struct ModelSources {
       }
       folders.append(URL(filePath: text).standardizedFileURL.path)
       for path in found where seen.insert(shown(path)).inserted {
-        do { bundles.append(try LintedBundle(ModelReference(path: path), path: shown)) } catch let error as GodwitError {
+        do { bundles.append(try LintedBundle(ModelReference(path: path), path: shown)) } catch let error as GodwitError
+        {
           guard error.code == .missingInput else { throw error }
           broken.append((shown(path), error))
         }

@@ -97,7 +97,8 @@ extension BundleLint {
       return [
         LintFinding(
           .mappingModelUnusable, subject: mapping.path, bundle: nil, at: place ?? mapping.place,
-          "the mapping model cannot be read: \(error.message)", try: error.remedy ?? LintRule.mappingModelUnusable.remedy)
+          "the mapping model cannot be read: \(error.message)",
+          try: error.remedy ?? LintRule.mappingModelUnusable.remedy)
       ]
     }
     guard let names = mapping.names else {

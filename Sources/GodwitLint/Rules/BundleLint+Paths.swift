@@ -67,19 +67,25 @@ extension BundleLint {
       let others = models.dropLast().map { "'\($0.name)'" }
       let also =
         others.isEmpty
-        ? "" : ", nor from " + others.suffix(3).joined(separator: ", ") + (others.count > 3 ? " and \(others.count - 3) more" : "")
+        ? ""
+        : ", nor from " + others.suffix(3).joined(separator: ", ")
+          + (others.count > 3 ? " and \(others.count - 3) more" : "")
       let cause = (error.cause ?? "").split(separator: "\n").first.map { ": \($0)" } ?? ""
       add(
         .noPath, newest.name, at: bundle.index(newest.name).start,
         "no path leads from '\(newest.name)' to '\(target.name)'\(also)\(cause)",
-        try: "write a mapping model for the step that is missing: `godwit mapping new \(argument(newest.name)) \(argument(target.name)) -o FILE` drafts one")
+        try:
+          "write a mapping model for the step that is missing: `godwit mapping new \(argument(newest.name)) \(argument(target.name)) -o FILE` drafts one"
+      )
     }
   }
 
   private static func firstReason(_ error: GodwitError) -> String {
     // The first lines name the versions; what cannot be inferred is the same for all.
     let lines = (error.cause ?? "").split(separator: "\n").map(String.init)
-    let reasons = lines.filter { $0.contains("cannot be inferred: ") }.compactMap { $0.components(separatedBy: "inferred: ").last }
+    let reasons = lines.filter { $0.contains("cannot be inferred: ") }.compactMap {
+      $0.components(separatedBy: "inferred: ").last
+    }
     return reasons.last ?? lines.last ?? ""
   }
 
@@ -91,7 +97,9 @@ extension BundleLint {
     add(
       isConflict ? .mappingModelsConflict : .mappingModelUnusable,
       isConflict ? error.message : "\(model.name)→\(target.name)", at: place ?? bundle.index(model.name).start,
-      isConflict ? error.message : "the way from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
+      isConflict
+        ? error.message
+        : "the way from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
       try: error.remedy)
   }
 
@@ -223,7 +231,9 @@ extension BundleLint {
         add(
           .renameChainBroken, name, step: .init(from: model.name, to: step.destinationModel.name), at: place,
           "'\(model.name)' to '\(step.destinationModel.name)' in one step loses \(name), which the versions between would keep",
-          try: "migrate through the versions between (`stages` in a job), or add a mapping model from '\(model.name)' to '\(step.destinationModel.name)'")
+          try:
+            "migrate through the versions between (`stages` in a job), or add a mapping model from '\(model.name)' to '\(step.destinationModel.name)'"
+        )
       }
     }
   }

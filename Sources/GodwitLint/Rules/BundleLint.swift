@@ -82,7 +82,8 @@ struct BundleLint {
       add(
         .currentVersionUnknown, "", at: .init(file: bundle.path),
         "nothing says which version is the current one: the versions are \(list)",
-        try: "set the current version in Xcode's file inspector, or give \(argument(bundle.versions.last ?? "Version"))")
+        try: "set the current version in Xcode's file inspector, or give \(argument(bundle.versions.last ?? "Version"))"
+      )
     }
   }
 
@@ -94,17 +95,22 @@ struct BundleLint {
       add(
         .versionOrderUnclear, newest, at: place,
         "the current version is '\(target)', and '\(newest)' sorts after it: no step from it is looked at",
-        try: "set the current version in Xcode; if '\(newest)' is older, run with `--write-lock` and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first")
+        try:
+          "set the current version in Xcode; if '\(newest)' is older, run with `--write-lock` and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first"
+      )
       return
     }
     let others = bundle.versions.filter { $0 != target }
-    guard let first = others.first, let other = others.first(where: { LintedBundle.stem($0) != LintedBundle.stem(first) })
+    guard let first = others.first,
+      let other = others.first(where: { LintedBundle.stem($0) != LintedBundle.stem(first) })
     else { return }
     add(
       .versionOrderUnclear, "", at: place,
       "the names do not say which version is older, '\(first)' or '\(other)': taken as "
         + bundle.versions.map { "'\($0)'" }.joined(separator: ", "),
-      try: "run with `--write-lock`, and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first; a job takes `version-order`")
+      try:
+        "run with `--write-lock`, and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first; a job takes `version-order`"
+    )
   }
 
   // MARK: The lock file
@@ -194,7 +200,8 @@ struct BundleLint {
     }
     for index in schema.omittedIndexes {
       add(
-        .layoutAmbiguous, severity: .note, index, at: place(index), "a store that Godwit makes lacks an index: \(index)",
+        .layoutAmbiguous, severity: .note, index, at: place(index),
+        "a store that Godwit makes lacks an index: \(index)",
         try: "nothing for the data; Core Data may be slower until it makes the index again")
     }
   }

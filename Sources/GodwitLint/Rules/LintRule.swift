@@ -176,7 +176,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     switch self {
     case .shippedVersionEdited: "Undo the edit, and make the change in a new version of the model."
     case .shippedVersionGone: "Restore the version from version control."
-    case .versionNotLocked: "When the version is released, run the command with `--write-lock` and commit the lock file."
+    case .versionNotLocked:
+      "When the version is released, run the command with `--write-lock` and commit the lock file."
     case .versionUnreadable: "Restore the file from version control, or correct it at the place that the finding names."
     case .currentVersionUnknown: "Set the current version in Xcode's file inspector."
     case .versionOrderUnclear: "List the versions under `versionOrder` of the lock file, oldest first."
@@ -185,10 +186,13 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .acceptedNotFound: "Correct or remove the entry under `accepted` of the lock file."
     case .attributeDropped, .relationshipDropped, .entityDropped:
       "Keep it, set the renaming identifier of what takes its place, or carry the data over with a mapping model. Accept the finding if the data may go."
-    case .probableRename: "Set the renaming identifier of the new name to the old name. Accept the finding if they are not the same."
-    case .optionalToRequired, .requiredAttributeAdded: "Give the attribute a default, make it optional, or write a mapping model."
+    case .probableRename:
+      "Set the renaming identifier of the new name to the old name. Accept the finding if they are not the same."
+    case .optionalToRequired, .requiredAttributeAdded:
+      "Give the attribute a default, make it optional, or write a mapping model."
     case .requiredToOneAdded: "Make the relationship optional, or write a mapping model that sets it."
-    case .uniquenessAdded: "Make sure that no store has duplicates, or merge them with a mapping model that has `unique-by`."
+    case .uniquenessAdded:
+      "Make sure that no store has duplicates, or merge them with a mapping model that has `unique-by`."
     case .needsMappingModel: "Write a mapping model for the step; `godwit mapping new` drafts one."
     case .needsPolicy: "Port the policy; `godwit policy stub` writes its type."
     case .rowsReadInPlace: "Nothing, if the time is acceptable; test with the largest store that you have."

@@ -61,7 +61,8 @@ extension StepLint {
     before.relationships.filter { relationship in
       guard old.isStored(relationship) else { return false }
       let targets = old.entity(relationship.destinationEntityName).map(survivors) ?? []
-      guard !targets.isEmpty, survivors(before).contains(where: { !isCarried(relationship.name, from: $0.was, to: $0.now) })
+      guard !targets.isEmpty,
+        survivors(before).contains(where: { !isCarried(relationship.name, from: $0.was, to: $0.now) })
       else { return false }
       guard let inverse = old.inverse(of: relationship) else { return true }
       if targets.contains(where: { isCarried(inverse.name, from: $0.was, to: $0.now) }) { return false }
@@ -88,7 +89,8 @@ extension StepLint {
   private func dropped(_ attribute: AttributeDescription, _ entity: EntityDescription) -> Finding {
     finding(
       .attributeDropped, "\(entity.name).\(attribute.name)", at: placeNow(of: entity),
-      "\(title) drops \(entity.name).\(attribute.name) (\(Self.kind(of: attribute))): its values are lost", try: keeping,
+      "\(title) drops \(entity.name).\(attribute.name) (\(Self.kind(of: attribute))): its values are lost",
+      try: keeping,
       related: former(oldIndex.place(of: attribute.name, in: entity.name, of: old)))
   }
 

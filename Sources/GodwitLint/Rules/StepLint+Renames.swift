@@ -24,7 +24,8 @@ extension StepLint {
       return lint.finding(
         .probableRename, gone.name, at: lint.newIndex.place(of: found),
         "\(lint.title) drops the entity \(gone.name) and adds \(found), which holds nearly the same, without a renaming identifier: the objects are lost",
-        try: "set the Renaming ID of \(found) to '\(gone.name)' (`elementID=\"\(gone.name)\"`); accept the finding if they are not the same",
+        try:
+          "set the Renaming ID of \(found) to '\(gone.name)' (`elementID=\"\(gone.name)\"`); accept the finding if they are not the same",
         related: lint.former(lint.oldIndex.place(of: gone.name)))
     }
 
@@ -60,7 +61,8 @@ extension StepLint {
         .probableRename, "\(now).\(found)", oldName: "\(entity.name).\(name)",
         at: lint.newIndex.place(of: found, in: now, of: lint.new),
         "\(lint.title) drops \(entity.name).\(name) and adds \(now).\(found) of the same type (\(kind)) without a renaming identifier: \(what) are lost",
-        try: "set the Renaming ID of \(now).\(found) to '\(name)' (`elementID=\"\(name)\"`); accept the finding if they are not the same",
+        try:
+          "set the Renaming ID of \(now).\(found) to '\(name)' (`elementID=\"\(name)\"`); accept the finding if they are not the same",
         related: lint.former(lint.oldIndex.place(of: name, in: entity.name, of: lint.old)))
     }
 
@@ -88,12 +90,16 @@ enum NameLikeness {
       return 0.9
     }
     let shared = Set(x).intersection(y)
-    guard shared.contains(where: { $0.count > 2 && !common.contains($0) }) else { return 0 }
+    // `name` and `fullName`; but not `firstName` and `lastName`.
+    let isPart = !shared.isEmpty && shared.count == min(Set(x).count, Set(y).count)
+    guard isPart || shared.contains(where: { $0.count > 2 && !common.contains($0) }) else { return 0 }
     return Double(shared.count) / Double(max(x.count, y.count)) * 0.8
   }
 
   /// Words that many properties of one entity share, and that say little.
-  private static let common: Set<String> = ["is", "has", "was", "the", "date", "count", "identifier", "type", "data", "number", "url"]
+  private static let common: Set<String> = [
+    "count", "data", "date", "has", "identifier", "is", "name", "number", "the", "time", "title", "type", "url", "was",
+  ]
 
   /// `creationDate` as `creation` and `date`, `URLString` as `url` and `string`.
   private static func words(_ name: String) -> [String] {

@@ -23,7 +23,9 @@ package struct MappingSearch {
   private var entries = 0
 
   /// Folders whose files are made or come from elsewhere. Hidden ones are left out too.
-  package static let foreignFolders: Set<String> = ["node_modules", "Pods", "Carthage", "DerivedData", "SourcePackages"]
+  package static let foreignFolders: Set<String> = [
+    "node_modules", "Pods", "Carthage", "DerivedData", "SourcePackages",
+  ]
   /// Bundles that hold no mapping models of the project.
   private static let closedExtensions: Set<String> = [
     "xcdatamodeld", "xcdatamodel", "momd", "xcassets", "xcodeproj", "xcworkspace", "playground", "xcmappingmodel",
