@@ -233,8 +233,8 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
   // MARK: The layout
 
   private static let layoutFault = SeededFault(
-    .layoutAmbiguous, in: P.contents("App"), at: "\"friendOf\"",
-    key: "GW401:join table of Person.friendOf and Person.friends"
+    .layoutAmbiguous, in: P.contents("App"), at: "<relationship name=\"friends\"",
+    key: "GW401:join table of Person.friends and Person.friendOf"
   ) { project in
     let toMany = "optional=\"YES\" toMany=\"YES\""
     try project.version(

@@ -37,9 +37,9 @@ struct `Schemas of lint` {
     let first = try linter(model).report()
     try extended.write(to: lock)
     let second = try linter(model).report()
-    #expect(first.findings.map(\.state) == [.open] && second.findings.map(\.state) == [.shipped])
+    #expect(Set(first.findings.map(\.state)) == [.open] && Set(second.findings.map(\.state)) == [.shipped])
     for report in [first, second] {
-      #expect(report.findings.count == 1)
+      #expect(report.findings.contains { $0.rule == .attributeDropped })
       let node = try #require(try compose(yaml: try report.json()))
       #expect(try JSONSchema(named: "lint.schema.json").findings(node) == [])
     }

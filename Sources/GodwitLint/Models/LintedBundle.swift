@@ -75,24 +75,27 @@ final class LintedBundle {
   /// Nil where the version cannot be read.
   func model(_ version: String) -> ManagedObjectModel? { try? result(version).get() }
 
-  /// The file that holds a version.
-  func file(of version: String) -> String {
-    var file = path
+  /// The file that holds a version, as findings show it.
+  func file(of version: String) -> String { path + inner(version) }
+
+  /// The way from the model to the file of a version; empty where the model is that file.
+  private func inner(_ version: String) -> String {
+    var inner = ""
     switch XcodeFileKind.identify(bundle.path) {
-    case .modelBundle?: file += "/\(version).xcdatamodel"
-    case .compiledModelBundle?: return file + "/\(version).mom"
-    case .compiledModel?: return file
-    default: break
+    case .modelBundle?: inner = "/\(version).xcdatamodel"
+    case .compiledModelBundle?: return "/\(version).mom"
+    case .compiledModel?: return ""
+    default: if bundle.path.hasSuffix("/contents") { return "" }
     }
-    let isElements = XcodeFileKind.identify(file) == .archivedModel
-    return file.hasSuffix("/contents") ? file : file + (isElements ? "/elements" : "/contents")
+    let isElements = XcodeFileKind.identify(bundle.path + inner) == .archivedModel
+    return inner + (isElements ? "/elements" : "/contents")
   }
 
   func index(_ version: String) -> ElementIndex {
     if let known = indexes[version] { return known }
-    let file = file(of: version)
-    let bytes = file.hasSuffix("/contents") ? (try? Data(contentsOf: URL(filePath: file))).map(Array.init) : nil
-    let index = ElementIndex(file: file, bytes: bytes)
+    let real = bundle.path + inner(version)
+    let bytes = real.hasSuffix("/contents") ? (try? Data(contentsOf: URL(filePath: real))).map(Array.init) : nil
+    let index = ElementIndex(file: file(of: version), bytes: bytes)
     indexes[version] = index
     return index
   }

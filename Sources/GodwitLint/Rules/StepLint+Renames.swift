@@ -20,7 +20,11 @@ extension StepLint {
         // Most of what they hold is the same.
         return !names.isEmpty && shared * 3 >= 2 * max(names.count, other.count)
       }
-      guard let found = closest(to: gone.name, candidates.map(\.name), prefix: "") else { return nil }
+      // The same content under a name of its own is a rename too.
+      let same = candidates.filter { Set(new.propertyNames(of: $0.name)) == names }.map(\.name)
+      guard let found = closest(to: gone.name, candidates.map(\.name), prefix: "", accepting: Set(same)) else {
+        return nil
+      }
       return lint.finding(
         .probableRename, gone.name, at: lint.newIndex.place(of: found),
         "\(lint.title) drops the entity \(gone.name) and adds \(found), which holds nearly the same, without a renaming identifier: the objects are lost",
@@ -67,9 +71,15 @@ extension StepLint {
     }
 
     /// The most similar of the names, if one is similar at all, which is then taken.
-    private mutating func closest(to name: String, _ candidates: [String], prefix: String) -> String? {
+    ///
+    /// - Parameter accepted: Names that need not be similar.
+    private mutating func closest(
+      to name: String, _ candidates: [String], prefix: String, accepting accepted: Set<String> = []
+    ) -> String? {
       let free = candidates.filter { !taken.contains(prefix + $0) }
-      let likeness = free.map { (name: $0, value: NameLikeness.value(name, $0)) }.filter { $0.value > 0 }
+      let likeness = free.map { other in
+        (name: other, value: max(NameLikeness.value(name, other), accepted.contains(other) ? 0.1 : 0))
+      }.filter { $0.value > 0 }
       guard let best = likeness.max(by: { ($0.value, $1.name) < ($1.value, $0.name) }) else { return nil }
       taken.insert(prefix + best.name)
       return best.name
@@ -81,19 +91,31 @@ extension StepLint {
 enum NameLikeness {
   static func value(_ a: String, _ b: String) -> Double {
     let (x, y) = (words(a), words(b))
-    let plain = (x.joined(), y.joined())
-    if plain.0 == plain.1 { return 1 }
-    // One letter more or less, a letter replaced: `adress` and `address`. Very short names are all alike that way.
-    if min(plain.0.count, plain.1.count) > 3, Spelling.nearest(to: plain.0, among: [plain.1]) != nil,
-      abs(plain.0.count - plain.1.count) <= 2
-    {
-      return 0.9
-    }
+    if x.joined() == y.joined() { return 1 }
+    // A slip in one word: `adress` and `address`.
+    let differing = zip(x, y).filter { $0 != $1 }
+    if x.count == y.count, differing.count == 1, isSlip(differing[0].0, differing[0].1) { return 0.9 }
     let shared = Set(x).intersection(y)
     // `name` and `fullName`; but not `firstName` and `lastName`.
     let isPart = !shared.isEmpty && shared.count == min(Set(x).count, Set(y).count)
     guard isPart || shared.contains(where: { $0.count > 2 && !common.contains($0) }) else { return 0 }
     return Double(shared.count) / Double(max(x.count, y.count)) * 0.8
+  }
+
+  /// Whether two words differ in one letter, in long words in two.
+  private static func isSlip(_ a: String, _ b: String) -> Bool {
+    let (x, y) = (Array(a), Array(b))
+    let length = min(x.count, y.count)
+    guard length > 3, length < 100 else { return false }
+    var row = Array(0...y.count)
+    for (i, letter) in x.enumerated() {
+      var next = [i + 1]
+      for (j, other) in y.enumerated() {
+        next.append(min(row[j + 1] + 1, next[j] + 1, row[j] + (letter == other ? 0 : 1)))
+      }
+      row = next
+    }
+    return row[y.count] <= (length > 7 ? 2 : 1)
   }
 
   /// Words that many properties of one entity share, and that say little.
