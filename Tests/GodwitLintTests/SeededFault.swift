@@ -223,7 +223,7 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
       try versions(P.person(name), P.person(name, P.attribute("note")))(&project)
       try project.mapping("Maps/One", from: "Old", to: "App 2", "name: $source.name")
     },
-    SeededFault(.mappingModelsConflict, in: P.contents("App"), at: "<model") { project in
+    SeededFault(.mappingModelsConflict, in: P.contents("App"), at: "<model", key: "GW304:App") { project in
       try versions(P.person(name), P.person(name, P.attribute("note")))(&project)
       try project.mapping("One", from: "App", to: "App 2", "name: $source.name")
       try project.mapping("Two", from: "App", to: "App 2", "note: $source.name")

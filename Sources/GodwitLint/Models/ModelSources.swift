@@ -31,7 +31,9 @@ struct ModelSources {
         files += MappingSearch(besideModels: [bundle.bundle.path]).files
         continue
       }
+      // Messages show the paths: `./App.xcdatamodeld` would be one more spelling.
       let found = ModelBundle.paths(inFolder: text, skipping: MappingSearch.foreignFolders)
+        .map { $0.hasPrefix("./") ? String($0.dropFirst(2)) : $0 }
       guard !found.isEmpty else {
         throw GodwitError(
           .missingInput, "cannot find a model in the folder '\(text)'",

@@ -92,15 +92,16 @@ extension BundleLint {
   private mutating func reportUnusable(
     _ error: GodwitError, from model: ManagedObjectModel, to target: ManagedObjectModel
   ) {
-    let isConflict = error.message.hasPrefix("cannot choose between mapping models")
     let place = error.location.map { LintFinding.Location(file: shown($0.file), line: $0.line) }
-    add(
-      isConflict ? .mappingModelsConflict : .mappingModelUnusable,
-      isConflict ? error.message : "\(model.name)→\(target.name)", at: place ?? bundle.index(model.name).start,
-      isConflict
-        ? error.message
-        : "the way from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
-      try: error.remedy)
+    let start = bundle.index(model.name).start
+    if error.message.hasPrefix("cannot choose between mapping models") {
+      add(.mappingModelsConflict, model.name, at: place ?? start, error.message)
+    } else {
+      add(
+        .mappingModelUnusable, "\(model.name)→\(target.name)", at: place ?? start,
+        "the way from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
+        try: error.remedy)
+    }
   }
 
   /// A file as the mapping models show it.
