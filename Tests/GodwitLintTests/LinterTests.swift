@@ -207,7 +207,7 @@ struct `Linting a project` {
     #expect(text == (try project.linter().extendedLock().lock.text()))
     let lines = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
     let places = [
-      "\"App.xcdatamodeld\"", "\"accepted\"", "\"App\"", "\"checksum\"", "\"House\"", "\"Person\"", "\"App 2\"",
+      "\"App.xcdatamodeld\"", "\"App\"", "\"checksum\"", "\"House\"", "\"Person\"", "\"App 2\"",
     ].map {
       name in lines.firstIndex { $0.hasPrefix(name) }
     }
@@ -228,6 +228,17 @@ struct `Linting a project` {
     let error = #expect(throws: GodwitError.self) { _ = try project.linter() }
     #expect(error?.code == .configuration)
     #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
+  }
+
+  @Test func `a stale mapping model counts between shipped versions too`() throws {
+    var project = try LintProject()
+    typealias P = LintProject
+    try project.version("App", P.person(P.attribute("name")))
+    try project.version("App 2", P.person(P.attribute("name"), P.attribute("note")))
+    try project.current("App 2")
+    try project.xcodeMapping("One", from: "App", ["name"], to: "App 2", ["name"])
+    try project.lock()
+    #expect(try project.report().open.map(\.rule) == [.mappingModelStale])
   }
 
   // MARK: Names that are alike

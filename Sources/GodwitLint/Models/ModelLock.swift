@@ -34,6 +34,15 @@ package struct ModelLock: Sendable, Hashable, Codable {
       versionOrder = try container.decodeIfPresent([String].self, forKey: .versionOrder)
       versions = try container.decodeIfPresent([String: Version].self, forKey: .versions) ?? [:]
     }
+
+    package func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      if !accepted.isEmpty { try container.encode(accepted, forKey: .accepted) }
+      try container.encodeIfPresent(versionOrder, forKey: .versionOrder)
+      try container.encode(versions, forKey: .versions)
+    }
+
+    private enum CodingKeys: String, CodingKey { case accepted, versionOrder, versions }
   }
 
   /// By path, relative to the folder of the lock file.

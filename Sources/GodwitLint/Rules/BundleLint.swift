@@ -37,8 +37,8 @@ struct BundleLint {
       rule, severity: severity, subject: subject, step: step, bundle: bundle.path, at: location, message,
       try: remedy ?? rule.remedy)
     finding.related = related
-    // The release is out, so nobody can mend it.
-    if let step, isShipped(step) {
+    // The release is out, so nobody can mend it; but a mapping model serves the next release too.
+    if let step, !rule.isAboutMappingModels, isShipped(step) {
       finding.state = .shipped
       finding.severity = .note
     }

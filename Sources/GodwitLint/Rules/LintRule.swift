@@ -51,6 +51,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
 
   package var code: String { rawValue }
 
+  var isAboutMappingModels: Bool { code.hasPrefix("GW3") }
+
   /// The code in words, for example `attribute-dropped`.
   package var slug: String {
     var slug = ""
@@ -201,7 +203,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .mappingModelStale: "Open the mapping model in Xcode and choose Editor, Refresh Data Models."
     case .mappingModelUnusable: "Correct the mapping model at the place that the finding names."
     case .mappingModelUnmatched: "Restore the versions that it names, or delete it."
-    case .mappingModelsConflict: "Delete one of them, give the entity mappings of one other names, or list the one to use under `mappings` of a job."
+    case .mappingModelsConflict:
+      "Delete one of them, give the entity mappings of one other names, or list the one to use under `mappings` of a job."
     case .layoutAmbiguous: "Give jobs a store of this version that Core Data made, with `layout-from`."
     }
   }
