@@ -113,12 +113,19 @@ let package = Package(
       ],
       exclude: ["Schemas"],
       swiftSettings: strict),
+    // What will break in the field, found in models and mapping models alone; the lock file of shipped versions.
+    .target(
+      name: "GodwitLint",
+      dependencies: [
+        "GodwitModel", "GodwitXML", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitEngine",
+        "GodwitInPlace", "GodwitManifest",
+      ], swiftSettings: strict),
     // Verbs, progress, signals and exit status.
     .target(
       name: "GodwitCLI",
       dependencies: [
         "CPosix", "GodwitModel", "GodwitXcode", "GodwitSpill", "GodwitStore", "GodwitSynthesis", "GodwitInference",
-        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest",
+        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest", "GodwitLint",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
@@ -160,8 +167,13 @@ let package = Package(
     .testTarget(
       name: "GodwitManifestTests",
       dependencies: [
-        "GodwitManifest", "Godwit", "GodwitJob", "GodwitModel", "TestSupport", .product(name: "Yams", package: "Yams"),
+        "GodwitManifest", "GodwitLint", "Godwit", "GodwitJob", "GodwitModel", "GodwitXcode", "TestSupport",
+        .product(name: "Yams", package: "Yams"),
       ], swiftSettings: strict),
+    .testTarget(
+      name: "GodwitLintTests",
+      dependencies: ["GodwitLint", "GodwitModel", "GodwitXcode", "GodwitManifest", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "GodwitCLITests",
       dependencies: [

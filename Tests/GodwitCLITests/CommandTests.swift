@@ -51,7 +51,8 @@ struct `The verb list` {
   }
 
   @Test func `every verb that prints data can print JSON`() {
-    for verb in [PlanVerb.self, StatusVerb.self, VerifyVerb.self, InspectVerb.self] as [any ParsableCommand.Type]
+    for verb in [PlanVerb.self, StatusVerb.self, VerifyVerb.self, InspectVerb.self, LintVerb.self]
+      as [any ParsableCommand.Type]
       + ModelVerb.configuration.subcommands + MappingVerb.configuration.subcommands
     {
       #expect(RootCommand.helpMessage(for: verb).contains("--format"))

@@ -1,16 +1,27 @@
-import GodwitModel
+package import GodwitModel
 
 /// Finds the one fact of an entity that would have to be another for the model to give a store's hash.
 ///
 /// Hashes cannot be read backwards, so one fact at a time is turned round and the hash computed again.
-struct HashExplanation {
+package struct HashExplanation {
   let model: ManagedObjectModel
   let storeHashes: [String: VersionHash]
+  /// What messages call the model that has the hashes.
+  let other: String
+
+  /// - Parameter hashes: The hashes of another model, by entity.
+  package init(
+    model: ManagedObjectModel, storeHashes hashes: [String: VersionHash], other: String = "the store's model"
+  ) {
+    self.model = model
+    storeHashes = hashes
+    self.other = other
+  }
 
   /// For example `Note.title: the store's model says optional`; nil when no single fact explains the hash.
   ///
   /// Tries a few dozen hashes for each property, inherited ones included.
-  func reason(forEntity name: String) -> String? {
+  package func reason(forEntity name: String) -> String? {
     guard let wanted = storeHashes[name], var parts = model.versionHashParts(of: name) else { return nil }
     let line = model.lineage(of: name)
     if let above = line.dropFirst().first {
@@ -19,7 +30,7 @@ struct HashExplanation {
       if parts.hash == wanted { return "entity \(name): only its parent '\(above.name)' differs" }
     }
     if let entity = line.first, let says = Self.fact(of: entity, parts, wanted) {
-      return "entity \(name): the store's model says \(says)"
+      return "entity \(name): \(other) says \(says)"
     }
     // An override hides what an ancestor declares.
     var seen: Set<String> = []
@@ -28,7 +39,7 @@ struct HashExplanation {
         for (says, variant) in Self.variants(of: attribute) {
           var changed = parts
           changed.setDigest(model.versionHashDigest(of: variant), ofProperty: attribute.name)
-          if changed.hash == wanted { return "\(entity.name).\(attribute.name): the store's model \(says)" }
+          if changed.hash == wanted { return "\(entity.name).\(attribute.name): \(other) \(says)" }
         }
       }
       for relationship in entity.relationships where seen.insert(relationship.name).inserted {
@@ -36,12 +47,12 @@ struct HashExplanation {
           var changed = parts
           let digest = model.versionHashDigest(of: variant, declaredBy: entity.name)
           changed.setDigest(digest, ofProperty: relationship.name)
-          if changed.hash == wanted { return "\(entity.name).\(relationship.name): the store's model \(says)" }
+          if changed.hash == wanted { return "\(entity.name).\(relationship.name): \(other) \(says)" }
         }
       }
     }
     parts.parent = nil
-    return parts.hash == wanted ? "entity \(name): the store's model says no parent" : nil
+    return parts.hash == wanted ? "entity \(name): \(other) says no parent" : nil
   }
 
   // MARK: One fact at a time

@@ -77,6 +77,8 @@ public struct MigrationPathFinder: Sendable {
   public let models: [ManagedObjectModel]
   /// The mapping models that may serve a step.
   public let mappings: [FoundMapping]
+  /// The hashes of the newest version, which may take back what came after an earlier one.
+  private let newest: [String: VersionHash]
   /// No step leads past the version of a stage.
   public let stages: [MigrationStage]
   /// Hears of every mapping model considered, and why it was or was not taken.
@@ -97,6 +99,7 @@ public struct MigrationPathFinder: Sendable {
     var seen: Set<[String: VersionHash]> = []
     let kept = models.filter { seen.insert($0.versionHashes).inserted }
     self.models = kept
+    newest = models.last?.versionHashes ?? [:]
     self.mappings = mappings
     self.stages = stages
     self.log = log
@@ -131,6 +134,8 @@ public struct MigrationPathFinder: Sendable {
     guard let from = place(source), let to = place(destination) else { return [source, destination] }
     guard from != to else { return [source, destination] }
     guard from < to else {
+      // The newest version is also an older one: it stands at the end all the same.
+      if destination.isCompatible(with: newest) { return [source] + models[(from + 1)...] + [destination] }
       let order = order(from: source, to: destination)
       throw GodwitError(
         .noPath, "no path leads from '\(source.name)' back to '\(destination.name)'",

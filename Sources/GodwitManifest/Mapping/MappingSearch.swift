@@ -7,14 +7,14 @@ import GodwitXcode
 /// nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an `.xcodeproj` or an `.xcworkspace`, and
 /// everything below. Without such a folder nothing but the bundle's own folder is looked at. Nothing is read but names,
 /// links are not followed, and what others bring along is left out.
-struct MappingSearch {
-  struct File: Hashable {
-    var path: String
+package struct MappingSearch {
+  package struct File: Hashable {
+    package var path: String
     /// Whether it lies beside the models. A file elsewhere may belong to other models of the same names.
-    var isBeside: Bool
+    package var isBeside: Bool
   }
 
-  private(set) var files: [File] = []
+  package private(set) var files: [File] = []
   /// Where it looked, as messages say it.
   private(set) var places: [String] = []
   /// Where the search ended before all was seen.
@@ -23,7 +23,9 @@ struct MappingSearch {
   private var entries = 0
 
   /// Folders whose files are made or come from elsewhere. Hidden ones are left out too.
-  static let foreignFolders: Set<String> = ["node_modules", "Pods", "Carthage", "DerivedData", "SourcePackages"]
+  package static let foreignFolders: Set<String> = [
+    "node_modules", "Pods", "Carthage", "DerivedData", "SourcePackages",
+  ]
   /// Bundles that hold no mapping models of the project.
   private static let closedExtensions: Set<String> = [
     "xcdatamodeld", "xcdatamodel", "momd", "xcassets", "xcodeproj", "xcworkspace", "playground", "xcmappingmodel",
@@ -33,7 +35,7 @@ struct MappingSearch {
   static let limitEntries = 50_000
 
   /// - Parameter models: Paths of models, without a version.
-  init(besideModels models: [String]) {
+  package init(besideModels models: [String]) {
     var folders: [String] = []
     for model in models {
       let folder = Self.folder(ofModel: model)
@@ -52,6 +54,12 @@ struct MappingSearch {
     }
   }
 
+  /// All mapping models in a folder and below it.
+  package init(inFolder folder: String) {
+    places.append("'\(folder)'")
+    walk(URL(filePath: folder).standardizedFileURL.path, depth: 0)
+  }
+
   private mutating func add(_ paths: [String], isBeside: Bool) {
     for path in paths where seen.insert(URL(filePath: path).standardizedFileURL.path).inserted {
       files.append(File(path: path, isBeside: isBeside))
@@ -59,7 +67,7 @@ struct MappingSearch {
   }
 
   /// The folder that holds a model, or the bundle that the model is a version of.
-  static func folder(ofModel path: String) -> String {
+  package static func folder(ofModel path: String) -> String {
     var url = URL(filePath: path).standardizedFileURL
     let parent = url.deletingLastPathComponent()
     if ["xcdatamodeld", "momd"].contains(parent.pathExtension.lowercased()) { url = parent }

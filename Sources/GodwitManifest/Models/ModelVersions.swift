@@ -121,6 +121,11 @@ package struct ModelVersions {
   /// Names alone do not say it: `Store 5` may be older than `App v2`. What is current was made last.
   var oldestFirst: [Candidate] { oldestFirst(leadingTo: nil) }
 
+  /// The names of all versions, oldest first, for a way to a version; to the current one when none is named.
+  package func namesOldestFirst(leadingTo destination: String? = nil) -> [String] {
+    oldestFirst(leadingTo: destination).map(\.name)
+  }
+
   /// The order for a way to a version: where it leads to another than the current one, the current one is not its end, and
   /// has the place of its name.
   func oldestFirst(leadingTo destination: String?) -> [Candidate] {

@@ -89,6 +89,13 @@ public struct ModelBundle: Sendable, Hashable {
     }
   }
 
+  /// The paths of the models in a folder and below it, sorted by name. Links are not followed, and hidden folders left out.
+  ///
+  /// - Parameter foreign: Names of folders that are passed over.
+  package static func paths(inFolder folder: String, skipping foreign: Set<String>) -> [String] {
+    ModelSearch.models(inFolder: XcodeFile.trimmed(folder), skipping: foreign).found
+  }
+
   /// The order of version names: numbers inside them by value, case ignored, then by byte.
   package static func precedes(_ a: String, _ b: String) -> Bool {
     switch a.compare(b, options: [.numeric, .caseInsensitive]) {

@@ -38,14 +38,18 @@ enum ModelSearch {
   }
 
   /// The models in a folder, by name, and whether all of it was looked at. Nothing inside a model is listed.
-  static func models(inFolder folder: String) -> (found: [String], isWhole: Bool) {
+  ///
+  /// - Parameter foreign: Names of folders that are passed over.
+  static func models(
+    inFolder folder: String, skipping foreign: Set<String> = []
+  ) -> (found: [String], isWhole: Bool) {
     var found: [String] = []
     var open = [(path: folder, depth: 0)]
     var count = 0
     var isWhole = true
     while let (path, depth) = open.popLast() {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-      for name in names where !name.hasPrefix(".") {
+      for name in names where !name.hasPrefix(".") && !foreign.contains(name) {
         count += 1
         guard count <= filesMaximum else { return (found.sorted(by: ModelBundle.precedes), false) }
         let inner = path + "/" + name

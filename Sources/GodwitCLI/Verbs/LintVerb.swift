@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import GodwitLint
+
+struct LintVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "lint",
+    abstract: "Tell what will break in the field: edited versions, missing paths, losses, stale mapping models.",
+    discussion: """
+      Needs no store. Each finding has a code, a severity, a file and line, and what to do. Exit status: 0 no error; 4 an \
+      error, or with --strict a warning; 64 wrong usage; 66 MODELS or the lock file is missing or cannot be read; 78 the lock \
+      file is wrong. The lock file holds the versions that were shipped and the findings that are accepted; without --lock it \
+      is models.lock.json in the current folder, when there is one.
+      """)
+
+  /// How a report is printed.
+  enum Format: String, ExpressibleByArgument, CaseIterable {
+    case text, json, sarif, github
+  }
+
+  @Argument(
+    help: ArgumentHelp(
+      "A .xcdatamodeld, .momd, .xcdatamodel or .mom (PATH#Version Name: up to this version), or a folder with all models in it.",
+      valueName: "MODELS"))
+  var models: [String]
+
+  @Option(help: ArgumentHelp("The versions that were shipped, and the findings that are accepted.", valueName: "FILE"))
+  var lock: String?
+
+  @Flag(
+    name: .customLong("write-lock"),
+    help: "Add the versions that the lock file lacks; those that it has stay as they were recorded.")
+  var writesLock = false
+
+  @Option(help: ArgumentHelp("Print text, JSON, SARIF 2.1.0 or workflow commands of GitHub.", valueName: Format.names))
+  var format: Format = .text
+
+  @Flag(help: "Exit with 4 for warnings too.")
+  var strict = false
+
+  @Flag(name: .customLong("all"), help: "List accepted findings too, and those about steps between shipped versions.")
+  var showsAll = false
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let path = lock ?? ModelLock.standardName
+    let linter = try Linter(models, lock: path, mayLockBeMissing: lock == nil || writesLock)
+    let report = linter.report(isLocking: writesLock)
+    switch format {
+    case .text: session.output.write(report.text(showsAll: showsAll))
+    case .json: session.output.write(try report.json() + "\n")
+    case .sarif: session.output.write(try report.sarif(version: GodwitCommand.version) + "\n")
+    case .github: session.output.write(report.github())
+    }
+    if writesLock {
+      let (extended, added) = linter.extendedLock()
+      if added > 0 || report.lock == nil { try extended.write(to: path) }
+      session.diagnostics.write(
+        added == 0
+          ? "\(path): no version added\n" : "\(path): \(added) version\(added == 1 ? "" : "s") added\n")
+    } else if report.lock == nil, format == .text {
+      session.output.write("no lock file: `--write-lock` records the shipped versions, so that an edit is noticed\n")
+    }
+    return report.fails(isStrict: strict) ? 4 : 0
+  }
+}
+
+extension LintVerb.Format {
+  fileprivate static let names = allCases.map(\.rawValue).joined(separator: "|")
+}

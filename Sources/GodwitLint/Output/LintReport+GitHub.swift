@@ -1,0 +1,27 @@
+extension LintReport {
+  /// The open findings as workflow commands, which GitHub Actions shows beside the lines of a pull request.
+  package func github() -> String {
+    open.map { finding in
+      let command =
+        switch finding.severity {
+        case .error: "error"
+        case .warning: "warning"
+        case .note: "notice"
+        }
+      var properties = ["file=" + Self.property(finding.location.file)]
+      if let line = finding.location.line { properties.append("line=\(line)") }
+      properties.append("title=" + Self.property("\(finding.rule.code) \(finding.rule.slug)"))
+      let data = Self.data("\(finding.message)\ntry: \(finding.remedy)\nkey: \(finding.key)")
+      return "::\(command) \(properties.joined(separator: ","))::\(data)\n"
+    }.joined()
+  }
+
+  /// What a workflow command's message may hold.
+  private static func data(_ text: String) -> String {
+    text.replacing("%", with: "%25").replacing("\r", with: "%0D").replacing("\n", with: "%0A")
+  }
+
+  private static func property(_ text: String) -> String {
+    data(text).replacing(":", with: "%3A").replacing(",", with: "%2C")
+  }
+}

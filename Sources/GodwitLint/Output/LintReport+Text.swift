@@ -1,0 +1,47 @@
+extension LintReport {
+  /// The findings for a person: grouped by file, each with its place in the form that editors follow.
+  ///
+  /// - Parameters:
+  ///   - showsAll: Whether accepted findings and those of shipped steps are listed.
+  ///   - command: The command line, for hints.
+  package func text(showsAll: Bool = false) -> String {
+    let shown = showsAll ? findings : open
+    var text = ""
+    var file: String?
+    for finding in shown {
+      if let file, file != finding.location.file { text += "\n" }
+      file = finding.location.file
+      text += Self.lines(of: finding)
+    }
+    return text + (shown.isEmpty ? "" : "\n") + total(showsAll: showsAll) + "\n"
+  }
+
+  private static func lines(of finding: LintFinding) -> String {
+    let place = finding.location.file + (finding.location.line.map { ":\($0)" } ?? "")
+    let state = finding.state == .open ? "" : " (\(finding.state.rawValue))"
+    var lines = ["\(place): \(finding.severity.rawValue): \(finding.rule.code) \(finding.message)\(state)"]
+    for other in finding.related {
+      lines.append("  see     \(other.location.file)\(other.location.line.map { ":\($0)" } ?? ""), \(other.text)")
+    }
+    lines.append("  try     \(finding.remedy)")
+    if finding.state == .open, finding.severity > .note { lines.append("  accept  \(finding.key)") }
+    return lines.map { $0.split(whereSeparator: \.isNewline).joined(separator: " ") + "\n" }.joined()
+  }
+
+  private func total(showsAll: Bool) -> String {
+    var parts: [String] = []
+    for severity in [LintRule.Severity.error, .warning, .note] {
+      let count = count(severity)
+      if count > 0 { parts.append(Self.counted(count, severity.rawValue)) }
+    }
+    var text = parts.isEmpty ? "no findings" : parts.joined(separator: ", ")
+    text += " in \(Self.counted(versions, "version")) of \(Self.counted(bundles, "model"))"
+    var hidden: [String] = []
+    if count(.accepted) > 0 { hidden.append("\(count(.accepted)) accepted") }
+    if count(.shipped) > 0 { hidden.append("\(count(.shipped)) about shipped steps") }
+    if !hidden.isEmpty { text += "; \(hidden.joined(separator: ", "))" + (showsAll ? "" : " (`--all` lists them)") }
+    return text
+  }
+
+  private static func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+}

@@ -1,0 +1,72 @@
+/// One thing that `godwit lint` found.
+package struct LintFinding: Sendable, Hashable {
+  /// A place in a file; without a line where the file has none.
+  package struct Location: Sendable, Hashable {
+    package var file: String
+    package var line: Int?
+
+    package init(file: String, line: Int? = nil) {
+      self.file = file
+      self.line = line
+    }
+  }
+
+  /// Two versions of a model.
+  package struct Step: Sendable, Hashable {
+    package var from, to: String
+  }
+
+  /// What becomes of a finding.
+  package enum State: String, Sendable, Hashable, Codable {
+    case open
+    /// The lock file accepts it.
+    case accepted
+    /// It is about a step between two versions of the lock file: the release is out.
+    case shipped
+  }
+
+  package var rule: LintRule
+  package var severity: LintRule.Severity
+  /// What it is about: an entity, `Entity.property`, a version, a file.
+  package var subject: String
+  package var step: Step?
+  /// The path of the model; nil for a finding about none.
+  package var bundle: String?
+  package var location: Location
+  /// Where else to look, each with a reason.
+  package var related: [Related] = []
+  package var message: String
+  package var remedy: String
+  package var state = State.open
+
+  /// A second place that a finding concerns.
+  package struct Related: Sendable, Hashable {
+    package var location: Location
+    package var text: String
+  }
+
+  package init(
+    _ rule: LintRule, severity: LintRule.Severity? = nil, subject: String, step: Step? = nil, bundle: String?,
+    at location: Location, _ message: String, try remedy: String
+  ) {
+    self.rule = rule
+    self.severity = severity ?? rule.severity
+    self.subject = subject
+    self.step = step
+    self.bundle = bundle
+    self.location = location
+    self.message = message
+    self.remedy = remedy
+  }
+
+  /// What the lock file calls the finding, for example `GW201:Person.nickname:App 2→App 3`. Unique among those of a model.
+  package var key: String {
+    ([rule.code, subject].filter { !$0.isEmpty } + (step.map { ["\($0.from)→\($0.to)"] } ?? []))
+      .joined(separator: ":").onOneKeyLine
+  }
+}
+
+extension String {
+  /// The text without line breaks, which no key has.
+  fileprivate var onOneKeyLine: String { split(whereSeparator: \.isNewline).joined(separator: " ") }
+}

@@ -1,0 +1,211 @@
+/// What `godwit lint` looks for, each with a code that never changes its meaning.
+///
+/// Codes from 100 are about versions and the way between them, from 200 about one step, from 300 about mapping models, from
+/// 400 about the layout of stores.
+package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
+  case shippedVersionEdited = "GW101"
+  case shippedVersionGone = "GW102"
+  case versionNotLocked = "GW103"
+  case versionUnreadable = "GW104"
+  case currentVersionUnknown = "GW105"
+  case versionOrderUnclear = "GW106"
+  case noPath = "GW107"
+  case severalSteps = "GW108"
+  case acceptedNotFound = "GW109"
+
+  case attributeDropped = "GW201"
+  case relationshipDropped = "GW202"
+  case entityDropped = "GW203"
+  case probableRename = "GW204"
+  case optionalToRequired = "GW205"
+  case requiredAttributeAdded = "GW206"
+  case requiredToOneAdded = "GW207"
+  case uniquenessAdded = "GW208"
+  case needsMappingModel = "GW209"
+  case needsPolicy = "GW210"
+  case rowsReadInPlace = "GW211"
+  case rowsMayBreakRule = "GW212"
+  case renameChainBroken = "GW213"
+
+  case mappingModelStale = "GW301"
+  case mappingModelUnusable = "GW302"
+  case mappingModelUnmatched = "GW303"
+  case mappingModelsConflict = "GW304"
+
+  case layoutAmbiguous = "GW401"
+
+  /// How bad a finding is.
+  package enum Severity: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
+    case note, warning, error
+
+    package static func < (a: Severity, b: Severity) -> Bool { a.rank < b.rank }
+
+    private var rank: Int {
+      switch self {
+      case .note: 0
+      case .warning: 1
+      case .error: 2
+      }
+    }
+  }
+
+  package var code: String { rawValue }
+
+  var isAboutMappingModels: Bool { code.hasPrefix("GW3") }
+
+  /// The code in words, for example `attribute-dropped`.
+  package var slug: String {
+    var slug = ""
+    for character in "\(self)" {
+      if character.isUppercase { slug += "-" }
+      slug += character.lowercased()
+    }
+    return slug
+  }
+
+  /// The severity of most findings; one may be milder, such as that of a step that was shipped.
+  package var severity: Severity {
+    switch self {
+    case .shippedVersionEdited, .shippedVersionGone, .versionUnreadable, .noPath, .optionalToRequired,
+      .requiredAttributeAdded, .requiredToOneAdded, .needsMappingModel, .mappingModelUnusable, .mappingModelsConflict:
+      .error
+    case .currentVersionUnknown, .versionOrderUnclear, .attributeDropped, .relationshipDropped, .entityDropped,
+      .probableRename, .uniquenessAdded, .rowsMayBreakRule, .renameChainBroken, .mappingModelStale, .layoutAmbiguous:
+      .warning
+    case .versionNotLocked, .severalSteps, .acceptedNotFound, .needsPolicy, .rowsReadInPlace, .mappingModelUnmatched:
+      .note
+    }
+  }
+
+  /// What the rule looks for.
+  package var summary: String {
+    switch self {
+    case .shippedVersionEdited: "A shipped version was edited"
+    case .shippedVersionGone: "A shipped version is gone"
+    case .versionNotLocked: "A version is not in the lock file"
+    case .versionUnreadable: "A version cannot be read"
+    case .currentVersionUnknown: "The current version cannot be told"
+    case .versionOrderUnclear: "The order of the versions does not show in their names"
+    case .noPath: "No path leads from a version to the current one"
+    case .severalSteps: "The way to the current version takes several steps"
+    case .acceptedNotFound: "An accepted finding does not occur"
+    case .attributeDropped: "A step drops an attribute"
+    case .relationshipDropped: "A step drops a relationship"
+    case .entityDropped: "A step drops an entity"
+    case .probableRename: "A probable rename has no renaming identifier"
+    case .optionalToRequired: "An optional attribute becomes required and has no default"
+    case .requiredAttributeAdded: "A required attribute is new and has no default"
+    case .requiredToOneAdded: "A required relationship is new"
+    case .uniquenessAdded: "A uniqueness constraint is new"
+    case .needsMappingModel: "A step needs a mapping model"
+    case .needsPolicy: "A step needs a policy"
+    case .rowsReadInPlace: "A migration in place reads every row"
+    case .rowsMayBreakRule: "Objects may break a new rule"
+    case .renameChainBroken: "A step over several versions loses what single steps keep"
+    case .mappingModelStale: "A mapping model is stale"
+    case .mappingModelUnusable: "A mapping model cannot be used"
+    case .mappingModelUnmatched: "A mapping model is for no version"
+    case .mappingModelsConflict: "Mapping models are in conflict"
+    case .layoutAmbiguous: "The layout of a store is ambiguous"
+    }
+  }
+
+  /// Why it matters.
+  package var explanation: String {
+    switch self {
+    case .shippedVersionEdited:
+      "Core Data finds the model of a store by its version hashes. After the edit no version has the hashes of the stores that are out there, so they can neither be opened nor migrated."
+    case .shippedVersionGone:
+      "Stores of this version are out there. Without its model they cannot be migrated."
+    case .versionNotLocked:
+      "A version that is released should be in the lock file, so that a later edit is noticed."
+    case .versionUnreadable:
+      "Neither Xcode nor Godwit can migrate a store of a version that cannot be read."
+    case .currentVersionUnknown:
+      "Without a current version nothing says where a migration leads."
+    case .versionOrderUnclear:
+      "A path never goes back to an older version. Which version is older shows in no model, only in the names."
+    case .noPath:
+      "A store of this version cannot be migrated to the current version."
+    case .severalSteps:
+      "Core Data's automatic migration makes one step. It needs a mapping model from the store's version to the current one, or must be able to infer one."
+    case .acceptedNotFound:
+      "An entry that accepts nothing is misspelt or no longer needed."
+    case .attributeDropped: "The values of the attribute are lost."
+    case .relationshipDropped: "The links of the relationship are lost."
+    case .entityDropped: "The objects of the entity are lost."
+    case .probableRename:
+      "Without a renaming identifier Core Data drops the old property and adds an empty new one."
+    case .optionalToRequired:
+      "Core Data cannot infer the step: nil has no value to become."
+    case .requiredAttributeAdded:
+      "Core Data cannot infer the step: existing objects would have no value."
+    case .requiredToOneAdded:
+      "Core Data cannot infer the step: existing objects would lead nowhere, which validation forbids."
+    case .uniquenessAdded:
+      "A store with two objects of the same values cannot be migrated."
+    case .needsMappingModel:
+      "Core Data cannot infer the step, and no mapping model serves it."
+    case .needsPolicy:
+      "The mapping model names code of the application. Outside the application somebody must register a port of it."
+    case .rowsReadInPlace:
+      "The migration takes longer the more objects a store has. A step that changes definitions alone takes the same time for any store."
+    case .rowsMayBreakRule:
+      "Whether the step succeeds depends on the objects of each store."
+    case .renameChainBroken:
+      "A renaming identifier names the name in one earlier version. A store of an older version is migrated in one step, which then drops the property."
+    case .mappingModelStale:
+      "A version changed after the mapping model was saved. Core Data compares version hashes and does not find the mapping model."
+    case .mappingModelUnusable:
+      "The step that the mapping model is for cannot be made with it."
+    case .mappingModelUnmatched:
+      "Nothing uses the mapping model."
+    case .mappingModelsConflict:
+      "Two mapping models serve the same step and do not go together."
+    case .layoutAmbiguous:
+      "Core Data's name for a table or column is not known for certain. A store that Godwit makes may lack the name that Core Data looks for."
+    }
+  }
+
+  /// `help` as the end of a line.
+  var remedy: String {
+    let text = help.hasSuffix(".") ? String(help.dropLast()) : help
+    return text.prefix(1).lowercased() + text.dropFirst()
+  }
+
+  /// What to do about it, in general; a finding says it for the case.
+  package var help: String {
+    switch self {
+    case .shippedVersionEdited: "Undo the edit, and make the change in a new version of the model."
+    case .shippedVersionGone: "Restore the version from version control."
+    case .versionNotLocked:
+      "When the version is released, run the command with `--write-lock` and commit the lock file."
+    case .versionUnreadable: "Restore the file from version control, or correct it at the place that the finding names."
+    case .currentVersionUnknown: "Set the current version in Xcode's file inspector."
+    case .versionOrderUnclear: "List the versions under `versionOrder` of the lock file, oldest first."
+    case .noPath: "Write a mapping model for the step that is missing; `godwit mapping new` drafts one."
+    case .severalSteps: "Migrate step by step in the application, or add a mapping model for the whole way."
+    case .acceptedNotFound: "Correct or remove the entry under `accepted` of the lock file."
+    case .attributeDropped, .relationshipDropped, .entityDropped:
+      "Keep it, set the renaming identifier of what takes its place, or carry the data over with a mapping model. Accept the finding if the data may go."
+    case .probableRename:
+      "Set the renaming identifier of the new name to the old name. Accept the finding if they are not the same."
+    case .optionalToRequired, .requiredAttributeAdded:
+      "Give the attribute a default, make it optional, or write a mapping model."
+    case .requiredToOneAdded: "Make the relationship optional, or write a mapping model that sets it."
+    case .uniquenessAdded:
+      "Make sure that no store has duplicates, or merge them with a mapping model that has `unique-by`."
+    case .needsMappingModel: "Write a mapping model for the step; `godwit mapping new` drafts one."
+    case .needsPolicy: "Port the policy; `godwit policy stub` writes its type."
+    case .rowsReadInPlace: "Nothing, if the time is acceptable; test with the largest store that you have."
+    case .rowsMayBreakRule: "Test the step with real stores, relax the rule, or write a mapping model."
+    case .renameChainBroken: "Migrate through the versions between, or add a mapping model for the whole way."
+    case .mappingModelStale: "Open the mapping model in Xcode and choose Editor, Refresh Data Models."
+    case .mappingModelUnusable: "Correct the mapping model at the place that the finding names."
+    case .mappingModelUnmatched: "Restore the versions that it names, or delete it."
+    case .mappingModelsConflict:
+      "Delete one of them, give the entity mappings of one other names, or list the one to use under `mappings` of a job."
+    case .layoutAmbiguous: "Give jobs a store of this version that Core Data made, with `layout-from`."
+    }
+  }
+}

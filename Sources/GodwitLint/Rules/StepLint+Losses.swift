@@ -1,0 +1,182 @@
+import GodwitEngine
+import GodwitInference
+import GodwitModel
+
+/// What of the earlier version does not come over.
+extension StepLint {
+  private enum Lost {
+    case entity(EntityDescription)
+    case attribute(AttributeDescription, of: EntityDescription)
+    case relationship(RelationshipDescription, of: EntityDescription)
+  }
+
+  /// What an inferred step drops, and what of it is probably renamed.
+  func losses() -> [Finding] {
+    var renames = Renames(self)
+    return lost().map { lost in
+      switch lost {
+      case .entity(let entity): renames.entity(entity) ?? dropped(entity)
+      case .attribute(let attribute, let entity): renames.attribute(attribute, of: entity) ?? dropped(attribute, entity)
+      case .relationship(let relationship, let entity):
+        renames.relationship(relationship, of: entity) ?? dropped(relationship, entity)
+      }
+    }
+  }
+
+  private func lost() -> [Lost] {
+    pairing.entities.flatMap { pair -> [Lost] in
+      guard let before = pair.old else { return [] }
+      guard let after = pair.new else { return before.isAbstract ? [] : [.entity(before)] }
+      return lostAttributes(of: before).map { .attribute($0, of: before) }
+        + lostRelationships(of: before, now: after).map { .relationship($0, of: before) }
+    }
+  }
+
+  /// The entities with objects that come over, among an entity and its subentities: their names before and after.
+  private func survivors(_ entity: EntityDescription) -> [(was: String, now: String)] {
+    old.family(of: entity.name).filter { !$0.isAbstract }.compactMap { member in
+      pairing.newName(of: member.name).map { (member.name, $0) }
+    }
+  }
+
+  private func isCarried(_ name: String, from was: String, to now: String) -> Bool {
+    ModelPairing.Property.all(of: now, in: new).contains { property in
+      switch property {
+      case .attribute(let attribute) where attribute.isTransient: return false
+      case .relationship(let relationship) where !new.isStored(relationship): return false
+      default: return pairing.origin(of: property, in: now, from: was)?.name == name
+      }
+    }
+  }
+
+  private func lostAttributes(of before: EntityDescription) -> [AttributeDescription] {
+    before.attributes.filter { attribute in
+      guard !attribute.isTransient, !attribute.isDerived else { return false }
+      return survivors(before).contains { !isCarried(attribute.name, from: $0.was, to: $0.now) }
+    }
+  }
+
+  /// Relationships that neither side carries over. One to objects that are dropped goes with them.
+  private func lostRelationships(of before: EntityDescription, now: EntityDescription) -> [RelationshipDescription] {
+    before.relationships.filter { relationship in
+      guard old.isStored(relationship) else { return false }
+      let targets = old.entity(relationship.destinationEntityName).map(survivors) ?? []
+      guard !targets.isEmpty,
+        survivors(before).contains(where: { !isCarried(relationship.name, from: $0.was, to: $0.now) })
+      else { return false }
+      guard let inverse = old.inverse(of: relationship) else { return true }
+      if targets.contains(where: { isCarried(inverse.name, from: $0.was, to: $0.now) }) { return false }
+      // One finding for both sides.
+      let other = old.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name ?? ""
+      return (Text(before.name), Text(relationship.name)) <= (Text(other), Text(inverse.name))
+        || pairing.newName(of: other) == nil
+    }
+  }
+
+  // MARK: Findings
+
+  private var keeping: String {
+    "keep it, set the Renaming ID of what takes its place, or carry it over with a mapping model; accept the finding if it may go"
+  }
+
+  private func dropped(_ entity: EntityDescription) -> Finding {
+    finding(
+      .entityDropped, entity.name, at: newIndex.start,
+      "\(title) drops the entity \(entity.name): its objects are lost", try: keeping,
+      related: former(oldIndex.place(of: entity.name)))
+  }
+
+  private func dropped(_ attribute: AttributeDescription, _ entity: EntityDescription) -> Finding {
+    finding(
+      .attributeDropped, "\(entity.name).\(attribute.name)", at: placeNow(of: entity),
+      "\(title) drops \(entity.name).\(attribute.name) (\(Self.kind(of: attribute))): its values are lost",
+      try: keeping,
+      related: former(oldIndex.place(of: attribute.name, in: entity.name, of: old)))
+  }
+
+  private func dropped(_ relationship: RelationshipDescription, _ entity: EntityDescription) -> Finding {
+    finding(
+      .relationshipDropped, "\(entity.name).\(relationship.name)", at: placeNow(of: entity),
+      "\(title) drops \(entity.name).\(relationship.name) (\(Self.kind(of: relationship))): its links are lost",
+      try: keeping, related: former(oldIndex.place(of: relationship.name, in: entity.name, of: old)))
+  }
+
+  /// The later version's place of an entity of the earlier one.
+  func placeNow(of entity: EntityDescription) -> LintFinding.Location {
+    newIndex.place(of: pairing.newName(of: entity.name) ?? entity.name)
+  }
+
+  static func kind(of attribute: AttributeDescription) -> String { attribute.compositeName ?? attribute.type.xcodeName }
+
+  static func kind(of relationship: RelationshipDescription) -> String {
+    "\(relationship.isToMany ? "to-many" : "to-one") \(relationship.destinationEntityName)"
+  }
+
+  // MARK: Under a mapping model
+
+  /// What a mapping model does not read although the later version still has it, and the entities that it leaves out.
+  ///
+  /// What is gone from the later version is gone because its author wanted so.
+  func losses(
+    in models: [MappingModel], _ resolved: ResolvedMapping, _ place: LintFinding.Location?
+  ) -> [Finding] {
+    let mappings = models.flatMap(\.entityMappings)
+    // A policy may read anything.
+    guard !mappings.contains(where: { $0.policyName != nil }) else { return [] }
+    let read = Self.namesRead(by: mappings)
+    let taken = Dictionary(grouping: resolved.entityMappings) { $0.source.name }
+    var findings: [Finding] = []
+    for case (let before?, let after?) in pairing.entities where !before.isAbstract && !after.isAbstract {
+      guard let own = taken[before.name] else {
+        guard !mappings.contains(where: { $0.kind == .remove && $0.sourceEntityName == before.name }) else { continue }
+        findings.append(
+          finding(
+            .entityDropped, before.name, at: place ?? placeNow(of: before),
+            "\(title): no entity mapping takes \(before.name), which both versions have: its objects are lost",
+            try: "add an entity mapping from \(before.name) to \(after.name), or accept the finding",
+            related: former(oldIndex.place(of: before.name))))
+        continue
+      }
+      let copied = Set(own.flatMap { mapping in mapping.attributes.compactMap { Self.copied($0.source) } })
+      for attribute in old.attributes(of: before.name) where !attribute.isTransient && !attribute.isDerived {
+        guard !copied.contains(attribute.name), !read.contains(attribute.name),
+          isCarried(attribute.name, from: before.name, to: after.name)
+        else { continue }
+        let subject = "\(before.name).\(attribute.name)"
+        findings.append(
+          finding(
+            .attributeDropped, subject, at: place ?? placeNow(of: before),
+            "\(title): the mapping model does not read \(subject), which both versions have: its values are lost",
+            try: "map the attribute in '\(own[0].name)', or accept the finding",
+            related: former(oldIndex.place(of: attribute.name, in: before.name, of: old))))
+      }
+    }
+    return findings
+  }
+
+  private static func copied(_ source: ResolvedEntityMapping.AttributeSource) -> String? {
+    if case .copy(let name) = source.withoutDefault { name } else { nil }
+  }
+
+  /// Every name in a key path of the mappings.
+  private static func namesRead(by mappings: [EntityMapping]) -> Set<String> {
+    var names: Set<String> = []
+    func read(_ expression: ValueExpression) {
+      _ = expression.contains { part in
+        if case .keyPath(_, let segments) = part.node { names.formUnion(segments) }
+        return false
+      }
+    }
+    for mapping in mappings {
+      for entry in mapping.attributeMappings { read(entry.value.expression) }
+      for entry in mapping.relationshipMappings {
+        switch entry.value {
+        case .mapping(_, let path): names.formUnion(path)
+        case .sourceRelationship(let name): names.insert(name)
+        case .expression(let parsed): read(parsed.expression)
+        }
+      }
+    }
+    return names
+  }
+}

@@ -1,0 +1,150 @@
+import GodwitInference
+import GodwitModel
+
+extension StepLint {
+  /// Pairs what a step drops with what it adds, where both look like one thing under two names.
+  struct Renames {
+    private let lint: StepLint
+    /// What was paired already: a new name explains one old name.
+    private var taken: Set<String> = []
+
+    init(_ lint: StepLint) { self.lint = lint }
+
+    mutating func entity(_ gone: EntityDescription) -> Finding? {
+      let (old, new) = (lint.old, lint.new)
+      let names = Set(old.propertyNames(of: gone.name))
+      let candidates = new.entities.filter { entity in
+        guard lint.pairing.oldName(of: entity.name) == nil, !entity.isAbstract else { return false }
+        let other = Set(new.propertyNames(of: entity.name))
+        let shared = names.intersection(other).count
+        // Most of what they hold is the same.
+        return !names.isEmpty && shared * 3 >= 2 * max(names.count, other.count)
+      }
+      // The same content under a name of its own is a rename too.
+      let same = candidates.filter { Set(new.propertyNames(of: $0.name)) == names }.map(\.name)
+      guard let found = closest(to: gone.name, candidates.map(\.name), prefix: "", accepting: Set(same)) else {
+        return nil
+      }
+      return lint.finding(
+        .probableRename, gone.name, at: lint.newIndex.place(of: found),
+        "\(lint.title) drops the entity \(gone.name) and adds \(found), which holds nearly the same, without a renaming identifier: the objects are lost",
+        try:
+          "set the Renaming ID of \(found) to '\(gone.name)' (`elementID=\"\(gone.name)\"`); accept the finding if they are not the same",
+        related: lint.former(lint.oldIndex.place(of: gone.name)))
+    }
+
+    mutating func attribute(_ gone: AttributeDescription, of entity: EntityDescription) -> Finding? {
+      let kind = StepLint.kind(of: gone)
+      return property(gone.name, of: entity, kind: kind, losing: "the values") { property in
+        guard case .attribute(let attribute) = property, !attribute.isTransient, !attribute.isDerived else {
+          return false
+        }
+        return StepLint.kind(of: attribute) == kind
+      }
+    }
+
+    mutating func relationship(_ gone: RelationshipDescription, of entity: EntityDescription) -> Finding? {
+      let lint = lint
+      let destination = lint.pairing.newName(of: gone.destinationEntityName)
+      return property(gone.name, of: entity, kind: StepLint.kind(of: gone), losing: "the links") { property in
+        guard case .relationship(let relationship) = property, lint.new.isStored(relationship) else { return false }
+        return relationship.isToMany == gone.isToMany && relationship.destinationEntityName == destination
+      }
+    }
+
+    private mutating func property(
+      _ name: String, of entity: EntityDescription, kind: String, losing what: String,
+      where isLike: (ModelPairing.Property) -> Bool
+    ) -> Finding? {
+      guard let now = lint.pairing.newName(of: entity.name) else { return nil }
+      let added = ModelPairing.Property.all(of: now, in: lint.new).filter { property in
+        lint.pairing.origin(of: property, in: now, from: entity.name) == nil && isLike(property)
+      }
+      guard let found = closest(to: name, added.map(\.name), prefix: now + ".") else { return nil }
+      return lint.finding(
+        .probableRename, "\(now).\(found)", oldName: "\(entity.name).\(name)",
+        at: lint.newIndex.place(of: found, in: now, of: lint.new),
+        "\(lint.title) drops \(entity.name).\(name) and adds \(now).\(found) of the same type (\(kind)) without a renaming identifier: \(what) are lost",
+        try:
+          "set the Renaming ID of \(now).\(found) to '\(name)' (`elementID=\"\(name)\"`); accept the finding if they are not the same",
+        related: lint.former(lint.oldIndex.place(of: name, in: entity.name, of: lint.old)))
+    }
+
+    /// The most similar of the names, if one is similar at all, which is then taken.
+    ///
+    /// - Parameter accepted: Names that need not be similar.
+    private mutating func closest(
+      to name: String, _ candidates: [String], prefix: String, accepting accepted: Set<String> = []
+    ) -> String? {
+      let free = candidates.filter { !taken.contains(prefix + $0) }
+      let likeness = free.map { other in
+        (name: other, value: max(NameLikeness.value(name, other), accepted.contains(other) ? 0.1 : 0))
+      }.filter { $0.value > 0 }
+      guard let best = likeness.max(by: { ($0.value, $1.name) < ($1.value, $0.name) }) else { return nil }
+      taken.insert(prefix + best.name)
+      return best.name
+    }
+  }
+}
+
+/// How much two names are alike, from 0 (not at all) to 1.
+enum NameLikeness {
+  static func value(_ a: String, _ b: String) -> Double {
+    let (x, y) = (words(a), words(b))
+    if x.joined() == y.joined() { return 1 }
+    // A slip in one word: `adress` and `address`.
+    let differing = zip(x, y).filter { $0 != $1 }
+    if x.count == y.count, differing.count == 1, isSlip(differing[0].0, differing[0].1) { return 0.9 }
+    let shared = Set(x).intersection(y)
+    // `name` and `fullName`; but not `firstName` and `lastName`.
+    let isPart = !shared.isEmpty && shared.count == min(Set(x).count, Set(y).count)
+    guard isPart || shared.contains(where: { $0.count > 2 && !common.contains($0) }) else { return 0 }
+    return Double(shared.count) / Double(max(x.count, y.count)) * 0.8
+  }
+
+  /// Whether two words differ in one letter, in long words in two.
+  private static func isSlip(_ a: String, _ b: String) -> Bool {
+    let (x, y) = (Array(a), Array(b))
+    let length = min(x.count, y.count)
+    guard length > 3, length < 100 else { return false }
+    var row = Array(0...y.count)
+    for (i, letter) in x.enumerated() {
+      var next = [i + 1]
+      for (j, other) in y.enumerated() {
+        next.append(min(row[j + 1] + 1, next[j] + 1, row[j] + (letter == other ? 0 : 1)))
+      }
+      row = next
+    }
+    return row[y.count] <= (length > 7 ? 2 : 1)
+  }
+
+  /// Words that many properties of one entity share, and that say little.
+  private static let common: Set<String> = [
+    "count", "data", "date", "has", "identifier", "is", "name", "number", "the", "time", "title", "type", "url", "was",
+  ]
+
+  /// `creationDate` as `creation` and `date`, `URLString` as `url` and `string`.
+  private static func words(_ name: String) -> [String] {
+    var words: [String] = []
+    var current = ""
+    let letters = Array(name)
+    for (place, letter) in letters.enumerated() {
+      guard letter.isLetter || letter.isNumber else {
+        if !current.isEmpty { words.append(current) }
+        current = ""
+        continue
+      }
+      let startsWord =
+        letter.isUppercase
+        && (place > 0 && !letters[place - 1].isUppercase
+          || place + 1 < letters.count && letters[place + 1].isLowercase)
+      if startsWord, !current.isEmpty {
+        words.append(current)
+        current = ""
+      }
+      current += letter.lowercased()
+    }
+    if !current.isEmpty { words.append(current) }
+    return words
+  }
+}

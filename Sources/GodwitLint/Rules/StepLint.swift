@@ -1,0 +1,173 @@
+import GodwitInPlace
+import GodwitInference
+import GodwitModel
+
+/// The findings about one step between two versions.
+struct StepLint {
+  /// A finding before it is known whether the step was shipped.
+  struct Finding {
+    var rule: LintRule
+    var subject: String
+    /// What the earlier version calls it; the same for a loss and for the rename that explains it.
+    var oldName: String
+    var step: LintFinding.Step
+    var location: LintFinding.Location
+    var message: String
+    var remedy: String
+    var related: [LintFinding.Related] = []
+  }
+
+  let old, new: ManagedObjectModel
+  let bundle: LintedBundle
+  let pairing: ModelPairing
+  let oldIndex, newIndex: ElementIndex
+
+  init(from old: ManagedObjectModel, to new: ManagedObjectModel, in bundle: LintedBundle) {
+    self.old = old
+    self.new = new
+    self.bundle = bundle
+    pairing = ModelPairing(from: old, to: new)
+    oldIndex = bundle.index(old.name)
+    newIndex = bundle.index(new.name)
+  }
+
+  var step: LintFinding.Step { .init(from: old.name, to: new.name) }
+  /// `'App 2' to 'App 3'`.
+  var title: String { "'\(old.name)' to '\(new.name)'" }
+  private var drafting: String {
+    "`godwit mapping new '\(bundle.path)#\(old.name)' '\(bundle.path)#\(new.name)' -o FILE` drafts a mapping model"
+  }
+
+  func finding(
+    _ rule: LintRule, _ subject: String, oldName: String? = nil, at location: LintFinding.Location, _ message: String,
+    try remedy: String, related: [LintFinding.Related] = []
+  ) -> Finding {
+    Finding(
+      rule: rule, subject: subject, oldName: oldName ?? subject, step: step, location: location, message: message,
+      remedy: remedy, related: related)
+  }
+
+  /// Where something of the earlier version stands.
+  func former(_ location: LintFinding.Location) -> [LintFinding.Related] {
+    [.init(location: location, text: "the earlier version")]
+  }
+
+  // MARK: What inference refuses
+
+  /// Why no mapping model can be inferred.
+  func refusals() -> [Finding] {
+    var findings: [Finding] = []
+    var told: Set<String> = []
+    for refusal in MappingInference(from: old, to: new).refusals {
+      // A property that subentities inherit is refused for each of them.
+      let entity = refusal.property.flatMap { new.declaringEntity(of: $0, in: refusal.entity)?.name } ?? refusal.entity
+      let subject = refusal.property.map { "\(entity).\($0)" } ?? entity
+      guard told.insert(subject + refusal.reason).inserted else { continue }
+      findings.append(self.finding(for: refusal, subject: subject))
+    }
+    return findings
+  }
+
+  private func finding(for refusal: MappingInference.Refusal, subject: String) -> Finding {
+    let place =
+      refusal.property.map { newIndex.place(of: $0, in: refusal.entity, of: new) }
+      ?? newIndex.place(of: refusal.entity)
+    guard let name = refusal.property else {
+      return finding(
+        .needsMappingModel, subject, at: place, "\(title) cannot be inferred: entity \(subject): \(refusal.reason)",
+        try: drafting)
+    }
+    let before = pairing.oldName(of: refusal.entity)
+    if let attribute = new.attribute(name, of: refusal.entity), !attribute.isOptional, attribute.defaultValue.isNull {
+      let origin = before.flatMap { pairing.origin(of: .attribute(attribute), in: refusal.entity, from: $0) }
+      let remedy = "give \(subject) a default value in '\(new.name)', or make it optional; \(drafting)"
+      switch origin {
+      case .attribute(let was)? where !was.isTransient && was.type == attribute.type && was.isOptional:
+        return finding(
+          .optionalToRequired, subject, at: place,
+          "\(title) makes \(subject) required and gives it no default: nil has no value to become", try: remedy)
+      case nil:
+        return finding(
+          .requiredAttributeAdded, subject, at: place,
+          "\(title) adds \(subject), which is required and has no default: existing objects would have no value",
+          try: remedy)
+      default: break
+      }
+    }
+    if let relationship = new.relationship(name, of: refusal.entity), relationship.requiresObject,
+      before.flatMap({ pairing.origin(of: .relationship(relationship), in: refusal.entity, from: $0) }) == nil
+    {
+      return finding(
+        .requiredToOneAdded, subject, at: place,
+        "\(title) adds the required relationship \(subject): existing objects would lead nowhere",
+        try: "make \(subject) optional in '\(new.name)'; \(drafting)")
+    }
+    return finding(
+      .needsMappingModel, subject, at: place, "\(title) cannot be inferred: \(subject): \(refusal.reason)",
+      try: drafting)
+  }
+
+  // MARK: What depends on the objects
+
+  /// New rules that existing objects may break.
+  func rules() -> [Finding] {
+    var findings = uniqueness()
+    let taken = Set(findings.map(\.subject))
+    for change in ModelChange.changes(from: old, to: new) where change.effort == .dependsOnRows {
+      let subject = change.property.map { "\(change.entity).\($0)" } ?? change.entity
+      // A constraint has its own finding.
+      guard change.property != nil || !taken.contains(where: { $0.hasPrefix(change.entity + "(") }) else { continue }
+      let place =
+        change.property.map { newIndex.place(of: $0, in: change.entity, of: new) } ?? newIndex.place(of: change.entity)
+      findings.append(
+        finding(
+          .rowsMayBreakRule, subject, at: place,
+          "\(title): \(subject): \(change.change); an object that does not fit stops the migration",
+          try: LintRule.rowsMayBreakRule.remedy))
+    }
+    return findings
+  }
+
+  private func uniqueness() -> [Finding] {
+    pairing.entities.flatMap { pair -> [Finding] in
+      guard let before = pair.old, let after = pair.new else { return [] }
+      let kept = old.uniquenessConstraints(of: before.name).map(\.properties)
+      return after.uniquenessConstraints.compactMap { constraint in
+        let names = constraint.map { name -> String in
+          let property = ModelPairing.Property.all(of: after.name, in: new).first { $0.name == name }
+          return property.flatMap { pairing.origin(of: $0, in: after.name, from: before.name)?.name } ?? ""
+        }
+        guard !kept.contains(names) else { return nil }
+        let list = constraint.joined(separator: ", ")
+        return finding(
+          .uniquenessAdded, "\(after.name)(\(list))", at: newIndex.placeOfConstraints(of: after.name),
+          "\(title) makes \(list) of \(after.name) unique: a store with duplicates cannot be migrated",
+          try: LintRule.uniquenessAdded.remedy)
+      }
+    }
+  }
+
+  // MARK: In place
+
+  /// What makes a migration in place read every row.
+  func rowsInPlace() -> Finding? {
+    let inference = MappingInference(from: old, to: new)
+    guard let mapping = try? inference.mappingModel(),
+      let reason = InPlaceForecast.rowReason(for: mapping, from: old, to: new)
+    else { return nil }
+    return finding(
+      .rowsReadInPlace, "", at: place(in: reason),
+      "\(title) reads every row when a store is migrated in place: \(reason)",
+      try: LintRule.rowsReadInPlace.remedy)
+  }
+
+  /// The place of the first entity or property that a text names.
+  private func place(in text: String) -> LintFinding.Location {
+    for word in text.split(whereSeparator: { " ,:".contains($0) }) {
+      let parts = word.split(separator: ".", maxSplits: 1).map(String.init)
+      guard let entity = parts.first, new.entity(entity) != nil else { continue }
+      return parts.count == 2 ? newIndex.place(of: parts[1], in: entity, of: new) : newIndex.place(of: entity)
+    }
+    return newIndex.start
+  }
+}
