@@ -45,7 +45,7 @@ import Testing
   @Test func `chunks of mappings that share a table take turns, and each counts its own rows`() throws {
     let fixture = try people()
     let (_, plan) = try fixture.planned()
-    let chunks = plan.chunks.filter { $0.stage == .create && $0.name != "TownToTown" }
+    let chunks = plan.chunks.filter { $0.phase == .create && $0.name != "TownToTown" }
     #expect(chunks.map(\.name) == ["PersonToAdult", "PersonToChild"].cycled(times: chunks.count / 2))
     #expect(chunks.count == 8)
     let summary = try fixture.run()

@@ -187,7 +187,7 @@ extension Executor {
     -> ExpressionPrefetcher?
   {
     let rows = chunks.reduce(0) { $0 + $1.rows }
-    let members = chunks.map(\.subject)
+    let members = Self.createdMappings(chunks)
     guard let chunk = chunks.first, chunk.predicate == nil, rows >= ExpressionPrefetcher.leastRows,
       let (query, numbers) = try program.evaluations(of: members, in: statement)
     else { return nil }

@@ -86,11 +86,16 @@ extension Executor {
   /// - Parameter rest: The chunks to come, the first of which builds an index.
   func validateAhead(_ rest: ArraySlice<Chunk>) throws -> SpeculativeValidator? {
     // Nothing but indexes may change the store from here on.
-    guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.stage) }) else { return nil }
+    guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.phase) }) else { return nil }
     var works: [SpeculativeValidator.Work] = []
     var rows: Int64 = 0
-    for chunk in rest where chunk.stage == .validate {
-      guard let entity = validatedEntity(chunk) else { continue }
+    for chunk in rest {
+      let entity: String
+      switch chunk.work {
+      case .validate(let mapping): entity = program.mappings[mapping].destination.name
+      case .validateEntity(let number): entity = program.destinationSchema.entityName(number) ?? chunk.name
+      default: continue
+      }
       var patterns: [String] = []
       let rules = program.validationRules(of: entity, patterns: &patterns)
       // A header lies at the start of its row. What follows may lie on pages that a new index pushes elsewhere.
@@ -104,12 +109,5 @@ extension Executor {
     guard !works.isEmpty, rows >= SpeculativeValidator.leastRows else { return nil }
     return try SpeculativeValidator(
       works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
-  }
-
-  /// The entity whose objects a chunk of the validate stage looks at.
-  func validatedEntity(_ chunk: Chunk) -> String? {
-    let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
-    return only
-      ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
   }
 }

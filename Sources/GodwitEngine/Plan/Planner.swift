@@ -37,6 +37,7 @@ package struct Planner {
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts,
       keySetBytes: job.memory.bytes / 8)
     let passes = Self.passes(of: resolved)
+    if let known { try program.check(known) }
     let chunks = try known ?? self.chunks(program, passes: passes)
     return (try describe(program, passes: passes, chunks: chunks), program)
   }

@@ -117,11 +117,11 @@ public struct MigrationPlan: Sendable {
 
   /// Chunks and rows of one stage.
   public struct StageCount: Sendable, Codable, Hashable {
-    public var stage: Chunk.Stage
+    public var stage: ChunkPhase
     public var chunks: Int
     public var rows: Int64
 
-    package init(stage: Chunk.Stage, chunks: Int, rows: Int64) {
+    package init(stage: ChunkPhase, chunks: Int, rows: Int64) {
       self.stage = stage
       self.chunks = chunks
       self.rows = rows
