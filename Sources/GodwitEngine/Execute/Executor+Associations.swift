@@ -63,7 +63,7 @@ extension Executor {
       case .dense(let first): return first + given
       }
     }
-    let statement = try program.associate(index)
+    let statement = try program.associationStage.pairs(index)
     var pairs: Int64 = 0
     guard program.isUnique(index) else {
       try functions.running(statement, site: site(chunk)) {

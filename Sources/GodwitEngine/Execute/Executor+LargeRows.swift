@@ -19,7 +19,7 @@ extension Executor {
   ) throws -> Int64 {
     // In place, tables come and go.
     guard !connection.isOwnSource else { return try executeCreation(statement, [chunk]) }
-    let copies = program.plainCopies(index)
+    let copies = program.creation.plainCopies(index)
     guard !copies.isEmpty else { return try executeCreation(statement, [chunk]) }
     if !chunksWithLargeRows.contains(chunk.id),
       let made = try sparing({ try executeCreation(statement, [chunk]) })
@@ -33,7 +33,7 @@ extension Executor {
       return try executeCreation(statement, [chunk])
     }
     let source = try program.sourceTable(mapping.source.name)
-    let part = try predicate.map { try carried.create(index, predicate: $0, isPart: true) } ?? statement
+    let part = try predicate.map { try carried.creation.statement(index, predicate: $0, isPart: true) } ?? statement
     var lean: [Set<String>: ChunkStatement] = [:]
     var made: Int64 = 0
     for span in try connection.spans(
@@ -55,7 +55,7 @@ extension Executor {
         }
         let names = Set(apart.map(\.attribute))
         let statement =
-          try lean[names] ?? carried.create(index, predicate: predicate, leavingOut: names, isPart: true)
+          try lean[names] ?? carried.creation.statement(index, predicate: predicate, leavingOut: names, isPart: true)
         lean[names] = statement
         let count = try execute(statement, chunk, from: key, through: key)
         made += count

@@ -13,11 +13,11 @@ extension Executor {
   func countNils(
     _ chunk: Chunk, _ mapping: Int, of statement: ChunkStatement, predicate: ParsedPredicate?
   ) throws -> [NilCount] {
-    let watches = program.nilWatches(mapping).filter { watch in
+    let watches = program.losses.nilWatches(mapping).filter { watch in
       functions.hasFittedNil
         || !statement.builder.fitted.contains(.init(mapping: mapping, attribute: watch.attribute))
     }
-    guard let statement = try program.nilStatement(mapping, watches, predicate: predicate) else { return [] }
+    guard let statement = try program.losses.nils(mapping, watches, predicate: predicate) else { return [] }
     let counts = try functions.running(statement, site: site(chunk)) {
       try connection.rows(
         statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)

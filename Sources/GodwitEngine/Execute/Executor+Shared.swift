@@ -10,7 +10,7 @@ extension Executor {
     guard let first = chunks.first, case .create(let mapping, nil) = first.work else { return chunks.prefix(1) }
     let rest = chunks.dropFirst().prefix { chunk in
       guard case .create(let other, nil) = chunk.work else { return false }
-      return chunk.pass == first.pass && chunk.range == first.range && program.canShare(mapping, other)
+      return chunk.pass == first.pass && chunk.range == first.range && program.creation.canShare(mapping, other)
     }
     return chunks.prefix(1 + rest.count)
   }
@@ -28,7 +28,9 @@ extension Executor {
   ///   chunk can tell, or one is too large. Nothing was kept then.
   func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
     let mappings = Self.createdMappings(chunks)
-    guard let first = mappings.first, let statement = try carried.create(sharing: mappings) else { return false }
+    guard let first = mappings.first, let statement = try carried.creation.statement(sharing: mappings) else {
+      return false
+    }
     do {
       try connection.transaction {
         try openReaders()
@@ -67,7 +69,7 @@ extension Executor {
 
   /// The source keys that a mapping takes.
   func keySet(_ index: Int) throws -> KeySet {
-    let statement = try program.takenKeys(index)
+    let statement = try program.associationStage.takenKeys(index)
     let keys = KeySet()
     try functions.running(statement, site: "\(job.position.site), reading the keys of \(program.mappings[index].name)")
     {

@@ -202,7 +202,7 @@ package final class Executor {
       try connection.execute(index.sql)
       return .init()
     case .order(let rule):
-      let sql = program.orderRules()[rule].sql
+      let sql = program.order.rules[rule].sql
       try connection.execute(sql, [.integer(chunk.range.first), .integer(chunk.range.last)])
       return .init(rows: connection.changes)
     case .derive(let rule): return try derive(chunk, rule)
@@ -238,7 +238,7 @@ package final class Executor {
   private func create(_ chunk: Chunk, _ index: Int, predicate number: Int?) throws -> Ledger.Outcome {
     let mapping = program.mappings[index]
     let predicate = number.flatMap { job.chunkPredicates[mapping.name]?[$0] }
-    let statement = try carried.create(index, predicate: predicate)
+    let statement = try carried.creation.statement(index, predicate: predicate)
     functions.mover?.beginChunk()
     functions.hasFittedNil = false
     let outcome = Ledger.Outcome(
@@ -253,7 +253,7 @@ package final class Executor {
 
   /// Objects of a chunk whose to-one relationship found several.
   func countSeveral(_ chunk: Chunk, _ mapping: Int, predicate: ParsedPredicate?) throws -> Int64 {
-    guard let several = try program.severalStatement(mapping, predicate: predicate) else { return 0 }
+    guard let several = try program.losses.several(mapping, predicate: predicate) else { return 0 }
     return try functions.running(several, site: site(chunk)) {
       try connection.integer(
         several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
@@ -275,9 +275,9 @@ package final class Executor {
 
   private func relate(_ chunk: Chunk, _ link: Int, scan: Int) throws -> Ledger.Outcome {
     guard !carried.direct.contains(link) else { return .init() }
-    let job = try program.relateJobs(link)[scan]
-    var outcome = Ledger.Outcome(rows: try execute(try carried.relate(job), chunk))
-    if let several = try carried.severalStatement(job) {
+    let scan = try program.relationships.scans(link)[scan]
+    var outcome = Ledger.Outcome(rows: try execute(try carried.relationships.statement(scan), chunk))
+    if let several = try carried.losses.several(scan) {
       outcome.several = try functions.running(several, site: site(chunk)) {
         try connection.integer(
           several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
@@ -290,16 +290,16 @@ package final class Executor {
   /// its objects.
   private func relateAgain(_ link: Int) throws {
     let done = try ledger.done()
-    let jobs = try program.relateJobs(link)
+    let scans = try program.relationships.scans(link)
     for chunk in plan.chunks where done.contains(chunk.id) {
       guard case .relate(link, let scan) = chunk.work else { continue }
-      _ = try execute(try carried.relate(jobs[scan]), chunk)
+      _ = try execute(try carried.relationships.statement(scans[scan]), chunk)
     }
   }
 
   private func prepareResolving(_ link: Int) throws -> Ledger.Outcome {
     guard !carried.direct.contains(link) else { return .init() }
-    for sql in program.prepareResolve(link) { try connection.execute(sql) }
+    for sql in program.resolution.preparation(link) { try connection.execute(sql) }
     return .init()
   }
 
@@ -312,23 +312,23 @@ package final class Executor {
         try storeInLargeRows(resolver.refused)
         return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
       } catch is AssignmentResolver.TooMany {
-        for sql in program.prepareGathering(link) { try connection.execute(sql) }
+        for sql in program.resolution.gatheringPreparation(link) { try connection.execute(sql) }
       }
     }
     let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
-    let (asserted, gather, store) = try program.resolve(link)
-    let wanted = try connection.integer(asserted, range) ?? 0
+    let sql = try program.resolution.statements(link)
+    let wanted = try connection.integer(sql.asserted, range) ?? 0
     try connection.execute("DELETE FROM temp.godwit_edge")
-    try connection.execute(gather, range)
+    try connection.execute(sql.gather, range)
     let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
-    for sql in store { try connection.execute(sql) }
+    for sql in sql.store { try connection.execute(sql) }
     return .init(rows: kept, displaced: max(0, wanted - kept))
   }
 
   // MARK: Derived attributes
 
   private func derive(_ chunk: Chunk, _ number: Int) throws -> Ledger.Outcome {
-    let rule = try program.derivationRules()[number]
+    let rule = try program.derivation.rules()[number]
     do {
       return .init(rows: try execute(rule.statement, chunk))
     } catch let error as GodwitError where error.message.contains("integer overflow") {
@@ -343,9 +343,8 @@ package final class Executor {
 
   private func validate(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
-    var patterns: [String] = []
-    let rules = program.validationRules(of: entity, patterns: &patterns)
-    functions.patterns = try patterns.map { pattern in
+    let validation = try program.validation.entity(entity)
+    functions.patterns = try validation.patterns.map { pattern in
       do { return try SQLFunctions.validationPattern(pattern) } catch {
         throw GodwitError(
           .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
@@ -354,14 +353,15 @@ package final class Executor {
     }
     var broken: (key: Int64, rule: Int)?
     try connection.query(
-      try program.validate(entity: entity, rules: rules), [.integer(chunk.range.first), .integer(chunk.range.last)]
+      validation.sql, [.integer(chunk.range.first), .integer(chunk.range.last)]
     ) { row in
       broken = (row.int64(0), row.int(1))
       return false
     }
-    if let broken, rules.indices.contains(broken.rule) {
+    if let broken, validation.rules.indices.contains(broken.rule) {
       throw GodwitError(
-        .dataWrong, "validation failed for \(entity) p\(broken.key): \(rules[broken.rule].message)", site: site(chunk),
+        .dataWrong, "validation failed for \(entity) p\(broken.key): \(validation.rules[broken.rule].message)",
+        site: site(chunk),
         remedy:
           "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
       )

@@ -96,14 +96,12 @@ extension Executor {
       case .validateEntity(let number): entity = program.destinationSchema.entityName(number) ?? chunk.name
       default: continue
       }
-      var patterns: [String] = []
-      let rules = program.validationRules(of: entity, patterns: &patterns)
+      let validation = try program.validation.entity(entity, database: StoreConnection.sourceSchema)
       // A header lies at the start of its row. What follows may lie on pages that a new index pushes elsewhere.
-      guard rules.allSatisfy(\.readsHeaderOnly),
+      guard validation.rules.allSatisfy(\.readsHeaderOnly),
         try program.destinationTable(of: entity).columns.count <= SpeculativeValidator.limitColumns
       else { continue }
-      let sql = try program.validate(entity: entity, rules: rules, database: StoreConnection.sourceSchema)
-      works.append(.init(id: chunk.id, sql: sql, range: chunk.range))
+      works.append(.init(id: chunk.id, sql: validation.sql, range: chunk.range))
       rows += chunk.rows
     }
     guard !works.isEmpty, rows >= SpeculativeValidator.leastRows else { return nil }

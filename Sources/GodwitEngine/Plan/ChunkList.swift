@@ -136,7 +136,7 @@ struct ChunkList {
 
   private mutating func relate() throws {
     for linkIndex in program.links.indices {
-      for (scan, job) in try program.relateJobs(linkIndex).enumerated() {
+      for (scan, job) in try program.relationships.scans(linkIndex).enumerated() {
         for (range, rows) in try planner.keyRanges(
           table: job.driverTable, key: job.driverKey, entity: nil,
           total: try planner.connection.integer("SELECT COUNT(*) FROM source.\(quoted(job.driverTable))") ?? 0,
@@ -185,12 +185,12 @@ struct ChunkList {
   }
 
   private mutating func orderAndDerive() throws {
-    for (number, rule) in program.orderRules().enumerated() {
+    for (number, rule) in program.order.rules.enumerated() {
       for (range, rows) in planner.destinationRanges(of: rule.ownerEntityName, program: program, ranges: ranges) {
         add(.order(rule: number), "\(rule.entityName).\(rule.relationshipName)", range: range, rows: rows)
       }
     }
-    for (number, rule) in try program.derivationRules().enumerated() {
+    for (number, rule) in try program.derivation.rules().enumerated() {
       for (range, rows) in planner.destinationRanges(of: rule.entityName, program: program, ranges: ranges) {
         add(.derive(rule: number), rule.entityName, range: range, rows: rows)
       }
@@ -201,16 +201,14 @@ struct ChunkList {
     var validated: Set<String> = []
     for index in order where validated.insert(mappings[index].destination.name).inserted {
       let entity = mappings[index].destination.name
-      var patterns: [String] = []
-      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      guard try !program.validation.entity(entity).rules.isEmpty else { continue }
       for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
         add(.validate(mapping: index), mappings[index].name, pass: passNumber(index), range: range, rows: rows)
       }
     }
     // Objects that only a policy makes.
     for entity in program.resolved.hasPolicies ? program.madeEntityNames : [] where validated.insert(entity).inserted {
-      var patterns: [String] = []
-      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      guard try !program.validation.entity(entity).rules.isEmpty else { continue }
       for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
         add(
           .validateEntity(number: planner.destinationSchema.number(of: entity) ?? 0), entity, range: range, rows: rows)

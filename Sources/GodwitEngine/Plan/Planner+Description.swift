@@ -78,8 +78,8 @@ extension Planner {
     let mapping = program.mappings[index]
     let facts = program.facts.mappings[index]
     let policy = program.resolved.policies.first { $0.index == index }
-    var reasons = try policy.map { ["policy \($0.name)"] } ?? program.create(index, predicate: nil).reasons
-    if policy == nil, program.isStored(index) { reasons += try program.associate(index).reasons }
+    var reasons = try policy.map { ["policy \($0.name)"] } ?? program.creation.statement(index, predicate: nil).reasons
+    if policy == nil, program.isStored(index) { reasons += try program.associationStage.pairs(index).reasons }
     let keys =
       switch facts.keys {
       case .offset(0): "kept"

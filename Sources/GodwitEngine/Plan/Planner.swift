@@ -89,7 +89,8 @@ package struct Planner {
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
     for index in mappings.indices {
-      let runsInSwift = try program.isPolicy(index) || !program.create(index, predicate: nil).reasons.isEmpty
+      let runsInSwift =
+        try program.isPolicy(index) || !program.creation.statement(index, predicate: nil).reasons.isEmpty
       facts.mappings[index].chunkRows = try chunkRows(mappings[index], runsInSwift: runsInSwift)
     }
     return facts

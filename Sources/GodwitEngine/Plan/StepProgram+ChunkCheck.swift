@@ -7,8 +7,8 @@ extension StepProgram {
   ///
   /// - Throws: `.dataWrong` (65) when the ledger is not of this program, as one that is damaged.
   func check(_ chunks: [Chunk]) throws {
-    let scans = try links.indices.map { try relateJobs($0).count }
-    let (orders, derivations) = (orderRules().count, try derivationRules().count)
+    let scans = try links.indices.map { try relationships.scans($0).count }
+    let (orders, derivations) = (order.rules.count, try derivation.rules().count)
     let indexes = destinationSchema.indexes.indices
     for chunk in chunks {
       let isKnown =

@@ -69,7 +69,7 @@ final class InPlaceSQLRun: InPlaceRun {
     let keptJoins = Set(program.layout.joins.map(\.new.name))
     for (number, link) in step.links.enumerated() {
       if let join = joinTable(of: link), keptJoins.contains(join) { continue }
-      for (scan, job) in try step.relateJobs(number).enumerated() {
+      for (scan, job) in try step.relationships.scans(number).enumerated() {
         let name = step.mappings[job.mapping].name
         add(.relate(link: number, scan: scan), name, rows: step.facts.mappings[job.mapping].rows)
       }
@@ -90,17 +90,16 @@ final class InPlaceSQLRun: InPlaceRun {
       add(.resolve(link: number), name, rows: rows(of: link.first.entityName))
     }
     for (number, index) in destination.indexes.enumerated() where !index.isUnique { addIndex(number, index) }
-    for (number, rule) in step.orderRules().enumerated() {
+    for (number, rule) in step.order.rules.enumerated() {
       add(
         .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.ownerEntityName))
     }
-    for (number, rule) in try step.derivationRules().enumerated() {
+    for (number, rule) in try step.derivation.rules().enumerated() {
       add(.derive(rule: number), rule.entityName, rows: rows(of: rule.entityName))
     }
     var validated: Set<String> = []
     for mapping in step.mappings where validated.insert(mapping.destination.name).inserted {
-      var patterns: [String] = []
-      guard !step.validationRules(of: mapping.destination.name, patterns: &patterns).isEmpty else { continue }
+      guard try !step.validation.entity(mapping.destination.name).rules.isEmpty else { continue }
       add(.validate(mapping: mapping.index), mapping.name, rows: rows(of: mapping.destination.name))
     }
     for (number, index) in destination.indexes.enumerated() where index.isUnique { addIndex(number, index) }
