@@ -28,7 +28,7 @@ struct ProgressMeter {
     let first = plan.chunks.first { !done.contains($0.id) }
     progress = MigrationProgress(
       percent: 0, step: 1, steps: plan.steps.count, pass: first?.pass ?? 0, passes: plan.steps.first?.passes.count ?? 0,
-      name: first?.name ?? "", stage: first?.stage.rawValue ?? "", chunk: 0, chunks: 0, rows: rows, totalRows: total,
+      name: first?.name ?? "", stage: first?.phase.rawValue ?? "", chunk: 0, chunks: 0, rows: rows, totalRows: total,
       rowsPerSecond: 0, secondsLeft: nil, residentBytes: ProcessMemory.residentBytes)
     if let first {
       progress.chunk = counts[Self.key(first)] ?? 0
@@ -37,7 +37,7 @@ struct ProgressMeter {
     progress.percent = percent
   }
 
-  private static func key(_ chunk: Chunk) -> String { "\(chunk.stage.rawValue) \(chunk.name)" }
+  private static func key(_ chunk: Chunk) -> String { "\(chunk.phase.rawValue) \(chunk.name)" }
 
   var isComplete: Bool { done.count == plan.chunks.count }
 
@@ -51,7 +51,7 @@ struct ProgressMeter {
     progress.percent = max(progress.percent, percent)
     if chunk.pass > 0 { progress.pass = chunk.pass }
     progress.name = chunk.name
-    progress.stage = chunk.stage.rawValue
+    progress.stage = chunk.phase.rawValue
     progress.chunk = counts[Self.key(chunk)] ?? 0
     progress.chunks = totals[Self.key(chunk)] ?? 0
     progress.rows = rows

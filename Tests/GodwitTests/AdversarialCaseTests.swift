@@ -186,15 +186,15 @@ import Testing
     for sql in program.scratchStatements { try connection.execute(sql) }
     try connection.execute("CREATE TEMP TABLE godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
     var explained = 0
-    for index in program.mappings.indices { try explain(try program.create(index, predicate: nil).sql) }
+    for index in program.mappings.indices { try explain(try program.creation.statement(index, predicate: nil).sql) }
     for (index, link) in program.links.enumerated() {
-      for job in try program.relateJobs(index) { try explain(try program.relate(job).sql) }
+      for job in try program.relationships.scans(index) { try explain(try program.relationships.statement(job).sql) }
       guard link.strategy == .resolved else { continue }
-      for sql in program.prepareResolve(index) { try connection.execute(sql) }
+      for sql in program.resolution.preparation(index) { try connection.execute(sql) }
       let walk = AssignmentResolver.queries(link, table: StepProgram.linkTable(index))
       for sql in [walk.assigned, walk.reverse, walk.own, walk.leading] { if let sql { try explain(sql) } }
-      for sql in program.prepareGathering(index) { try connection.execute(sql) }
-      let resolve = try program.resolve(index)
+      for sql in program.resolution.gatheringPreparation(index) { try connection.execute(sql) }
+      let resolve = try program.resolution.statements(index)
       for sql in [resolve.asserted, resolve.gather, walk.assigned, walk.reverse, walk.own] { try explain(sql) }
     }
     #expect(explained > 12)

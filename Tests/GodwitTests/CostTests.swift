@@ -63,7 +63,7 @@ import Testing
     let attached = try AttachedSource(connection, job: job, files: files)
     let (_, program) = try attached.planner(job).plan(now: 0)
     for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
-    let statement = try #require(try program.create(sharing: [1, 2]))
+    let statement = try #require(try program.creation.statement(sharing: [1, 2]))
     attached.functions.rows.memberRows = [0, 0]
     attached.functions.readKeySet = { _ in
       let keys = KeySet()

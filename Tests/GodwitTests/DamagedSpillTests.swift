@@ -19,7 +19,7 @@ import Testing
     let reference = try FaultJob(again: whole)
     try reference.run()
     expected = try reference.content()
-    chunksDone = try MigrationManager(whole.job).plan().chunks.count { $0.stage == .associate }
+    chunksDone = try MigrationManager(whole.job).plan().chunks.count { $0.phase == .associate }
   }
 
   private func stopped(after chunks: Int) throws -> FaultJob {
@@ -133,7 +133,7 @@ import Testing
     #expect(plan.steps[0].passes.flatMap(\.mappings).contains { $0.keys.hasPrefix("dense") })
     try whole.run()
     let broken = try make()
-    let chunks = plan.chunks.count { $0.stage == .associate }
+    let chunks = plan.chunks.count { $0.phase == .associate }
     #expect(chunks > 1)
     for _ in 0..<chunks { #expect(try MigrationManager(broken.job).run(maximumSeconds: 0).outcome == .stopped) }
     let folder = WorkFolder.path(forDestination: broken.destinationPath)

@@ -48,7 +48,7 @@ import Testing
       }, entities: [], overlaps: [], highestKeys: [:], now: 0, sourceBytes: 0)
     let program = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: schema, facts: facts)
-    let statement = try program.create(0, predicate: try predicate.map { try ParsedPredicate($0) })
+    let statement = try program.creation.statement(0, predicate: try predicate.map { try ParsedPredicate($0) })
     let from = try #require(statement.sql.range(of: " SELECT ")).lowerBound
     return try connection.rows("EXPLAIN QUERY PLAN \(statement.sql[from...])", statement.builder.arguments())
       .map { $0.last?.plain ?? "" }

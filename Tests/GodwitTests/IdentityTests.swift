@@ -85,7 +85,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     let attached = try AttachedSource(connection, job: job, files: files)
     let (_, program) = try attached.planner(job).plan(now: 0)
     let own = UniqueKeyScan.Scan(
-      query: try program.associate(1), connection: connection, functions: attached.functions, site: "here")
+      query: try program.associationStage.pairs(1), connection: connection, functions: attached.functions, site: "here")
     var other = own
     other.connection = try #require(try connection.anotherReader(cache: .mebibytes(1)))
     other.functions = try SQLFunctions(connection: other.connection, sourceSchema: attached.sourceSchema, now: 0)

@@ -58,8 +58,8 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     let (_, program) = try attached.planner(job).plan(now: 0)
     for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
     return try program.links.indices.flatMap { link in
-      try program.relateJobs(link).map { job in
-        try connection.rows("EXPLAIN QUERY PLAN \(program.relate(job).sql)").map { $0[3].plain }
+      try program.relationships.scans(link).map { job in
+        try connection.rows("EXPLAIN QUERY PLAN \(program.relationships.statement(job).sql)").map { $0[3].plain }
       }
     }
   }
@@ -119,7 +119,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     try connection.attachSource(files)
     let (_, program) = try AttachedSource(connection, job: job, files: files).planner(job).plan(now: 0)
     let statements = try program.links.indices.flatMap { link in
-      try program.relateJobs(link).map { try program.relate($0).sql }
+      try program.relationships.scans(link).map { try program.relationships.statement($0).sql }
     }
     return (statements, fixture)
   }

@@ -44,7 +44,7 @@ struct KilledStatusTests {
     let line = try #require(status?.lines.first { $0.stage == "create" })
     #expect(line.name == "NoteToNote" && line.done == 1 && line.chunks == 4, "\(line)")
     #expect(cost.writtenBytes == 0 && cost.readBytes < 2_000_000, "\(cost)")
-    #expect(try manager.plan().chunks.filter { $0.stage == .create }.count == 4)
+    #expect(try manager.plan().chunks.filter { $0.phase == .create }.count == 4)
     #expect(try FolderContents(folder) == before)
     // The run itself rolls back, and goes on.
     #expect(try manager.run().outcome == .finished)

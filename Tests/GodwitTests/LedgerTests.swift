@@ -11,9 +11,11 @@ import Testing
 /// The tables that a job keeps of itself while its store is under construction.
 struct LedgerTests {
   private static let chunks = [
-    Chunk(id: 0, pass: 1, stage: .create, name: "A", subject: 0, part: 0, range: .init(lower: nil, upper: 4), rows: 3),
-    Chunk(id: 1, pass: 1, stage: .create, name: "A", subject: 0, part: 0, range: .init(lower: 4, upper: nil), rows: 2),
-    Chunk(id: 2, pass: 0, stage: .relate, name: "A.b", subject: 1, part: 2, range: .all, predicate: 1, rows: 5),
+    Chunk(
+      id: 0, pass: 1, work: .create(mapping: 0, predicate: nil), name: "A", range: .init(lower: nil, upper: 4), rows: 3),
+    Chunk(id: 1, pass: 1, work: .create(mapping: 0, predicate: 1), name: "A", range: .all, rows: 2),
+    Chunk(
+      id: 2, pass: 0, work: .relate(link: 1, scan: 2), name: "A.b", range: .init(lower: -5, upper: .max), rows: 5),
   ]
 
   /// A ledger of those chunks, in a database in memory.

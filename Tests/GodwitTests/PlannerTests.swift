@@ -40,7 +40,7 @@ struct PlannerTests {
   @Test(arguments: [1, 3, 1000]) func `the chunks of a mapping cover every key once`(rows: Int) throws {
     let (_, plan) = try fixture(rows: rows).planned()
     for name in ["All", "Again", "TownToTown"] {
-      let chunks = plan.chunks.filter { $0.stage == .create && $0.name == name }
+      let chunks = plan.chunks.filter { $0.phase == .create && $0.name == name }
       #expect(chunks.first?.range.lower == nil && chunks.last?.range.upper == nil)
       for (chunk, next) in zip(chunks, chunks.dropFirst()) {
         #expect(chunk.range.upper != nil && chunk.range.upper == next.range.lower, "\(name)")

@@ -50,7 +50,7 @@ struct ProgressMeterTests {
 
   @Test func `progress counts chunks within their stage and mapping`() throws {
     let plan = try plan()
-    let created = plan.chunks.filter { $0.stage == .create }
+    let created = plan.chunks.filter { $0.phase == .create }
     var meter = ProgressMeter(plan: plan, done: [], start: Date())
     for (number, chunk) in created.enumerated() {
       let progress = meter.finish(chunk)

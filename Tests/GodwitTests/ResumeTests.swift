@@ -165,6 +165,22 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     #expect(error.message.contains("another version"))
   }
 
+  @Test(arguments: [
+    "subject = 99 WHERE stage = 'create'", "subject = -1 WHERE stage = 'associate'", "part = 99 WHERE stage = 'relate'",
+    "subject = 99 WHERE stage = 'resolve'", "subject = 99 WHERE stage = 'index'", "subject = 99 WHERE stage = 'order'",
+  ])
+  func `a ledger with a chunk of what the job lacks is refused`(change: String) throws {
+    let fixture = try fixture()
+    #expect(try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped)
+    let store = try StoreConnection(path: fixture.destinationPath + ".godwit/store.sqlite")
+    try store.execute("UPDATE godwit_chunk SET \(change)")
+    #expect(store.changes > 0)
+    try store.close()
+    let error = try #require(throws: GodwitError.self) { try fixture.run() }
+    #expect(error.code == .dataWrong)
+    #expect(error.message.contains("does not fit the job"))
+  }
+
   @Test func `discard removes an unfinished run and nothing else`() throws {
     let fixture = try fixture()
     #expect(try MigrationManager(fixture.job).run(maximumSeconds: 0).outcome == .stopped)

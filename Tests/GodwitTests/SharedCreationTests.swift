@@ -45,7 +45,7 @@ import Testing
   @Test func `chunks of mappings that share a table take turns, and each counts its own rows`() throws {
     let fixture = try people()
     let (_, plan) = try fixture.planned()
-    let chunks = plan.chunks.filter { $0.stage == .create && $0.name != "TownToTown" }
+    let chunks = plan.chunks.filter { $0.phase == .create && $0.name != "TownToTown" }
     #expect(chunks.map(\.name) == ["PersonToAdult", "PersonToChild"].cycled(times: chunks.count / 2))
     #expect(chunks.count == 8)
     let summary = try fixture.run()
@@ -60,12 +60,12 @@ import Testing
   @Test func `one statement creates the objects of two mappings`() throws {
     let fixture = try people()
     let (program, _) = try fixture.planned()
-    let short = try #require(try program.create(sharing: [1, 2]))
+    let short = try #require(try program.creation.statement(sharing: [1, 2]))
     #expect(!short.sql.contains("godwit_member"))
     let names = (0..<30).map { "name != 'nobody of the name \($0)'" }.joined(separator: " AND ")
     fixture.mappings[1].filter = try ParsedPredicate("age >= 18 AND (\(names))")
     fixture.mappings[2].filter = try ParsedPredicate("age < 18 AND (\(names))")
-    let long = try #require(try fixture.planned().0.create(sharing: [1, 2]))
+    let long = try #require(try fixture.planned().0.creation.statement(sharing: [1, 2]))
     #expect(long.sql.contains("godwit_member"))
     try fixture.run()
     #expect(
@@ -101,7 +101,7 @@ import Testing
     let (program, plan) = try fixture.planned()
     #expect(plan.chunks.prefix(4).map(\.name) == ["AnimalToAnimal", "CatToCat", "DogToDog", "PuppyToPuppy"])
     #expect(Set(plan.chunks.prefix(4).map(\.range)).count == 1)
-    #expect(try program.create(sharing: [0, 1, 2, 3]) != nil)
+    #expect(try program.creation.statement(sharing: [0, 1, 2, 3]) != nil)
     try fixture.run()
     let columns = try fixture.rows("SELECT name FROM pragma_table_info('ZANIMAL')").joined(separator: ", ")
     let made = try fixture.rows("SELECT \(columns) FROM source.ZANIMAL ORDER BY Z_PK")

@@ -1,91 +1,38 @@
 import GodwitModel
-import TestSupport
 import Testing
 
 @testable import GodwitEngine
 @testable import GodwitJob
-@testable import GodwitLowering
 @testable import GodwitStore
 
-/// The statements of each stage, read as SQL.
+/// What all statements of a step are made of.
 struct StepProgramTests {
-  private func program() throws -> StepProgram {
-    let town = EntityDescription.make("Town", ["name": .string], [.toMany("people", "Person", inverse: "town")])
-    var age = AttributeDescription(name: "age", type: .integer16)
-    age.minimumValue = .integer(0)
-    var person = EntityDescription.make(
-      "Person", ["name": .string],
-      [
-        .toOne("town", "Town", inverse: "people"), .toMany("friends", "Person", inverse: "friendOf"),
-        .toMany("friendOf", "Person", inverse: "friends"),
+  @Test func `only links that displace each other and unique-by have tables beside the store`() throws {
+    let program = try StatementWorld.program()
+    let link = try program.link("Person", "spouse")
+    #expect(
+      program.scratchStatements.compactMap { $0.split(separator: " ").dropFirst(2).first } == [
+        "godwit_unique_2", "godwit_identity_2", "godwit_link_\(link)",
       ])
-    person.attributes.append(age)
-    let fixture = try MigrationFixture([town, person], to: [town, person])
-    try fixture.build { store in
-      for key in Int64(1)...3 { try store.insert("Town", key: key) }
-      for key in Int64(1)...8 {
-        try store.insert("Person", key: key, relationships: ["town": [key % 3 + 1], "friends": [key % 8 + 1]])
-      }
-    }
-    fixture.mappings = [
-      try .make("Town", "Town", kind: .copy),
-      try .make(
-        "Person", "Person", filter: "age > 17",
-        attributes: ["name": "$source.name", "age": "$source.age + 1"],
-        relationships: ["town": .sourceRelationship("town"), "friends": .sourceRelationship("friends")]),
-    ]
-    return try fixture.planned().0
   }
 
-  @Test func `create takes the rows of its key range in the order of their keys`() throws {
-    let program = try program()
-    let sql = try program.create(0, predicate: nil).sql
-    #expect(sql.hasPrefix("INSERT INTO main.\"ZTOWN\" (\"Z_PK\", \"Z_ENT\", \"Z_OPT\", \"ZNAME\") SELECT "), "\(sql)")
-    #expect(sql.contains(" FROM source.\"ZTOWN\" AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND "), "\(sql)")
-    #expect(sql.hasSuffix(" ORDER BY s.Z_PK"), "\(sql)")
+  @Test func `the chunks of a plan fit its program`() throws {
+    let (program, plan) = try StatementWorld.fixture().planned()
+    #expect(Set(plan.chunks.map(\.phase)).count > 7)
+    try program.check(plan.chunks)
   }
 
-  @Test func `create reads every value through a test of its type, and the filter is part of the condition`() throws {
-    let statement = try program().create(1, predicate: nil)
-    let (before, after) = try #require(statement.sql.splitOnce(" WHERE "))
-    #expect(before.contains("godwit_row("), "\(before)")
-    #expect(before.contains("s.\"ZAGE\""), "\(before)")
-    #expect(after.contains("s.\"ZAGE\"") && after.contains("17"), "\(after)")
-    #expect(statement.reasons == [])
-  }
-
-  @Test func `relate writes pairs of a join table once, however often a source names them`() throws {
-    let program = try program()
-    let index = try #require(
-      program.links.indices.first { index in
-        (try? program.relateJobs(index).contains { if case .pairs = $0.work { true } else { false } }) == true
-      })
-    for job in try program.relateJobs(index) {
-      let sql = try program.relate(job).sql
-      #expect(sql.contains("INSERT INTO main.\"Z_1FRIENDOF\" ("), "\(sql)")
-      #expect(sql.contains("BETWEEN ?1 AND ?2"), "\(sql)")
-      #expect(sql.contains(" ON CONFLICT DO NOTHING"), "\(sql)")
-    }
-  }
-
-  @Test func `validate finds the rows that break a rule of their entity`() throws {
-    let program = try program()
-    var patterns: [String] = []
-    let rules = program.validationRules(of: "Person", patterns: &patterns)
-    let sql = try program.validate(entity: "Person", rules: rules)
-    #expect(sql.contains("FROM main.\"ZPERSON\""), "\(sql)")
-    #expect(sql.contains("\"ZAGE\"") && sql.contains("BETWEEN ?1 AND ?2"), "\(sql)")
-  }
-
-  @Test func `without links that can displace each other there is no table of assignments`() throws {
-    #expect(try program().scratchStatements == [])
-  }
-}
-
-extension String {
-  /// What stands before and after the first `mark`.
-  fileprivate func splitOnce(_ mark: String) -> (String, String)? {
-    guard let range = firstRange(of: mark) else { return nil }
-    return (String(self[..<range.lowerBound]), String(self[range.upperBound...]))
+  @Test(
+    arguments: [
+      .associate(mapping: 3), .create(mapping: -1, predicate: nil), .relate(link: 99, scan: 0),
+      .relate(link: 0, scan: 99),
+      .callHook(.begin, policy: 0), .prepareResolving(link: 99), .resolve(link: -1), .buildIndex(99), .order(rule: 1),
+      .derive(rule: 1), .validate(mapping: 3), .validateEntity(number: 99), .buildUniqueIndex(-1),
+    ] as [ChunkWork])
+  func `a chunk of what the program lacks is refused`(work: ChunkWork) throws {
+    let chunk = Chunk(id: 4, pass: 0, work: work, name: "A", range: .all, rows: 1)
+    let error = try #require(throws: GodwitError.self) { try StatementWorld.program().check([chunk]) }
+    #expect(error.code == .dataWrong)
+    #expect(error.message.contains("chunk 4 (A)"))
   }
 }

@@ -33,7 +33,7 @@ final class AssignmentResolver {
   private let assigned, reverse: SQLStatement
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
   private let lastOwn, lastLeading: SQLStatement?
-  private let store: [(edge: StepProgram.StoredEdge, statement: SQLStatement)]
+  private let store: [(edge: ResolutionStatements.StoredEdge, statement: SQLStatement)]
   private let storesPlaces: Bool
   private var known: [Int64: Place?] = [:]
 
@@ -72,7 +72,7 @@ final class AssignmentResolver {
     }
     lastOwn = try last(1, queries.own)
     lastLeading = try last(0, queries.leading)
-    store = try program.storeEdge(index).map { ($0, try connection.prepare($0.sql)) }
+    store = try program.resolution.storeEdge(index).map { ($0, try connection.prepare($0.sql)) }
     storesPlaces = store.contains { $0.statement.parameterCount > 2 }
   }
 

@@ -11,8 +11,7 @@ import GodwitStore
 extension Executor {
   // MARK: Writing
 
-  func associate(_ chunk: Chunk) throws -> Ledger.Outcome {
-    let index = chunk.subject
+  func associate(_ chunk: Chunk, _ index: Int) throws -> Ledger.Outcome {
     let writer = try writers[index] ?? openWriter(index)
     writers[index] = writer
     // Read after the file was opened: rebuilding the file may change the mark.
@@ -27,7 +26,7 @@ extension Executor {
     if program.isUnique(index), identities?.mapping != index {
       identities = (index, UniqueKeyMap(limitBytes: identityBytes, isWhole: known?.pairs ?? 0 == 0))
     }
-    let pairs = try writePairs(of: chunk, to: writer, given: &given, isRepeated: false)
+    let pairs = try writePairs(of: chunk, index, to: writer, given: &given, isRepeated: false)
     let mark = try writer.flushChunk()
     try ledger.setSpillMark(mark, pairs: (known?.pairs ?? 0) + pairs, mapping: index)
     return .init(rows: pairs)
@@ -55,9 +54,8 @@ extension Executor {
   ///   - isRepeated: Whether the chunk was done before: then the keys of `unique-by` are those it gave.
   /// - Returns: how many.
   private func writePairs(
-    of chunk: Chunk, to writer: SpillWriter, given: inout Int64, isRepeated: Bool
+    of chunk: Chunk, _ index: Int, to writer: SpillWriter, given: inout Int64, isRepeated: Bool
   ) throws -> Int64 {
-    let index = chunk.subject
     let keys = program.facts.mappings[index].keys
     func newKey(_ source: Int64) -> Int64 {
       switch keys {
@@ -65,7 +63,7 @@ extension Executor {
       case .dense(let first): return first + given
       }
     }
-    let statement = try program.associate(index)
+    let statement = try program.associationStage.pairs(index)
     var pairs: Int64 = 0
     guard program.isUnique(index) else {
       try functions.running(statement, site: site(chunk)) {
@@ -88,7 +86,7 @@ extension Executor {
       ? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
       : identities?.map
         ?? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
-    try forEachIdentity(of: chunk, statement) { source, identity in
+    try forEachIdentity(of: chunk, index, statement) { source, identity in
       var destination = known.key(of: identity)
       if destination == nil, !known.isWhole, let found = try store.key(of: identity) {
         known.add(identity, key: found, isNew: false)
@@ -158,8 +156,8 @@ extension Executor {
     let writer = try SpillWriter(path: part)
     var mark = writer.mark
     var (pairs, given): (Int64, Int64) = (0, 0)
-    for chunk in plan.chunks where chunk.stage == .associate && chunk.subject == index && done.contains(chunk.id) {
-      pairs += try writePairs(of: chunk, to: writer, given: &given, isRepeated: true)
+    for chunk in plan.chunks where chunk.work == .associate(mapping: index) && done.contains(chunk.id) {
+      pairs += try writePairs(of: chunk, index, to: writer, given: &given, isRepeated: true)
       mark = try writer.flushChunk()
     }
     try writer.close()

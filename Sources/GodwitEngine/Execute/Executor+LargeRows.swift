@@ -14,24 +14,26 @@ import GodwitStore
 /// the row as it is, and changes it while its large values lie aside.
 extension Executor {
   /// Makes the objects of a chunk.
-  func makeObjects(_ statement: ChunkStatement, _ chunk: Chunk, predicate: ParsedPredicate?) throws -> Int64 {
+  func makeObjects(
+    _ statement: ChunkStatement, _ chunk: Chunk, _ index: Int, predicate: ParsedPredicate?
+  ) throws -> Int64 {
     // In place, tables come and go.
     guard !connection.isOwnSource else { return try executeCreation(statement, [chunk]) }
-    let copies = program.plainCopies(chunk.subject)
+    let copies = program.creation.plainCopies(index)
     guard !copies.isEmpty else { return try executeCreation(statement, [chunk]) }
     if !chunksWithLargeRows.contains(chunk.id),
       let made = try sparing({ try executeCreation(statement, [chunk]) })
     {
       return made
     }
-    let mapping = program.mappings[chunk.subject]
+    let mapping = program.mappings[index]
     let columns = Set(copies.map(\.sourceColumn)).sorted()
     let destination = try program.destinationTable(of: mapping.destination.name).name
     guard let writer = try largeRowWriter(), try writer.takes(destination) else {
       return try executeCreation(statement, [chunk])
     }
     let source = try program.sourceTable(mapping.source.name)
-    let part = try predicate.map { try carried.create(chunk.subject, predicate: $0, isPart: true) } ?? statement
+    let part = try predicate.map { try carried.creation.statement(index, predicate: $0, isPart: true) } ?? statement
     var lean: [Set<String>: ChunkStatement] = [:]
     var made: Int64 = 0
     for span in try connection.spans(
@@ -53,7 +55,7 @@ extension Executor {
         }
         let names = Set(apart.map(\.attribute))
         let statement =
-          try lean[names] ?? carried.create(chunk.subject, predicate: predicate, leavingOut: names, isPart: true)
+          try lean[names] ?? carried.creation.statement(index, predicate: predicate, leavingOut: names, isPart: true)
         lean[names] = statement
         let count = try execute(statement, chunk, from: key, through: key)
         made += count

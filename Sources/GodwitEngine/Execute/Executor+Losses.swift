@@ -10,12 +10,14 @@ extension Executor {
   /// The rows are read again only when something may be nil in them.
   ///
   /// - Parameter statement: The one that has just made them.
-  func countNils(_ chunk: Chunk, of statement: ChunkStatement, predicate: ParsedPredicate?) throws -> [NilCount] {
-    let watches = program.nilWatches(chunk.subject).filter { watch in
+  func countNils(
+    _ chunk: Chunk, _ mapping: Int, of statement: ChunkStatement, predicate: ParsedPredicate?
+  ) throws -> [NilCount] {
+    let watches = program.losses.nilWatches(mapping).filter { watch in
       functions.hasFittedNil
-        || !statement.builder.fitted.contains(.init(mapping: chunk.subject, attribute: watch.attribute))
+        || !statement.builder.fitted.contains(.init(mapping: mapping, attribute: watch.attribute))
     }
-    guard let statement = try program.nilStatement(chunk.subject, watches, predicate: predicate) else { return [] }
+    guard let statement = try program.losses.nils(mapping, watches, predicate: predicate) else { return [] }
     let counts = try functions.running(statement, site: site(chunk)) {
       try connection.rows(
         statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
@@ -23,7 +25,7 @@ extension Executor {
     }
     return zip(watches, counts).compactMap { watch, value in
       guard case .integer(let count) = value, count > 0 else { return nil }
-      return NilCount(mapping: chunk.subject, attribute: watch.attribute, count: count)
+      return NilCount(mapping: mapping, attribute: watch.attribute, count: count)
     }
   }
 

@@ -13,9 +13,9 @@ extension Executor {
   }
 
   /// Instance creation: the hook for each source object that the mapping takes, in key order.
-  func createByPolicy(_ chunk: Chunk) throws -> Ledger.Outcome {
+  func createByPolicy(_ chunk: Chunk, _ mapping: Int) throws -> Ledger.Outcome {
     let run = try running()
-    guard let policy = program.resolved.policies.firstIndex(where: { $0.index == chunk.subject }) else {
+    guard let policy = program.resolved.policies.firstIndex(where: { $0.index == mapping }) else {
       throw GodwitError(.internalBug, "cannot find the policy of \(chunk.name)")
     }
     try run.prepare(policy, for: .createDestinationInstances)
@@ -23,9 +23,9 @@ extension Executor {
     var ahead: SourcePagePrefetcher?
     defer { ahead?.stop() }
     while let first = next, first <= chunk.range.last {
-      let page = try run.page(of: chunk.subject, from: first, through: chunk.range.last, ahead: &ahead)
+      let page = try run.page(of: mapping, from: first, through: chunk.range.last, ahead: &ahead)
       if first == chunk.range.first, chunk.rows >= SourcePagePrefetcher.leastRows, let rest = page.next {
-        ahead = try run.readAhead(of: chunk.subject, from: rest, through: chunk.range.last)
+        ahead = try run.readAhead(of: mapping, from: rest, through: chunk.range.last)
       }
       for prepared in page.objects {
         run.prepared = prepared
@@ -40,15 +40,13 @@ extension Executor {
   }
 
   /// A hook, or the relationships of the objects that came of a range of source keys.
-  func runPolicy(_ chunk: Chunk) throws -> Ledger.Outcome {
+  func call(_ hook: PolicyHook, of policy: Int, _ chunk: Chunk) throws -> Ledger.Outcome {
     let run = try running()
-    guard let hook = PolicyRun.Hook(rawValue: chunk.part), program.resolved.policies.indices.contains(chunk.subject)
-    else { throw GodwitError(.internalBug, "cannot find hook \(chunk.part) of \(chunk.name)") }
-    try run.prepare(chunk.subject, for: hook)
+    try run.prepare(policy, for: hook)
     if hook == .createRelationships {
-      try relateByPolicy(chunk, run)
+      try relateByPolicy(chunk, policy, run)
     } else {
-      try run.call(hook, of: chunk.subject, on: nil) { instance, mapping, pass in
+      try run.call(hook, of: policy, on: nil) { instance, mapping, pass in
         switch hook {
         case .begin: try instance.begin(mapping, with: &pass)
         case .endInstanceCreation: try instance.endInstanceCreation(forMapping: mapping, manager: &pass)
@@ -62,8 +60,8 @@ extension Executor {
     return try finish(run)
   }
 
-  private func relateByPolicy(_ chunk: Chunk, _ run: PolicyRun) throws {
-    guard let index = program.resolved.policies[chunk.subject].index else { return }
+  private func relateByPolicy(_ chunk: Chunk, _ policy: Int, _ run: PolicyRun) throws {
+    guard let index = program.resolved.policies[policy].index else { return }
     let table = StepProgram.pairTable(index)
     var place = PolicyState.Place(source: chunk.range.first, turn: -1)
     func page() throws -> [PolicyRun.Pair] {
@@ -95,7 +93,7 @@ extension Executor {
           layout, key: pair.destination, values: nil, context: run.destinationContext, run: run)
         run.related = (index, pair)
         run.isLeftToMapping = false
-        try run.call(.createRelationships, of: chunk.subject, on: object) { instance, mapping, pass in
+        try run.call(.createRelationships, of: policy, on: object) { instance, mapping, pass in
           try instance.createRelationships(forDestination: object, in: mapping, manager: &pass)
         }
         try run.finishRelating()

@@ -7,12 +7,17 @@ import GodwitStore
 extension Executor {
   /// The chunks at the front that one statement can carry out; one chunk where there are none.
   func together(_ chunks: ArraySlice<Chunk>) -> ArraySlice<Chunk> {
-    guard let first = chunks.first, first.stage == .create, first.predicate == nil else { return chunks.prefix(1) }
+    guard let first = chunks.first, case .create(let mapping, nil) = first.work else { return chunks.prefix(1) }
     let rest = chunks.dropFirst().prefix { chunk in
-      chunk.stage == .create && chunk.predicate == nil && chunk.pass == first.pass && chunk.range == first.range
-        && program.canShare(first.subject, chunk.subject)
+      guard case .create(let other, nil) = chunk.work else { return false }
+      return chunk.pass == first.pass && chunk.range == first.range && program.creation.canShare(mapping, other)
     }
     return chunks.prefix(1 + rest.count)
+  }
+
+  /// The mappings whose objects chunks make.
+  static func createdMappings(_ chunks: some Collection<Chunk>) -> [Int] {
+    chunks.compactMap { if case .create(let mapping, _) = $0.work { mapping } else { nil } }
   }
 
   private struct LargeRowMet: Error {}
@@ -22,7 +27,8 @@ extension Executor {
   /// - Returns: false when each must run by itself: a value needs a join, a row failed, whose place only its own
   ///   chunk can tell, or one is too large. Nothing was kept then.
   func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
-    guard let first = chunks.first, let statement = try carried.create(sharing: chunks.map(\.subject)) else {
+    let mappings = Self.createdMappings(chunks)
+    guard let first = mappings.first, let statement = try carried.creation.statement(sharing: mappings) else {
       return false
     }
     do {
@@ -38,15 +44,15 @@ extension Executor {
         guard functions.rows.memberRows.reduce(0, +) == made else {
           throw GodwitError(.internalBug, "cannot tell apart the rows of mappings that share a table scan")
         }
-        let entity = program.mappings[first.subject].destination.name
+        let entity = program.mappings[first].destination.name
         try functions.mover?.finishChunk(table: try program.destinationTable(of: entity).name, on: connection)
         try raiseCounter(of: entity)
-        for (member, chunk) in chunks.enumerated() {
+        for (member, (chunk, mapping)) in zip(chunks, mappings).enumerated() {
           try ledger.finish(
             chunk,
             .init(
-              rows: functions.rows.memberRows[member], several: try countSeveral(chunk, predicate: nil),
-              nils: try countNils(chunk, of: statement, predicate: nil)))
+              rows: functions.rows.memberRows[member], several: try countSeveral(chunk, mapping, predicate: nil),
+              nils: try countNils(chunk, mapping, of: statement, predicate: nil)))
         }
         try recordDigest()
         try checkSource()
@@ -63,7 +69,7 @@ extension Executor {
 
   /// The source keys that a mapping takes.
   func keySet(_ index: Int) throws -> KeySet {
-    let statement = try program.takenKeys(index)
+    let statement = try program.associationStage.takenKeys(index)
     let keys = KeySet()
     try functions.running(statement, site: "\(job.position.site), reading the keys of \(program.mappings[index].name)")
     {

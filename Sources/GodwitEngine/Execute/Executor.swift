@@ -66,7 +66,7 @@ package final class Executor {
     defer { ahead?.stop() }
     var mayLookAhead = true
     while let first = rest.first {
-      if first.stage == .index, mayLookAhead {
+      if first.phase == .index, mayLookAhead {
         try makeRoomForSorting()
         ahead = try validateAhead(rest)
         mayLookAhead = false
@@ -159,21 +159,21 @@ package final class Executor {
     let pass = chunk.pass > 0 ? "pass \(chunk.pass) of \(plan.steps.first?.passes.count ?? 1), " : ""
     let entity = program.mappings.first { $0.name == chunk.name }?.source.name ?? chunk.name
     let what =
-      switch chunk.stage {
+      switch chunk.work {
       case .associate: "association"
       case .create: "instance creation"
-      case .relate, .resolve, .order: "relationship creation"
-      case .policy: PolicyRun.Hook(rawValue: chunk.part)?.name ?? "policy"
-      case .index: "indexes"
+      case .relate, .prepareResolving, .resolve, .order: "relationship creation"
+      case .callHook(let hook, _): hook.name
+      case .buildIndex: "indexes"
       case .derive: "derived attributes"
-      case .validate, .unique: "validation"
+      case .validate, .validateEntity, .buildUniqueIndex: "validation"
       }
     let number = chunksAlike(chunk).firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
     return "\(job.position.site), \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.site(entityName: entity)))"
   }
 
   func chunksAlike(_ chunk: Chunk) -> [Chunk] {
-    plan.chunks.filter { $0.stage == chunk.stage && $0.name == chunk.name }
+    plan.chunks.filter { $0.phase == chunk.phase && $0.name == chunk.name }
   }
 
   /// A store that another process writes cannot be migrated: rows read before and after would not fit.
@@ -186,24 +186,30 @@ package final class Executor {
   }
 
   private func run(_ chunk: Chunk) throws -> Ledger.Outcome {
-    if chunk.stage != .associate { try openReaders() }
-    switch chunk.stage {
-    case .associate: return try associate(chunk)
-    case .create: return try program.isPolicy(chunk.subject) ? createByPolicy(chunk) : create(chunk)
-    case .policy: return try runPolicy(chunk)
-    case .relate: return try relate(chunk)
-    case .resolve: return try resolve(chunk)
-    case .index:
-      guard try !hasIndex(program.destinationSchema.indexes[chunk.subject].name) else { return .init() }
-      try connection.execute(program.destinationSchema.indexes[chunk.subject].sql)
+    if chunk.phase != .associate { try openReaders() }
+    switch chunk.work {
+    case .associate(let mapping): return try associate(chunk, mapping)
+    case .create(let mapping, let predicate):
+      if program.isPolicy(mapping) { return try createByPolicy(chunk, mapping) }
+      return try create(chunk, mapping, predicate: predicate)
+    case .callHook(let hook, let policy): return try call(hook, of: policy, chunk)
+    case .relate(let link, let scan): return try relate(chunk, link, scan: scan)
+    case .prepareResolving(let link): return try prepareResolving(link)
+    case .resolve(let link): return try resolve(chunk, link)
+    case .buildIndex(let number):
+      let index = program.destinationSchema.indexes[number]
+      guard try !hasIndex(index.name) else { return .init() }
+      try connection.execute(index.sql)
       return .init()
-    case .order:
-      let rule = program.orderRules()[chunk.subject]
-      try connection.execute(rule.sql, [.integer(chunk.range.first), .integer(chunk.range.last)])
+    case .order(let rule):
+      let sql = program.order.rules[rule].sql
+      try connection.execute(sql, [.integer(chunk.range.first), .integer(chunk.range.last)])
       return .init(rows: connection.changes)
-    case .derive: return try derive(chunk)
-    case .validate: return try validate(chunk)
-    case .unique: return try unique(chunk)
+    case .derive(let rule): return try derive(chunk, rule)
+    case .validate(let mapping): return try validate(chunk, program.mappings[mapping].destination.name)
+    case .validateEntity(let number):
+      return try validate(chunk, program.destinationSchema.entityName(number) ?? chunk.name)
+    case .buildUniqueIndex(let index): return try unique(chunk, index)
     }
   }
 
@@ -229,16 +235,16 @@ package final class Executor {
 
   // MARK: Instance creation
 
-  private func create(_ chunk: Chunk) throws -> Ledger.Outcome {
-    let mapping = program.mappings[chunk.subject]
-    let predicate = chunk.predicate.flatMap { job.chunkPredicates[mapping.name]?[$0] }
-    let statement = try carried.create(chunk.subject, predicate: predicate)
+  private func create(_ chunk: Chunk, _ index: Int, predicate number: Int?) throws -> Ledger.Outcome {
+    let mapping = program.mappings[index]
+    let predicate = number.flatMap { job.chunkPredicates[mapping.name]?[$0] }
+    let statement = try carried.creation.statement(index, predicate: predicate)
     functions.mover?.beginChunk()
     functions.hasFittedNil = false
     let outcome = Ledger.Outcome(
-      rows: try makeObjects(statement, chunk, predicate: predicate),
-      several: try countSeveral(chunk, predicate: predicate),
-      nils: try countNils(chunk, of: statement, predicate: predicate))
+      rows: try makeObjects(statement, chunk, index, predicate: predicate),
+      several: try countSeveral(chunk, index, predicate: predicate),
+      nils: try countNils(chunk, index, of: statement, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
     try raiseCounter(of: mapping.destination.name)
@@ -246,8 +252,8 @@ package final class Executor {
   }
 
   /// Objects of a chunk whose to-one relationship found several.
-  func countSeveral(_ chunk: Chunk, predicate: ParsedPredicate?) throws -> Int64 {
-    guard let several = try program.severalStatement(chunk.subject, predicate: predicate) else { return 0 }
+  func countSeveral(_ chunk: Chunk, _ mapping: Int, predicate: ParsedPredicate?) throws -> Int64 {
+    guard let several = try program.losses.several(mapping, predicate: predicate) else { return 0 }
     return try functions.running(several, site: site(chunk)) {
       try connection.integer(
         several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
@@ -267,14 +273,11 @@ package final class Executor {
 
   // MARK: Relationships
 
-  private func relate(_ chunk: Chunk) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(chunk.subject) else { return .init() }
-    let jobs = try program.relateJobs(chunk.subject)
-    guard jobs.indices.contains(chunk.part) else {
-      throw GodwitError(.internalBug, "cannot find part \(chunk.part) of relationship \(chunk.name)")
-    }
-    var outcome = Ledger.Outcome(rows: try execute(try carried.relate(jobs[chunk.part]), chunk))
-    if let several = try carried.severalStatement(jobs[chunk.part]) {
+  private func relate(_ chunk: Chunk, _ link: Int, scan: Int) throws -> Ledger.Outcome {
+    guard !carried.direct.contains(link) else { return .init() }
+    let scan = try program.relationships.scans(link)[scan]
+    var outcome = Ledger.Outcome(rows: try execute(try carried.relationships.statement(scan), chunk))
+    if let several = try carried.losses.several(scan) {
       outcome.several = try functions.running(several, site: site(chunk)) {
         try connection.integer(
           several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
@@ -287,53 +290,50 @@ package final class Executor {
   /// its objects.
   private func relateAgain(_ link: Int) throws {
     let done = try ledger.done()
-    let jobs = try program.relateJobs(link)
-    for chunk in plan.chunks
-    where chunk.stage == .relate && chunk.subject == link && done.contains(chunk.id)
-      && jobs.indices.contains(chunk.part)
-    {
-      _ = try execute(try carried.relate(jobs[chunk.part]), chunk)
+    let scans = try program.relationships.scans(link)
+    for chunk in plan.chunks where done.contains(chunk.id) {
+      guard case .relate(link, let scan) = chunk.work else { continue }
+      _ = try execute(try carried.relationships.statement(scans[scan]), chunk)
     }
   }
 
-  private func resolve(_ chunk: Chunk) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(chunk.subject) else { return .init() }
-    guard chunk.part > 0 else {
-      for sql in program.prepareResolve(chunk.subject) { try connection.execute(sql) }
-      return .init()
-    }
+  private func prepareResolving(_ link: Int) throws -> Ledger.Outcome {
+    guard !carried.direct.contains(link) else { return .init() }
+    for sql in program.resolution.preparation(link) { try connection.execute(sql) }
+    return .init()
+  }
+
+  private func resolve(_ chunk: Chunk, _ link: Int) throws -> Ledger.Outcome {
+    guard !carried.direct.contains(link) else { return .init() }
     let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
-    if let resolver = try AssignmentResolver(program, link: chunk.subject, connection: connection, sparing: limit) {
+    if let resolver = try AssignmentResolver(program, link: link, connection: connection, sparing: limit) {
       do {
         try resolver.run(from: chunk.range.first, through: chunk.range.last)
         try storeInLargeRows(resolver.refused)
         return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
       } catch is AssignmentResolver.TooMany {
-        for sql in program.prepareGathering(chunk.subject) { try connection.execute(sql) }
+        for sql in program.resolution.gatheringPreparation(link) { try connection.execute(sql) }
       }
     }
     let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
-    let (asserted, gather, store) = try program.resolve(chunk.subject)
-    let wanted = try connection.integer(asserted, range) ?? 0
+    let sql = try program.resolution.statements(link)
+    let wanted = try connection.integer(sql.asserted, range) ?? 0
     try connection.execute("DELETE FROM temp.godwit_edge")
-    try connection.execute(gather, range)
+    try connection.execute(sql.gather, range)
     let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
-    for sql in store { try connection.execute(sql) }
+    for sql in sql.store { try connection.execute(sql) }
     return .init(rows: kept, displaced: max(0, wanted - kept))
   }
 
   // MARK: Derived attributes
 
-  private func derive(_ chunk: Chunk) throws -> Ledger.Outcome {
-    let rules = try program.derivationRules()
-    guard rules.indices.contains(chunk.subject) else {
-      throw GodwitError(.internalBug, "cannot find derivation \(chunk.subject) of \(chunk.name)")
-    }
+  private func derive(_ chunk: Chunk, _ number: Int) throws -> Ledger.Outcome {
+    let rule = try program.derivation.rules()[number]
     do {
-      return .init(rows: try execute(rules[chunk.subject].statement, chunk))
+      return .init(rows: try execute(rule.statement, chunk))
     } catch let error as GodwitError where error.message.contains("integer overflow") {
       throw GodwitError(
-        .dataWrong, "cannot compute a derived attribute of '\(rules[chunk.subject].entityName)': a sum does not fit",
+        .dataWrong, "cannot compute a derived attribute of '\(rule.entityName)': a sum does not fit",
         site: site(chunk),
         remedy: "repair the source or change the mapping, then `godwit discard` the job and run again")
     }
@@ -341,14 +341,10 @@ package final class Executor {
 
   // MARK: Validation
 
-  private func validate(_ chunk: Chunk) throws -> Ledger.Outcome {
+  private func validate(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
-    guard let entity = validatedEntity(chunk) else {
-      throw GodwitError(.internalBug, "cannot find the entity of \(chunk.name)")
-    }
-    var patterns: [String] = []
-    let rules = program.validationRules(of: entity, patterns: &patterns)
-    functions.patterns = try patterns.map { pattern in
+    let validation = try program.validation.entity(entity)
+    functions.patterns = try validation.patterns.map { pattern in
       do { return try SQLFunctions.validationPattern(pattern) } catch {
         throw GodwitError(
           .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
@@ -357,14 +353,15 @@ package final class Executor {
     }
     var broken: (key: Int64, rule: Int)?
     try connection.query(
-      try program.validate(entity: entity, rules: rules), [.integer(chunk.range.first), .integer(chunk.range.last)]
+      validation.sql, [.integer(chunk.range.first), .integer(chunk.range.last)]
     ) { row in
       broken = (row.int64(0), row.int(1))
       return false
     }
-    if let broken, rules.indices.contains(broken.rule) {
+    if let broken, validation.rules.indices.contains(broken.rule) {
       throw GodwitError(
-        .dataWrong, "validation failed for \(entity) p\(broken.key): \(rules[broken.rule].message)", site: site(chunk),
+        .dataWrong, "validation failed for \(entity) p\(broken.key): \(validation.rules[broken.rule].message)",
+        site: site(chunk),
         remedy:
           "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
       )
@@ -372,8 +369,8 @@ package final class Executor {
     return .init(rows: chunk.rows)
   }
 
-  private func unique(_ chunk: Chunk) throws -> Ledger.Outcome {
-    let index = program.destinationSchema.indexes[chunk.subject]
+  private func unique(_ chunk: Chunk, _ number: Int) throws -> Ledger.Outcome {
+    let index = program.destinationSchema.indexes[number]
     guard try !hasIndex(index.name) else { return .init() }
     do {
       try connection.execute(index.sql)

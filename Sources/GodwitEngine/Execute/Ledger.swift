@@ -56,10 +56,11 @@ package struct Ledger {
     defer { insert.finalize() }
     for chunk in chunks {
       func optional(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
+      let work = StoredWork(chunk.work)
       try insert.run([
-        .int(chunk.id), .int(chunk.pass), .text(chunk.stage.rawValue), .text(chunk.name), .int(chunk.subject),
-        .int(chunk.part), optional(chunk.range.lower), optional(chunk.range.upper),
-        optional(chunk.predicate.map(Int64.init)), .integer(chunk.rows),
+        .int(chunk.id), .int(chunk.pass), .text(chunk.phase.rawValue), .text(chunk.name), .int(work.subject),
+        .int(work.part), optional(chunk.range.lower), optional(chunk.range.upper),
+        optional(work.predicate.map(Int64.init)), .integer(chunk.rows),
       ])
     }
   }
@@ -91,16 +92,16 @@ package struct Ledger {
     try connection.query(
       "SELECT id, pass, stage, name, subject, part, lower, upper, predicate, expected FROM godwit_chunk ORDER BY id"
     ) { row in
-      guard let stage = Chunk.Stage(rawValue: row.string(2) ?? "") else {
+      func optional(_ column: Int) -> Int64? { row.isNull(column) ? nil : row.int64(column) }
+      let stored = StoredWork(subject: row.int(4), part: row.int(5), predicate: optional(8).map(Int.init))
+      guard let phase = ChunkPhase(rawValue: row.string(2) ?? ""), let work = stored.work(of: phase) else {
         throw GodwitError(
           .dataWrong, "cannot read the ledger: unknown stage", remedy: "`godwit discard` the job and run again")
       }
-      func optional(_ column: Int) -> Int64? { row.isNull(column) ? nil : row.int64(column) }
       chunks.append(
         Chunk(
-          id: row.int(0), pass: row.int(1), stage: stage, name: row.string(3) ?? "", subject: row.int(4),
-          part: row.int(5), range: .init(lower: optional(6), upper: optional(7)), predicate: optional(8).map(Int.init),
-          rows: row.int64(9)))
+          id: row.int(0), pass: row.int(1), work: work, name: row.string(3) ?? "",
+          range: .init(lower: optional(6), upper: optional(7)), rows: row.int64(9)))
       return true
     }
     return chunks

@@ -25,9 +25,11 @@ struct NilCount: Hashable {
   var count: Int64
 }
 
-extension StepProgram {
+extension LossStatements {
   /// The attributes of a mapping that are watched.
-  func nilWatches(_ index: Int) -> [NilWatch] {
+  func nilWatches(_ index: Int) -> [NilWatch] { step.kept.nilWatches(index) { watches(index) } }
+
+  private func watches(_ index: Int) -> [NilWatch] {
     let mapping = mappings[index]
     return mapping.attributes.compactMap { attribute, source in
       guard case .expression(let parsed) = source,
@@ -43,8 +45,16 @@ extension StepProgram {
   /// Counts what the objects of a chunk lost; nil where nothing is watched.
   ///
   /// It reads the rows that the chunk has just written, and the source only for those with a nil in them.
-  func nilStatement(_ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?) throws -> ChunkStatement? {
+  func nils(_ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?) throws -> ChunkStatement? {
     guard !watches.isEmpty else { return nil }
+    return try step.kept.nils(.init(mapping: index, watches: watches, predicate: predicate)) {
+      try lowerNils(index, watches, predicate: predicate)
+    }
+  }
+
+  private func lowerNils(
+    _ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?
+  ) throws -> ChunkStatement {
     let mapping = mappings[index]
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -54,7 +64,7 @@ extension StepProgram {
     let (from, condition): (String, String)
     if isUnique(index) {
       from =
-        "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(table) AS d ON d.Z_PK = u.destination CROSS JOIN \(source) AS s ON s.Z_PK = u.source"
+        "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(table) AS d ON d.Z_PK = u.destination CROSS JOIN \(source) AS s ON s.Z_PK = u.source"
       condition = "u.source BETWEEN ?1 AND ?2"
     } else if !isStored(index), case .offset(let offset) = facts.mappings[index].keys {
       let shift = offset == 0 ? nil : builder.bind(.integer(offset))

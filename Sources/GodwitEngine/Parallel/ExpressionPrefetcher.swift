@@ -187,9 +187,9 @@ extension Executor {
     -> ExpressionPrefetcher?
   {
     let rows = chunks.reduce(0) { $0 + $1.rows }
-    let members = chunks.map(\.subject)
+    let members = Self.createdMappings(chunks)
     guard let chunk = chunks.first, chunk.predicate == nil, rows >= ExpressionPrefetcher.leastRows,
-      let (query, numbers) = try program.evaluations(of: members, in: statement)
+      let (query, numbers) = try carried.creation.evaluations(of: members, in: statement)
     else { return nil }
     let table = try program.sourceTable(program.mappings[members[0]].source.name)
     let ends = try connection.rows(
@@ -211,10 +211,16 @@ extension String {
   fileprivate var inRange: String { "FROM source.\(quoted(self)) WHERE Z_PK BETWEEN ?1 AND ?2" }
 }
 
-extension StepProgram {
+extension CreationStatements {
   /// A query that calls the expressions in Swift that a statement calls for the values of its rows, and their numbers; nil
   /// without any.
   func evaluations(of members: [Int], in statement: ChunkStatement) throws -> (ChunkStatement, Set<Int>)? {
+    try step.kept.evaluations(.init(mappings: members, builder: ObjectIdentifier(statement.builder))) {
+      try lowerEvaluations(of: members, in: statement)
+    }
+  }
+
+  private func lowerEvaluations(of members: [Int], in statement: ChunkStatement) throws -> (ChunkStatement, Set<Int>)? {
     guard members.allSatisfy({ mappings[$0].mapping.uniqueBy.isEmpty && mappings[$0].earlier == nil }) else {
       return nil
     }

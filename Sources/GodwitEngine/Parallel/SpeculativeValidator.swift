@@ -86,30 +86,26 @@ extension Executor {
   /// - Parameter rest: The chunks to come, the first of which builds an index.
   func validateAhead(_ rest: ArraySlice<Chunk>) throws -> SpeculativeValidator? {
     // Nothing but indexes may change the store from here on.
-    guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.stage) }) else { return nil }
+    guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.phase) }) else { return nil }
     var works: [SpeculativeValidator.Work] = []
     var rows: Int64 = 0
-    for chunk in rest where chunk.stage == .validate {
-      guard let entity = validatedEntity(chunk) else { continue }
-      var patterns: [String] = []
-      let rules = program.validationRules(of: entity, patterns: &patterns)
+    for chunk in rest {
+      let entity: String
+      switch chunk.work {
+      case .validate(let mapping): entity = program.mappings[mapping].destination.name
+      case .validateEntity(let number): entity = program.destinationSchema.entityName(number) ?? chunk.name
+      default: continue
+      }
+      let validation = try program.validation.entity(entity, database: StoreConnection.sourceSchema)
       // A header lies at the start of its row. What follows may lie on pages that a new index pushes elsewhere.
-      guard rules.allSatisfy(\.readsHeaderOnly),
+      guard validation.rules.allSatisfy(\.readsHeaderOnly),
         try program.destinationTable(of: entity).columns.count <= SpeculativeValidator.limitColumns
       else { continue }
-      let sql = try program.validate(entity: entity, rules: rules, database: StoreConnection.sourceSchema)
-      works.append(.init(id: chunk.id, sql: sql, range: chunk.range))
+      works.append(.init(id: chunk.id, sql: validation.sql, range: chunk.range))
       rows += chunk.rows
     }
     guard !works.isEmpty, rows >= SpeculativeValidator.leastRows else { return nil }
     return try SpeculativeValidator(
       works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
-  }
-
-  /// The entity that a chunk of the validate stage checks.
-  func validatedEntity(_ chunk: Chunk) -> String? {
-    let only = chunk.part > 0 ? program.destinationSchema.entityName(chunk.part) : nil
-    return only
-      ?? (program.mappings.indices.contains(chunk.subject) ? program.mappings[chunk.subject].destination.name : nil)
   }
 }

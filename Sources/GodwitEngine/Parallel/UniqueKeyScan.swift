@@ -277,19 +277,22 @@ final class UniqueKeyScan: @unchecked Sendable {
 extension Executor {
   /// Hands the identity of each object of a chunk of the associate stage to `body`, in key order.
   func forEachIdentity(
-    of chunk: Chunk, _ statement: ChunkStatement, _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
+    of chunk: Chunk, _ mapping: Int, _ statement: ChunkStatement,
+    _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
   ) throws {
     let own = UniqueKeyScan.Scan(
       query: statement, connection: connection, functions: functions, site: site(chunk))
-    if let walk = try identityWalk(of: chunk, own) { return try walk.run(body) }
+    if let walk = try identityWalk(of: chunk, mapping, own) { return try walk.run(body) }
     let prepared = try connection.prepare(statement.sql)
     defer { prepared.finalize() }
     try own.run(prepared, chunk.range.first...chunk.range.last, body)
   }
 
-  private func identityWalk(of chunk: Chunk, _ own: UniqueKeyScan.Scan) throws -> UniqueKeyScan? {
+  private func identityWalk(
+    of chunk: Chunk, _ mapping: Int, _ own: UniqueKeyScan.Scan
+  ) throws -> UniqueKeyScan? {
     guard chunk.rows >= UniqueKeyScan.leastRows, own.query.isSameOnAnyThread else { return nil }
-    let table = try program.sourceTable(program.mappings[chunk.subject].source.name)
+    let table = try program.sourceTable(program.mappings[mapping].source.name)
     let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
     let ends = try connection.rows(
       "SELECT (SELECT MIN(Z_PK) \(rows)), (SELECT MAX(Z_PK) \(rows))",

@@ -47,20 +47,14 @@ struct ChunkList {
   private func passNumber(_ mapping: Int) -> Int { passNumbers[mapping] ?? 1 }
 
   private mutating func add(
-    _ stage: Chunk.Stage, _ name: String, pass: Int = 0, subject: Int, part: Int = 0, range: Chunk.KeyRange = .all,
-    predicate: Int? = nil, rows: Int64
+    _ work: ChunkWork, _ name: String, pass: Int = 0, range: Chunk.KeyRange = .all, rows: Int64
   ) {
-    list.append(
-      Chunk(
-        id: list.count, pass: pass, stage: stage, name: name, subject: subject, part: part, range: range,
-        predicate: predicate, rows: rows))
+    list.append(Chunk(id: list.count, pass: pass, work: work, name: name, range: range, rows: rows))
   }
 
-  private mutating func addHook(_ hook: PolicyRun.Hook, _ policy: Int) {
+  private mutating func addHook(_ hook: PolicyHook, _ policy: Int) {
     let resolved = policies[policy]
-    add(
-      .policy, resolved.mapping.name, pass: resolved.index.map(passNumber) ?? 0, subject: policy, part: hook.rawValue,
-      rows: 1)
+    add(.callHook(hook, policy: policy), resolved.mapping.name, pass: resolved.index.map(passNumber) ?? 0, rows: 1)
   }
 
   private mutating func cutSource() throws {
@@ -89,7 +83,7 @@ struct ChunkList {
   private mutating func associate() {
     for index in order where program.isStored(index) && !program.isPolicy(index) {
       for (range, rows) in ranges[index] ?? [] {
-        add(.associate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
+        add(.associate(mapping: index), mappings[index].name, pass: passNumber(index), range: range, rows: rows)
       }
     }
   }
@@ -117,7 +111,8 @@ struct ChunkList {
     for (number, (range, _)) in ranges.enumerated() {
       for (member, share) in zip(members, shares) {
         add(
-          .create, mappings[member].name, pass: passNumber(member), subject: member, range: range, rows: share[number])
+          .create(mapping: member, predicate: nil), mappings[member].name, pass: passNumber(member), range: range,
+          rows: share[number])
       }
     }
   }
@@ -129,11 +124,11 @@ struct ChunkList {
     if let predicates = planner.job.chunkPredicates[mapping.name] {
       let counts = try planner.countPredicates(predicates, of: mapping, facts: facts)
       for (number, rows) in counts.enumerated() {
-        add(.create, mapping.name, pass: passNumber(index), subject: index, predicate: number, rows: rows)
+        add(.create(mapping: index, predicate: number), mapping.name, pass: passNumber(index), rows: rows)
       }
     } else {
       for (range, rows) in ranges[index] ?? [] {
-        add(.create, mapping.name, pass: passNumber(index), subject: index, range: range, rows: rows)
+        add(.create(mapping: index, predicate: nil), mapping.name, pass: passNumber(index), range: range, rows: rows)
       }
     }
     if let policy { addHook(.endInstanceCreation, policy) }
@@ -141,14 +136,14 @@ struct ChunkList {
 
   private mutating func relate() throws {
     for linkIndex in program.links.indices {
-      for (part, job) in try program.relateJobs(linkIndex).enumerated() {
+      for (scan, job) in try program.relationships.scans(linkIndex).enumerated() {
         for (range, rows) in try planner.keyRanges(
           table: job.driverTable, key: job.driverKey, entity: nil,
           total: try planner.connection.integer("SELECT COUNT(*) FROM source.\(quoted(job.driverTable))") ?? 0,
           rows: facts.mappings[job.mapping].chunkRows)
         {
           add(
-            .relate, mappings[job.mapping].name, pass: passNumber(job.mapping), subject: linkIndex, part: part,
+            .relate(link: linkIndex, scan: scan), mappings[job.mapping].name, pass: passNumber(job.mapping),
             range: range, rows: rows)
         }
       }
@@ -160,46 +155,44 @@ struct ChunkList {
       if let index = policy.index {
         for (range, rows) in ranges[index] ?? [] {
           add(
-            .policy, policy.mapping.name, pass: passNumber(index), subject: number,
-            part: PolicyRun.Hook.createRelationships.rawValue, range: range, rows: rows)
+            .callHook(.createRelationships, policy: number), policy.mapping.name, pass: passNumber(index), range: range,
+            rows: rows)
         }
       }
       addHook(.endRelationshipCreation, number)
     }
-    for hook in [PolicyRun.Hook.performCustomValidation, .end] {
+    for hook in [PolicyHook.performCustomValidation, .end] {
       for number in policies.indices { addHook(hook, number) }
     }
   }
 
   private mutating func resolve() {
     for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
-      add(.resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 0, rows: 1)
+      let name = "\(link.first.entityName).\(link.first.relationship.name)"
+      add(.prepareResolving(link: linkIndex), name, rows: 1)
       // The first end may be an object that was there before, and its links are new all the same.
       let ends = planner.destinationRanges(of: link.first.entityName, program: program, ranges: ranges, isWhole: true)
       for (range, rows) in ends.isEmpty ? [(.all, 1)] : ends {
-        add(
-          .resolve, "\(link.first.entityName).\(link.first.relationship.name)", subject: linkIndex, part: 1,
-          range: range,
-          rows: rows)
+        add(.resolve(link: linkIndex), name, range: range, rows: rows)
       }
     }
   }
 
   private mutating func index() {
     for (number, index) in planner.destinationSchema.indexes.enumerated() where !index.isUnique {
-      add(.index, index.name, subject: number, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
+      add(.buildIndex(number), index.name, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
     }
   }
 
   private mutating func orderAndDerive() throws {
-    for (number, rule) in program.orderRules().enumerated() {
+    for (number, rule) in program.order.rules.enumerated() {
       for (range, rows) in planner.destinationRanges(of: rule.ownerEntityName, program: program, ranges: ranges) {
-        add(.order, "\(rule.entityName).\(rule.relationshipName)", subject: number, range: range, rows: rows)
+        add(.order(rule: number), "\(rule.entityName).\(rule.relationshipName)", range: range, rows: rows)
       }
     }
-    for (number, rule) in try program.derivationRules().enumerated() {
+    for (number, rule) in try program.derivation.rules().enumerated() {
       for (range, rows) in planner.destinationRanges(of: rule.entityName, program: program, ranges: ranges) {
-        add(.derive, rule.entityName, subject: number, range: range, rows: rows)
+        add(.derive(rule: number), rule.entityName, range: range, rows: rows)
       }
     }
   }
@@ -208,27 +201,24 @@ struct ChunkList {
     var validated: Set<String> = []
     for index in order where validated.insert(mappings[index].destination.name).inserted {
       let entity = mappings[index].destination.name
-      var patterns: [String] = []
-      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      guard try !program.validation.entity(entity).rules.isEmpty else { continue }
       for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
-        add(.validate, mappings[index].name, pass: passNumber(index), subject: index, range: range, rows: rows)
+        add(.validate(mapping: index), mappings[index].name, pass: passNumber(index), range: range, rows: rows)
       }
     }
-    // Objects that only a policy makes: the part is the entity's number.
+    // Objects that only a policy makes.
     for entity in program.resolved.hasPolicies ? program.madeEntityNames : [] where validated.insert(entity).inserted {
-      var patterns: [String] = []
-      guard !program.validationRules(of: entity, patterns: &patterns).isEmpty else { continue }
+      guard try !program.validation.entity(entity).rules.isEmpty else { continue }
       for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
         add(
-          .validate, entity, subject: -1, part: planner.destinationSchema.number(of: entity) ?? 0, range: range,
-          rows: rows)
+          .validateEntity(number: planner.destinationSchema.number(of: entity) ?? 0), entity, range: range, rows: rows)
       }
     }
   }
 
   private mutating func makeUnique() {
     for (number, index) in planner.destinationSchema.indexes.enumerated() where index.isUnique {
-      add(.unique, index.name, subject: number, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
+      add(.buildUniqueIndex(number), index.name, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
     }
   }
 }

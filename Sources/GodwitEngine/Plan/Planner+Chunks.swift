@@ -26,7 +26,7 @@ extension Planner {
       if isWhole,
         let fitting = known[tables]?.first(where: { group in
           groups[group].allSatisfy {
-            program.canShare($0, index) && job.chunkPredicates[program.mappings[$0].name] == nil
+            program.creation.canShare($0, index) && job.chunkPredicates[program.mappings[$0].name] == nil
           }
         })
       {

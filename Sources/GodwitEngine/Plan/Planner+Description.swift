@@ -25,8 +25,8 @@ extension Planner {
       sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, passes: passes,
       dropped: dropped, origin: job.steps[0].origin, hops: hops,
       reasonApart: job.steps[0].reasonApart)
-    let stages = Chunk.Stage.allCases.compactMap { stage -> MigrationPlan.StageCount? in
-      let those = chunks.filter { $0.stage == stage }
+    let stages = ChunkPhase.allCases.compactMap { stage -> MigrationPlan.StageCount? in
+      let those = chunks.filter { $0.phase == stage }
       return those.isEmpty ? nil : .init(stage: stage, chunks: those.count, rows: those.reduce(0) { $0 + $1.rows })
     }
     let external = try externalCounts()
@@ -78,8 +78,8 @@ extension Planner {
     let mapping = program.mappings[index]
     let facts = program.facts.mappings[index]
     let policy = program.resolved.policies.first { $0.index == index }
-    var reasons = try policy.map { ["policy \($0.name)"] } ?? program.create(index, predicate: nil).reasons
-    if policy == nil, program.isStored(index) { reasons += try program.associate(index).reasons }
+    var reasons = try policy.map { ["policy \($0.name)"] } ?? program.creation.statement(index, predicate: nil).reasons
+    if policy == nil, program.isStored(index) { reasons += try program.associationStage.pairs(index).reasons }
     let keys =
       switch facts.keys {
       case .offset(0): "kept"
@@ -106,7 +106,7 @@ extension Planner {
     return MigrationPlan.Mapping(
       name: mapping.name, source: mapping.source.name, destination: mapping.destination.name,
       filter: mapping.filter?.source.text, lane: unique.isEmpty ? .sql : .object, reasons: unique, rows: facts.rows,
-      chunks: chunks.count { $0.stage == .create && $0.subject == index },
+      chunks: chunks.count { if case .create(index, _) = $0.work { true } else { false } },
       keys: policy == nil ? keys : keys + ", then new ones",
       association: policy != nil ? "explicit" : program.isStored(index) ? "spill file" : "computed",
       relationships: relationships)

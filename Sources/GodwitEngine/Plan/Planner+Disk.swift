@@ -116,8 +116,9 @@ extension Planner {
     _ program: StepProgram, chunks: [Chunk]
   ) -> (joins: Int64, scratch: Int64, largestChunk: Int64) {
     var (joins, scratch, largest): (Int64, Int64, Int64) = (0, 0, 0)
-    for chunk in chunks where chunk.stage == .relate && program.links.indices.contains(chunk.subject) {
-      let link = program.links[chunk.subject]
+    for chunk in chunks {
+      guard case .relate(let number, _) = chunk.work else { continue }
+      let link = program.links[number]
       largest = max(largest, chunk.rows * 32)
       if link.strategy == .resolved { scratch += chunk.rows * 40 }
       // A join row lies in its table, the table's key and the index of the other side.

@@ -37,6 +37,7 @@ package struct Planner {
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts,
       keySetBytes: job.memory.bytes / 8)
     let passes = Self.passes(of: resolved)
+    if let known { try program.check(known) }
     let chunks = try known ?? self.chunks(program, passes: passes)
     return (try describe(program, passes: passes, chunks: chunks), program)
   }
@@ -88,7 +89,8 @@ package struct Planner {
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
     for index in mappings.indices {
-      let runsInSwift = try program.isPolicy(index) || !program.create(index, predicate: nil).reasons.isEmpty
+      let runsInSwift =
+        try program.isPolicy(index) || !program.creation.statement(index, predicate: nil).reasons.isEmpty
       facts.mappings[index].chunkRows = try chunkRows(mappings[index], runsInSwift: runsInSwift)
     }
     return facts

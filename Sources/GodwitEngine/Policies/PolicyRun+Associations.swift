@@ -207,7 +207,8 @@ extension PolicyRun {
   private func lookUp(_ statement: KeyPath<LookUp, ChunkStatement>, _ index: Int) throws -> ChunkStatement {
     if let known = lookUps[index] { return known[keyPath: statement] }
     let made = LookUp(
-      destination: try programNow.computedDestination(index), taken: try program.takenKeys(index, limit: 1))
+      destination: try programNow.associationStage.computedDestination(index),
+      taken: try program.associationStage.takenKeys(index, limit: 1))
     lookUps[index] = made
     return made[keyPath: statement]
   }

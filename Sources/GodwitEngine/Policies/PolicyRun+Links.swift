@@ -32,7 +32,7 @@ extension PolicyRun {
     dropWritings()
     try writePairs()
     for link in wanted.sorted() {
-      if let clearing = program.clearing(link) { try connection.execute(clearing) }
+      if let clearing = program.policy.clearing(link) { try connection.execute(clearing) }
       try relateAgain(link)
       for assignment in program.links[link].assignments where program.isPolicy(assignment.mapping) {
         try assignLeft(assignment, of: link)
@@ -53,7 +53,7 @@ extension PolicyRun {
     guard let last else { return }
     // What comes from now on comes later.
     state.turn += Int64(program.mappings[index].relationships.count)
-    let statement = try programNow.request(assignment, of: link)
+    let statement = try programNow.policy.request(assignment, of: link)
     try writePairs()
     try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(StepProgram.requestTable)")
     var place = PolicyState.Place(source: .min, turn: -1)
@@ -135,7 +135,7 @@ extension PolicyRun {
     try writeAsked()
     setShortCuts(direct: direct, plain: plain.subtracting([index]))
     if let last = plainThrough[index] {
-      _ = try rows(try program.pairsWritten(index), from: .min, through: last)
+      _ = try rows(try program.associationStage.pairsWritten(index), from: .min, through: last)
     }
     if policyIndexes[current] == index {
       pairs[index, default: []] += ownPairs
@@ -164,7 +164,7 @@ extension PolicyRun {
       let root = sourceContext.layout(of: mapping.source.name)?.rootNumber, place.turn < 0 || place.source < .max
     else { return [] }
     let entity = Int64(try mappedRow(index).layout.number)
-    let statement = try program.takenKeys(index, limit: limit)
+    let statement = try program.associationStage.takenKeys(index, limit: limit)
     return try functions.running(statement, site: "policy '\(program.resolved.policies[current].name)'") {
       let prepared = try cached(statement.sql)
       defer { prepared.reset() }

@@ -122,7 +122,7 @@ extension PolicyRun {
     guard let table = sourceContext.table(of: program.mappings[index].source.name),
       let keyPlace = table.table.columns.firstIndex(where: { $0.role == .primaryKey })
     else { throw GodwitError(.internalBug, "cannot find the table of '\(program.mappings[index].source.name)'") }
-    let (statement, keyColumns) = try programNow.policyPage(
+    let (statement, keyColumns) = try programNow.policy.policyPage(
       index, columns: table.columns.aliased, isPrepared: isPrepared, limit: SourcePageQuery.rowsPerPage)
     return SourcePageQuery(
       statement: statement, keyColumns: keyColumns, width: table.table.columns.count, keyPlace: keyPlace,
@@ -192,7 +192,7 @@ extension PolicyRun {
 
   func mappedRow(_ index: Int) throws -> MappedRow {
     if let known = rows[index] { return known }
-    let made = try program.mappedRow(index, layout: try layout(of: program.mappings[index].destination.name))
+    let made = try program.policy.mappedRow(index, layout: try layout(of: program.mappings[index].destination.name))
     rows[index] = made
     return made
   }

@@ -45,7 +45,7 @@ extension PolicyRun {
   private func settle(_ link: Int) throws {
     try gather([link], isReading: true)
     try writeAsked()
-    for index in program.linkIndexes(link) { try makeIndex(index.name, on: index.columns) }
+    for index in program.resolution.linkIndexes(link) { try makeIndex(index.name, on: index.columns) }
   }
 
   private func table(_ link: Int) -> String { "main.\(StepProgram.linkTable(link))" }
@@ -55,7 +55,7 @@ extension PolicyRun {
   package func related(_ object: ManagedObject, _ name: String) throws -> [ManagedObject] {
     guard let (link, end, relationship) = try? end(of: name, in: object.entityName) else { return [] }
     try settle(link)
-    let keys = try rows(program.related(link, from: end), [.integer(object.key)])
+    let keys = try rows(program.policy.related(link, from: end), [.integer(object.key)])
     return try keys.compactMap { row in
       guard case .integer(let key)? = row.first else { return nil }
       return try destinationObject(relationship.destinationEntityName, key: key)
@@ -237,7 +237,7 @@ extension PolicyRun {
   private func requests(_ index: Int) throws -> PolicyRequests {
     let key = RequestKey(mapping: index, isSeveral: state.several?.contains(index) == true)
     if let known = requests[key] { return known }
-    let made = try programNow.policyRequests(index, isSeveral: key.isSeveral)
+    let made = try programNow.policy.requests(index, isSeveral: key.isSeveral)
     requests[key] = made
     return made
   }

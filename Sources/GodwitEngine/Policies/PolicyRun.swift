@@ -47,24 +47,6 @@ package final class PolicyRun: PolicyHost {
   package var destinationModel: ManagedObjectModel { program.resolved.destinationModel }
   package var mappingCount: Int { program.mappings.count }
 
-  enum Hook: Int, CaseIterable {
-    case begin, endInstanceCreation, createRelationships, endRelationshipCreation, performCustomValidation, end
-    /// Not a chunk of the policy stage: its chunks are those of instance creation.
-    case createDestinationInstances
-
-    var name: String {
-      switch self {
-      case .begin: "begin"
-      case .createDestinationInstances: "createDestinationInstances"
-      case .endInstanceCreation: "endInstanceCreation"
-      case .createRelationships: "createRelationships"
-      case .endRelationshipCreation: "endRelationshipCreation"
-      case .performCustomValidation: "performCustomValidation"
-      case .end: "end"
-      }
-    }
-  }
-
   let program: StepProgram
   /// The program as it stands: with the links that are written directly and the associations that are computed.
   private(set) var programNow: StepProgram
@@ -112,7 +94,7 @@ package final class PolicyRun: PolicyHost {
   var compiledExpressions: [String: [String: CompiledExpression]] = [:]
   /// The policy at work.
   private(set) var current = 0
-  private(set) var hook = Hook.begin
+  private(set) var hook = PolicyHook.begin
   /// Counts the calls of hooks.
   private(set) var calls = 0
   /// The source object of the running `createDestinationInstances`, until an object has taken its key.
@@ -271,7 +253,7 @@ package final class PolicyRun: PolicyHost {
   // MARK: Hooks
 
   /// Makes the policy ready for one of its chunks: in a resumed run its `begin` comes first.
-  func prepare(_ policy: Int, for hook: Hook) throws {
+  func prepare(_ policy: Int, for hook: PolicyHook) throws {
     current = policy
     guard !begun.contains(policy) else { return }
     guard hook != .begin, let keys = state.keysAtBegin[policy] else {
@@ -296,7 +278,7 @@ package final class PolicyRun: PolicyHost {
   }
 
   func call(
-    _ hook: Hook, of policy: Int, on object: ManagedObject?,
+    _ hook: PolicyHook, of policy: Int, on object: ManagedObject?,
     _ body: (any EntityMigrationPolicy, EntityMapping, inout PolicyContext) throws -> Void
   ) throws {
     current = policy

@@ -20,19 +20,24 @@ extension StepProgram {
   /// Mappings with a policy whose associations are computed until it makes others.
   var plainMappings: Set<Int> { policyIndexes.filter { !isStored($0) } }
 
-  /// Writes down the associations that a mapping would compute for source keys from `?1` through `?2`.
-  func pairsWritten(_ index: Int) throws -> ChunkStatement {
-    let builder = StatementBuilder()
-    let association = associations(builder)
-    let mapping = mappings[index]
-    let root = sourceSchema.model.root(of: mapping.source.name)?.name ?? mapping.source.name
-    return ChunkStatement(
-      sql: """
-        INSERT INTO main.\(Self.pairTable(index)) (turn, root, source, entity, destination) \
-        SELECT 0, \(sourceSchema.number(of: root) ?? -1), s.Z_PK, \(destinationSchema.number(of: mapping.destination.name) ?? -1), \
-        \(association.image(index, ofRow: "s")) FROM \(try association.table(index)) AS s \
-        WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK
-        """, builder: builder)
+  static let requestTable =
+    "godwit_asked (turn INTEGER, source INTEGER, entity INTEGER, destination INTEGER)"
+
+  /// Links that are written with the objects of a mapping.
+  func directLinks(of index: Int) -> Set<Int> {
+    direct.filter { link in
+      links[link].assignments.contains { $0.mapping == index && $0.end == links[link].directEnd }
+    }
+  }
+
+  /// Links that are written with objects which look a mapping up.
+  func directLinks(lookingUp index: Int) -> Set<Int> {
+    direct.filter { link in
+      links[link].assignments.contains { assignment in
+        assignment.end == links[link].directEnd
+          && mappings[assignment.mapping].relationships[assignment.part].lookups.contains(index)
+      }
+    }
   }
 
   static func pairTable(_ mapping: Int) -> String { "godwit_pair_\(mapping)" }
@@ -59,95 +64,6 @@ extension StepProgram {
     return resolved.destinationModel.entities.filter { entity in
       resolved.hasPolicies ? !entity.isAbstract : made.contains(entity.name)
     }.map(\.name)
-  }
-
-  /// What gives objects of a mapping with a policy their attributes: see `MappedRow`.
-  func mappedRow(_ index: Int, layout: ObjectLayout) throws -> MappedRow {
-    let mapping = mappings[index]
-    let single = try mappedValues(mapping)
-    let list = single.values.isEmpty ? "1" : single.values.joined(separator: ", ")
-    let table = try associations(single.builder).table(index)
-    let statement = ChunkStatement(
-      sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: single.builder)
-    return MappedRow(
-      mapping, columns: single.columns, statement: statement, isPlain: isPlain(mapping, single.builder),
-      watches: nilWatches(index), layout: layout)
-  }
-
-  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping gives,
-  /// then the keys of links that are written with the objects.
-  func policyPage(
-    _ index: Int, columns: String, isPrepared: Bool, limit: Int
-  ) throws -> (statement: ChunkStatement, keyColumns: [String]) {
-    let mapped = isPrepared ? try mappedValues(mappings[index]) : (columns: [], values: [], builder: StatementBuilder())
-    let association = associations(mapped.builder)
-    var joins: [String] = []
-    let keys = try foreignKeys(of: mappings[index], association: association, joins: &joins)
-    let list = ([columns] + mapped.values + keys.map(\.sql)).joined(separator: ", ")
-    let from = (["\(try association.table(index)) AS s"] + joins).joined(separator: " ")
-    let statement = ChunkStatement(
-      sql:
-        "SELECT \(list) FROM \(from) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
-      builder: mapped.builder)
-    return (statement, keys.map(\.name))
-  }
-
-  private func mappedValues(
-    _ mapping: ResolvedEntityMapping
-  ) throws -> (columns: [String], values: [String], builder: StatementBuilder) {
-    let builder = StatementBuilder()
-    var reasons: [String] = []
-    var columns: [String] = []
-    var values: [String] = []
-    for (attribute, source) in mapping.attributes {
-      guard let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name) else { continue }
-      columns.append(column)
-      values.append(try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
-    }
-    return (columns, values, builder)
-  }
-
-  /// Whether the values of a mapping may be computed before its policy asks: nothing is evaluated in Swift, where the
-  /// policy may be asked, and no file is brought along.
-  private func isPlain(_ mapping: ResolvedEntityMapping, _ builder: StatementBuilder) -> Bool {
-    let source = resolved.sourceModel.attributes(of: mapping.source.name)
-    return builder.functions.evaluations.isEmpty
-      && !(source + mapping.attributes.map(\.attribute)).contains(where: \.allowsExternalBinaryDataStorage)
-  }
-
-  /// The source keys that a mapping takes, from `?1` through `?2`; at most so many.
-  func takenKeys(_ index: Int, limit: Int = -1) throws -> ChunkStatement {
-    let builder = StatementBuilder()
-    let association = associations(builder)
-    let taken = association.takes(index, alias: "s")
-    return ChunkStatement(
-      sql:
-        "SELECT s.Z_PK FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK LIMIT \(limit)",
-      builder: builder)
-  }
-
-  /// The destination key that a mapping without a policy gives source row `?1`.
-  func computedDestination(_ index: Int) throws -> ChunkStatement {
-    let builder = StatementBuilder()
-    let sql = try associations(builder).lookup(index, key: "?1")
-    return ChunkStatement(sql: "SELECT \(sql)", builder: builder)
-  }
-
-  /// The keys that object `?1` at one end of a link leads to by the assignments so far, in order.
-  func related(_ index: Int, from end: InversePair.End) -> String {
-    let link = links[index]
-    let place = end == .first ? "dx" : "xd"
-    let other = link.isOwnInverse ? "CASE WHEN d = ?1 THEN x ELSE d END" : end == .first ? "x" : "d"
-    let edges: String
-    if link.isOwnInverse {
-      edges = edgeQuery(index, subject: "(subject = ?1 OR target = ?1)", target: "(subject = ?1 OR target = ?1)")
-    } else if end == .first {
-      edges = edgeQuery(index, subject: "target IS NOT NULL AND subject = ?1", target: "target = ?1")
-    } else {
-      edges = edgeQuery(index, subject: "target = ?1", target: "target IS NOT NULL AND subject = ?1")
-    }
-    return
-      "SELECT \(other) AS other, MIN(\(place)) FROM (\(edges)) AS e WHERE \(survives(index)) GROUP BY 1 ORDER BY 2, 1"
   }
 }
 

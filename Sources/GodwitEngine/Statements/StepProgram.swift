@@ -1,10 +1,11 @@
 import Foundation
 package import GodwitJob
 package import GodwitLowering
-package import GodwitModel
+import GodwitModel
 package import GodwitStore
 
-/// The SQL of every chunk of a step: what the plan's decisions mean in the two databases.
+/// What the SQL of every chunk of a step is made of: what the plan's decisions mean in the two databases. The statements
+/// of each stage have a builder of their own (`StageStatements`).
 ///
 /// `source` is the attached store, which is only read; `main` is the store under construction. All
 /// statements take the first and last key of the chunk as `?1` and `?2`.
@@ -19,10 +20,12 @@ package struct StepProgram {
   /// Mappings whose source keys are kept in memory for lookups.
   let keySets: Set<Int>
   /// Links that are written with their objects since no policy has set them.
-  var direct: Set<Int> = []
+  var direct: Set<Int> = [] { didSet { kept = KeptStatements() } }
   /// Mappings with a policy that has made of each source object what the mapping alone would have made: their
   /// associations are computed.
-  var plain: Set<Int> = []
+  var plain: Set<Int> = [] { didSet { kept = KeptStatements() } }
+  /// What was lowered so far.
+  private(set) var kept = KeptStatements()
 
   /// - Parameter keySetBytes: Memory for the source keys of mappings whose associations are computed.
   package init(
@@ -100,6 +103,27 @@ package struct StepProgram {
     return table
   }
 
+  func sourceTable(_ entity: String) throws -> String {
+    guard let table = sourceSchema.table(of: entity) else {
+      throw GodwitError(.internalBug, "cannot find the source table of '\(entity)'")
+    }
+    return table.name
+  }
+
+  func chain(
+    _ path: [ResolvedEntityMapping.SourceRelationship], from row: ExpressionLowering.Row,
+    _ association: AssociationLowering
+  ) throws -> RelationshipJoinPath {
+    var chain = RelationshipJoinPath(
+      row: row, schema: sourceSchema, database: StoreConnection.sourceSchema, builder: association.builder)
+    for hop in path {
+      do { try chain.follow(hop.relationship.name) } catch let error as NotLowerable {
+        throw GodwitError(.configuration, "cannot follow '\(hop.entityName).\(hop.relationship.name)': \(error.reason)")
+      }
+    }
+    return chain
+  }
+
   // MARK: Tables of ours while the store is under construction
 
   /// Tables that the step needs beside the ledger; dropped with it.
@@ -119,227 +143,4 @@ package struct StepProgram {
     }
     return statements + policyScratchStatements
   }
-
-  // MARK: Associate
-
-  /// The source key of each object that a mapping takes, in key order; for `unique-by` it calls `godwit_identity` for
-  /// each.
-  func associate(_ index: Int) throws -> ChunkStatement {
-    let builder = StatementBuilder()
-    let mapping = mappings[index]
-    let association = associations(builder)
-    let taken = association.takes(index, alias: "s")
-    var reasons = taken.reason.map { [$0] } ?? []
-    var columns = "s.Z_PK"
-    if !mapping.mapping.uniqueBy.isEmpty {
-      builder.rowChecks = RowChecks()
-      let values = try mapping.mapping.uniqueBy.map { name in
-        guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
-          throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
-        }
-        return try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
-      }
-      if let checks = builder.rowChecks, !checks.fields.isEmpty {
-        columns = checks.guarding(columns, member: "-1", builder: builder)
-      }
-      columns += ", godwit_identity(s.Z_PK, \(values.joined(separator: ", ")))"
-    }
-    // By the table itself: sorted rows would all be tested before the first one comes.
-    let sql =
-      "SELECT \(columns) FROM \(try association.table(index)) AS s NOT INDEXED WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
-    return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
-  }
-
-  // MARK: Create
-
-  /// - Parameters:
-  ///   - leftOut: Attributes that get NULL until the row is completed: some of `plainCopies`.
-  ///   - isPart: Whether the keys narrow the rows, so that no index of a predicate shall choose them.
-  package func create(
-    _ index: Int, predicate: ParsedPredicate?, leavingOut leftOut: Set<String> = [], isPart: Bool = false
-  ) throws -> ChunkStatement {
-    let builder = StatementBuilder()
-    builder.rowChecks = RowChecks()
-    builder.leftOut = leftOut
-    var rows = try creation(index, predicate: predicate, isPart: isPart, builder: builder)
-    if let checks = builder.rowChecks, !checks.fields.isEmpty {
-      rows.values[0] = checks.guarding(rows.values[0], builder: builder)
-    }
-    let sql =
-      "\(try insertion(index, columns: rows.columns)) SELECT \(rows.values.joined(separator: ", ")) FROM \(rows.from) WHERE \(rows.condition) ORDER BY \(rows.order)"
-    return ChunkStatement(sql: sql, builder: builder, reasons: rows.reasons)
-  }
-
-  /// An attribute whose texts or bytes the destination stores as the source has them.
-  struct PlainCopy {
-    var attribute: String
-    var column: String
-    var sourceColumn: String
-    /// Up to so many bytes a value may be the name of a file, which comes along.
-    var referenceBytes = 0
-  }
-
-  /// The attributes of a mapping whose values may be large, and lack nothing but to be copied.
-  ///
-  /// None where a file may become a value: its row waits for the file.
-  func plainCopies(_ index: Int) -> [PlainCopy] {
-    let mapping = mappings[index]
-    var copies: [PlainCopy] = []
-    for (attribute, source) in mapping.attributes {
-      guard case .copy(let name) = source.withoutDefault,
-        let from = resolved.sourceModel.attribute(name, of: mapping.source.name)
-      else { continue }
-      if from.allowsExternalBinaryDataStorage, !attribute.allowsExternalBinaryDataStorage { return [] }
-      guard [.string, .uri, .binary, .transformable].contains(attribute.type),
-        from.allowsExternalBinaryDataStorage == attribute.allowsExternalBinaryDataStorage,
-        let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name),
-        let sourceColumn = sourceSchema.column(of: name, in: mapping.source.name)
-      else { continue }
-      copies.append(
-        PlainCopy(
-          attribute: attribute.name, column: column, sourceColumn: sourceColumn,
-          referenceBytes: from.allowsExternalBinaryDataStorage ? ExternalDataSQL.referenceBytes : 0))
-    }
-    return copies
-  }
-
-  func insertion(_ index: Int, columns: [String]) throws -> String {
-    let table = try destinationTable(of: mappings[index].destination.name).name
-    return "INSERT INTO main.\(quoted(table)) (\(columns.map(quoted).joined(separator: ", ")))"
-  }
-
-  /// The parts of the query that gives the rows of a mapping's objects.
-  package struct Creation {
-    /// Columns of the destination table, and the SQL of each one's value for the source row `s`; all others stay NULL.
-    package var columns, values: [String]
-    package var from, condition, order: String
-    /// The part of `from` that the values read beside the row `s`.
-    var joins: [String]
-    package var builder: StatementBuilder
-    var reasons: [String]
-  }
-
-  /// - Parameter builder: With row checks, the caller has them made.
-  package func creation(
-    _ index: Int, predicate: ParsedPredicate? = nil, isPart: Bool = false,
-    builder: StatementBuilder = StatementBuilder()
-  ) throws -> Creation {
-    let mapping = mappings[index]
-    let association = associations(builder)
-    var reasons: [String] = []
-    var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
-    let isUnique = !mapping.mapping.uniqueBy.isEmpty
-    var values = [
-      isUnique ? "u.destination" : association.image(index, ofRow: "s"),
-      "\(destinationSchema.number(of: mapping.destination.name) ?? 0)", "1",
-    ]
-    for (attribute, source) in mapping.attributes {
-      guard let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name) else { continue }
-      if source == .modelDefault, attribute.defaultValue.isNull { continue }
-      columns.append(column)
-      values.append(try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
-    }
-    var joins: [String] = []
-    for column in try foreignKeys(of: mapping, association: association, joins: &joins) {
-      columns.append(column.name)
-      values.append(column.sql)
-    }
-    var condition: String
-    let from: String
-    if isUnique {
-      from = "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(try association.table(index)) AS s ON s.Z_PK = u.source"
-      condition = "u.source BETWEEN ?1 AND ?2"
-    } else {
-      let taken = association.takes(index, alias: "s")
-      reasons += taken.reason.map { [$0] } ?? []
-      from = "\(try association.table(index)) AS s"
-      condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
-    }
-    if let predicate {
-      let row = ExpressionLowering.Row(alias: "s", entityName: mapping.source.name)
-      condition +=
-        " AND " + ExpressionLowering.condition(predicate, schema: sourceSchema, row: row, builder: builder).sql
-      // The plan has tested the predicate on every row, so an index may choose the rows here. The plus keeps SQLite
-      // from the key range, which such a chunk does not narrow.
-      let terms = SearchTerm.terms(of: predicate.predicate, schema: sourceSchema, row: row, builder: builder)
-      if !terms.isEmpty, !isPart {
-        if condition.hasPrefix("s.Z_PK BETWEEN") { condition = "+" + condition }
-        condition += " AND " + terms.joinedEvenly(by: " AND ")
-      }
-    }
-    return Creation(
-      columns: columns, values: values, from: ([from] + joins).joined(separator: " "), condition: condition,
-      order: isUnique ? "u.source" : "s.Z_PK", joins: joins, builder: builder, reasons: reasons)
-  }
-
-  /// The stored value of a destination attribute for the source row `s`.
-  func value(
-    of attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
-    in mapping: ResolvedEntityMapping, builder: StatementBuilder, reasons: inout [String]
-  ) throws -> String {
-    switch source {
-    case .modelDefault:
-      return builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))
-    case .defaultForNil(let source):
-      let sql = try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
-      if builder.leftOut.contains(attribute.name) { return sql }
-      return "COALESCE(\(sql), \(builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))))"
-    case .copy(let name):
-      guard let column = sourceSchema.column(of: name, in: mapping.source.name) else { return "NULL" }
-      let sql = "s.\(quoted(column))"
-      let site = builder.site(
-        ReadingSite(
-          entityName: mapping.source.name, propertyName: name, expected: attribute.type.phrase, cause: nil,
-          action: "evaluate"))
-      if builder.leftOut.contains(attribute.name) {
-        builder.rowChecks?.add(sql, RowCheck.Field(reading: attribute.type, site: site), isLarge: true)
-        return "NULL"
-      }
-      let plain = ExpressionLowering.checked(sql, type: attribute.type, site: site, key: "s.Z_PK")
-      if attribute.type == .binary || attribute.type == .transformable,
-        let external = externalValue(
-          of: attribute, copying: name, in: mapping, column: sql, plain: plain, site: site, builder: builder)
-      {
-        return external
-      }
-      if builder.rowChecks != nil {
-        var field = RowCheck.Field(reading: attribute.type, site: site)
-        if let range = attribute.type.integerRange { field.range = range }
-        builder.rowChecks?.add(sql, field)
-        return attribute.type == .boolean ? Self.truth(sql) : sql
-      }
-      if attribute.type == .boolean { return Self.truth(plain) }
-      guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return plain }
-      return
-        "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
-    case .expression(let expression):
-      let lowered = ExpressionLowering.value(
-        expression, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder,
-        bindings: MappingBindings(mapping.mapping, property: attribute.name))
-      if let reason = lowered.reason { reasons.append("attribute '\(attribute.name)': \(reason)") }
-      // Arithmetic gives a number or nil, and the column's affinity makes it a real.
-      if attribute.type == .double || attribute.type == .float, lowered.type?.isNumeric == true { return lowered.sql }
-      let site = builder.site(
-        ReadingSite(
-          entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
-          cause: expression.source.text, action: "store"))
-      // A short sum is computed twice sooner than handed through a function.
-      if builder.rowChecks != nil, lowered.reason == nil, expression.expression.isArithmeticThroughout,
-        lowered.sql.utf8.count < Self.limitTwice, !attribute.allowsExternalBinaryDataStorage,
-        let field = RowCheck.Field(storing: attribute.type, site: site)
-      {
-        builder.rowChecks?.add(lowered.sql, field)
-        return lowered.sql
-      }
-      builder.fitted.insert(.init(mapping: mapping.index, attribute: attribute.name))
-      let fitted = "godwit_fit(\(lowered.sql), \(attribute.type.rawValue), \(site), s.Z_PK)"
-      return attribute.allowsExternalBinaryDataStorage ? ExternalDataSQL.prefixed(fitted) : fitted
-    }
-  }
-
-  /// Core Data reads any number but 0 as true, and writes 1.
-  private static func truth(_ sql: String) -> String { "(\(sql) <> 0)" }
-
-  private static let limitTwice = 200
-
 }

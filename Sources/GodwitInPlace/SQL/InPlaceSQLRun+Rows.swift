@@ -56,7 +56,7 @@ extension InPlaceSQLRun {
     try connection.execute(
       "CREATE TEMP TABLE \(Self.rowsTable(number)) (k INTEGER PRIMARY KEY\(names.map { ", \($0)" }.joined()))")
     for mapping in program.mappings(of: table.new) where step.facts.mappings[mapping.index].rows > 0 {
-      let rows = try step.creation(mapping.index)
+      let rows = try step.creation.rows(of: mapping.index)
       let values = Dictionary(zip(rows.columns, rows.values)) { first, _ in first }
       let wanted = columns.map { values[$0] ?? "NULL" }
       let differs = zip(columns, wanted).compactMap { column, value in

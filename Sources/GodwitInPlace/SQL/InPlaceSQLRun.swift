@@ -51,10 +51,9 @@ final class InPlaceSQLRun: InPlaceRun {
     func add(_ stage: String, _ name: String, rows: Int64 = 1, _ body: @escaping () throws -> Void) {
       tasks.append(InPlaceTask(stage: stage, name: name, rows: max(1, rows), body: body))
     }
-    func add(_ stage: Chunk.Stage, _ name: String, rows: Int64, subject: Int, part: Int = 0) {
-      let chunk = Chunk(
-        id: 0, pass: 0, stage: stage, name: name, subject: subject, part: part, range: .all, predicate: nil, rows: rows)
-      add(stage.rawValue, name, rows: rows) { [self] in
+    func add(_ work: ChunkWork, _ name: String, rows: Int64) {
+      let chunk = Chunk(id: 0, pass: 0, work: work, name: name, range: .all, rows: rows)
+      add(work.phase.rawValue, name, rows: rows) { [self] in
         displaced += try executor.perform(chunk).displaced
       }
     }
@@ -63,15 +62,16 @@ final class InPlaceSQLRun: InPlaceRun {
     add("schema", "tables") { [self] in try restructure() }
     for table in destination.tables where !keptNames.contains(table.name) {
       for mapping in program.mappings(of: table) where step.facts.mappings[mapping.index].rows > 0 {
-        add(.create, mapping.name, rows: step.facts.mappings[mapping.index].rows, subject: mapping.index)
+        add(
+          .create(mapping: mapping.index, predicate: nil), mapping.name, rows: step.facts.mappings[mapping.index].rows)
       }
     }
     let keptJoins = Set(program.layout.joins.map(\.new.name))
     for (number, link) in step.links.enumerated() {
       if let join = joinTable(of: link), keptJoins.contains(join) { continue }
-      for (part, job) in try step.relateJobs(number).enumerated() {
+      for (scan, job) in try step.relationships.scans(number).enumerated() {
         let name = step.mappings[job.mapping].name
-        add(.relate, name, rows: step.facts.mappings[job.mapping].rows, subject: number, part: part)
+        add(.relate(link: number, scan: scan), name, rows: step.facts.mappings[job.mapping].rows)
       }
     }
     for (number, join) in program.layout.joins.enumerated() {
@@ -86,22 +86,21 @@ final class InPlaceSQLRun: InPlaceRun {
     add("schema", "old tables") { [self] in try dropOldTables() }
     for (number, link) in step.links.enumerated() where link.strategy == .resolved {
       let name = "\(link.first.entityName).\(link.first.relationship.name)"
-      add(.resolve, name, rows: 1, subject: number, part: 0)
-      add(.resolve, name, rows: rows(of: link.first.entityName), subject: number, part: 1)
+      add(.prepareResolving(link: number), name, rows: 1)
+      add(.resolve(link: number), name, rows: rows(of: link.first.entityName))
     }
     for (number, index) in destination.indexes.enumerated() where !index.isUnique { addIndex(number, index) }
-    for (number, rule) in step.orderRules().enumerated() {
+    for (number, rule) in step.order.rules.enumerated() {
       add(
-        .order, "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.ownerEntityName), subject: number)
+        .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.ownerEntityName))
     }
-    for (number, rule) in try step.derivationRules().enumerated() {
-      add(.derive, rule.entityName, rows: rows(of: rule.entityName), subject: number)
+    for (number, rule) in try step.derivation.rules().enumerated() {
+      add(.derive(rule: number), rule.entityName, rows: rows(of: rule.entityName))
     }
     var validated: Set<String> = []
     for mapping in step.mappings where validated.insert(mapping.destination.name).inserted {
-      var patterns: [String] = []
-      guard !step.validationRules(of: mapping.destination.name, patterns: &patterns).isEmpty else { continue }
-      add(.validate, mapping.name, rows: rows(of: mapping.destination.name), subject: mapping.index)
+      guard try !step.validation.entity(mapping.destination.name).rules.isEmpty else { continue }
+      add(.validate(mapping: mapping.index), mapping.name, rows: rows(of: mapping.destination.name))
     }
     for (number, index) in destination.indexes.enumerated() where index.isUnique { addIndex(number, index) }
     add("finish", "metadata") { [self] in
@@ -115,9 +114,9 @@ final class InPlaceSQLRun: InPlaceRun {
     func addIndex(_ number: Int, _ index: StoreSchema.Index) {
       let rows = destination.tables.first { $0.name == index.table }.map(program.rows) ?? 1
       let chunk = Chunk(
-        id: 0, pass: 0, stage: index.isUnique ? .unique : .index, name: index.name, subject: number, part: 0,
-        range: .all, predicate: nil, rows: rows)
-      add(chunk.stage.rawValue, index.name, rows: rows / 4) { [self] in
+        id: 0, pass: 0, work: index.isUnique ? .buildUniqueIndex(number) : .buildIndex(number), name: index.name,
+        range: .all, rows: rows)
+      add(chunk.phase.rawValue, index.name, rows: rows / 4) { [self] in
         guard try !exists("index", index.name) else { return }
         _ = try executor.perform(chunk)
       }

@@ -75,7 +75,7 @@ package enum InPlaceStrategy {
       guard program.facts.mappings[mapping.index].keys == .offset(0) else {
         return "objects of '\(mapping.source.name)' get new keys"
       }
-      let reasons = try program.create(mapping.index, predicate: nil).reasons
+      let reasons = try program.creation.statement(mapping.index, predicate: nil).reasons
       if let reason = reasons.first { return "mapping '\(mapping.name)' runs in Swift: \(reason)" }
       for (attribute, value) in mapping.attributes {
         guard case .copy(let name) = value.withoutDefault,

@@ -130,13 +130,13 @@ public struct MigrationPlan: Sendable {
   /// Chunks and rows of one stage.
   public struct StageCount: Sendable, Codable, Hashable {
     /// The stage.
-    public var stage: Chunk.Stage
+    public var stage: ChunkPhase
     /// Chunks of the stage.
     public var chunks: Int
     /// Rows that the plan expects the stage to read.
     public var rows: Int64
 
-    package init(stage: Chunk.Stage, chunks: Int, rows: Int64) {
+    package init(stage: ChunkPhase, chunks: Int, rows: Int64) {
       self.stage = stage
       self.chunks = chunks
       self.rows = rows

@@ -49,11 +49,11 @@ public struct MigrationStatus: Sendable, Codable {
     var index: [String: Int] = [:]
     var (rows, rowsDone): (Int64, Int64) = (0, 0)
     for chunk in chunks {
-      let key = "\(chunk.stage.rawValue) \(chunk.name)"
+      let key = "\(chunk.phase.rawValue) \(chunk.name)"
       let position = index[key] ?? lines.count
       if index[key] == nil {
         index[key] = position
-        lines.append(Line(stage: chunk.stage.rawValue, name: chunk.name, done: 0, chunks: 0, rows: 0, rowsDone: 0))
+        lines.append(Line(stage: chunk.phase.rawValue, name: chunk.name, done: 0, chunks: 0, rows: 0, rowsDone: 0))
       }
       lines[position].chunks += 1
       lines[position].rows += chunk.rows

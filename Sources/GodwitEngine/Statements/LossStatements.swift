@@ -4,9 +4,17 @@ import GodwitModel
 import GodwitStore
 
 /// Counting what a to-one leaves out.
-extension StepProgram {
+/// The statements that count what was lost while objects were made.
+struct LossStatements: StageStatements {
+  let step: StepProgram
+
   /// How many rows of a create chunk have a to-one that finds several objects; nil when none can.
-  func severalStatement(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
+  func several(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
+    let key = CreationKey(mapping: index, predicate: predicate)
+    return try step.kept.several(key) { try lowerSeveral(index, predicate: predicate) }
+  }
+
+  private func lowerSeveral(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
     let mapping = mappings[index]
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -32,7 +40,11 @@ extension StepProgram {
       builder: builder)
   }
 
-  func severalStatement(_ job: RelationshipScan) throws -> ChunkStatement? {
+  func several(_ scan: RelationshipScan) throws -> ChunkStatement? {
+    try step.kept.severalOfScans(scan) { try lowerSeveral(scan) }
+  }
+
+  private func lowerSeveral(_ job: RelationshipScan) throws -> ChunkStatement? {
     guard case .single(let number) = job.work else { return nil }
     let mapping = mappings[job.mapping]
     let builder = StatementBuilder()
@@ -44,7 +56,7 @@ extension StepProgram {
   }
 
   /// The same for the objects of `temp.godwit_asked`, whose relationships a policy leaves to its mapping.
-  func severalStatement(asked part: Int, of mapping: ResolvedEntityMapping) throws -> ChunkStatement? {
+  func several(asked part: Int, of mapping: ResolvedEntityMapping) throws -> ChunkStatement? {
     let builder = StatementBuilder()
     let association = associations(builder)
     guard let count = try found(by: mapping.relationships[part], of: mapping, association) else { return nil }
@@ -61,7 +73,7 @@ extension StepProgram {
     let table = try association.table(index)
     guard mappings[index].mapping.uniqueBy.isEmpty else {
       return
-        "main.\(Self.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+        "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
     }
     return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"
   }
@@ -71,7 +83,7 @@ extension StepProgram {
     by source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
     _ association: AssociationLowering
   ) throws -> String? {
-    let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
     guard !source.lookups.isEmpty,
       chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isByHand)
     else { return nil }

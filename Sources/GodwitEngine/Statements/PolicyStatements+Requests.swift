@@ -14,17 +14,14 @@ struct PolicyRequests {
   var isPossible: Bool
 }
 
-extension StepProgram {
-  static let requestTable =
-    "godwit_asked (turn INTEGER, source INTEGER, entity INTEGER, destination INTEGER)"
-
+extension PolicyStatements {
   /// Object by object remain relationships that ask the policy, and ordered ones that follow an order of the source,
   /// where each object's own counting is the order.
   ///
   /// Nothing is left to do for those that are written with their objects.
   ///
   /// - Parameter isSeveral: Whether an object may have several source objects.
-  func policyRequests(_ index: Int, isSeveral: Bool) throws -> PolicyRequests {
+  func requests(_ index: Int, isSeveral: Bool) throws -> PolicyRequests {
     let mapping = mappings[index]
     var requests = PolicyRequests(relationships: mapping.relationships.count, statements: [], isPossible: true)
     for (part, source) in mapping.relationships.enumerated() {
@@ -32,8 +29,8 @@ extension StepProgram {
       guard source.policyCall == nil, !isCounted, let (link, end) = assigned(part, of: index) else {
         return PolicyRequests(relationships: 0, statements: [], isPossible: false)
       }
-      guard !direct.contains(link) else { continue }
-      if !source.relationship.isToMany, let count = try severalStatement(asked: part, of: mapping) {
+      guard !step.direct.contains(link) else { continue }
+      if !source.relationship.isToMany, let count = try step.losses.several(asked: part, of: mapping) {
         requests.counts.append(count)
       }
       requests.statements +=
@@ -42,23 +39,6 @@ extension StepProgram {
         : [requestedTarget(link, end, part, of: mapping)]
     }
     return requests
-  }
-
-  /// Links that are written with the objects of a mapping.
-  func directLinks(of index: Int) -> Set<Int> {
-    direct.filter { link in
-      links[link].assignments.contains { $0.mapping == index && $0.end == links[link].directEnd }
-    }
-  }
-
-  /// Links that are written with objects which look a mapping up.
-  func directLinks(lookingUp index: Int) -> Set<Int> {
-    direct.filter { link in
-      links[link].assignments.contains { assignment in
-        assignment.end == links[link].directEnd
-          && mappings[assignment.mapping].relationships[assignment.part].lookups.contains(index)
-      }
-    }
   }
 
   /// What assigns one relationship of a mapping, a to-one, to the objects of `temp.godwit_asked`.
@@ -87,7 +67,7 @@ extension StepProgram {
   }
 
   private func insertion(_ link: Int) -> String {
-    "INSERT INTO main.\(Self.linkTable(link)) (side, mapping, turn, subject, target, position, inverse_position)"
+    "INSERT INTO main.\(StepProgram.linkTable(link)) (side, mapping, turn, subject, target, position, inverse_position)"
   }
 
   private func requestedTarget(
@@ -96,8 +76,8 @@ extension StepProgram {
     let builder = StatementBuilder()
     let association = associations(builder)
     let source = mapping.relationships[part]
-    let target = try singleTarget(of: source, in: mapping, association)
-    let inverse = try inverseOrder(of: source, in: mapping, target: target, association)
+    let target = try step.relationships.singleTarget(of: source, in: mapping, association)
+    let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: target, association)
     return ChunkStatement(
       sql: """
         \(insertion(link)) SELECT \(end.rawValue), ?1, a.turn + \(part + 1), a.destination, \(target), NULL, \(inverse) \
@@ -121,14 +101,14 @@ extension StepProgram {
     for lookup in source.lookups {
       let builder = StatementBuilder()
       let association = associations(builder)
-      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
       let image = try association.lookup(lookup, key: key, entity: wanted)
-      let inverse = try inverseOrder(of: source, in: mapping, target: image, association)
-      let (tables, conditions) = chain.isToMany ? Self.split(chain.from) : ("", "")
+      let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: image, association)
+      let (tables, conditions) = chain.isToMany ? RelationshipStatements.split(chain.from) : ("", "")
       let sources =
         isSeveral
-        ? "CROSS JOIN main.\(Self.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity "
+        ? "CROSS JOIN main.\(StepProgram.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity "
         : ""
       // Of a mapping with a policy the source key here, from which it may have made several objects.
       let found = """
@@ -140,7 +120,7 @@ extension StepProgram {
       var (from, target) = ("(\(found)) AS p", "p.target")
       if isByHand(lookup) {
         from +=
-          " CROSS JOIN main.\(Self.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
+          " CROSS JOIN main.\(StepProgram.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
         target = "q.destination"
       }
       statements.append(

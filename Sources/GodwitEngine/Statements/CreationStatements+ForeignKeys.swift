@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-extension StepProgram {
+extension CreationStatements {
   struct ForeignKeyColumn {
     var name: String
     var sql: String
@@ -15,7 +15,7 @@ extension StepProgram {
   ) throws -> [ForeignKeyColumn] {
     var columns: [ForeignKeyColumn] = []
     for index in links.indices {
-      let link = carried(index)
+      let link = step.carried(index)
       guard case .foreignKey(let holder) = link.storage, let side = link.side(holder),
         link.strategy == .atCreation || link.strategy == .fromInverse,
         resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName),
@@ -57,7 +57,7 @@ extension StepProgram {
       else { return nil }
       let source = mapping.relationships[assignment.part]
       guard !source.lookups.isEmpty else { return nil }
-      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
       return try source.lookups.map { index in
         let sql =
           chain.isToMany
@@ -95,7 +95,8 @@ extension StepProgram {
     if link.strategy == .atCreation {
       let assignment = link.assignments.first { $0.mapping == mapping.index && $0.end == link.carriedEnd }
       guard let assignment else { return "\(mapping.index)" }
-      return try inverseOrder(of: mapping.relationships[assignment.part], in: mapping, target: target, association)
+      return try step.relationships.inverseOrder(
+        of: mapping.relationships[assignment.part], in: mapping, target: target, association)
     }
     let owner = link.assignments.first {
       $0.end == link.carriedEnd && mappings[$0.mapping].relationships[$0.part].lookups.contains(mapping.index)
@@ -107,19 +108,5 @@ extension StepProgram {
       return "s.\(quoted(order))"
     }
     return "\(mapping.index)"
-  }
-
-  func chain(
-    _ path: [ResolvedEntityMapping.SourceRelationship], from row: ExpressionLowering.Row,
-    _ association: AssociationLowering
-  ) throws -> RelationshipJoinPath {
-    var chain = RelationshipJoinPath(
-      row: row, schema: sourceSchema, database: StoreConnection.sourceSchema, builder: association.builder)
-    for hop in path {
-      do { try chain.follow(hop.relationship.name) } catch let error as NotLowerable {
-        throw GodwitError(.configuration, "cannot follow '\(hop.entityName).\(hop.relationship.name)': \(error.reason)")
-      }
-    }
-    return chain
   }
 }

@@ -11,53 +11,31 @@ package struct ValidationRule {
   var readsHeaderOnly = false
 }
 
-/// An ordered relationship whose places are numbered.
-package struct OrderRule {
-  package var entityName: String
-  package var relationshipName: String
-  /// The entity whose keys the chunks range over.
-  package var ownerEntityName: String
+/// What a chunk of the validate stage runs.
+package struct EntityValidation {
+  package var rules: [ValidationRule]
+  /// Regular expressions, which the rules name by number.
+  var patterns: [String]
+  /// Finds the first rows that break a rule: key, number of the rule.
   var sql: String
 }
 
-extension StepProgram {
-  /// Every ordered relationship that some mapping sets, with the statement that numbers its objects.
-  ///
-  /// Places count 2048, 3072, … as current writers space them; only their order has meaning.
-  package func orderRules() -> [OrderRule] {
-    var rules: [OrderRule] = []
-    for link in links {
-      for end in [InversePair.End.first, .second] {
-        guard let side = link.side(end), side.relationship.isToMany, side.relationship.isOrdered else { continue }
-        let sql: String
-        switch destinationSchema.storage(of: side.relationship.name, in: side.entityName) {
-        case .inverse(let table, let column, _, let order?):
-          sql = """
-            UPDATE main.\(quoted(table)) AS t SET \(quoted(order)) = r.place FROM (SELECT Z_PK AS id, \
-            1024 * (1 + row_number() OVER (PARTITION BY \(quoted(column)) \
-            ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), Z_PK)) AS place FROM main.\(quoted(table)) \
-            WHERE \(quoted(column)) BETWEEN ?1 AND ?2) AS r WHERE t.Z_PK = r.id AND t.\(quoted(order)) IS NOT r.place
-            """
-        case .join(let join, let subject, let object, let order?):
-          sql = """
-            UPDATE main.\(quoted(join.name)) AS t SET \(quoted(order)) = r.place FROM (SELECT rowid AS id, \
-            1024 * (1 + row_number() OVER (PARTITION BY \(quoted(subject)) \
-            ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), \(quoted(object)))) AS place FROM main.\(quoted(join.name)) \
-            WHERE \(quoted(subject)) BETWEEN ?1 AND ?2) AS r WHERE t.rowid = r.id AND t.\(quoted(order)) IS NOT r.place
-            """
-        default: continue
-        }
-        rules.append(
-          OrderRule(
-            entityName: side.entityName, relationshipName: side.relationship.name, ownerEntityName: side.entityName,
-            sql: sql))
-      }
+/// The statements that check objects against the destination model.
+package struct ValidationStatements: StageStatements {
+  package let step: StepProgram
+
+  /// - Parameter database: Where the destination is read.
+  package func entity(_ name: String, database: String = "main") throws -> EntityValidation {
+    try step.kept.validations("\(database) \(name)") {
+      var patterns: [String] = []
+      let rules = rules(of: name, patterns: &patterns)
+      return EntityValidation(
+        rules: rules, patterns: patterns, sql: try statement(entity: name, rules: rules, database: database))
     }
-    return rules
   }
 
   /// The rules that rows of a destination entity must keep. Patterns go by number to `godwit_matches`.
-  package func validationRules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
+  private func rules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
     let model = resolved.destinationModel
     var rules: [ValidationRule] = []
     for attribute in model.attributes(of: entity) where !attribute.isTransient && !attribute.isDerived {
@@ -140,7 +118,7 @@ extension StepProgram {
   }
 
   /// The first rows of a destination entity that break a rule: key, number of the rule.
-  func validate(entity: String, rules: [ValidationRule], database: String = "main") throws -> String {
+  private func statement(entity: String, rules: [ValidationRule], database: String) throws -> String {
     let table = try destinationTable(of: entity).name
     let cases = rules.enumerated().map { "WHEN \($1.condition) THEN \($0)" }.joined(separator: " ")
     let condition = destinationSchema.isObject(of: [entity], row: "t").further

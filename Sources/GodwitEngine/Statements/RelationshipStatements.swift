@@ -1,11 +1,11 @@
 import Foundation
 import GodwitJob
-import GodwitLowering
+package import GodwitLowering
 import GodwitModel
 import GodwitStore
 
 /// One scan of the relationship stage: what drives it, and what it writes.
-package struct RelationshipScan {
+package struct RelationshipScan: Hashable {
   enum Work: Hashable {
     /// Join rows of assignments through lookups. With several of either, a walk serves all of them: one at most finds
     /// something for a row of the source.
@@ -26,9 +26,14 @@ package struct RelationshipScan {
   var driverKey: String
 }
 
-extension StepProgram {
+/// The statements of the relationship stage: join rows, and assignments that may displace each other.
+package struct RelationshipStatements: StageStatements {
+  package let step: StepProgram
+
   /// The scans of a link in the relationship stage, in order.
-  package func relateJobs(_ linkIndex: Int) throws -> [RelationshipScan] {
+  package func scans(_ link: Int) throws -> [RelationshipScan] { try step.kept.scans(link) { try list(link) } }
+
+  private func list(_ linkIndex: Int) throws -> [RelationshipScan] {
     let link = links[linkIndex]
     var jobs: [RelationshipScan] = []
     var shared: Set<Int> = []
@@ -64,13 +69,6 @@ extension StepProgram {
       }
     }
     return jobs
-  }
-
-  func sourceTable(_ entity: String) throws -> String {
-    guard let table = sourceSchema.table(of: entity) else {
-      throw GodwitError(.internalBug, "cannot find the source table of '\(entity)'")
-    }
-    return table.name
   }
 
   /// What a scan of source-to-target pairs walks: the table that stores the link where the path is one
@@ -156,96 +154,113 @@ extension StepProgram {
     return found
   }
 
-  func relate(_ job: RelationshipScan) throws -> ChunkStatement {
+  package func statement(_ scan: RelationshipScan) throws -> ChunkStatement {
+    try step.kept.relationships(scan) {
+      switch scan.work {
+      case .pairs(let numbers, let lookups): try joinRows(scan, numbers, lookups: lookups)
+      case .targets(let number, let lookup): try targets(scan, number, lookup: lookup)
+      case .markers(let number): try assignment(scan, number, isSingle: false)
+      case .single(let number): try assignment(scan, number, isSingle: true)
+      }
+    }
+  }
+
+  private func joinRows(_ job: RelationshipScan, _ numbers: [Int], lookups: [Int]) throws -> ChunkStatement {
     let link = links[job.link]
     let builder = StatementBuilder()
     let association = associations(builder)
     let mapping = mappings[job.mapping]
-    switch job.work {
-    case .pairs(let numbers, let lookups):
-      let source = mapping.relationships[link.assignments[numbers[0]].part]
-      let walk = joinWalk(of: source, in: mapping)
-      let assignments = numbers.map { link.assignments[$0] }
-      guard
-        case .join(let join, let subject, let object, let order) = destinationSchema.storage(
-          of: source.relationship.name, in: mapping.destination.name)
-      else { throw GodwitError(.internalBug, "cannot find the join table of '\(source.relationship.name)'") }
-      let inverseOrder =
-        order == join.ownerOrderColumn && subject == join.ownerColumn
-        ? join.destinationOrderColumn
-        : (subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn)
-      var columns = [subject, object]
-      var values = ["subject", "target"]
-      var updates: [String] = []
-      for (column, value) in [(order, "position"), (inverseOrder, "inverse_position")] {
-        guard let column else { continue }
-        columns.append(column)
-        values.append(value)
-        updates.append("\(quoted(column)) = MIN(\(quoted(column)), excluded.\(quoted(column)))")
-      }
-      let into = "INSERT INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
-      if updates.isEmpty, !join.isReflexive, let walk,
-        let plain = try plainPairs(assignments, lookups: lookups, association: association, walk: walk)
-      {
-        return ChunkStatement(
-          sql: "\(into) \(plain.sql) ON CONFLICT DO NOTHING", builder: builder, reasons: plain.reasons)
-      }
-      let pairs = try self.pairs(assignments, lookups: lookups, association: association, walk: walk)
-      if join.isReflexive {
-        // Both ways round, whichever way the source has it.
-        return ChunkStatement(
-          sql: """
-            WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
-            \(into) SELECT subject, target FROM p WHERE 1 \
-            UNION SELECT target, subject FROM p WHERE 1 ON CONFLICT DO NOTHING
-            """, builder: builder, reasons: pairs.reasons)
-      }
-      let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
-      return ChunkStatement(
-        sql: """
-          \(into) SELECT \(values.joined(separator: ", ")) FROM (\(pairs.sql)) \
-          WHERE subject IS NOT NULL AND target IS NOT NULL ON CONFLICT \(conflict)
-          """, builder: builder, reasons: pairs.reasons)
-    case .targets(let number, let lookup):
-      let assignment = link.assignments[number]
-      let pairs = try self.pairs([assignment], lookups: [lookup], association: association)
-      var (from, target) = ("(\(pairs.sql)) AS p", "target")
-      if isByHand(lookup) {
-        // The target is a source key here, from which a policy may have made several objects.
-        let wanted = mapping.relationships[assignment.part].relationship.destinationEntityName
-        from +=
-          " CROSS JOIN main.\(Self.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
-        target = "q.destination"
-      }
-      return ChunkStatement(
-        sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, turn, subject, target, position, inverse_position) \
-          SELECT \(assignment.end.rawValue), \(job.mapping), p.subject, p.subject, \(target), p.position, p.inverse_position FROM \(from) \
-          WHERE p.subject IS NOT NULL AND \(target) IS NOT NULL
-          """, builder: builder, reasons: pairs.reasons)
-    case .markers(let number), .single(let number):
-      let assignment = link.assignments[number]
-      let source = mapping.relationships[assignment.part]
-      var target = "NULL"
-      if case .single = job.work { target = try singleTarget(of: source, in: mapping, association) }
-      let rows: String
-      let subject: String
-      if mapping.mapping.uniqueBy.isEmpty {
-        let taken = association.takes(job.mapping, alias: "s")
-        rows = "\(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
-        subject = association.image(job.mapping, ofRow: "s")
-      } else {
-        rows =
-          "main.\(Self.uniqueTable(job.mapping)) AS u CROSS JOIN \(try association.table(job.mapping)) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
-        subject = "u.destination"
-      }
-      return ChunkStatement(
-        sql: """
-          INSERT INTO main.\(Self.linkTable(job.link)) (side, mapping, turn, subject, target, inverse_position) \
-          SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(subject), \(target), \
-          \(try inverseOrder(of: source, in: mapping, target: target, association)) FROM \(rows)
-          """, builder: builder)
+    let source = mapping.relationships[link.assignments[numbers[0]].part]
+    let walk = joinWalk(of: source, in: mapping)
+    let assignments = numbers.map { link.assignments[$0] }
+    guard
+      case .join(let join, let subject, let object, let order) = destinationSchema.storage(
+        of: source.relationship.name, in: mapping.destination.name)
+    else { throw GodwitError(.internalBug, "cannot find the join table of '\(source.relationship.name)'") }
+    let inverseOrder =
+      order == join.ownerOrderColumn && subject == join.ownerColumn
+      ? join.destinationOrderColumn
+      : (subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn)
+    var columns = [subject, object]
+    var values = ["subject", "target"]
+    var updates: [String] = []
+    for (column, value) in [(order, "position"), (inverseOrder, "inverse_position")] {
+      guard let column else { continue }
+      columns.append(column)
+      values.append(value)
+      updates.append("\(quoted(column)) = MIN(\(quoted(column)), excluded.\(quoted(column)))")
     }
+    let into = "INSERT INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
+    if updates.isEmpty, !join.isReflexive, let walk,
+      let plain = try plainPairs(assignments, lookups: lookups, association: association, walk: walk)
+    {
+      return ChunkStatement(
+        sql: "\(into) \(plain.sql) ON CONFLICT DO NOTHING", builder: builder, reasons: plain.reasons)
+    }
+    let pairs = try self.pairs(assignments, lookups: lookups, association: association, walk: walk)
+    if join.isReflexive {
+      // Both ways round, whichever way the source has it.
+      return ChunkStatement(
+        sql: """
+          WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
+          \(into) SELECT subject, target FROM p WHERE 1 \
+          UNION SELECT target, subject FROM p WHERE 1 ON CONFLICT DO NOTHING
+          """, builder: builder, reasons: pairs.reasons)
+    }
+    let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
+    return ChunkStatement(
+      sql: """
+        \(into) SELECT \(values.joined(separator: ", ")) FROM (\(pairs.sql)) \
+        WHERE subject IS NOT NULL AND target IS NOT NULL ON CONFLICT \(conflict)
+        """, builder: builder, reasons: pairs.reasons)
+  }
+
+  private func targets(_ job: RelationshipScan, _ number: Int, lookup: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let assignment = links[job.link].assignments[number]
+    let pairs = try self.pairs([assignment], lookups: [lookup], association: association)
+    var (from, target) = ("(\(pairs.sql)) AS p", "target")
+    if isByHand(lookup) {
+      // The target is a source key here, from which a policy may have made several objects.
+      let wanted = mappings[job.mapping].relationships[assignment.part].relationship.destinationEntityName
+      from +=
+        " CROSS JOIN main.\(StepProgram.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
+      target = "q.destination"
+    }
+    return ChunkStatement(
+      sql: """
+        INSERT INTO main.\(StepProgram.linkTable(job.link)) (side, mapping, turn, subject, target, position, inverse_position) \
+        SELECT \(assignment.end.rawValue), \(job.mapping), p.subject, p.subject, \(target), p.position, p.inverse_position FROM \(from) \
+        WHERE p.subject IS NOT NULL AND \(target) IS NOT NULL
+        """, builder: builder, reasons: pairs.reasons)
+  }
+
+  /// That an assignment happened; of a to-one with its target.
+  private func assignment(_ job: RelationshipScan, _ number: Int, isSingle: Bool) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let mapping = mappings[job.mapping]
+    let assignment = links[job.link].assignments[number]
+    let source = mapping.relationships[assignment.part]
+    let target = isSingle ? try singleTarget(of: source, in: mapping, association) : "NULL"
+    let rows: String
+    let subject: String
+    if mapping.mapping.uniqueBy.isEmpty {
+      let taken = association.takes(job.mapping, alias: "s")
+      rows = "\(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
+      subject = association.image(job.mapping, ofRow: "s")
+    } else {
+      rows =
+        "main.\(StepProgram.uniqueTable(job.mapping)) AS u CROSS JOIN \(try association.table(job.mapping)) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+      subject = "u.destination"
+    }
+    return ChunkStatement(
+      sql: """
+        INSERT INTO main.\(StepProgram.linkTable(job.link)) (side, mapping, turn, subject, target, inverse_position) \
+        SELECT \(assignment.end.rawValue), \(job.mapping), \(subject), \(subject), \(target), \
+        \(try inverseOrder(of: source, in: mapping, target: target, association)) FROM \(rows)
+        """, builder: builder)
   }
 
   /// The object that a to-one of row `s` leads to: of several, the first lookup's, and of its objects the lowest key.
@@ -254,7 +269,7 @@ extension StepProgram {
     _ association: AssociationLowering
   ) throws -> String {
     let wanted = source.relationship.destinationEntityName
-    let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
     guard chain.isToMany else {
       return try association.first(of: source.lookups, key: chain.scalar(chain.key), entity: wanted)
     }
@@ -341,7 +356,7 @@ extension StepProgram {
         : "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(column)) WHERE d.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
       (position, inversePosition) = (order.map { "d.\(quoted($0))" }, nil)
     case .foreignKey, .some(.none), nil:
-      let chain = try self.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
       target = try found(key)
       let inner = chain.isToMany ? chain.from : ""
@@ -387,5 +402,4 @@ extension StepProgram {
     guard let range = from.range(of: " WHERE ") else { return (String(from.dropFirst(6)), "") }
     return (String(from[from.startIndex..<range.lowerBound].dropFirst(6)), String(from[range.upperBound...]))
   }
-
 }

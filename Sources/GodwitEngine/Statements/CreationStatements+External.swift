@@ -3,7 +3,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-extension StepProgram {
+extension CreationStatements {
   /// The stored value of an attribute that is copied where one of the two models allows external storage; nil where none
   /// does.
   ///

@@ -4,7 +4,7 @@ import GodwitModel
 import GodwitStore
 
 /// Several mappings of one table, carried out in one walk over it.
-extension StepProgram {
+extension CreationStatements {
   /// Whether one statement can make the objects of two mappings: of one source table, into one destination table,
   /// with keys that come from the source's alike. No object goes through both, or their keys would meet.
   func canShare(_ a: Int, _ b: Int) -> Bool {
@@ -23,7 +23,11 @@ extension StepProgram {
   /// Which mapping takes a row is computed in place where that is short. Otherwise an inner query reads each row once
   /// and says so as `godwit_member`; its `LIMIT` keeps SQLite from putting the question into every column. `godwit_row`
   /// counts each mapping's rows by position.
-  func create(sharing indices: [Int]) throws -> ChunkStatement? {
+  func statement(sharing indices: [Int]) throws -> ChunkStatement? {
+    try step.kept.sharedCreations(indices) { try lower(sharing: indices) }
+  }
+
+  private func lower(sharing indices: [Int]) throws -> ChunkStatement? {
     let builder = StatementBuilder()
     let association = associations(builder)
     var reasons: [String] = []
@@ -32,7 +36,7 @@ extension StepProgram {
     var checks: [RowChecks] = []
     for index in indices {
       builder.rowChecks = RowChecks()
-      let rows = try creation(index, builder: builder)
+      let rows = try rows(of: index, builder: builder)
       guard rows.joins.isEmpty, let own = builder.rowChecks else { return nil }
       reasons += rows.reasons
       columns += rows.columns.filter { !columns.contains($0) }

@@ -4,23 +4,26 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-extension StepProgram {
+/// The statements that settle gathered assignments in assignment order.
+struct ResolutionStatements: StageStatements {
+  let step: StepProgram
+
   /// Makes the indexes that resolving a link needs.
-  func prepareResolve(_ link: Int) -> [String] {
-    let indexes = AssignmentResolver.indexes(links[link], table: Self.linkTable(link))
-    return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? prepareGathering(link)
+  func preparation(_ link: Int) -> [String] {
+    let indexes = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link))
+    return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? gatheringPreparation(link)
   }
 
   /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that tells
   /// too little.
-  func prepareGathering(_ link: Int) -> [String] {
-    let others = AssignmentResolver.indexes(links[link], table: Self.linkTable(link)) ?? []
+  func gatheringPreparation(_ link: Int) -> [String] {
+    let others = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link)) ?? []
     return others.map { "DROP INDEX IF EXISTS \($0.name)" }
       + linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
   }
 
   func linkIndexes(_ link: Int) -> [(name: String, columns: String)] {
-    let table = Self.linkTable(link)
+    let table = StepProgram.linkTable(link)
     return [
       ("\(table)_subject", "\(table) (side, subject, mapping, turn)"),
       ("\(table)_target", "\(table) (side, target, mapping, turn)"),
@@ -32,7 +35,9 @@ extension StepProgram {
   ///
   /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
   /// `d`, and `xd` the place of `d` among those of `x`.
-  func resolve(_ index: Int) throws -> (asserted: String, gather: String, store: [String]) {
+  func statements(_ link: Int) throws -> Statements { try step.kept.resolutions(link) { try lower(link) } }
+
+  private func lower(_ index: Int) throws -> Statements {
     let edges =
       links[index].isOwnInverse
       ? edgeQuery(index, subject: "subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
@@ -43,7 +48,17 @@ extension StepProgram {
       WHERE \(survives(index)) GROUP BY d, x
       """
     let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
-    return (asserted, gather, try storeEdges(links[index], .gathered).map(\.sql))
+    return Statements(
+      asserted: asserted, gather: gather, store: try storeEdges(links[index], .gathered).map(\.sql))
+  }
+
+  /// What resolves a link for a range of keys at its first end.
+  struct Statements {
+    /// Counts the edges that were assigned.
+    var asserted: String
+    /// Puts those that stand into `temp.godwit_edge`.
+    var gather: String
+    var store: [String]
   }
 
   /// What stores one edge: `?1` to `?4` are what a row of `temp.godwit_edge` has.
@@ -73,7 +88,7 @@ extension StepProgram {
   ///   - subject: Which assignments of the first end are wanted.
   ///   - target: Which of the second end; for a relationship that is its own inverse, of those that come the other way.
   func edgeQuery(_ index: Int, subject: String, target: String) -> String {
-    let table = Self.linkTable(index)
+    let table = StepProgram.linkTable(index)
     // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
     return links[index].isOwnInverse
       ? """
@@ -98,7 +113,7 @@ extension StepProgram {
   /// may have as many rows as there are objects.
   func survives(_ index: Int) -> String {
     let link = links[index]
-    let table = Self.linkTable(index)
+    let table = StepProgram.linkTable(index)
     func notLater(_ condition: String) -> String {
       let none = "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND"
       let later = "\(none) (l.mapping, l.turn) > (e.mapping, e.turn))"

@@ -10,14 +10,19 @@ package struct DerivationRule {
   var statement: ChunkStatement
 }
 
-extension StepProgram {
+/// The statements that compute derived attributes.
+package struct DerivationStatements: StageStatements {
+  package let step: StepProgram
+
   /// One statement for each entity that a mapping makes and each level: what is derived from a derived attribute
   /// comes after it.
   ///
   /// - Throws: `.configuration` (78) when no rule covers a derivation, or derivations run in a circle.
-  package func derivationRules() throws -> [DerivationRule] {
+  package func rules() throws -> [DerivationRule] { try step.kept.derivationRules { try list() } }
+
+  private func list() throws -> [DerivationRule] {
     let model = resolved.destinationModel
-    let made = Set(madeEntityNames)
+    let made = Set(step.madeEntityNames)
     var rules: [(level: Int, rule: DerivationRule)] = []
     for entity in model.entities where made.contains(entity.name) {
       var levels: [Int: [(AttributeDescription, Derivation)]] = [:]

@@ -1,0 +1,56 @@
+import GodwitJob
+
+/// How the ledger's columns hold the work of a chunk: they mean another thing in each phase.
+///
+/// | phase | subject | part |
+/// |---|---|---|
+/// | associate, create | mapping | 0 |
+/// | relate | link | scan |
+/// | policy | policy | hook |
+/// | resolve | link | 0 for what comes before, 1 |
+/// | index, unique | index | 0 |
+/// | order, derive | rule | 0 |
+/// | validate | mapping, or -1 | 0, or the entity's `Z_ENT` |
+struct StoredWork: Hashable {
+  var subject: Int
+  var part: Int
+  /// Of the create phase.
+  var predicate: Int?
+
+  init(subject: Int, part: Int = 0, predicate: Int? = nil) {
+    (self.subject, self.part, self.predicate) = (subject, part, predicate)
+  }
+
+  init(_ work: ChunkWork) {
+    switch work {
+    case .associate(let mapping): self.init(subject: mapping)
+    case .create(let mapping, let predicate): self.init(subject: mapping, predicate: predicate)
+    case .relate(let link, let scan): self.init(subject: link, part: scan)
+    case .callHook(let hook, let policy): self.init(subject: policy, part: hook.rawValue)
+    case .prepareResolving(let link): self.init(subject: link)
+    case .resolve(let link): self.init(subject: link, part: 1)
+    case .buildIndex(let index), .buildUniqueIndex(let index): self.init(subject: index)
+    case .order(let rule), .derive(let rule): self.init(subject: rule)
+    case .validate(let mapping): self.init(subject: mapping)
+    case .validateEntity(let number): self.init(subject: -1, part: number)
+    }
+  }
+
+  /// nil where no work is stored so.
+  func work(of phase: ChunkPhase) -> ChunkWork? {
+    switch phase {
+    case .associate: return .associate(mapping: subject)
+    case .create: return .create(mapping: subject, predicate: predicate)
+    case .relate: return .relate(link: subject, scan: part)
+    case .policy:
+      guard let hook = PolicyHook(rawValue: part), hook != .createDestinationInstances else { return nil }
+      return .callHook(hook, policy: subject)
+    case .resolve: return part > 0 ? .resolve(link: subject) : .prepareResolving(link: subject)
+    case .index: return .buildIndex(subject)
+    case .order: return .order(rule: subject)
+    case .derive: return .derive(rule: subject)
+    case .validate: return part > 0 ? .validateEntity(number: part) : .validate(mapping: subject)
+    case .unique: return .buildUniqueIndex(subject)
+    }
+  }
+}

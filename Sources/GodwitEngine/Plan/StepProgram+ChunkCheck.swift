@@ -1,0 +1,33 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+extension StepProgram {
+  /// Checks that the program has what the chunks of a ledger name, so that whoever carries them out need not ask.
+  ///
+  /// - Throws: `.dataWrong` (65) when the ledger is not of this program, as one that is damaged.
+  func check(_ chunks: [Chunk]) throws {
+    let scans = try links.indices.map { try relationships.scans($0).count }
+    let (orders, derivations) = (order.rules.count, try derivation.rules().count)
+    let indexes = destinationSchema.indexes.indices
+    for chunk in chunks {
+      let isKnown =
+        switch chunk.work {
+        case .associate(let mapping), .create(let mapping, _), .validate(let mapping):
+          mappings.indices.contains(mapping)
+        case .relate(let link, let scan): links.indices.contains(link) && (0..<scans[link]).contains(scan)
+        case .callHook(_, let policy): resolved.policies.indices.contains(policy)
+        case .prepareResolving(let link), .resolve(let link): links.indices.contains(link)
+        case .buildIndex(let index), .buildUniqueIndex(let index): indexes.contains(index)
+        case .order(let rule): (0..<orders).contains(rule)
+        case .derive(let rule): (0..<derivations).contains(rule)
+        case .validateEntity(let number): destinationSchema.entityName(number) != nil
+        }
+      guard isKnown else {
+        throw GodwitError(
+          .dataWrong, "cannot read the ledger: chunk \(chunk.id) (\(chunk.name)) does not fit the job",
+          remedy: "`godwit discard` the job and run again")
+      }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// The statements that say which source objects a mapping takes.
+struct AssociationStatements: StageStatements {
+  let step: StepProgram
+
+  /// The source key of each object that a mapping takes, in key order; for `unique-by` it calls `godwit_identity` for
+  /// each.
+  func pairs(_ index: Int) throws -> ChunkStatement { try step.kept.pairs(index) { try lowerPairs(index) } }
+
+  private func lowerPairs(_ index: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let mapping = mappings[index]
+    let association = associations(builder)
+    let taken = association.takes(index, alias: "s")
+    var reasons = taken.reason.map { [$0] } ?? []
+    var columns = "s.Z_PK"
+    if !mapping.mapping.uniqueBy.isEmpty {
+      builder.rowChecks = RowChecks()
+      let values = try mapping.mapping.uniqueBy.map { name in
+        guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
+          throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
+        }
+        return try step.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+      }
+      if let checks = builder.rowChecks, !checks.fields.isEmpty {
+        columns = checks.guarding(columns, member: "-1", builder: builder)
+      }
+      columns += ", godwit_identity(s.Z_PK, \(values.joined(separator: ", ")))"
+    }
+    // By the table itself: sorted rows would all be tested before the first one comes.
+    let sql =
+      "SELECT \(columns) FROM \(try association.table(index)) AS s NOT INDEXED WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
+    return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
+  }
+
+  /// Writes down the associations that a mapping would compute for source keys from `?1` through `?2`.
+  func pairsWritten(_ index: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let mapping = mappings[index]
+    let root = sourceSchema.model.root(of: mapping.source.name)?.name ?? mapping.source.name
+    return ChunkStatement(
+      sql: """
+        INSERT INTO main.\(StepProgram.pairTable(index)) (turn, root, source, entity, destination) \
+        SELECT 0, \(sourceSchema.number(of: root) ?? -1), s.Z_PK, \(destinationSchema.number(of: mapping.destination.name) ?? -1), \
+        \(association.image(index, ofRow: "s")) FROM \(try association.table(index)) AS s \
+        WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK
+        """, builder: builder)
+  }
+
+  /// The source keys that a mapping takes, from `?1` through `?2`; at most so many.
+  func takenKeys(_ index: Int, limit: Int = -1) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let taken = association.takes(index, alias: "s")
+    return ChunkStatement(
+      sql:
+        "SELECT s.Z_PK FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK LIMIT \(limit)",
+      builder: builder)
+  }
+
+  /// The destination key that a mapping without a policy gives source row `?1`.
+  func computedDestination(_ index: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let sql = try associations(builder).lookup(index, key: "?1")
+    return ChunkStatement(sql: "SELECT \(sql)", builder: builder)
+  }
+}

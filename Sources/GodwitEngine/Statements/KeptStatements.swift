@@ -1,0 +1,70 @@
+import GodwitLowering
+import GodwitModel
+
+/// What a program has lowered so far.
+///
+/// A program whose shortcuts change begins with none (`StepProgram.direct`, `.plain`): they decide how links and
+/// associations are read.
+final class KeptStatements {
+  let pairs = Kept<Int, ChunkStatement>()
+  let creations = Kept<CreationKey, ChunkStatement>()
+  let sharedCreations = Kept<[Int], ChunkStatement?>()
+  let evaluations = Kept<EvaluationKey, (ChunkStatement, Set<Int>)?>()
+  let scans = Kept<Int, [RelationshipScan]>()
+  let relationships = Kept<RelationshipScan, ChunkStatement>()
+  let several = Kept<CreationKey, ChunkStatement?>()
+  let severalOfScans = Kept<RelationshipScan, ChunkStatement?>()
+  let nilWatches = Kept<Int, [NilWatch]>()
+  let nils = Kept<NilStatementKey, ChunkStatement>()
+  let resolutions = Kept<Int, ResolutionStatements.Statements>()
+  let validations = Kept<String, EntityValidation>()
+  private var knownOrderRules: [OrderRule]?
+  private var knownDerivationRules: [DerivationRule]?
+
+  func orderRules(_ make: () -> [OrderRule]) -> [OrderRule] {
+    if let knownOrderRules { return knownOrderRules }
+    let made = make()
+    knownOrderRules = made
+    return made
+  }
+
+  func derivationRules(_ make: () throws -> [DerivationRule]) rethrows -> [DerivationRule] {
+    if let knownDerivationRules { return knownDerivationRules }
+    let made = try make()
+    knownDerivationRules = made
+    return made
+  }
+}
+
+/// Values that are made once for each key.
+final class Kept<Key: Hashable, Value> {
+  private var known: [Key: Value] = [:]
+
+  func callAsFunction(_ key: Key, _ make: () throws -> Value) rethrows -> Value {
+    if let value = known[key] { return value }
+    let value = try make()
+    known[key] = value
+    return value
+  }
+}
+
+/// What the statement depends on that makes the objects of a mapping.
+struct CreationKey: Hashable {
+  var mapping: Int
+  var predicate: ParsedPredicate?
+  var isPart = false
+}
+
+/// What the statement depends on that counts values which turned to nil.
+struct NilStatementKey: Hashable {
+  var mapping: Int
+  var watches: [NilWatch]
+  var predicate: ParsedPredicate?
+}
+
+/// What the query depends on that evaluates a statement's expressions.
+struct EvaluationKey: Hashable {
+  var mappings: [Int]
+  /// The statement's builder, whose places and constants the query shares.
+  var builder: ObjectIdentifier
+}

@@ -1,0 +1,81 @@
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// The statements that a policy's hooks run on objects of their mapping.
+struct PolicyStatements: StageStatements {
+  let step: StepProgram
+
+  /// What gives objects of a mapping with a policy their attributes: see `MappedRow`.
+  func mappedRow(_ index: Int, layout: ObjectLayout) throws -> MappedRow {
+    let mapping = mappings[index]
+    let single = try mappedValues(mapping)
+    let list = single.values.isEmpty ? "1" : single.values.joined(separator: ", ")
+    let table = try associations(single.builder).table(index)
+    let statement = ChunkStatement(
+      sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: single.builder)
+    return MappedRow(
+      mapping, columns: single.columns, statement: statement, isPlain: isPlain(mapping, single.builder),
+      watches: step.losses.nilWatches(index), layout: layout)
+  }
+
+  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping gives,
+  /// then the keys of links that are written with the objects.
+  func policyPage(
+    _ index: Int, columns: String, isPrepared: Bool, limit: Int
+  ) throws -> (statement: ChunkStatement, keyColumns: [String]) {
+    let mapped = isPrepared ? try mappedValues(mappings[index]) : (columns: [], values: [], builder: StatementBuilder())
+    let association = associations(mapped.builder)
+    var joins: [String] = []
+    let keys = try step.creation.foreignKeys(of: mappings[index], association: association, joins: &joins)
+    let list = ([columns] + mapped.values + keys.map(\.sql)).joined(separator: ", ")
+    let from = (["\(try association.table(index)) AS s"] + joins).joined(separator: " ")
+    let statement = ChunkStatement(
+      sql:
+        "SELECT \(list) FROM \(from) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
+      builder: mapped.builder)
+    return (statement, keys.map(\.name))
+  }
+
+  private func mappedValues(
+    _ mapping: ResolvedEntityMapping
+  ) throws -> (columns: [String], values: [String], builder: StatementBuilder) {
+    let builder = StatementBuilder()
+    var reasons: [String] = []
+    var columns: [String] = []
+    var values: [String] = []
+    for (attribute, source) in mapping.attributes {
+      guard let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name) else { continue }
+      columns.append(column)
+      values.append(
+        try step.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
+    }
+    return (columns, values, builder)
+  }
+
+  /// Whether the values of a mapping may be computed before its policy asks: nothing is evaluated in Swift, where the
+  /// policy may be asked, and no file is brought along.
+  private func isPlain(_ mapping: ResolvedEntityMapping, _ builder: StatementBuilder) -> Bool {
+    let source = resolved.sourceModel.attributes(of: mapping.source.name)
+    return builder.functions.evaluations.isEmpty
+      && !(source + mapping.attributes.map(\.attribute)).contains(where: \.allowsExternalBinaryDataStorage)
+  }
+
+  /// The keys that object `?1` at one end of a link leads to by the assignments so far, in order.
+  func related(_ index: Int, from end: InversePair.End) -> String {
+    let link = links[index]
+    let place = end == .first ? "dx" : "xd"
+    let other = link.isOwnInverse ? "CASE WHEN d = ?1 THEN x ELSE d END" : end == .first ? "x" : "d"
+    let edges: String
+    if link.isOwnInverse {
+      edges = step.resolution.edgeQuery(
+        index, subject: "(subject = ?1 OR target = ?1)", target: "(subject = ?1 OR target = ?1)")
+    } else if end == .first {
+      edges = step.resolution.edgeQuery(index, subject: "target IS NOT NULL AND subject = ?1", target: "target = ?1")
+    } else {
+      edges = step.resolution.edgeQuery(index, subject: "target = ?1", target: "target IS NOT NULL AND subject = ?1")
+    }
+    return
+      "SELECT \(other) AS other, MIN(\(place)) FROM (\(edges)) AS e WHERE \(step.resolution.survives(index)) GROUP BY 1 ORDER BY 2, 1"
+  }
+}

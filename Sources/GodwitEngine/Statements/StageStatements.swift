@@ -1,0 +1,38 @@
+import GodwitJob
+import GodwitLowering
+import GodwitStore
+
+/// Builds the statements of one stage. What it lowers is kept with the program, so that all chunks of a mapping run the
+/// same statement with other keys.
+package protocol StageStatements {
+  var step: StepProgram { get }
+}
+
+extension StageStatements {
+  var mappings: [ResolvedEntityMapping] { step.mappings }
+  var resolved: ResolvedMapping { step.resolved }
+  var sourceSchema: StoreSchema { step.sourceSchema }
+  var destinationSchema: StoreSchema { step.destinationSchema }
+  var facts: PlanFacts { step.facts }
+  var links: [InversePair] { step.links }
+
+  func associations(_ builder: StatementBuilder) -> AssociationLowering { step.associations(builder) }
+  func isStored(_ mapping: Int) -> Bool { step.isStored(mapping) }
+  func isUnique(_ mapping: Int) -> Bool { step.isUnique(mapping) }
+  func isPolicy(_ mapping: Int) -> Bool { step.isPolicy(mapping) }
+  func isByHand(_ mapping: Int) -> Bool { step.isByHand(mapping) }
+  func sourceTable(_ entity: String) throws -> String { try step.sourceTable(entity) }
+  func destinationTable(of entity: String) throws -> StoreSchema.EntityTable { try step.destinationTable(of: entity) }
+}
+
+extension StepProgram {
+  var associationStage: AssociationStatements { .init(step: self) }
+  package var creation: CreationStatements { .init(step: self) }
+  package var relationships: RelationshipStatements { .init(step: self) }
+  var resolution: ResolutionStatements { .init(step: self) }
+  package var order: OrderStatements { .init(step: self) }
+  package var derivation: DerivationStatements { .init(step: self) }
+  package var validation: ValidationStatements { .init(step: self) }
+  var losses: LossStatements { .init(step: self) }
+  var policy: PolicyStatements { .init(step: self) }
+}

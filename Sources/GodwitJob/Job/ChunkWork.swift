@@ -1,0 +1,37 @@
+/// What a chunk does, and to what. Numbers are those of the step's program: of its mappings, links, policies, rules, and
+/// of the indexes of the destination.
+package enum ChunkWork: Sendable, Hashable {
+  case associate(mapping: Int)
+  /// Makes the objects of source keys in the chunk's range, or those that one of the user's predicates takes.
+  case create(mapping: Int, predicate: Int?)
+  /// One scan of a link in the relationship stage.
+  case relate(link: Int, scan: Int)
+  /// Calls a hook: once, or `createRelationships` for the objects of source keys in the chunk's range.
+  case callHook(PolicyHook, policy: Int)
+  /// Makes the indexes that resolving a link reads.
+  case prepareResolving(link: Int)
+  case resolve(link: Int)
+  case buildIndex(Int)
+  case order(rule: Int)
+  case derive(rule: Int)
+  /// Checks the objects of a mapping's destination entity.
+  case validate(mapping: Int)
+  /// Checks the objects of an entity that only a policy makes, by its `Z_ENT`.
+  case validateEntity(number: Int)
+  case buildUniqueIndex(Int)
+
+  package var phase: ChunkPhase {
+    switch self {
+    case .associate: .associate
+    case .create: .create
+    case .relate: .relate
+    case .callHook: .policy
+    case .prepareResolving, .resolve: .resolve
+    case .buildIndex: .index
+    case .order: .order
+    case .derive: .derive
+    case .validate, .validateEntity: .validate
+    case .buildUniqueIndex: .unique
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import Testing
+
+@testable import GodwitEngine
+@testable import GodwitLowering
+
+/// The statements that say which source objects a mapping takes, read as SQL.
+struct AssociationStatementsTests {
+  @Test func `unique-by hands the values of each row over in the order of keys`() throws {
+    let sql = try StatementWorld.program().associationStage.pairs(StatementWorld.company).sql
+    #expect(sql.contains(", godwit_identity(s.Z_PK, "), "\(sql)")
+    #expect(
+      sql.hasSuffix(
+        " FROM source.\"ZPERSON\" AS s NOT INDEXED WHERE s.Z_PK BETWEEN ?1 AND ?2 AND TRUE ORDER BY s.Z_PK"), "\(sql)")
+  }
+
+  @Test func `the keys that a mapping takes pass its filter`() throws {
+    let sql = try StatementWorld.program().associationStage.takenKeys(StatementWorld.person, limit: 7).sql
+    #expect(sql.hasPrefix("SELECT s.Z_PK FROM source.\"ZPERSON\" AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND "), "\(sql)")
+    #expect(sql.contains("17"), "\(sql)")
+    #expect(sql.hasSuffix(" ORDER BY s.Z_PK LIMIT 7"), "\(sql)")
+  }
+
+  @Test func `a mapping is lowered once for all of its chunks`() throws {
+    let stage = try StatementWorld.program().associationStage
+    #expect(try stage.pairs(StatementWorld.company).builder === stage.pairs(StatementWorld.company).builder)
+  }
+}
