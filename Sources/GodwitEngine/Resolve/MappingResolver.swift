@@ -111,7 +111,7 @@ struct MappingResolver {
         "no policy '\(name)' is registered" + Spelling.suggestion(for: name, among: registry.names), in: mapping,
         at: mapping.locations["policy"],
         try:
-          "register it in an executable of yours, say what it does in expressions, or write 'unregistered-policies: default'"
+          "register it in an executable of yours (`godwit policy stub` drafts it), say what it does in expressions, or write 'unregistered-policies: default'"
       )
     }
     guard mapping.kind != .remove else {

@@ -80,9 +80,9 @@ public struct JobManifest: Sendable {
     public var after: Located<String>?
   }
 
-  /// The manifest's path as given.
+  /// The manifest's path as given; `<stdin>` for standard input.
   public var file: String
-  /// The job's name; default: the file's name without its extension.
+  /// The job's name; default: the file's name without its extension, for standard input that of the source.
   public var job: String
   public var source: ManifestPath
   public var destination: Destination

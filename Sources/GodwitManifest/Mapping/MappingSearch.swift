@@ -52,6 +52,12 @@ struct MappingSearch {
     }
   }
 
+  /// Looks in a folder and everything below it.
+  init(inFolder folder: String) {
+    places = ["'\(folder)'"]
+    walk(folder, depth: 0)
+  }
+
   private mutating func add(_ paths: [String], isBeside: Bool) {
     for path in paths where seen.insert(URL(filePath: path).standardizedFileURL.path).inserted {
       files.append(File(path: path, isBeside: isBeside))

@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 
 /// Finds the model that a path leads to: the path itself, what an inner file belongs to, or what lies in a folder.
-enum ModelSearch {
+package enum ModelSearch {
   /// The file of a `.xcdatamodel` that holds the model.
   static let contentsName = "contents"
   /// The same, as Xcode 3 saved it.
@@ -38,14 +38,18 @@ enum ModelSearch {
   }
 
   /// The models in a folder, by name, and whether all of it was looked at. Nothing inside a model is listed.
-  static func models(inFolder folder: String) -> (found: [String], isWhole: Bool) {
+  ///
+  /// - Parameter skipped: Names of folders that are not looked into.
+  package static func models(
+    inFolder folder: String, skipping skipped: Set<String> = []
+  ) -> (found: [String], isWhole: Bool) {
     var found: [String] = []
     var open = [(path: folder, depth: 0)]
     var count = 0
     var isWhole = true
     while let (path, depth) = open.popLast() {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-      for name in names where !name.hasPrefix(".") {
+      for name in names where !name.hasPrefix(".") && !skipped.contains(name) {
         count += 1
         guard count <= filesMaximum else { return (found.sorted(by: ModelBundle.precedes), false) }
         let inner = path + "/" + name
