@@ -136,9 +136,9 @@ struct ManifestOverrideTests {
       #expect((result.output + result.diagnostics).contains(told), "\(verb): \(result.output)")
     }
     try run("plan", 0, "destination  made/new.sqlite")
-    try run("status", 0, "made/new.sqlite")
+    try run("status", 0, "job job: not started")
     try run("run", 0, "finished job 'job': 'made/new.sqlite'")
-    try run("verify", 0, "")
+    try run("verify", 0, "no difference found")
     try run("discard", 0, "nothing to discard: 'made/new.sqlite.godwit' does not exist")
     #expect(FileManager.default.fileExists(atPath: job.file("made/new.sqlite")))
     #expect(!FileManager.default.fileExists(atPath: job.file("jobs/out")))
@@ -157,7 +157,7 @@ struct ManifestOverrideTests {
     let job = try BreakableJob()
     let script = "cat job.yaml | $GODWIT"
     for (words, told) in [
-      ("plan -", "job library\n"), ("run - --progress none", ""), ("verify -", ""), ("status -", "library"),
+      ("plan -", "job library\n"), ("run - --progress none", "finished job 'library'"), ("verify -", "no difference found"), ("status -", "library"),
       ("discard -", "nothing to discard"),
     ] {
       let result = try ShellCommand.run("\(script) \(words)", in: job.path)

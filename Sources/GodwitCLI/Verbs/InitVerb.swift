@@ -86,9 +86,10 @@ struct InitVerb: Verb {
     if let remedy = draft.remedy { line("", "try: \(remedy)") }
     line(
       "next",
-      draft.policies.isEmpty
-        ? "godwit run \(file), then godwit verify \(file)"
-        : "godwit policy stub \(file) -o Policies.swift drafts them in Swift")
+      !draft.policies.isEmpty
+        ? "godwit policy stub \(file) -o Policies.swift drafts them in Swift"
+        : draft.problem == nil
+          ? "godwit run \(file), then godwit verify \(file)" : "change \(file), then godwit plan \(file)")
     return lines.map(\.onOneLine).joined(separator: "\n") + "\n"
   }
 }

@@ -237,7 +237,7 @@ package struct DraftRequest: Sendable {
 
   /// The job of the draft as its text says it: what is told of it is told of what is written.
   private func loader(_ draft: ManifestDraft) throws -> JobLoader {
-    let folder = file.map { URL(filePath: $0).deletingLastPathComponent().standardizedFileURL.path + "/" } ?? ""
+    let folder = file.flatMap { file in file.lastIndex(of: "/").map { String(file[...$0]) } } ?? ""
     let manifest = try JobManifest(text: draft.text, path: folder + "job.yaml")
     return JobLoader(manifest: manifest, logger: logger, policies: policies)
   }
