@@ -28,7 +28,8 @@ struct CorpusInitTests {
 
   private static let mappingsElsewhere = Exception(
     statuses: [69], says: "mapping models elsewhere are found when you give the project's folder",
-    because: "Core Data cannot infer a step either. The application's mapping models do not lie beside the bundle, and the "
+    because:
+      "Core Data cannot infer a step either. The application's mapping models do not lie beside the bundle, and the "
       + "corpus lacks the project file that would mark the folder to search.")
 
   static let exceptions: [String: Exception] = {
@@ -36,7 +37,8 @@ struct CorpusInitTests {
     let plus = "alemar11_CoreDataPlus/Tests/Resources/"
     let oldest = Exception(
       statuses: [69], says: "to 'SampleModel'",
-      because: "The bundle names its oldest version as the current one, and Core Data cannot infer the way back either. "
+      because:
+        "The bundle names its oldest version as the current one, and Core Data cannot infer the way back either. "
         + "The message names a version that a path leads to.")
     let foreign = Exception(
       statuses: [69], says: "give the bundle or the project's folder of the application that wrote the store",
@@ -49,14 +51,16 @@ struct CorpusInitTests {
       all[plus + "SampleModel2/Fixtures/" + name] = foreign
     }
     for name in [
-      "ios/Accounts3.sqlite", "ios/DataUsage.sqlite", "ios/IMODb2.sqlite", "ios/kik.sqlite", "macos/knowledgec-10.13.db",
+      "ios/Accounts3.sqlite", "ios/DataUsage.sqlite", "ios/IMODb2.sqlite", "ios/kik.sqlite",
+      "macos/knowledgec-10.13.db",
       "macos/knowledgec-10.14.db",
     ] { all["log2timeline_plaso/test_data/" + name] = noModel }
     all["log2timeline_plaso/test_data/macos/NotesV7.storedata"] = Exception(
       statuses: [65], says: "found NULL", because: "The store has no metadata. Core Data cannot open it either.")
     all["duckduckgo_iOS/DuckDuckGoTests/AppRatingPrompt_v1/Database.sqlite"] = Exception(
       statuses: [69], says: "give the bundle yourself",
-      because: "The store has entities of several models of the application, which no bundle has together. With a bundle "
+      because:
+        "The store has entities of several models of the application, which no bundle has together. With a bundle "
         + "that is named, the model that the store carries is taken.")
     for name in [
       "JohnEstropia_CoreStore/Demo/Sources/Demos/Advanced/EvolutionDemo/Advanced.EvolutionDemo.xcdatamodeld",

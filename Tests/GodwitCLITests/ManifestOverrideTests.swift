@@ -157,7 +157,8 @@ struct ManifestOverrideTests {
     let job = try BreakableJob()
     let script = "cat job.yaml | $GODWIT"
     for (words, told) in [
-      ("plan -", "job library\n"), ("run - --progress none", "finished job 'library'"), ("verify -", "no difference found"), ("status -", "library"),
+      ("plan -", "job library\n"), ("run - --progress none", "finished job 'library'"),
+      ("verify -", "no difference found"), ("status -", "library"),
       ("discard -", "nothing to discard"),
     ] {
       let result = try ShellCommand.run("\(script) \(words)", in: job.path)
