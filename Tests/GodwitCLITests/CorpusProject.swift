@@ -52,6 +52,18 @@ struct CorpusProject: Sendable, CustomStringConvertible {
     }
   }
 
+  var storeFiles: [String] { ending("sqlite", "moody", "storedata", "db") }
+
+  /// The bundles with several versions that can be read, each with the oldest one by the order of names.
+  var bundles: [CorpusBundle] {
+    models.compactMap { file in
+      guard let bundle = try? ModelBundle(contentsOf: path(file)), bundle.readableVersions.count > 1,
+        let oldest = bundle.readableVersions.filter({ $0 != bundle.currentVersion }).min(by: ModelBundle.precedes)
+      else { return nil }
+      return CorpusBundle(description: "\(name)/\(file)", oldest: oldest)
+    }
+  }
+
   /// One line of an error: its message and the first line of its cause, without the corpus' own path.
   private func text(of error: any Error) -> String {
     guard let error = error as? GodwitError else { return "\(error)" }
@@ -99,7 +111,7 @@ struct CorpusProject: Sendable, CustomStringConvertible {
   /// Per store: whether the model predicts its tables, and what the obvious job makes of it.
   func storeLines(_ folder: TemporaryFolder) -> [String] {
     let versions = self.versions()
-    return ending("sqlite", "moody", "storedata", "db").enumerated().map { number, file in
+    return storeFiles.enumerated().map { number, file in
       "store \(file): " + storeLine(file, number, versions, folder)
     }
   }

@@ -17,12 +17,15 @@ final class ExportFile {
   private let temporary: String
   /// The store, whose permissions the file gets; nil for one that holds nothing of a store.
   private let original: String?
+  /// Whether it takes the place of a file at the path.
+  private let replaces: Bool
   private var descriptor: Int32
 
-  init(path: String, like original: String? = nil) throws {
+  init(path: String, like original: String? = nil, replaces: Bool = false) throws {
     self.path = path
     self.original = original
-    temporary = try NewFile.temporaryName(beside: path)
+    self.replaces = replaces
+    temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
     descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw NewFile.failure(errno, path) }
   }
@@ -50,7 +53,7 @@ final class ExportFile {
   func finish() throws {
     close(descriptor)
     descriptor = -1
-    try NewFile.publish(temporary, as: path, like: original)
+    try NewFile.publish(temporary, as: path, like: original, replaces: replaces)
   }
 
   func discard() { NewFile.discard(temporary) }

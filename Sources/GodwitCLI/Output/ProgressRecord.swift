@@ -77,7 +77,7 @@ struct FailureRecord: Encodable {
   /// - Parameter type: `summary` as the last line of a run, `error` in place of what a reading verb prints.
   init(_ error: GodwitError, type: String = "summary") {
     self.type = type
-    location = error.location.map { "\($0.file):\($0.line):\($0.column)" }
+    location = error.location.map(\.text)
     status = error.code.rawValue
     message = error.message
     (site, cause, remedy, safe) = (error.site, error.cause, error.remedy, error.safe)

@@ -35,6 +35,11 @@ struct TortureVerb: Verb {
   }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
+    guard job.manifest != "-" else {
+      // Each round reads it again.
+      throw GodwitError(
+        .usage, "cannot torture a job from standard input", remedy: "write the manifest to a file, and name that")
+    }
     let migration = try job.loader(in: session).job()
     if let runFolder { return try runOnce(migration, in: runFolder, session: session) }
     let seed = seed ?? UInt64.random(in: 1...999_999)

@@ -9,12 +9,13 @@ struct DiscardVerb: Verb {
     discussion: "Leaves a finished destination and the source unchanged.")
 
   @OptionGroup var job: JobOptions
+  @OptionGroup var overrides: OverrideOptions
 
   static var isForOutput: Bool { false }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     // Models and mappings are not read: a job whose mapping is broken can be discarded too.
-    let loader = try job.loader(in: session)
+    let loader = try job.loader(in: session, overrides: overrides.values())
     let destination = loader.destination()
     let isRemoved = try MigrationManager.discard(destination: destination, isInPlace: loader.isInPlace)
     session.output.write(

@@ -10,6 +10,7 @@ struct PlanVerb: Verb {
     abstract: "Show steps, passes, chunks, lanes with reasons, rows, losses and disk space; write nothing.")
 
   @OptionGroup var job: JobOptions
+  @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
 
   @Flag(
@@ -21,7 +22,7 @@ struct PlanVerb: Verb {
   var failOnLoss = false
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    var migration = try job.loader(in: session).job()
+    var migration = try job.loader(in: session, overrides: overrides.values()).job()
     if failOnLoss { migration.failsOnLoss = true }
     let manager = MigrationManager(migration)
     let isFinished = try manager.isFinished()

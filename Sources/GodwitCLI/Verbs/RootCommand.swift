@@ -3,8 +3,8 @@ import ArgumentParser
 /// The command itself. `verbs` is the one list of verbs; the help is made from it.
 struct RootCommand: ParsableCommand {
   static let verbs: [any ParsableCommand.Type] = [
-    RunVerb.self, PlanVerb.self, StatusVerb.self, VerifyVerb.self, DiscardVerb.self, InspectVerb.self, WhyVerb.self,
-    LintVerb.self, TestVerb.self, ModelVerb.self, MappingVerb.self, PolicyVerb.self, MakeStoreVerb.self,
+    InitVerb.self, RunVerb.self, PlanVerb.self, StatusVerb.self, VerifyVerb.self, DiscardVerb.self, InspectVerb.self,
+    WhyVerb.self, LintVerb.self, TestVerb.self, ModelVerb.self, MappingVerb.self, PolicyVerb.self, MakeStoreVerb.self,
     ExportVerb.self, TortureVerb.self,
   ]
 

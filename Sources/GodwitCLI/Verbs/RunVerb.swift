@@ -14,6 +14,7 @@ struct RunVerb: Verb {
       """)
 
   @OptionGroup var job: JobOptions
+  @OptionGroup var overrides: OverrideOptions
 
   @Option(help: ArgumentHelp("How to show progress.", valueName: "auto|bar|plain|json|none"))
   var progress: ProgressMode = .auto
@@ -43,7 +44,7 @@ struct RunVerb: Verb {
     try printer.begin()
     let start = Date()
     do {
-      var migration = try job.loader(in: session).job()
+      var migration = try job.loader(in: session, overrides: overrides.values()).job()
       if failOnLoss { migration.failsOnLoss = true }
       if !quiet {
         session.warnOfReplacedValues(in: migration)

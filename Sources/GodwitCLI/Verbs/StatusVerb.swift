@@ -7,10 +7,11 @@ struct StatusVerb: Verb {
     commandName: "status", abstract: "Show what is durable and what remains.")
 
   @OptionGroup var job: JobOptions
+  @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let status = try MigrationManager(job.loader(in: session).job()).status()
+    let status = try MigrationManager(job.loader(in: session, overrides: overrides.values()).job()).status()
     switch format.format {
     case .json: try session.print(json: status)
     case .text: session.output.write("\(status)\n")

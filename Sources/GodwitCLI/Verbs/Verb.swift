@@ -30,15 +30,15 @@ struct FormatOptions: ParsableArguments {
 
 /// The manifest, and how much is said about reading it.
 struct JobOptions: ParsableArguments {
-  @Argument(help: ArgumentHelp("The job manifest.", valueName: "JOB.yaml"))
+  @Argument(help: ArgumentHelp("The job manifest; - for standard input.", valueName: "JOB.yaml"))
   var manifest: String
 
   @Flag(name: .shortAndLong, help: "Log each action to standard error.")
   var verbose = false
 
-  func loader(in session: CommandSession) throws -> JobLoader {
+  func loader(in session: CommandSession, overrides: [ManifestOverride] = []) throws -> JobLoader {
     try JobLoader(
-      manifestPath: manifest, logger: logger(in: session), policies: session.policies,
+      manifestPath: manifest, overrides: overrides, logger: logger(in: session), policies: session.policies,
       hookOutput: { [diagnostics = session.diagnostics] in diagnostics.write($0) })
   }
 
@@ -46,6 +46,29 @@ struct JobOptions: ParsableArguments {
     var logger = Logger(label: "godwit") { _ in DiagnosticsLogHandler(stream: session.diagnostics) }
     logger.logLevel = verbose ? .debug : .error
     return logger
+  }
+}
+
+/// Keys of the manifest that the command line sets.
+struct OverrideOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Set the manifest's source; relative to the current folder.", valueName: "PATH"))
+  var source: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Set the manifest's destination, in place of 'in-place' too; relative to the current folder.", valueName: "PATH"))
+  var destination: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Set any key of the manifest to a YAML value, such as memory=128MiB or chunks.rows=1000; an empty value removes the key. May be repeated. Later options win.",
+      valueName: "KEY=VALUE"))
+  var set: [String] = []
+
+  func values() throws -> [ManifestOverride] {
+    [("source", source), ("destination", destination)].compactMap { key, path in
+      path.map { ManifestOverride(key: key, text: $0, option: "--\(key)") }
+    } + (try set.map(ManifestOverride.init(parsing:)))
   }
 }
 

@@ -9,10 +9,12 @@ struct VerifyVerb: Verb {
     commandName: "verify", abstract: "Prove the destination against the source; exit with 4 when something differs.")
 
   @OptionGroup var job: JobOptions
+  @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let report = try Verifier(job: try job.loader(in: session).job(for: .verification)).run()
+    let report = try Verifier(job: try job.loader(in: session, overrides: overrides.values()).job(for: .verification))
+      .run()
     switch format.format {
     case .json: try session.print(json: report)
     case .text: session.output.write("\(report)\n")

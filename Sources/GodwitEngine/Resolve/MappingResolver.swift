@@ -111,7 +111,8 @@ struct MappingResolver {
         "no policy '\(name)' is registered" + Spelling.suggestion(for: name, among: registry.names), in: mapping,
         at: mapping.locations["policy"],
         try:
-          "register it in your own executable, replace it by expressions, or write 'unregistered-policies: default'"
+          "register it in your own executable (`godwit policy stub` drafts it), replace it by expressions, or write "
+            + "'unregistered-policies: default'"
       )
     }
     guard mapping.kind != .remove else {

@@ -17,10 +17,16 @@ extension JobLoader {
     guard let (key, path) = missing else { return error }
     var error = error
     error.location = error.location ?? path.location
-    let folder = URL(filePath: manifest.file).deletingLastPathComponent().standardizedFileURL.path
-    let told = "'\(key)' is '\(path.raw)', relative to the manifest's folder '\(folder)'"
+    let isOfOption = path.location.line == 0
+    let inCurrent = isOfOption || manifest.file == YAMLFile.standardInput
+    let folder =
+      inCurrent
+      ? FileManager.default.currentDirectoryPath
+      : URL(filePath: manifest.file).deletingLastPathComponent().standardizedFileURL.path
+    let told =
+      "'\(key)' is '\(path.raw)', relative to the \(inCurrent ? "current" : "manifest's") folder '\(folder)'"
     error.cause = [error.cause, told].compactMap(\.self).joined(separator: "\n")
-    error.remedy = "correct '\(key)'"
+    error.remedy = "correct \(isOfOption ? "`\(path.location.file)`" : "'\(key)'")"
     return error
   }
 
@@ -29,8 +35,27 @@ extension JobLoader {
     FileManager.default.fileExists(atPath: path) ? path : path.lastIndex(of: "#").map { String(path[..<$0]) } ?? path
   }
 
+  /// An inferred step that loses what the versions between would keep.
+  struct BetterStep {
+    var source, destination: String
+    /// What of the store they would keep.
+    var kept: [String]
+    /// The versions to go through, the destination not among them.
+    var versions: [String]
+  }
+
   /// What a way may do better: inferred steps that lose what the versions between would keep.
   func hints(_ steps: [MigrationStep], among versions: ModelVersions, order names: [String]) -> [String] {
+    betterSteps(steps, among: versions, order: names).map { step in
+      let kept = step.kept.prefix(4).joined(separator: ", ")
+      let told = kept + (step.kept.count > 4 ? " and \(step.kept.count - 4) more" : "")
+      let stages = step.versions.map { "{step: \(MigrationPathFinder.yaml($0))}" }.joined(separator: ", ")
+      return
+        "'\(step.source)' to '\(step.destination)' at once loses what the versions between would keep (\(told)): write `stages: [\(stages)]`"
+    }
+  }
+
+  func betterSteps(_ steps: [MigrationStep], among versions: ModelVersions, order names: [String]) -> [BetterStep] {
     steps.compactMap { step in
       guard step.isInferred, InferredLoss.losesNames(from: step.sourceModel, to: step.destinationModel) else {
         return nil
@@ -41,11 +66,9 @@ extension JobLoader {
       let kept = InferredLoss.keptThrough([step.sourceModel] + between + [step.destinationModel])
       guard !kept.isEmpty else { return nil }
       var seen: Set<String> = []
-      let stages = between.map(\.name).filter { seen.insert($0).inserted }
-        .map { "{step: \(MigrationPathFinder.yaml($0))}" }.joined(separator: ", ")
-      let told = kept.prefix(4).joined(separator: ", ") + (kept.count > 4 ? " and \(kept.count - 4) more" : "")
-      return
-        "'\(step.sourceModel.name)' to '\(step.destinationModel.name)' at once loses what the versions between would keep (\(told)): write `stages: [\(stages)]`"
+      return BetterStep(
+        source: step.sourceModel.name, destination: step.destinationModel.name, kept: kept,
+        versions: between.map(\.name).filter { seen.insert($0).inserted })
     }
   }
 }

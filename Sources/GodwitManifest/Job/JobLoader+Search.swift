@@ -92,6 +92,7 @@ extension JobLoader {
   }
 
   private struct Candidate {
+    var path: String
     var mapping: FoundMapping
     /// What has changed since the mapping model was built for two models of these names; nil when nothing has.
     var staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { _, _ in nil }
@@ -183,6 +184,7 @@ extension JobLoader {
     do { return try found(path, among: models, isBeside: isBeside) } catch {
       let reason = (error as? GodwitError)?.message ?? "\(error)"
       return Candidate(
+        path: path,
         mapping: FoundMapping(
           origin: origin(of: path, isBeside: isBeside), fit: { _, _ in .differs("it cannot be read: \(reason)") },
           load: { _, _ in throw error }))
@@ -203,14 +205,14 @@ extension JobLoader {
     guard XcodeFileKind.identify(path) != nil else {
       let mapping = try MappingModel(contentsOfYAML: path)
       var candidate = FoundMapping(mapping, origin: name, among: models)
-      guard !isBeside else { return Candidate(mapping: candidate) }
+      guard !isBeside else { return Candidate(path: path, mapping: candidate) }
       let fit = candidate.fit
       candidate.fit = { source, destination in
         let own = fit(source, destination)
         guard own == .fits, let reason = Self.missingEntity(of: mapping, source, destination) else { return own }
         return .differs("it is stale, or for other models of these names: \(reason)")
       }
-      return Candidate(mapping: candidate)
+      return Candidate(path: path, mapping: candidate)
     }
     let model = try XcodeMappingModel(contentsOf: path)
     let staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { source, destination in
@@ -238,7 +240,28 @@ extension JobLoader {
       })
     found.mayStart = { model.mayStart(from: $0) }
     found.mayEnd = { model.mayEnd(at: $0) }
-    return Candidate(mapping: found, staleness: staleness)
+    return Candidate(path: path, mapping: found, staleness: staleness)
+  }
+
+  /// A mapping model that the search finds, and the versions that it is for.
+  struct ServedVersions {
+    var path: String
+    /// What messages call the file.
+    var origin: String
+    /// Versions that it leads from and to.
+    var pairs: [(source: String, destination: String)]
+  }
+
+  /// All mapping models that the search finds, each with the pairs of versions that it is for.
+  func servedVersions(among models: [ManagedObjectModel]) throws -> [ServedVersions] {
+    try foundMappings(among: models).mappings.map { candidate in
+      let mapping = candidate.mapping
+      let ends = models.filter(mapping.mayEnd)
+      let pairs = models.filter(mapping.mayStart).flatMap { source in
+        ends.filter { $0.name != source.name && mapping.fit(source, $0) == .fits }.map { (source.name, $0.name) }
+      }
+      return ServedVersions(path: candidate.path, origin: mapping.origin, pairs: pairs)
+    }
   }
 
   /// An entity that a mapping model names and its models lack.

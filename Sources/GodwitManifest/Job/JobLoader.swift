@@ -27,25 +27,31 @@ public struct JobLoader {
   ///
   /// - Parameters:
   ///   - url: The YAML file. The paths in it are relative to its folder.
+  ///   - overrides: Keys that are set from outside, as by `--set`. The job is that of the manifest with them.
   ///   - policies: The policies that the job's mappings name.
   ///   - logger: Hears at level `debug` which models and mappings were chosen.
   ///   - hookOutput: Takes what the commands of `stages` print, whole lines at a time. Standard error if not given.
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
   public init(
-    contentsOf url: URL, policies: PolicyRegistry = [:], logger: Logger = Logger(label: "godwit"),
-    hookOutput: (@Sendable (String) -> Void)? = nil
+    contentsOf url: URL, overrides: [ManifestOverride] = [], policies: PolicyRegistry = [:],
+    logger: Logger = Logger(label: "godwit"), hookOutput: (@Sendable (String) -> Void)? = nil
   ) throws {
+    let path = url.filePath
     try self.init(
-      manifestPath: url.filePath, logger: logger, policies: policies,
+      manifestPath: path == "-" ? "./-" : path, overrides: overrides, logger: logger, policies: policies,
       hookOutput: hookOutput ?? { FileHandle.standardError.write(Data($0.utf8)) })
   }
 
   /// Reads the manifest only.
+  ///
+  /// - Parameter manifestPath: `-` reads standard input.
   package init(
-    manifestPath: String, logger: Logger, policies: PolicyRegistry = [:],
+    manifestPath: String, overrides: [ManifestOverride] = [], logger: Logger, policies: PolicyRegistry = [:],
     hookOutput: @escaping @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
   ) throws {
-    manifest = try JobManifest(contentsOf: manifestPath)
+    manifest =
+      try manifestPath == "-"
+      ? JobManifest(standardInputWith: overrides) : JobManifest(contentsOf: manifestPath, overrides: overrides)
     self.hookOutput = hookOutput
     self.policies = policies
     self.logger = logger

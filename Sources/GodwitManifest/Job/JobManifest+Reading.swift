@@ -23,10 +23,27 @@ extension JobManifest {
 
   /// Reads a job manifest.
   ///
+  /// - Parameter overrides: Keys that are set from outside, in order: a later one wins.
   /// - Throws: `GodwitError`: 66 when there is no such file, 77 when it may not be read, 78 with line
   ///   and column when it is wrong.
-  package init(contentsOf path: String) throws {
-    try self.init(reading: YAMLReader(file: YAMLFile(contentsOf: path, what: "job manifest"), what: "job manifest"))
+  package init(contentsOf path: String, overrides: [ManifestOverride] = []) throws {
+    try self.init(YAMLFile(contentsOf: path, what: Self.what), overrides)
+  }
+
+  /// Reads a manifest from standard input.
+  init(standardInputWith overrides: [ManifestOverride]) throws { try self.init(YAMLFile(what: Self.what), overrides) }
+
+  /// Reads the text of a manifest that is yet to be written.
+  ///
+  /// - Parameter path: Where it will be, from whose folder relative paths count.
+  init(text: String, path: String) throws {
+    try self.init(YAMLFile(bytes: Array(text.utf8), path: path, what: Self.what), [])
+  }
+
+  private static let what = "job manifest"
+
+  private init(_ file: YAMLFile, _ overrides: [ManifestOverride]) throws {
+    try self.init(reading: YAMLReader(file: file.setting(overrides, what: Self.what), what: Self.what))
   }
 
   init(reading reader: YAMLReader) throws {
@@ -47,6 +64,9 @@ extension JobManifest {
     }
     locations = top.mapValues(\.location)
     source = try reader.path(Self.required("source", top, reader).value, key: "source")
+    if file == YAMLFile.standardInput, top["job"] == nil {
+      job = URL(filePath: source.raw).deletingPathExtension().lastPathComponent
+    }
     destination = try Self.destination(top, reader)
     models = try reader.paths(Self.required("models", top, reader).value, key: "models", fragment: true)
     try readModelKeys(top, reader)

@@ -80,9 +80,9 @@ package struct JobManifest: Sendable {
     package var after: Located<String>?
   }
 
-  /// The manifest's path as given.
+  /// The manifest's path as given; `<stdin>` for standard input.
   package var file: String
-  /// The job's name; default: the file's name without its extension.
+  /// The job's name; default: the file's name without its extension, for standard input that of the source.
   package var job: String
   package var source: ManifestPath
   package var destination: Destination

@@ -269,6 +269,11 @@ package struct ModelVersions {
     return nil
   }
 
+  /// The version that most entities of a store fit, and how many; nil without any version.
+  func nearestVersion(to hashes: [String: VersionHash]) -> (name: String, count: Int)? {
+    nearest(to: hashes).map { ($0.name, Self.equalCount(hashes, $0)) }
+  }
+
   private func nearest(to hashes: [String: VersionHash]) -> ManagedObjectModel? {
     var best: (model: ManagedObjectModel, count: Int)?
     for model in models.lazy.compactMap(\.readable) {

@@ -15,8 +15,9 @@ extension Located: Equatable where Value: Equatable {}
 
 /// A path as a manifest gives it.
 ///
-/// A path that does not begin with `/` is relative to the manifest's folder. For models it may end
-/// in `#Version Name`, which is kept.
+/// A path that does not begin with `/` is relative to the manifest's folder. One of an option (`--source`, `--set`) or of a
+/// manifest from standard input is relative to the current folder. For models it may end in `#Version Name`, which is
+/// kept.
 package struct ManifestPath: Sendable, Hashable {
   /// As written.
   package var raw: String
@@ -32,7 +33,7 @@ package struct ManifestPath: Sendable, Hashable {
 
   /// The path relative to the folder of the file the location names.
   init(_ raw: String, location: GodwitError.Location) {
-    let folder = location.file.lastIndex(of: "/").map { location.file[...$0] } ?? ""
+    let folder = location.line > 0 ? location.file.lastIndex(of: "/").map { location.file[...$0] } ?? "" : ""
     self.init(raw: raw, resolved: raw.hasPrefix("/") ? raw : folder + raw, location: location)
   }
 }

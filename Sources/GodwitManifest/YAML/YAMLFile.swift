@@ -8,13 +8,25 @@ import Yams
 struct YAMLFile {
   static let bytesMax = 2 << 20
 
+  /// What messages call standard input.
+  static let standardInput = "<stdin>"
+
   let path: String
-  let root: Node
+  var root: Node
   /// The text's lines as the parser counts them, without their ends.
   private let lines: YAMLLines
+  /// Options that have set values: the first line of each one's nodes, after the lines of the file, and its name.
+  private var options: [(firstLine: Int, name: String)] = []
+  private var endOfOptions: Int?
 
   init(contentsOf path: String, what: String) throws {
     try self.init(bytes: Self.read(path, what: what), path: path, what: what)
+  }
+
+  /// Reads standard input.
+  init(what: String) throws {
+    let bytes = try Self.read(descriptor: STDIN_FILENO, path: Self.standardInput, what: what)
+    try self.init(bytes: bytes, path: Self.standardInput, what: what)
   }
 
   init(bytes: [UInt8], path: String, what: String) throws {
@@ -59,8 +71,13 @@ struct YAMLFile {
     }
     guard let composed else {
       throw GodwitError(
-        .configuration, "cannot read \(what): expected keys and values, found an empty file",
-        location: .init(file: path, line: 1, column: 1), remedy: Self.example(of: what))
+        .configuration,
+        "cannot read \(what): expected keys and values, found "
+          + (path == Self.standardInput ? "nothing on standard input" : "an empty file"),
+        location: .init(file: path, line: 1, column: 1),
+        remedy: path == Self.standardInput
+          ? "if the command before the pipe failed, see its message; else pipe a manifest, or name its file"
+          : Self.example(of: what))
     }
     root = composed
   }
@@ -99,6 +116,7 @@ struct YAMLFile {
   /// Where the node's text begins: after the quote of a quoted scalar, at the first line of a block scalar
   /// (an empty first line is part of the text).
   func textLocation(of node: Node) -> GodwitError.Location {
+    if let option = option(of: node) { return option }
     guard case .scalar(let scalar) = node, scalar.mark != nil else { return location(of: node) }
     let start = pastProperties(location(of: node))
     switch scalar.style {
@@ -118,6 +136,7 @@ struct YAMLFile {
   /// columns in the text from its beginning: a block is indented, a folded text has other lines.
   func location(_ place: GodwitError.Location, inTextOf node: Node) -> GodwitError.Location {
     let start = textLocation(of: node)
+    guard start.line > 0 else { return start }
     var place = place
     if case .scalar(let scalar) = node, scalar.style == .literal, place.line > start.line {
       place.column += start.column - 1
@@ -138,7 +157,24 @@ struct YAMLFile {
   }
 
   func location(of node: Node) -> GodwitError.Location {
-    lines.location(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
+    if let option = option(of: node) { return option }
+    return lines.location(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
+  }
+
+  /// The option that has set a value, as the place of a message; nil for a value of the file.
+  private func option(of node: Node) -> GodwitError.Location? {
+    guard let line = node.mark?.line, line > lines.count else { return nil }
+    return options.last { $0.firstLine <= line }.map { .init(file: $0.name, line: 0, column: 0) }
+  }
+
+  /// Gives the text of an option its lines, after all others.
+  ///
+  /// - Returns: The first of them.
+  mutating func addOption(_ name: String, text: String) -> Int {
+    let line = (endOfOptions ?? lines.count) + 1
+    options.append((line, name))
+    endOfOptions = line + text.count(where: \.isNewline)
+    return line
   }
 
   /// The tree of a text; nil when there is none. A measured one is refused when it is too deep or, with
@@ -210,6 +246,10 @@ struct YAMLFile {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw complaint(errno, path: path, what: what) }
     defer { close(descriptor) }
+    return try read(descriptor: descriptor, path: path, what: what)
+  }
+
+  private static func read(descriptor: Int32, path: String, what: String) throws -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while bytes.count <= bytesMax {

@@ -55,6 +55,9 @@ public struct GodwitError: Error, Sendable, Equatable {
       self.line = line
       self.column = column
     }
+
+    /// `FILE:LINE:COLUMN`. The file alone where there is no line (0), as for an option of the command line.
+    package var text: String { line > 0 ? "\(file):\(line):\(column)" : file }
   }
 
   /// The kind of failure.
@@ -99,7 +102,7 @@ public struct GodwitError: Error, Sendable, Equatable {
 extension GodwitError {
   /// The message after the place of the file it is about: what a list of errors has one line for.
   package var line: String {
-    if let location { return "\(location.file):\(location.line):\(location.column): \(message)".onOneLine }
+    if let location { return "\(location.text): \(message)".onOneLine }
     return (message + (site.map { " ('\($0)')" } ?? "")).onOneLine
   }
 }
@@ -120,7 +123,7 @@ extension GodwitError: CustomStringConvertible {
   /// The error as the user sees it, without the leading `godwit: `.
   public var description: String {
     var text = ""
-    if let location { text += "\(location.file):\(location.line):\(location.column): " }
+    if let location { text += "\(location.text): " }
     text = (text + message).onOneLine
     for (label, value) in [("where", site), ("cause", cause), ("try", remedy), ("safe", safe)] {
       guard let value else { continue }

@@ -13,12 +13,14 @@ package enum NewFile {
   ///
   /// - Throws: `.cannotCreate` when something is at the path, or the folder is missing; `.permission` when it
   ///   cannot be written; `.inputOutput` when the disk is full.
-  package static func temporaryName(beside path: String) throws -> String {
+  ///
+  /// - Parameter replaces: Whether a file at the path is no obstacle.
+  package static func temporaryName(beside path: String, replaces: Bool = false) throws -> String {
     guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0) else {
       throw GodwitError(.cannotCreate, "cannot create '\(path)': expected the name of a file")
     }
     var info = stat()
-    guard lstat(path, &info) != 0 else { throw isTaken(path) }
+    guard replaces || lstat(path, &info) != 0 else { throw isTaken(path) }
     let url = URL(filePath: path)
     while true {
       // Nobody can know the name before, and put a link in its place.
@@ -65,10 +67,13 @@ package enum NewFile {
     #endif
   }
 
-  /// Gives a complete file its name, never replacing another.
+  /// Gives a complete file its name.
   ///
   /// - Parameter original: The file whose permissions it gets; nil for those that the umask leaves.
-  package static func publish(_ temporary: String, as path: String, like original: String?) throws {
+  /// - Parameter replaces: Whether it takes the place of a file at the path; otherwise one there is an error.
+  package static func publish(
+    _ temporary: String, as path: String, like original: String?, replaces: Bool = false
+  ) throws {
     if let original {
       try FileRights.copyMode(of: original, to: temporary)
     } else if chmod(temporary, FileRights.newFileMode) != 0 {
@@ -80,7 +85,9 @@ package enum NewFile {
     let code = errno
     close(descriptor)
     guard synced == 0 else { throw failure(code, path) }
-    if link(temporary, path) == 0 {
+    if replaces {
+      guard rename(temporary, path) == 0 else { throw failure(errno, path) }
+    } else if link(temporary, path) == 0 {
       unlink(temporary)
     } else if errno == EEXIST {
       throw isTaken(path)

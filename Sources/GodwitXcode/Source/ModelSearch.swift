@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 
 /// Finds the model that a path leads to: the path itself, what an inner file belongs to, or what lies in a folder.
-enum ModelSearch {
+package enum ModelSearch {
   /// The file of a `.xcdatamodel` that holds the model.
   static let contentsName = "contents"
   /// The same, as Xcode 3 saved it.
@@ -39,9 +39,9 @@ enum ModelSearch {
 
   /// The models in a folder, by name, and whether all of it was looked at. Nothing inside a model is listed.
   ///
-  /// - Parameter foreign: Names of folders that are passed over.
-  static func models(
-    inFolder folder: String, skipping foreign: Set<String> = []
+  /// - Parameter skipped: Names of folders that are not looked into.
+  package static func models(
+    inFolder folder: String, skipping skipped: Set<String> = []
   ) -> (found: [String], isWhole: Bool) {
     var found: [String] = []
     var open = [(path: folder, depth: 0)]
@@ -49,7 +49,7 @@ enum ModelSearch {
     var isWhole = true
     while let (path, depth) = open.popLast() {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-      for name in names where !name.hasPrefix(".") && !foreign.contains(name) {
+      for name in names where !name.hasPrefix(".") && !skipped.contains(name) {
         count += 1
         guard count <= filesMaximum else { return (found.sorted(by: ModelBundle.precedes), false) }
         let inner = path + "/" + name

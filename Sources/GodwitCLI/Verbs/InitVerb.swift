@@ -1,0 +1,95 @@
+import ArgumentParser
+import Foundation
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+
+struct InitVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "init",
+    abstract: "Write a commented job manifest for a store: its version, the path, mapping models, policies, losses.",
+    discussion: """
+      Finds the version of the store by its hashes and the path to the current version, and counts what would be lost. \
+      It writes nothing but the manifest. For a store that has the current version the job is a copy. Exit status: 0 the \
+      manifest is written, also when a run would need policies or a decision first, which it says; 64 several models of the \
+      folder fit the store; 69 no model fits, or no path leads to the version; 73 the file exists.
+
+      godwit init app.sqlite App.xcdatamodeld -o - | godwit run -
+      """)
+
+  @Argument(help: ArgumentHelp("The store to migrate.", valueName: "STORE")) var store: String
+  @Argument(
+    help: ArgumentHelp(
+      "The .xcdatamodeld or .momd of the application, or the folder of its project, which is searched for it.",
+      valueName: "MODELS"))
+  var models: String
+
+  @Option(
+    help: ArgumentHelp("The version to migrate to. Default: the current version of the bundle.", valueName: "VERSION"))
+  var to: String?
+  @Option(help: ArgumentHelp("The version of a store that does not say which it has.", valueName: "VERSION"))
+  var from: String?
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("The manifest to write; - for standard output.", valueName: "FILE"))
+  var output = "job.yaml"
+  @Flag(help: "Replace the manifest if it exists.")
+  var force = false
+
+  mutating func run(in session: CommandSession) throws -> Int32 {
+    let file = output == "-" ? nil : output
+    if let file, !force { try refuseExisting(file) }
+    var request = DraftRequest(store: store, models: models)
+    (request.destinationModel, request.sourceModel, request.file) = (to, from, file)
+    request.policies = session.policies
+    let draft = try request.draft()
+    guard let file else {
+      session.output.write(data: draft.text)
+      return 0
+    }
+    let written = try ExportFile(path: file, replaces: force)
+    do { try written.write(draft.text) } catch {
+      written.discard()
+      throw error
+    }
+    do { try written.finish() } catch {
+      written.discard()
+      throw error
+    }
+    session.output.write(summary(draft, file: file))
+    return 0
+  }
+
+  private func refuseExisting(_ file: String) throws {
+    var info = stat()
+    guard lstat(file, &info) == 0 else { return }
+    throw GodwitError(
+      .cannotCreate, "cannot create '\(file)': something is there already",
+      remedy: "name another file with -o, or replace this one with --force")
+  }
+
+  private func summary(_ draft: ManifestDraft, file: String) -> String {
+    var lines = ["wrote \(file)"]
+    func line(_ label: String, _ text: String) {
+      lines.append("  " + label.padding(toLength: 13, withPad: " ", startingAt: 0) + text)
+    }
+    line("source", "\(draft.source), version '\(draft.sourceModel)'")
+    line("destination", "\(draft.destination), version '\(draft.destinationModel)'")
+    if draft.isCurrent {
+      line("note", "no migration is needed: the store has this version, and the job copies it")
+    } else {
+      for (index, step) in draft.steps.enumerated() { line(index == 0 ? "path" : "", step.line) }
+    }
+    for loss in draft.losses { line("loss", loss) }
+    for policy in draft.policies { line("policy", "\(policy.name) is not registered, so a run stops with 78") }
+    if let problem = draft.problem { line("stops", problem) }
+    if let remedy = draft.remedy { line("", "try: \(remedy)") }
+    line(
+      "next",
+      !draft.policies.isEmpty
+        ? "godwit policy stub \(file) -o Policies.swift drafts them in Swift"
+        : draft.problem == nil
+          ? "godwit run \(file), then godwit verify \(file)" : "change \(file), then godwit plan \(file)")
+    return lines.map(\.onOneLine).joined(separator: "\n") + "\n"
+  }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+
+/// The bundle that a drafted manifest names: the one that was given, or the one in a folder that fits the store.
+struct DraftModelChoice {
+  let path: String
+  /// The folder that was given, in which mapping models are looked for, too.
+  private let folder: String?
+
+  var isOfFolder: Bool { folder != nil }
+
+  init(at path: String, request: DraftRequest, metadata: StoreMetadata) throws {
+    var isFolder: ObjCBool = false
+    guard XcodeFileKind.identify(path) == nil, FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+      isFolder.boolValue
+    else {
+      (self.path, folder) = (path, nil)
+      return
+    }
+    var found = ModelSearch.models(inFolder: Self.trimmed(path), skipping: MappingSearch.foreignFolders).found
+    if path == "." { found = found.map { String($0.dropFirst(2)) } }
+    guard !found.isEmpty else {
+      throw GodwitError(
+        .missingInput, "cannot find a model in the folder '\(path)'",
+        cause:
+          "folders that are hidden, and \(MappingSearch.foreignFolders.sorted().joined(separator: ", ")), are left out",
+        remedy: "give the .xcdatamodeld or .momd itself")
+    }
+    folder = path
+    self.path = try found.count == 1 ? found[0] : Self.choose(among: found, request: request, metadata: metadata)
+  }
+
+  private static func trimmed(_ path: String) -> String {
+    path.count > 1 && path.hasSuffix("/") ? trimmed(String(path.dropLast())) : path
+  }
+
+  private static func choose(
+    among found: [String], request: DraftRequest, metadata: StoreMetadata
+  ) throws -> String {
+    let hashes = metadata.entityVersionHashes
+    let versions = found.map { path in (path: path, versions: try? ModelVersions(references: [path])) }
+    let fitting = versions.filter { entry in
+      guard let versions = entry.versions, !hashes.isEmpty else { return false }
+      return (try? versions.model(fitting: metadata, path: request.store)) != nil
+        || versions.configuration(fitting: hashes) != nil
+    }
+    func command(_ path: String) -> String { "godwit init \(shell(request.store)) \(shell(path))" }
+    guard let first = fitting.first else {
+      let nearest = versions.compactMap { entry in
+        entry.versions.flatMap { $0.nearestVersion(to: hashes) }.map {
+          (path: entry.path, name: $0.name, count: $0.count)
+        }
+      }.filter { $0.count > 0 }.sorted { $0.count > $1.count }
+      var lines = nearest.prefix(5).map { entry in
+        "'\(entry.path)': \(entry.count) of \(hashes.count) entities fit its version '\(entry.name)'"
+      }
+      if lines.isEmpty { lines = found.prefix(8).map { "'\($0)': no entity fits" } }
+      if found.count > lines.count { lines.append("and \(found.count - lines.count) more") }
+      throw GodwitError(
+        .noPath,
+        hashes.isEmpty
+          ? "cannot choose a model for '\(request.store)': the store does not say which version it has"
+          : "no model in '\(request.models)' fits the store '\(request.store)'",
+        cause: lines.joined(separator: "\n"),
+        remedy: hashes.isEmpty
+          ? "give the bundle and the version: `\(command(found[0])) --from VERSION`"
+          : nearest.first.map { "give the bundle yourself, if one of these is right: `\(command($0.path))`" }
+            ?? "give the bundle or the project's folder of the application that wrote the store")
+    }
+    // What was compiled from a source says nothing that the source does not.
+    let isSame = fitting.allSatisfy { entry in
+      stem(entry.path) == stem(first.path) && entry.versions?.names.sorted() == first.versions?.names.sorted()
+        && current(entry.versions) == current(first.versions)
+    }
+    let sources = fitting.filter { ["xcdatamodeld", "xcdatamodel"].contains(URL(filePath: $0.path).pathExtension) }
+    if fitting.count == 1 { return first.path }
+    if isSame, sources.count == 1 { return sources[0].path }
+    throw GodwitError(
+      .usage, "\(fitting.count) models in '\(request.models)' fit the store '\(request.store)'",
+      cause: fitting.prefix(8).map { "'\($0.path)'" }.joined(separator: "\n")
+        + (fitting.count > 8 ? "\nand \(fitting.count - 8) more" : ""),
+      remedy: "name one of them: `\(command(first.path))`")
+  }
+
+  private static func stem(_ path: String) -> String { URL(filePath: path).deletingPathExtension().lastPathComponent }
+
+  private static func current(_ versions: ModelVersions?) -> String? { (try? versions?.currentModel())?.name }
+
+  /// A path as a word of the shell.
+  private static func shell(_ path: String) -> String {
+    let isPlain = path.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        || "/._-+#".utf8.contains(byte)
+    }
+    return isPlain ? path : "'" + path.replacing("'", with: "'\\''") + "'"
+  }
+
+  // MARK: Mapping models
+
+  /// The folders for `mapping-search`: those in the given folder that hold a mapping model for these versions, where the
+  /// search of a job would not find all of them.
+  func mappingFolders(in loader: JobLoader, models: [ManagedObjectModel], request: DraftRequest) throws -> [String] {
+    guard let folder else { return [] }
+    let search = MappingSearch(besideModels: [path])
+    let known = Set(search.files.map { URL(filePath: $0.path).standardizedFileURL.path })
+    let walk = MappingSearch(inFolder: Self.trimmed(folder))
+    func isKnown(_ path: String) -> Bool { known.contains(URL(filePath: path).standardizedFileURL.path) }
+    guard walk.files.contains(where: { !isKnown($0.path) }) else { return [] }
+    func folders(_ paths: [String]) -> [String] {
+      var seen: Set<String> = []
+      return paths.map(Self.folder).filter { seen.insert($0).inserted }
+    }
+    var manifest = loader.manifest
+    manifest.mappingSearch = folders(walk.files.map(\.path)).map {
+      ManifestPath(raw: $0, resolved: $0, location: .init(file: "job.yaml", line: 1, column: 1))
+    }
+    let serving = try JobLoader(manifest: manifest, logger: loader.logger, policies: [:])
+      .servedVersions(among: models).filter { !$0.pairs.isEmpty }.map(\.path)
+    return serving.allSatisfy(isKnown) ? [] : folders(serving).map(request.spelled)
+  }
+
+  private static func folder(of path: String) -> String {
+    let end = path.lastIndex(of: "/")
+    return end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+}

@@ -1,0 +1,322 @@
+import Foundation
+import Godwit
+package import GodwitJob
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+package import Logging
+
+/// What `godwit init` was asked for, and how it finds out what a manifest needs.
+package struct DraftRequest: Sendable {
+  /// The store, as it was given.
+  package var store: String
+  /// A model, `PATH#Version`, or a folder with models in it.
+  package var models: String
+  package var destinationModel: String?
+  /// The version of a store that does not say which it has.
+  package var sourceModel: String?
+  /// The manifest to be written; nil for standard output.
+  package var file: String?
+  package var policies: PolicyRegistry = [:]
+  package var logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
+
+  package init(store: String, models: String) { (self.store, self.models) = (store, models) }
+
+  /// The manifest for the store.
+  ///
+  /// Reads the store and the models, and writes nothing. What a run would stop with after its manifest is read is told in
+  /// the draft.
+  ///
+  /// - Throws: 64 when several models fit the store, 65 or 66 when store or models cannot be read, 69 when no model fits
+  ///   the store or no path leads to the destination, 78 when a version that is named is unknown.
+  package func draft() throws -> ManifestDraft {
+    try checkArguments()
+    let metadata = try StoreMetadata(readingStoreAt: store)
+    var reference = ModelReference(parsing: models)
+    reference = Self.withBundle(reference)
+    if let version = reference.version, let destinationModel, version != destinationModel {
+      throw GodwitError(
+        .usage, "expected one destination version, found '\(version)' after '#' and '\(destinationModel)' after --to",
+        remedy: "name it once")
+    }
+    let target = destinationModel ?? reference.version
+    let choice = try DraftModelChoice(at: reference.path, request: self, metadata: metadata)
+    let versions = try ModelVersions(references: [choice.path])
+    var draft = ManifestDraft(
+      source: spelled(store), destination: spelled(destinationPath), models: [spelled(choice.path)])
+    draft.file = file ?? "job.yaml"
+    try describe(&draft, metadata: metadata, versions: versions, target: target)
+    return try plan(&draft, choice: choice, versions: versions)
+  }
+
+  private func checkArguments() throws {
+    for path in [store, models, file ?? ""] where path.contains(where: { $0.isNewline || $0 == "\0" }) {
+      throw GodwitError(.usage, "a manifest cannot hold the path '\(path)': it has a line break")
+    }
+    if let kind = XcodeFileKind.identify(ModelReference(parsing: store).path) {
+      throw GodwitError(
+        .usage, "expected a store, found a \(kind.rawValue): '\(store)'",
+        remedy: "give the store first: `godwit init STORE MODELS`")
+    }
+    switch XcodeFileKind.identify(ModelReference(parsing: models).path) {
+    case .mappingModel?, .compiledMappingModel?:
+      throw GodwitError(
+        .usage, "expected a model or a folder, found a mapping model: '\(models)'",
+        remedy: "give the .xcdatamodeld of the project, or the project's folder; mapping models are searched for")
+    default: break
+    }
+  }
+
+  /// A version inside a bundle, as the bundle and the version: the store's own version is another one of the bundle.
+  private static func withBundle(_ reference: ModelReference) -> ModelReference {
+    let url = URL(filePath: reference.path)
+    let parent = url.deletingLastPathComponent()
+    guard reference.version == nil, ["xcdatamodel", "mom"].contains(url.pathExtension.lowercased()),
+      ["xcdatamodeld", "momd"].contains(parent.pathExtension.lowercased())
+    else { return reference }
+    let length = reference.path.hasSuffix("/") ? 1 : 0
+    let bundle = String(reference.path.dropLast(length + url.lastPathComponent.utf8.count + 1))
+    return ModelReference(path: bundle, version: url.deletingPathExtension().lastPathComponent)
+  }
+
+  // MARK: Paths
+
+  /// A path for the new store beside the source, where nothing is yet. What an unfinished run of it left behind is no
+  /// obstacle: the same job resumes.
+  private var destinationPath: String {
+    let url = URL(filePath: store)
+    let ending = url.pathExtension.isEmpty ? "" : "." + url.pathExtension
+    let stem = String(store.dropLast(ending.count))
+    var info = stat()
+    for number in 1... {
+      let path = stem + "-migrated" + (number == 1 ? "" : "-\(number)") + ending
+      if lstat(path, &info) != 0 { return path }
+    }
+    return stem + "-migrated" + ending
+  }
+
+  /// A path as the manifest writes it: as it was given where it is absolute or the manifest goes to standard output, else
+  /// relative to the manifest's folder, and absolute where that would lead elsewhere.
+  func spelled(_ path: String) -> String {
+    let folder = file.map { URL(filePath: $0).deletingLastPathComponent().standardizedFileURL.path }
+    let current = URL(filePath: FileManager.default.currentDirectoryPath).standardizedFileURL.path
+    guard let folder, folder != current, !path.hasPrefix("/") else { return path }
+    let whole = URL(filePath: path).standardizedFileURL
+    var up = folder.split(separator: "/")[...]
+    var down = whole.path.split(separator: "/")[...]
+    while let a = up.first, let b = down.first, a == b, down.count > 1 {
+      (up, down) = (up.dropFirst(), down.dropFirst())
+    }
+    let relative = (up.map { _ in ".." } + down.map(String.init)).joined(separator: "/")
+    // A link among the folders leads `..` elsewhere.
+    return Self.isSame(folder + "/" + relative, path) ? relative : whole.path
+  }
+
+  /// Whether two paths name one file, or one that is yet to be made in the same folder.
+  private static func isSame(_ a: String, _ b: String) -> Bool {
+    func folder(_ path: String) -> String { URL(filePath: path).deletingLastPathComponent().path }
+    var (first, second) = (stat(), stat())
+    if stat(a, &first) == 0, stat(b, &second) == 0 {
+      return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+    }
+    guard stat(folder(a), &first) == 0, stat(folder(b), &second) == 0 else { return false }
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+  }
+
+  // MARK: Facts
+
+  private func describe(
+    _ draft: inout ManifestDraft, metadata: StoreMetadata, versions: ModelVersions, target: String?
+  ) throws {
+    let summary = try StoreSummary(readingStoreAt: store)
+    let objects = summary.entities.filter { $0.number < 16_000 }.compactMap(\.rows).reduce(0, +)
+    let bytes = summary.fileBytes > 0 ? " of \(ByteCount(bytes: summary.fileBytes))" : ""
+    draft.store = "An \(summary.type.rawValue) store\(bytes) with \(objects) object\(objects == 1 ? "" : "s")."
+    draft.isXML = summary.type == .xml
+    draft.isMirrored = !summary.cloudKitTables.isEmpty
+    var seen: Set<String> = []
+    draft.versions = versions.oldestFirst.map(\.name).filter { seen.insert($0).inserted }
+    if let target {
+      guard draft.versions.contains(target) else {
+        throw GodwitError(
+          .configuration,
+          "cannot lead to '\(target)': no model has this name"
+            + Spelling.suggestion(for: target, among: draft.versions),
+          cause: "the versions are " + draft.versions.map { "'\($0)'" }.joined(separator: ", "), remedy: "correct --to")
+      }
+      draft.destinationModel = target
+      draft.namesDestination = (try? versions.currentModel())?.name != target
+    } else {
+      do { draft.destinationModel = try versions.currentModel().name } catch var error as GodwitError {
+        if error.remedy == "name it with 'destination-model'" { error.remedy = "name it with `--to VERSION`" }
+        throw error
+      }
+    }
+    try describeSource(&draft, metadata: metadata, versions: versions)
+  }
+
+  private func describeSource(_ draft: inout ManifestDraft, metadata: StoreMetadata, versions: ModelVersions) throws {
+    if let sourceModel {
+      guard metadata.versionHashes.isEmpty else {
+        throw GodwitError(
+          .usage, "cannot take '\(sourceModel)' for the version of '\(store)': the store says which version it has",
+          remedy: "leave --from out")
+      }
+      guard draft.versions.contains(sourceModel) else {
+        throw GodwitError(
+          .configuration,
+          "cannot start from '\(sourceModel)': no model has this name"
+            + Spelling.suggestion(for: sourceModel, among: draft.versions),
+          cause: "the versions are " + draft.versions.map { "'\($0)'" }.joined(separator: ", "),
+          remedy: "correct --from")
+      }
+      draft.assumedModel = sourceModel
+      return
+    }
+    guard !metadata.versionHashes.isEmpty else {
+      throw GodwitError(
+        .noPath, "no model fits the store '\(store)': the store does not say which version it has",
+        cause: "the versions are " + draft.versions.map { "'\($0)'" }.joined(separator: ", "),
+        remedy: "name the version, if you know it: `godwit init STORE MODELS --from VERSION`")
+    }
+    do { _ = try versions.model(fitting: metadata, path: store) } catch let error as GodwitError
+      where error.code == .noPath
+    {
+      draft.configuration = versions.configuration(fitting: metadata.entityVersionHashes)?.configuration
+    }
+  }
+
+  // MARK: The plan
+
+  private func plan(
+    _ draft: inout ManifestDraft, choice: DraftModelChoice, versions: ModelVersions
+  ) throws -> ManifestDraft {
+    let models = versions.readable(named: draft.versions)
+    draft.mappingSearch = try choice.mappingFolders(in: loader(draft), models: models, request: self)
+    let served = try loader(draft).servedVersions(among: models)
+    let order = VersionOrder.order(
+      draft.versions, current: (try? versions.currentModel())?.name, served: served.flatMap(\.pairs))
+    var job: MigrationJob
+    do {
+      var ordered = draft
+      if order != VersionOrder.natural(order) { ordered.versionOrder = order }
+      job = try loader(ordered).job()
+      draft = ordered
+    } catch {
+      // An order that was guessed keeps nobody from a path.
+      do { job = try loader(draft).job() } catch { throw told(error, choice, reachable: reachable(draft)) }
+    }
+    let better = try loader(draft).betterSteps(job.steps, among: versions, order: order)
+    if !better.isEmpty {
+      var staged = draft
+      staged.stages = better.flatMap { step in
+        let kept = step.kept.prefix(4).joined(separator: ", ")
+        let more = step.kept.count > 4 ? " and \(step.kept.count - 4) more" : ""
+        let reason =
+          "'\(step.source)' to '\(step.destination)' at once would lose what these versions keep: \(kept)\(more)."
+        return step.versions.map { (step: $0, reason: reason) }
+      }
+      if let through = try? loader(staged).job() { (job, draft) = (through, staged) }
+    }
+    tell(job, served: served, in: &draft)
+    return draft
+  }
+
+  /// The newest version that a path does lead to, where none leads to the one that is wanted; nil without one.
+  private func reachable(_ draft: ManifestDraft) -> String? {
+    guard destinationModel == nil else { return nil }
+    var other = draft
+    other.namesDestination = true
+    for version in VersionOrder.natural(draft.versions).reversed().prefix(12) where version != draft.destinationModel {
+      other.destinationModel = version
+      guard let job = try? loader(other).job() else { continue }
+      return job.sourceModel.name == version ? nil : version
+    }
+    return nil
+  }
+
+  /// The job of the draft as its text says it: what is told of it is told of what is written.
+  private func loader(_ draft: ManifestDraft) throws -> JobLoader {
+    let folder = file.flatMap { file in file.lastIndex(of: "/").map { String(file[...$0]) } } ?? ""
+    let manifest = try JobManifest(text: draft.text, path: folder + "job.yaml")
+    return JobLoader(manifest: manifest, logger: logger, policies: policies)
+  }
+
+  private func tell(_ job: MigrationJob, served: [JobLoader.ServedVersions], in draft: inout ManifestDraft) {
+    let manager = MigrationManager(job)
+    draft.sourceModel = job.sourceModel.name
+    draft.sourceModelOrigin =
+      draft.assumedModel != nil
+      ? "you named it"
+      : job.sourceModelOrigin.map { "taken \($0)" } ?? "the store's version hashes are those of this version"
+    draft.steps = manager.job.steps.map { step in
+      let through = step.passedVersions.isEmpty ? "" : ", through \(step.passedVersions.count) versions in one step"
+      return .init(
+        source: step.sourceModel.name, destination: step.destinationModel.name,
+        way: (step.origin ?? "") + through, isInferred: step.isInferred)
+    }
+    draft.isCurrent =
+      draft.steps.allSatisfy(\.isInferred) && job.sourceModel.isCompatible(with: job.destinationModel.versionHashes)
+    let used = job.steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
+    draft.unusedMappings = served.filter { !used.contains($0.origin) }.map { mapping in
+      let pairs = mapping.pairs.prefix(3).map { "'\($0.source)' to '\($0.destination)'" }.joined(separator: ", ")
+      return "\(mapping.origin): " + (pairs.isEmpty ? "for no two of these versions" : pairs)
+    }
+    for use in job.policyUses where !use.isRegistered {
+      if let index = draft.policies.firstIndex(where: { $0.name == use.policy }) {
+        draft.policies[index].mappings.append(use.mapping)
+      } else {
+        draft.policies.append(.init(name: use.policy, mappings: [use.mapping]))
+      }
+    }
+    do {
+      let plan = try manager.plan()
+      for loss in plan.losses.losses {
+        let step = draft.steps.count > 1 ? "step \(loss.step): " : ""
+        switch loss.kind {
+        case .linksToNothing: draft.notes.append(step + Self.text(loss))
+        default: draft.losses.append(step + Self.text(loss))
+        }
+      }
+    } catch {
+      let error = job.tellingHints(error)
+      draft.problem = (error as? GodwitError)?.message ?? "\(error)"
+      draft.remedy = (error as? GodwitError)?.remedy
+    }
+  }
+
+  /// A loss under a heading that says that it is one.
+  private static func text(_ loss: LossReport.Loss) -> String {
+    let later = loss.count == nil ? ", counted when the step before is done" : ""
+    let what = loss.count.map { "\($0) " } ?? ""
+    switch loss.kind {
+    case .objects: return "\(what)objects of \(loss.subject) (\(loss.reason))\(later)"
+    case .values: return "\(what)values of \(loss.subject) (\(loss.reason))\(later)"
+    case .links: return "\(what)links of \(loss.subject) (\(loss.reason))\(later)"
+    case .linksToNothing: return "\(what)links of \(loss.subject) lead to no object, and are nil\(later)"
+    case .policy: return "what the policy \(loss.subject) would do (\(loss.reason))"
+    case .nils, .rounded, .several: return "\(loss.label) \(loss)"
+    }
+  }
+
+  /// An error about the manifest as one about the command: nobody has the manifest yet.
+  private func told(_ error: any Error, _ choice: DraftModelChoice, reachable: String?) -> any Error {
+    guard var error = error as? GodwitError else { return error }
+    if error.location.map({ $0.file.hasSuffix("job.yaml") }) == true { error.location = nil }
+    guard error.code == .noPath else { return error }
+    if let reachable {
+      error.cause = (error.cause.map { $0 + "\n" } ?? "") + "a path leads to '\(reachable)': add `--to '\(reachable)'`"
+    }
+    if error.message.hasPrefix("no model fits") {
+      error.remedy =
+        choice.isOfFolder
+        ? "give the folder of the project that wrote the store"
+        : "give the bundle that has the version the store was written with, or the folder of the project, which is searched: `godwit init STORE FOLDER`"
+    } else if !choice.isOfFolder {
+      error.remedy =
+        (error.remedy.map { $0 + "; " } ?? "")
+        + "mapping models elsewhere are found when you give the project's folder: `godwit init STORE FOLDER`"
+    }
+    return error
+  }
+}

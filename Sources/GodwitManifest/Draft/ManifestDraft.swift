@@ -1,0 +1,210 @@
+/// The manifest that `godwit init` writes: facts in, text with comments out.
+///
+/// Paths are written as they are given. What the facts are taken from is `DraftRequest`'s affair.
+package struct ManifestDraft: Sendable {
+  /// A policy class that nobody registered, and the mappings that name it.
+  package struct Policy: Sendable {
+    package var name: String
+    package var mappings: [String]
+  }
+
+  /// A step of the path.
+  package struct Step: Sendable {
+    package var source, destination: String
+    /// What serves it: the names of mapping models, or `inferred`.
+    package var way: String
+    package var isInferred: Bool
+
+    package var line: String { "'\(source)' to '\(destination)': \(way)" }
+  }
+
+  /// What the commands in the comments call the manifest.
+  package var file = "job.yaml"
+  package var source: String
+  package var destination: String
+  package var models: [String]
+  /// The store: its type, size and objects.
+  package var store = ""
+  package var sourceModel = ""
+  /// How the version of the store was found.
+  package var sourceModelOrigin = ""
+  package var destinationModel = ""
+  /// Whether the manifest has to name the destination model: it is not the bundle's current version.
+  package var namesDestination = false
+  /// Whether the store has the version that the job leads to.
+  package var isCurrent = false
+  /// The versions of the models, oldest first.
+  package var versions: [String] = []
+  package var assumedModel: String?
+  package var configuration: String?
+  /// The versions as `version-order` lists them; empty where their names sort.
+  package var versionOrder: [String] = []
+  package var isXML = false
+  package var steps: [Step] = []
+  /// Why a step has a stage of its own: what would be lost without.
+  package var stages: [(step: String, reason: String)] = []
+  /// Where mapping models are, as `mapping-search` lists it; empty where the search finds them by itself.
+  package var mappingSearch: [String] = []
+  /// Mapping models that were found and serve no step, each with the reason.
+  package var unusedMappings: [String] = []
+  package var policies: [Policy] = []
+  /// What does not come over; counted, where rows could be counted.
+  package var losses: [String] = []
+  /// What is no loss, and good to know: links that lead to no object.
+  package var notes: [String] = []
+  /// What a run would stop with, and what to do then.
+  package var problem: String?
+  package var remedy: String?
+  /// Whether tables of CloudKit mirroring stop the job.
+  package var isMirrored = false
+
+  package init(source: String, destination: String, models: [String]) {
+    (self.source, self.destination, self.models) = (source, destination, models)
+  }
+
+  /// How many lines of one kind are listed.
+  private static let listed = 24
+
+  // MARK: Text
+
+  package var text: String {
+    let parts = [head, ["godwit: 1"], storeLines, modelLines, pathLines, policyLines, lossLines, optionalLines]
+    return parts.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") + "\n" }.joined(separator: "\n")
+  }
+
+  private var head: [String] {
+    [
+      "# A job manifest, drafted by `godwit init`. Relative paths count from the folder of this file,",
+      "# or from the current folder when it comes from standard input.", "#",
+      "#   godwit plan \(file)      shows what it does and what would be lost; writes nothing",
+      "#   godwit run \(file)       does it; after a stop the same command resumes",
+      "#   godwit verify \(file)    proves the result against the source",
+    ]
+  }
+
+  private var storeLines: [String] {
+    var lines = Self.comments([store, "Its model is '\(sourceModel)': \(sourceModelOrigin)."])
+    lines.append("source: \(YAMLText.scalar(source))")
+    lines += Self.comments(["The new store. The source stays as it is."])
+    lines.append("destination: \(YAMLText.scalar(destination))")
+    if isXML {
+      lines += Self.comments(["The new store is XML, too. `sqlite` makes it an SQLite store."])
+      lines.append("destination-type: xml")
+    }
+    return lines
+  }
+
+  private var modelLines: [String] {
+    var lines: [String] = []
+    func key(_ name: String, _ values: [String]) {
+      let texts = values.map(YAMLText.scalar)
+      lines.append("\(name): " + (texts.count == 1 ? texts[0] : "[\(texts.joined(separator: ", "))]"))
+    }
+    key("models", models)
+    if let assumedModel {
+      lines += Self.comments(["The store does not say which version it has. This is what you said."])
+      key("assume-source-model", [assumedModel])
+    }
+    if let configuration {
+      lines += Self.comments(["No version fits the store as a whole. The entities of this configuration do."])
+      key("configuration", [configuration])
+    }
+    let others = versions.filter { $0 != destinationModel }
+    if namesDestination {
+      key("destination-model", [destinationModel])
+    } else {
+      lines += Self.comments(["The job leads to '\(destinationModel)', the current version."])
+      if let other = others.last { lines.append("# destination-model: \(Self.plain(YAMLText.scalar(other)))") }
+    }
+    guard !versionOrder.isEmpty else { return lines }
+    lines += Self.comments([
+      "The names of the versions do not sort. This is the order, oldest first, as their names, the current",
+      "version and the mapping models suggest it. Correct it if it is wrong: a path never goes back.",
+    ])
+    lines.append("version-order:")
+    return lines + versionOrder.map { "  - \(YAMLText.scalar($0))" }
+  }
+
+  private var pathLines: [String] {
+    var lines: [String]
+    if isCurrent {
+      lines = ["No migration is needed: the store has this version. The job copies it."]
+    } else {
+      lines = ["The path, and what serves each step:"] + Self.clipped(steps.map { "  " + $0.line }, of: "steps")
+    }
+    if !unusedMappings.isEmpty {
+      lines.append("Mapping models that were found, and that this path does not take:")
+      lines += Self.clipped(unusedMappings.map { "  " + $0 }, of: "mapping models")
+    }
+    lines = Self.comments(lines) + ["mappings: auto"]
+    if !mappingSearch.isEmpty {
+      lines += Self.comments(["Where the mapping models are. The search would not find them by itself."])
+      lines.append("mapping-search:")
+      lines += mappingSearch.map { "  - \(YAMLText.scalar($0))" }
+    }
+    if !stages.isEmpty {
+      var seen: Set<String> = []
+      lines += Self.comments(stages.map(\.reason).filter { seen.insert($0).inserted })
+      lines.append("stages:")
+      lines += stages.map { "  - step: \(YAMLText.scalar($0.step))" }
+    }
+    return lines
+  }
+
+  private var policyLines: [String] {
+    guard !policies.isEmpty else { return [] }
+    var lines = ["Policies to port. A run stops with 78 until an executable of yours registers them:"]
+    lines += Self.clipped(
+      policies.map { "  \($0.name), named by \($0.mappings.map { "'\($0)'" }.joined(separator: ", "))" },
+      of: "policies")
+    lines += [
+      "This drafts them in Swift: godwit policy stub \(file) -o Policies.swift",
+      "The key below runs Core Data's default policy instead. What a policy would have done is lost then.",
+    ]
+    return Self.comments(lines) + ["# unregistered-policies: default"]
+  }
+
+  private var lossLines: [String] {
+    var lines: [String] = []
+    if let problem {
+      lines += ["A run of this job stops: \(problem)"] + (remedy.map { ["What to do: \($0)"] } ?? [])
+    } else if losses.isEmpty {
+      lines.append(
+        steps.count > 1
+          ? "The first step loses nothing. What later steps lose is counted when the step before is done."
+          : "Nothing is lost, as far as counting the source tells.")
+    } else {
+      lines += ["What does not come over:"] + Self.clipped(losses.map { "  " + $0 }, of: "losses")
+    }
+    if !notes.isEmpty {
+      lines += ["What the store holds already:"] + Self.clipped(notes.map { "  " + $0 }, of: "notes")
+    }
+    lines.append("With `fail` a loss stops the job (65) before the destination is in place.")
+    lines = Self.comments(lines) + ["on-loss: report"]
+    if isMirrored {
+      lines += Self.comments(["CloudKit mirrors this store. This key leaves out what belongs to the mirror."])
+      lines.append("# cloudkit: drop")
+    }
+    return lines
+  }
+
+  private var optionalLines: [String] {
+    [
+      "# More keys, with their defaults. The page Manifest of the documentation has all of them.",
+      "# memory: 64 MiB         # what a run may allocate",
+      "# check-source: quick    # SQLite checks the source: quick, full or none",
+      "# in-place: true         # without `destination`: the new store takes the place of the source",
+    ]
+  }
+
+  // MARK: Comments
+
+  private static func comments(_ lines: [String]) -> [String] { lines.filter { !$0.isEmpty }.map(MappingComment.line) }
+
+  private static func plain(_ text: String) -> String { String(MappingComment.line(text).dropFirst(2)) }
+
+  private static func clipped(_ lines: [String], of what: String) -> [String] {
+    lines.count <= listed
+      ? lines : lines.prefix(listed) + ["  and \(lines.count - listed) more \(what): see `godwit plan`"]
+  }
+}

@@ -1,0 +1,346 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitManifest
+
+/// `godwit init`: a manifest for a store.
+struct InitTests {
+  private let project = ProjectFixture()
+
+  /// Versions that each add an attribute, and a store of one of them.
+  private func versions(_ names: [String]) throws -> [ManagedObjectModel] {
+    try names.indices.map { count in
+      let attributes = ["title", "body", "stars", "mood", "place"].prefix(count + 1)
+      return try ManagedObjectModel(
+        name: names[count],
+        entities: [.made("Note", attributes.map { AttributeDescription(name: $0, type: .string) })])
+    }
+  }
+
+  /// - Returns: The folder.
+  private func notes(
+    _ names: [String] = ["Notes", "Notes 2", "Notes 3"], bundle: String = "Notes.xcdatamodeld",
+    store: String = "notes.sqlite", of version: Int = 0
+  ) throws -> String {
+    let models = try versions(names)
+    try project.bundle(bundle, models)
+    try project.write(store + ".folder", "")
+    try project.store(store, models[version]) { builder in
+      for number in 0..<3 { try builder.insert("Note", attributes: ["title": .init("secret \(number)")]) }
+    }
+    return try project.folder.get().path
+  }
+
+  private func initialise(_ arguments: String..., in folder: String) throws -> BuiltCommand.Result {
+    try BuiltCommand.run(["init"] + arguments, in: folder)
+  }
+
+  private func text(_ file: String = "job.yaml") throws -> String {
+    try String(contentsOfFile: project.path(file), encoding: .utf8)
+  }
+
+  // MARK: Writing
+
+  @Test func `init, run and verify migrate a store`() throws {
+    let folder = try notes()
+    let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    #expect(
+      made.output == """
+        wrote job.yaml
+          source       notes.sqlite, version 'Notes'
+          destination  notes-migrated.sqlite, version 'Notes 3'
+          path         'Notes' to 'Notes 3': inferred
+          next         godwit run job.yaml, then godwit verify job.yaml
+
+        """)
+    let job = try text()
+    #expect(job.contains("# An SQLite store of 20 KiB with 3 objects.\n"), "\(job)")
+    #expect(job.contains("source: notes.sqlite\n"))
+    #expect(job.contains("\ndestination: notes-migrated.sqlite\n"))
+    #expect(job.contains("models: Notes.xcdatamodeld\n# The job leads to 'Notes 3', the current version.\n"))
+    #expect(job.contains("#   'Notes' to 'Notes 3': inferred\nmappings: auto\n"))
+    #expect(job.contains("# Nothing is lost"))
+    #expect(!job.contains("version-order") && !job.contains("secret"))
+    #expect(job.split(separator: "\n").allSatisfy { $0.count <= 120 })
+    for verb in ["plan", "run", "verify"] {
+      let result = try BuiltCommand.run(verb, "job.yaml", in: folder)
+      #expect(result.status == 0, "\(verb): \(result.diagnostics)")
+    }
+  }
+
+  @Test func `a pipe needs no file, and resumes`() throws {
+    let folder = try notes()
+    let pipe = "$GODWIT init notes.sqlite Notes.xcdatamodeld -o - | $GODWIT"
+    #expect(try ShellCommand.run("\(pipe) plan -", in: folder).status == 0)
+    #expect(!FileManager.default.fileExists(atPath: folder + "/job.yaml"))
+    // What a run that stopped has left makes no other destination of it.
+    let hook = "--set 'stages=[{step: Notes 3, after: test -e ready}]'"
+    #expect(try ShellCommand.run("\(pipe) run - \(hook) --quiet", in: folder).status == 74)
+    let resumed = try ShellCommand.run("touch ready; \(pipe) run - \(hook)", in: folder)
+    #expect(resumed.status == 0, "\(resumed.diagnostics)")
+    #expect(resumed.output.contains("finished job 'notes', resumed: 'notes-migrated.sqlite'"), "\(resumed.output)")
+  }
+
+  @Test func `relative paths are those of the manifest's folder`() throws {
+    let folder = try notes(store: "stores/notes.sqlite")
+    try FileManager.default.createDirectory(atPath: folder + "/ci/jobs", withIntermediateDirectories: true)
+    let made = try initialise(
+      "../stores/notes.sqlite", "../Notes.xcdatamodeld", "-o", "jobs/a.yaml", in: folder + "/ci")
+    #expect(made.status == 0, "\(made.diagnostics)")
+    let job = try text("ci/jobs/a.yaml")
+    #expect(job.contains("source: ../../stores/notes.sqlite\n"), "\(job)")
+    #expect(job.contains("destination: ../../stores/notes-migrated.sqlite\n"))
+    #expect(job.contains("models: ../../Notes.xcdatamodeld\n"))
+    #expect(job.contains("godwit run jobs/a.yaml"))
+    #expect(try BuiltCommand.run("run", "ci/jobs/a.yaml", "--quiet", in: folder).status == 0)
+    #expect(FileManager.default.fileExists(atPath: folder + "/stores/notes-migrated.sqlite"))
+  }
+
+  @Test func `a path is absolute where a link would lead it elsewhere, or it was given so`() throws {
+    let folder = try notes()
+    let real = folder + "/deep/er"
+    try FileManager.default.createDirectory(atPath: real, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: real)
+    #expect(
+      try initialise("notes.sqlite", folder + "/Notes.xcdatamodeld", "-o", "link/job.yaml", in: folder).status == 0)
+    let job = try text("deep/er/job.yaml")
+    #expect(job.contains("models: \(folder)/Notes.xcdatamodeld\n"), "\(job)")
+    #expect(try BuiltCommand.run("plan", "link/job.yaml", in: folder).status == 0)
+  }
+
+  @Test func `names that YAML or a shell would read otherwise are kept`() throws {
+    let folder = try notes(bundle: "it's: #1.xcdatamodeld", store: "- a #b: {c}.sqlite")
+    let made = try initialise("./- a #b: {c}.sqlite", "it's: #1.xcdatamodeld", in: folder)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder).status == 0)
+    #expect(FileManager.default.fileExists(atPath: folder + "/- a #b: {c}-migrated.sqlite"))
+  }
+
+  @Test func `a manifest that exists is kept, unless force is asked for`() throws {
+    let folder = try notes()
+    try project.write("job.yaml", "mine\n")
+    let refused = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(refused.status == 73)
+    #expect(refused.diagnostics.contains("--force"), "\(refused.diagnostics)")
+    #expect(try text() == "mine\n")
+    #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", "--force", in: folder).status == 0)
+    #expect(try text().contains("source: notes.sqlite\n"))
+    #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", "-o", "no/such/job.yaml", in: folder).status == 73)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).allSatisfy { !$0.hasSuffix(".tmp") })
+  }
+
+  @Test func `the destination is a name that is free`() throws {
+    let folder = try notes()
+    try project.write("notes-migrated.sqlite", "taken")
+    #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder).status == 0)
+    #expect(try text().contains("destination: notes-migrated-2.sqlite\n"))
+  }
+
+  // MARK: Versions
+
+  @Test func `a store that is current gets a job that copies it`() throws {
+    let folder = try notes(of: 2)
+    let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(made.status == 0)
+    #expect(made.output.contains("no migration is needed: the store has this version"), "\(made.output)")
+    #expect(try BuiltCommand.run("plan", "job.yaml", "--detailed-exitcode", in: folder).status == 0)
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder).status == 0)
+    #expect(try BuiltCommand.run("verify", "job.yaml", in: folder).status == 0)
+  }
+
+  @Test func `another version is asked for in three ways`() throws {
+    let folder = try notes()
+    for (models, options) in [
+      ("Notes.xcdatamodeld", ["--to", "Notes 2"]), ("Notes.xcdatamodeld#Notes 2", []),
+      ("Notes.xcdatamodeld/Notes 2.xcdatamodel", []), ("Notes.xcdatamodeld/Notes 2.xcdatamodel/", []),
+    ] {
+      let made = try BuiltCommand.run(["init", "notes.sqlite", models, "-o", "-"] + options, in: folder)
+      #expect(made.status == 0, "\(made.diagnostics)")
+      #expect(made.output.contains("models: Notes.xcdatamodeld\ndestination-model: Notes 2\n"), "\(made.output)")
+    }
+    let unknown = try initialise("notes.sqlite", "Notes.xcdatamodeld", "--to", "Notes-2", in: folder)
+    #expect(unknown.status == 78)
+    #expect(unknown.diagnostics.contains("(did you mean 'Notes 2'?)"))
+    let two = try initialise("notes.sqlite", "Notes.xcdatamodeld#Notes", "--to", "Notes 2", in: folder)
+    #expect(two.status == 64)
+  }
+
+  @Test func `names that do not sort are listed in their order`() throws {
+    let folder = try notes(["Old 5", "New", "New 2"], of: 0)
+    #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder).status == 0)
+    #expect(try text().contains("version-order:\n  - Old 5\n  - New\n  - New 2\n"))
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder).status == 0)
+  }
+
+  /// Without the mapping model `User` would be newer than `Multi`, and the path would go to `App` at once.
+  @Test func `a mapping model between two families tells which is older`() throws {
+    let folder = try notes(["User", "Multi", "App"])
+    try project.write(
+      "Move.mapping.yaml",
+      """
+      godwit-mapping: 1
+      source-model: User
+      destination-model: Multi
+      entity-mappings:
+        - name: NoteToNote
+          source: Note
+          destination: Note
+          attributes: {title: uppercase($source.title)}
+
+      """)
+    let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(made.output.contains("  path         'User' to 'Multi': Move.mapping.yaml\n"), "\(made.output)")
+    #expect(made.output.contains("               'Multi' to 'App': inferred\n"))
+    #expect(try text().contains("version-order:\n  - User\n  - Multi\n  - App\n"))
+  }
+
+  @Test func `a store without version information needs its version named`() throws {
+    let folder = try notes()
+    try Self.removeHashes(from: folder + "/notes.sqlite")
+    let refused = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(refused.status == 69)
+    #expect(refused.diagnostics.contains("does not say which version it has"), "\(refused.diagnostics)")
+    #expect(refused.diagnostics.contains("--from VERSION"))
+    #expect(refused.diagnostics.contains("'Notes', 'Notes 2', 'Notes 3'"))
+    let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", "--from", "Notes", in: folder)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    #expect(try text().contains("assume-source-model: Notes\n"))
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder).status == 0)
+  }
+
+  @Test func `from is refused where the store tells`() throws {
+    let folder = try notes()
+    #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", "--from", "Notes", in: folder).status == 64)
+  }
+
+  private static func removeHashes(from store: String) throws {
+    var metadata = try StoreMetadata(readingStoreAt: store)
+    metadata.values["NSStoreModelVersionHashes"] = nil
+    let connection = try StoreConnection(path: store)
+    try metadata.write(to: connection)
+  }
+
+  @Test func `a store that no version fits is refused, with the nearest`() throws {
+    let folder = try notes()
+    let other = try ManagedObjectModel(
+      name: "Other", entities: [.made("Other", [AttributeDescription(name: "x", type: .string)])])
+    try project.store("other.sqlite", other) { _ in }
+    let refused = try initialise("other.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(refused.status == 69)
+    #expect(refused.diagnostics.contains("no model fits the store 'other.sqlite'"))
+    #expect(refused.diagnostics.contains("godwit init STORE FOLDER"))
+    #expect(!refused.diagnostics.contains("under 'models'"), "\(refused.diagnostics)")
+    #expect(!FileManager.default.fileExists(atPath: folder + "/job.yaml"))
+  }
+
+  @Test func `wrong arguments are told apart`() throws {
+    let folder = try notes()
+    let swapped = try initialise("Notes.xcdatamodeld", "notes.sqlite", in: folder)
+    #expect(swapped.status == 64)
+    #expect(swapped.diagnostics.contains("`godwit init STORE MODELS`"), "\(swapped.diagnostics)")
+    #expect(try initialise("gone.sqlite", "Notes.xcdatamodeld", in: folder).status == 66)
+    #expect(try initialise("notes.sqlite", "Gone.xcdatamodeld", in: folder).status == 66)
+  }
+
+  // MARK: Projects
+
+  @Test func `a project's folder is searched for the bundle that fits`() throws {
+    let folder = try notes(bundle: "App/Model/Notes.xcdatamodeld")
+    let other = try ManagedObjectModel(
+      name: "Other", entities: [.made("Other", [AttributeDescription(name: "x", type: .string)])])
+    try project.bundle("App/Other.xcdatamodeld", [other])
+    try project.bundle("App/Pods/Copy.xcdatamodeld", try versions(["Notes"]))
+    for models in ["App", "App/", "./App"] {
+      let made = try initialise("notes.sqlite", models, "--force", in: folder)
+      #expect(made.status == 0, "\(made.diagnostics)")
+      #expect(try text().contains("App/Model/Notes.xcdatamodeld\n"))
+    }
+    #expect(try initialise("notes.sqlite", ".", "--force", in: folder).status == 0)
+    #expect(try text().contains("models: App/Model/Notes.xcdatamodeld\n"))
+    try project.bundle("App/Copy/Copy.xcdatamodeld", try versions(["Notes"]))
+    let several = try initialise("notes.sqlite", "App", "--force", in: folder)
+    #expect(several.status == 64)
+    #expect(several.diagnostics.contains("'App/Copy/Copy.xcdatamodeld'"), "\(several.diagnostics)")
+    #expect(several.diagnostics.contains("`godwit init notes.sqlite App/Copy/Copy.xcdatamodeld`"))
+  }
+
+  @Test func `in a folder without a model that fits the nearest are named`() throws {
+    let folder = try notes(bundle: "App/Notes.xcdatamodeld")
+    try project.bundle("App/Two.xcdatamodeld", try versions(["Notes"]))
+    let other = try ManagedObjectModel(
+      name: "Other", entities: [.made("Other", [AttributeDescription(name: "x", type: .string)])])
+    try project.store("other.sqlite", other) { _ in }
+    let refused = try initialise("other.sqlite", "App", in: folder)
+    #expect(refused.status == 69)
+    #expect(refused.diagnostics.contains("no model in 'App' fits the store 'other.sqlite'"), "\(refused.diagnostics)")
+    try FileManager.default.createDirectory(atPath: folder + "/Empty", withIntermediateDirectories: true)
+    #expect(try initialise("notes.sqlite", "Empty", in: folder).status == 66)
+  }
+
+  @Test func `mapping models that only the folder shows are named with mapping-search`() throws {
+    let folder = try notes(bundle: "App/Model/Notes.xcdatamodeld")
+    try project.write(
+      "App/Moves/Move.mapping.yaml",
+      "godwit-mapping: 1\nsource-model: Notes\ndestination-model: Notes 3\nentity-mappings:\n"
+        + "  - {name: N, source: Note, destination: Note, attributes: {title: $source.title}}\n")
+    try project.write("App/Else/Old.mapping.yaml", "godwit-mapping: 1\nentity-mappings: []\n")
+    #expect(try initialise("notes.sqlite", "App/Model/Notes.xcdatamodeld", in: folder).output.contains("inferred"))
+    let made = try initialise("notes.sqlite", "App", "--force", in: folder)
+    #expect(made.output.contains("'Notes' to 'Notes 3': Move.mapping.yaml"), "\(made.output)")
+    #expect(try text().contains("mapping-search:\n  - App/Moves\n"))
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder).status == 0)
+    // A project that the search of a job knows needs no such key.
+    try project.write("App/.git/HEAD", "")
+    #expect(try initialise("notes.sqlite", "App", "--force", in: folder).status == 0)
+    #expect(try !text().contains("mapping-search"))
+  }
+
+  // MARK: What a run needs first
+
+  @Test func `policies to port are named, with the command that drafts them`() throws {
+    let folder = try notes()
+    try project.write(
+      "Move.mapping.yaml",
+      "godwit-mapping: 1\nsource-model: Notes\ndestination-model: Notes 3\nentity-mappings:\n"
+        + "  - {name: N, source: Note, destination: Note, policy: App.Mover}\n")
+    let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(made.status == 0)
+    #expect(made.output.contains("policy       App.Mover is not registered, so a run stops with 78\n"))
+    #expect(
+      made.output.contains("next         godwit policy stub job.yaml -o Policies.swift drafts them in Swift\n"),
+      "\(made.output)")
+    #expect(try text().contains("#   App.Mover, named by 'N'\n"))
+    #expect(try text().contains("\n# unregistered-policies: default\n"))
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder).status == 78)
+    #expect(try BuiltCommand.run("policy", "stub", "job.yaml", in: folder).output.contains("Mover"))
+    let piped = try ShellCommand.run("$GODWIT policy stub - < job.yaml", in: folder)
+    #expect(piped.output.contains("Mover"), "\(piped.diagnostics)")
+  }
+
+  @Test func `losses are counted in comments`() throws {
+    let folder = try notes()
+    let last = try project.path("Notes.xcdatamodeld/Notes 3.xcdatamodel/contents")
+    let text = try String(contentsOfFile: last, encoding: .utf8)
+    try Data(text.replacing("name=\"title\"", with: "name=\"heading\"").utf8).write(to: URL(filePath: last))
+    let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(made.output.contains("  loss         3 values of Note.title ("), "\(made.output)")
+    #expect(try self.text().contains("# What does not come over:\n#   3 values of Note.title ("))
+  }
+
+  @Test func `a store that CloudKit mirrors gets its key as a comment, and a run says why`() throws {
+    let job = try BreakableJob()
+    try job.sql("CREATE TABLE ANSCKMETADATAENTRY (Z_PK INTEGER PRIMARY KEY)")
+    let made = try BuiltCommand.run(
+      "init", "library.sqlite", "Library.xcdatamodeld", "--force", in: job.path)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    #expect(made.output.contains("  stops        "), "\(made.output)")
+    #expect(made.output.hasSuffix("  next         change job.yaml, then godwit plan job.yaml\n"))
+    #expect(try String(contentsOfFile: job.file("job.yaml"), encoding: .utf8).contains("\n# cloudkit: drop\n"))
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 65)
+    #expect(try BuiltCommand.run("plan", "job.yaml", "--set", "cloudkit=drop", in: job.path).status == 0)
+  }
+}
