@@ -30,8 +30,8 @@ struct `Examples for CI` {
 
   @Test(arguments: ["github-actions.yml", "gitlab-ci.yml"])
   func `a workflow is YAML and calls the script`(_ name: String) throws {
-    let file = try YAMLFile(contentsOf: Self.folder + "/" + name, what: "workflow")
-    #expect(file.root.mapping != nil)
+    // Throws what is not YAML.
+    _ = try YAMLFile(contentsOf: Self.folder + "/" + name, what: "workflow")
     #expect(try String(contentsOfFile: Self.folder + "/" + name, encoding: .utf8).contains("jobs/ci/check-migrations "))
   }
 }

@@ -92,7 +92,7 @@ struct ManifestOverrideTests {
       ("chunks.rows=[1]", "expected a whole number from 1 to 10000000 for 'rows', found a list"),
       ("on-loss=[fail", "cannot read job manifest: "),
       ("memory.size=3", "found keys and values"),
-      ("version-order=[A, B, A]", "the version 'A' stands twice"),
+      ("version-order=[A, B, A]", "the version 'A' is listed twice"),
     ] {
       let error = complaint(setting)
       let option = "--set " + setting.prefix { $0 != "=" }
@@ -149,7 +149,7 @@ struct ManifestOverrideTests {
     let result = try BuiltCommand.run("plan", "job.yaml", "--set", "layout-from=gone.sqlite", in: job.path)
     #expect(result.status == 66)
     #expect(result.diagnostics.hasPrefix("godwit: --set layout-from: "), "\(result.diagnostics)")
-    #expect(result.diagnostics.contains("'layout-from' says 'gone.sqlite', which is looked for in the current folder"))
+    #expect(result.diagnostics.contains("'layout-from' is 'gone.sqlite', relative to the current folder"))
     #expect(result.diagnostics.contains("correct `--set layout-from`"))
   }
 
@@ -185,7 +185,7 @@ struct ManifestOverrideTests {
     #expect(empty.diagnostics.contains("found nothing on standard input"), "\(empty.diagnostics)")
     let missing = try ShellCommand.run("sed 's/: Library.xc/: Gone.xc/' job.yaml | $GODWIT plan -", in: job.path)
     #expect(missing.status == 66)
-    #expect(missing.diagnostics.contains("looked for in the current folder"), "\(missing.diagnostics)")
+    #expect(missing.diagnostics.contains("relative to the current folder"), "\(missing.diagnostics)")
     let torture = try ShellCommand.run("$GODWIT torture - < job.yaml", in: job.path)
     #expect(torture.status == 64)
   }

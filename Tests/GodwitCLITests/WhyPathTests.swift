@@ -212,7 +212,7 @@ struct WhyPathTests {
     #expect(!told.output.contains("Other1"))
     // One that starts at a version of the bundle may be meant for it.
     try project.write("Near.mapping.yaml", mappingText.replacing("Notes 2", with: "Notes 9"))
-    #expect(try plan().output.contains("mapping model 'Near.mapping.yaml' not taken"))
+    #expect(try plan().output.contains("mapping model 'Near.mapping.yaml' not used"))
   }
 
   @Test func `conflict markers in an XML store are named`() throws {

@@ -161,7 +161,7 @@ import Testing
 
     let gone = try stopped()
     try FileManager.default.removeItem(atPath: gone.destinationPath)
-    #expect(try gone.refusal(gone.job("a.sqlite")).message.contains("is gone"))
+    #expect(try gone.refusal(gone.job("a.sqlite")).message.contains("no longer exists"))
 
     let came = try stopped(withDestination: false)
     try came.buildDestination()

@@ -123,7 +123,7 @@ struct SchemaOnlyTests {
       })
     try expectByDefinition(fixture)
     let plan = try plan(fixture, keepsOld: true)
-    #expect("\(plan)".contains("way          in place by definition alone: no row is read or written, so"))
+    #expect("\(plan)".contains("strategy     in place by definition alone: no row is read or written, so"))
     #expect(plan.steps.first?.costs?.count == 1)
     #expect(plan.steps.first?.costs?.first?.contains("are copied where the file system cannot share them") == true)
     let store = try StoreConnection.openStore(readingAt: migrated(fixture))

@@ -180,7 +180,7 @@ struct ForeignNumberTests {
     try fixture.run()
     let report = try Verifier(job: fixture.job).run()
     #expect(
-      report.checks.filter { $0.name.contains("another number") }.map { "\($0.name): \($0.count)" } == [
+      report.checks.filter { $0.name.contains("another entity's number") }.map { "\($0.name): \($0.count)" } == [
         "source objects of Note that have another entity's number: 4",
         "source objects of Tag that have another entity's number: 1",
       ])

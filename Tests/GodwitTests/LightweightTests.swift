@@ -70,7 +70,7 @@ struct InPlaceSQLTests {
         "default of Book.zeta: 9 rows",
         "20 rows compared with what the destination requires, and the file checked: Book.zeta is new and has a default",
       ])
-    #expect("\(plan)".contains("way          in place by SQL, loading no rows\n  takes time   default of Book.zeta"))
+    #expect("\(plan)".contains("strategy     in place by SQL, loading no rows\n  takes time   default of Book.zeta"))
     try fixture.run()
     #expect(try fixture.rows("SELECT COUNT(*), MIN(ZZETA), MAX(ZZETA) FROM source.ZBOOK") == ["9|z|z"])
   }

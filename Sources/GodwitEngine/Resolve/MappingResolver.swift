@@ -112,7 +112,7 @@ struct MappingResolver {
         at: mapping.locations["policy"],
         try:
           "register it in your own executable (`godwit policy stub` drafts it), replace it by expressions, or write "
-            + "'unregistered-policies: default'"
+          + "'unregistered-policies: default'"
       )
     }
     guard mapping.kind != .remove else {

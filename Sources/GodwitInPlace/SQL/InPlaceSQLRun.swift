@@ -47,76 +47,118 @@ final class InPlaceSQLRun: InPlaceRun {
   ///
   /// - Parameter finish: Writes counters and metadata.
   func tasks(finish: @escaping () throws -> Void) throws -> [InPlaceTask] {
+    var tasks = [task("schema", "tables") { [self] in try restructure() }]
+    tasks += creationTasks()
+    tasks += try relationshipTasks()
+    tasks += keptTableTasks()
+    tasks += resolutionTasks()
+    tasks += indexTasks(areUnique: false)
+    tasks += try computationTasks()
+    tasks += try validationTasks()
+    tasks += indexTasks(areUnique: true)
+    tasks.append(
+      task("finish", "metadata") { [self] in
+        try finish()
+        try Ledger(connection: connection).drop()
+        try editor.spell(program.layout.tables, program.layout.joins)
+      })
+    let rows = step.facts.mappings.reduce(0) { $0 + $1.rows }
+    tasks.append(task("check", "pages", rows: rows) { [self] in try check() })
+    return tasks
+  }
+
+  private func task(
+    _ stage: String, _ name: String, rows: Int64 = 1, _ body: @escaping () throws -> Void
+  ) -> InPlaceTask {
+    InPlaceTask(stage: stage, name: name, rows: max(1, rows), body: body)
+  }
+
+  private func task(_ work: ChunkWork, _ name: String, rows: Int64) -> InPlaceTask {
+    let chunk = Chunk(id: 0, pass: 0, work: work, name: name, range: .all, rows: rows)
+    return task(work.phase.rawValue, name, rows: rows) { [self] in
+      displaced += try executor.perform(chunk).displaced
+    }
+  }
+
+  /// The rows of tables that are new.
+  private func creationTasks() -> [InPlaceTask] {
+    let kept = Set(program.layout.tables.map(\.new.name))
+    return destination.tables.filter { !kept.contains($0.name) }.flatMap { table in
+      program.mappings(of: table).compactMap { mapping in
+        let rows = step.facts.mappings[mapping.index].rows
+        return rows > 0 ? task(.create(mapping: mapping.index, predicate: nil), mapping.name, rows: rows) : nil
+      }
+    }
+  }
+
+  /// The relationships that no kept join table holds.
+  private func relationshipTasks() throws -> [InPlaceTask] {
+    let kept = Set(program.layout.joins.map(\.new.name))
     var tasks: [InPlaceTask] = []
-    func add(_ stage: String, _ name: String, rows: Int64 = 1, _ body: @escaping () throws -> Void) {
-      tasks.append(InPlaceTask(stage: stage, name: name, rows: max(1, rows), body: body))
-    }
-    func add(_ work: ChunkWork, _ name: String, rows: Int64) {
-      let chunk = Chunk(id: 0, pass: 0, work: work, name: name, range: .all, rows: rows)
-      add(work.phase.rawValue, name, rows: rows) { [self] in
-        displaced += try executor.perform(chunk).displaced
-      }
-    }
-    let kept = program.layout.tables
-    let keptNames = Set(kept.map(\.new.name))
-    add("schema", "tables") { [self] in try restructure() }
-    for table in destination.tables where !keptNames.contains(table.name) {
-      for mapping in program.mappings(of: table) where step.facts.mappings[mapping.index].rows > 0 {
-        add(
-          .create(mapping: mapping.index, predicate: nil), mapping.name, rows: step.facts.mappings[mapping.index].rows)
-      }
-    }
-    let keptJoins = Set(program.layout.joins.map(\.new.name))
     for (number, link) in step.links.enumerated() {
-      if let join = joinTable(of: link), keptJoins.contains(join) { continue }
+      if let join = joinTable(of: link), kept.contains(join) { continue }
       for (scan, job) in try step.relationships.scans(number).enumerated() {
-        let name = step.mappings[job.mapping].name
-        add(.relate(link: number, scan: scan), name, rows: step.facts.mappings[job.mapping].rows)
+        tasks.append(
+          task(
+            .relate(link: number, scan: scan), step.mappings[job.mapping].name,
+            rows: step.facts.mappings[job.mapping].rows))
       }
     }
-    for (number, join) in program.layout.joins.enumerated() {
-      add("clean", join.new.name) { [self] in try clean(program.layout.joins[number]) }
+    return tasks
+  }
+
+  /// What changes in the rows of tables that stay, and the end of the old tables.
+  private func keptTableTasks() -> [InPlaceTask] {
+    let kept = Array(program.layout.tables.enumerated())
+    var tasks = program.layout.joins.enumerated().map { number, join in
+      task("clean", join.new.name) { [self] in try clean(program.layout.joins[number]) }
     }
-    for (number, table) in kept.enumerated() {
-      add("compare", table.new.name, rows: program.rows(of: table.new)) { [self] in try gather(number, table) }
+    tasks += kept.map { number, table in
+      task("compare", table.new.name, rows: program.rows(of: table.new)) { [self] in try gather(number, table) }
     }
-    for (number, table) in kept.enumerated() {
-      add("update", table.new.name) { [self] in try apply(number, table) }
+    tasks += kept.map { number, table in
+      task("update", table.new.name) { [self] in try apply(number, table) }
     }
-    add("schema", "old tables") { [self] in try dropOldTables() }
-    for (number, link) in step.links.enumerated() where link.strategy == .resolved {
+    return tasks + [task("schema", "old tables") { [self] in try dropOldTables() }]
+  }
+
+  private func resolutionTasks() -> [InPlaceTask] {
+    step.links.enumerated().filter { $0.element.strategy == .resolved }.flatMap { number, link in
       let name = "\(link.first.entityName).\(link.first.relationship.name)"
-      add(.prepareResolving(link: number), name, rows: 1)
-      add(.resolve(link: number), name, rows: rows(of: link.first.entityName))
+      return [
+        task(.prepareResolving(link: number), name, rows: 1),
+        task(.resolve(link: number), name, rows: rows(of: link.first.entityName)),
+      ]
     }
-    for (number, index) in destination.indexes.enumerated() where !index.isUnique { addIndex(number, index) }
-    for (number, rule) in step.order.rules.enumerated() {
-      add(
+  }
+
+  /// Order keys, then derived attributes.
+  private func computationTasks() throws -> [InPlaceTask] {
+    let order = step.order.rules.enumerated().map { number, rule in
+      task(
         .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.ownerEntityName))
     }
-    for (number, rule) in try step.derivation.rules().enumerated() {
-      add(.derive(rule: number), rule.entityName, rows: rows(of: rule.entityName))
-    }
-    var validated: Set<String> = []
-    for mapping in step.mappings where validated.insert(mapping.destination.name).inserted {
-      guard try !step.validation.entity(mapping.destination.name).rules.isEmpty else { continue }
-      add(.validate(mapping: mapping.index), mapping.name, rows: rows(of: mapping.destination.name))
-    }
-    for (number, index) in destination.indexes.enumerated() where index.isUnique { addIndex(number, index) }
-    add("finish", "metadata") { [self] in
-      try finish()
-      try Ledger(connection: connection).drop()
-      try editor.spell(program.layout.tables, program.layout.joins)
-    }
-    add("check", "pages", rows: step.facts.mappings.reduce(0) { $0 + $1.rows }) { [self] in try check() }
-    return tasks
+    return order
+      + (try step.derivation.rules().enumerated().map { number, rule in
+        task(.derive(rule: number), rule.entityName, rows: rows(of: rule.entityName))
+      })
+  }
 
-    func addIndex(_ number: Int, _ index: StoreSchema.Index) {
+  private func validationTasks() throws -> [InPlaceTask] {
+    var validated: Set<String> = []
+    return try step.mappings.filter { validated.insert($0.destination.name).inserted }.compactMap { mapping in
+      guard try !step.validation.entity(mapping.destination.name).rules.isEmpty else { return nil }
+      return task(.validate(mapping: mapping.index), mapping.name, rows: rows(of: mapping.destination.name))
+    }
+  }
+
+  private func indexTasks(areUnique: Bool) -> [InPlaceTask] {
+    destination.indexes.enumerated().filter { $0.element.isUnique == areUnique }.map { number, index in
       let rows = destination.tables.first { $0.name == index.table }.map(program.rows) ?? 1
       let chunk = Chunk(
-        id: 0, pass: 0, work: index.isUnique ? .buildUniqueIndex(number) : .buildIndex(number), name: index.name,
+        id: 0, pass: 0, work: areUnique ? .buildUniqueIndex(number) : .buildIndex(number), name: index.name,
         range: .all, rows: rows)
-      add(chunk.phase.rawValue, index.name, rows: rows / 4) { [self] in
+      return task(chunk.phase.rawValue, index.name, rows: rows / 4) { [self] in
         guard try !exists("index", index.name) else { return }
         _ = try executor.perform(chunk)
       }

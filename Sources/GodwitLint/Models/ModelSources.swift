@@ -47,7 +47,7 @@ struct ModelSources {
           broken.append((shown(path), error))
         }
       }
-      files += MappingSearch(inFolder: text).files
+      files += MappingSearch(inFolder: URL(filePath: text).standardizedFileURL.path).files
       for bundle in bundles { files += MappingSearch(besideModels: [bundle.bundle.path]).files }
     }
     bundles.sort { ModelBundle.precedes($0.path, $1.path) }

@@ -12,18 +12,30 @@ public struct ManifestOverride: Sendable, Hashable {
   /// What messages call it: `--set chunks.rows`.
   public var option: String
 
+  /// A key and its value as YAML.
+  ///
+  /// - Parameters:
+  ///   - key: The key, with a dot between the keys of nested maps.
+  ///   - value: The value as YAML.
+  ///   - option: What messages call it; nil for `--set KEY`.
   public init(key: String, value: String, option: String? = nil) {
     (self.key, self.value) = (key, value)
     self.option = option ?? "--set \(key)"
   }
 
   /// A key that takes a text as it stands, such as a path, whatever YAML would make of it.
+  ///
+  /// - Parameters:
+  ///   - key: The key, with a dot between the keys of nested maps.
+  ///   - text: The value itself.
+  ///   - option: What messages call it.
   public init(key: String, text: String, option: String) {
     self.init(key: key, value: YAMLText.scalar(text), option: option)
   }
 
   /// `KEY=VALUE`.
   ///
+  /// - Parameter text: The key, `=`, and the value as YAML.
   /// - Throws: `.usage` (64) when it has no `=` or a part of the key is empty.
   public init(parsing text: String) throws {
     guard let mark = text.firstIndex(of: "=") else {

@@ -57,7 +57,7 @@ package struct MappingSearch {
   /// All mapping models in a folder and below it.
   package init(inFolder folder: String) {
     places.append("'\(folder)'")
-    walk(URL(filePath: folder).standardizedFileURL.path, depth: 0)
+    walk(folder, depth: 0)
   }
 
   private mutating func add(_ paths: [String], isBeside: Bool) {
