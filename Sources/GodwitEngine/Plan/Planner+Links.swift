@@ -49,10 +49,10 @@ extension Planner {
 
     init(_ planner: Planner, facts: PlanFacts) throws {
       self.planner = planner
+      let rowsByEntity = Dictionary(facts.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: +)
       for root in planner.resolved.sourceModel.rootEntities {
         guard let table = planner.sourceSchema.table(of: root.name) else { continue }
-        let family = Set(planner.resolved.sourceModel.family(of: root.name).map(\.name))
-        let rows = facts.entities.filter { family.contains($0.name) }.reduce(0) { $0 + $1.rows }
+        let rows = planner.resolved.sourceModel.family(of: root.name).reduce(0) { $0 + (rowsByEntity[$1.name] ?? 0) }
         guard rows > 0, let ends = try ends("SELECT MIN(Z_PK)", "SELECT MAX(Z_PK)", from: table.name),
           case (let span, false) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound), span == rows - 1
         else { continue }

@@ -289,43 +289,13 @@ package struct Planner {
   /// Mapping indices by pass: what is looked up comes in an earlier pass than what looks it up, except
   /// around a circle, whose mappings share a pass.
   static func passes(of resolved: ResolvedMapping) -> [[Int]] {
-    let count = resolved.entityMappings.count
     let needs = resolved.entityMappings.map { mapping in
       Set(mapping.relationships.flatMap(\.lookups)).subtracting([mapping.index])
         .filter { resolved.entityMappings[$0].earlier == nil }
     }
     let own = resolved.entityMappings.filter { $0.earlier == nil }.map(\.index)
-    // Reachability is small: a model has tens of mappings, not thousands.
-    var reach = needs
-    for _ in 0..<count {
-      var changed = false
-      for index in 0..<count {
-        let wider = reach[index].reduce(into: reach[index]) { $0.formUnion(reach[$1]) }
-        if wider.count > reach[index].count {
-          reach[index] = wider
-          changed = true
-        }
-      }
-      if !changed { break }
-    }
-    var level = Array(repeating: 0, count: count)
-    for _ in 0..<count {
-      var changed = false
-      for index in 0..<count {
-        for other in needs[index] where !reach[other].contains(index) && level[index] <= level[other] {
-          level[index] = level[other] + 1
-          changed = true
-        }
-        for other in reach[index] where reach[other].contains(index) && level[other] < level[index] {
-          level[other] = level[index]
-          changed = true
-        }
-      }
-      if !changed { break }
-    }
-    level = inMappingOrder(level, of: resolved)
-    let used = Set(own.map { level[$0] }).sorted()
-    return used.map { value in own.filter { level[$0] == value } }
+    let level = inMappingOrder(PassLevels(needs: needs).levels, of: resolved)
+    return Dictionary(grouping: own) { level[$0] }.sorted { $0.key < $1.key }.map(\.value)
   }
 
 }

@@ -58,6 +58,11 @@ package struct InversePair {
   var directEnd: End?
 
   package func side(_ end: End) -> Side? { end == .first ? first : second }
+  /// The side whose rows store the link as a foreign key; nil for a join table.
+  var foreignKeySide: Side? {
+    guard case .foreignKey(let holder) = storage else { return nil }
+    return side(holder)
+  }
   func isToMany(_ end: End) -> Bool { side(end)?.relationship.isToMany ?? true }
 }
 

@@ -14,11 +14,9 @@ extension CreationStatements {
     of mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
   ) throws -> [ForeignKeyColumn] {
     var columns: [ForeignKeyColumn] = []
-    for index in links.indices {
+    for index in step.foreignKeyLinks(of: mapping.destination.name) {
       let link = step.carried(index)
-      guard case .foreignKey(let holder) = link.storage, let side = link.side(holder),
-        link.strategy == .atCreation || link.strategy == .fromInverse,
-        resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName),
+      guard let side = link.foreignKeySide, link.strategy == .atCreation || link.strategy == .fromInverse,
         case .foreignKey(_, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
           of: side.relationship.name, in: mapping.destination.name),
         let found = try foreignKey(link, in: mapping, association: association, joins: &joins)

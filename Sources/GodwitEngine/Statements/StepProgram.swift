@@ -15,6 +15,8 @@ package struct StepProgram {
   package let destinationSchema: StoreSchema
   package let facts: PlanFacts
   package let links: [InversePair]
+  /// Links that are stored as a foreign key, by the entity on whose side the key is.
+  private let foreignKeyLinks: [String: [Int]]
   /// Mappings of source objects that a policy carries out.
   let policyIndexes: Set<Int>
   /// Mappings whose source keys are kept in memory for lookups.
@@ -37,8 +39,21 @@ package struct StepProgram {
     self.destinationSchema = destinationSchema
     self.facts = facts
     policyIndexes = Set(resolved.policies.compactMap(\.index))
-    links = try InversePair.links(of: resolved, schema: destinationSchema, facts: facts)
+    let links = try InversePair.links(of: resolved, schema: destinationSchema, facts: facts)
+    self.links = links
     keySets = Self.keySets(resolved, facts: facts, bytes: keySetBytes)
+    var foreignKeyLinks: [String: [Int]] = [:]
+    for (index, link) in links.enumerated() {
+      if let side = link.foreignKeySide { foreignKeyLinks[side.entityName, default: []].append(index) }
+    }
+    self.foreignKeyLinks = foreignKeyLinks
+  }
+
+  /// The links that rows of an entity store as foreign keys, in order.
+  func foreignKeyLinks(of entity: String) -> [Int] {
+    let model = resolved.destinationModel
+    let lineage = sequence(first: entity) { model.entity($0)?.superentityName }
+    return lineage.flatMap { foreignKeyLinks[$0] ?? [] }.sorted()
   }
 
   /// As many as fit, the smallest first.
