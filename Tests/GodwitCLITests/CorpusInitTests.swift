@@ -89,7 +89,7 @@ struct CorpusInitTests {
     return all
   }()
 
-  @Test(arguments: TestTier.sample(CorpusStore.all, each: 6))
+  @Test(arguments: TestTier.sample(CorpusStore.all, each: 18))
   func `init and run bring a store to the current version, and verify proves it`(store: CorpusStore) throws {
     let folder = try TemporaryFolder("godwit-init")
     let copy = try store.copy(into: folder)
@@ -99,7 +99,7 @@ struct CorpusInitTests {
     if let exception { #expect(found.text.contains(exception.says), "\(found.text)") }
   }
 
-  @Test(arguments: TestTier.sample(CorpusBundle.all, each: 6))
+  @Test(arguments: TestTier.sample(CorpusBundle.all, each: 18))
   func `a made-up store of the oldest version comes to the current one`(bundle: CorpusBundle) throws {
     let folder = try TemporaryFolder("godwit-init")
     let store = folder.file("made.sqlite")

@@ -13,7 +13,7 @@ struct CorpusProjectTests {
     .appending(path: "Golden/corpus-projects.txt")
   private static let isRecording = ProcessInfo.processInfo.environment["GODWIT_RECORD"] != nil
   /// A sample of them on every change, all of them in the long tier.
-  private static let compared = isRecording ? [] : TestTier.sample(CorpusProject.all, each: 4)
+  private static let compared = isRecording ? [] : TestTier.sample(CorpusProject.all, each: 12)
 
   private static func found(_ project: CorpusProject) throws -> [String] {
     let folder = try TemporaryFolder()
