@@ -105,7 +105,12 @@ public struct MigrationRun: AsyncSequence, Sendable {
 
 /// Runs a closure that blocks on a thread of its own. It sees the cancellation of the task that calls.
 private func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
-  let task = Task(executorPreference: ThreadExecutor()) { try body() }
+  // The handler below reaches the thread only after it has started.
+  let isCancelled = Task.isCancelled
+  let task = Task(executorPreference: ThreadExecutor()) {
+    if isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+    return try body()
+  }
   return try await withTaskCancellationHandler {
     try await task.value
   } onCancel: {

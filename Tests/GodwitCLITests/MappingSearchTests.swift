@@ -109,7 +109,7 @@ private let convert = mapping.replacingOccurrences(
     ("carekit-apple_CareKit", "", 1), ("novasamatech_nova-wallet-ios", "", 1),
   ]
 
-  @Test(.enabled(if: Corpus.isPresent), arguments: projects.map(\.folder))
+  @Test(.enabled(if: Corpus.isPresent), arguments: TestTier.sample(projects.map(\.folder), each: 3))
   func `mapping models of corpus projects are found wherever they are`(folder: String) throws {
     let expected = try #require(Self.projects.first { $0.folder == folder })
     // A copy: the corpus holds files without the repository around them.

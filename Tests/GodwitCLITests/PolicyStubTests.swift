@@ -124,9 +124,10 @@ private func project(_ mappings: String = mappings) throws -> ProjectFixture {
     }
     let process = Process()
     process.executableURL = URL(filePath: compiler)
-    process.arguments =
-      ["-typecheck", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library", "-I"]
-      + [build.appending(path: "debug/Modules").path] + maps.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + [file]
+    var arguments = ["-typecheck", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library"]
+    arguments += ["-I", build.appending(path: "debug/Modules").path]
+    for map in maps { arguments += ["-Xcc", "-fmodule-map-file=\(map)"] }
+    process.arguments = arguments + [file]
     let errors = Pipe()
     process.standardError = errors
     try process.run()

@@ -22,7 +22,9 @@ struct SpillInversionTests {
 
   @Test func `inverting chunks within one megabyte finds every source`() throws {
     let folder = try TemporaryFolder()
-    let chunks = (0..<4).map { chunk in (0..<20_000).map { Pair(Int64($0 * 4 + chunk), Int64($0 % 1000)) } }
+    let chunks = (0..<4).map { (chunk: Int64) -> [Pair] in
+      (0..<20_000).map { (row: Int64) -> Pair in Pair(row * 4 + chunk, row % 1000) }
+    }
     let path = folder.file("a.spill")
     let reader = try SpillReader(path: path, mark: try write(chunks, to: path), cacheBytes: 1 << 20)
     let mark = try reader.inverted(into: folder.file("b.spill"), memory: 1 << 20)

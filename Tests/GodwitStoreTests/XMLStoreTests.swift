@@ -135,7 +135,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     #expect(try rows(text, "SELECT Z_PK, ZOWNER FROM source.ZPET") == [[.int(2), .int(1)]], "\(name)")
   }
 
-  @Test(arguments: [
+  private static let damaged: [(name: String, text: String, message: String)] = [
     ("cut off", String(store(person("z1")).dropLast(30)), "found the end of the file"),
     ("cut off in a tag", store(person("z1")).components(separatedBy: " id=")[0], "found the end of the file"),
     ("another root", "<databases><database/></databases>", "expected <database>"),
@@ -209,7 +209,10 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     ("two roots", store("") + "<database></database>", "expected the end of the file"),
     ("crossed tags", store(person("z1", "</database>")), "expected </object>"),
     ("stray text", store("hello"), "found text"),
-  ]) func `a damaged XML store is refused with its place`(name: String, text: String, message: String) throws {
+  ]
+
+  @Test(arguments: damaged)
+  func `a damaged XML store is refused with its place`(name: String, text: String, message: String) throws {
     let error = try #require(throws: GodwitError.self) { try open(text) }
     #expect(error.code == .dataWrong, "\(name)")
     #expect(error.message.contains(message), "\(name): \(error)")

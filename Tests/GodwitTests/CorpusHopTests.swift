@@ -23,7 +23,7 @@ struct CorpusHopTests {
       .map { Start(family: family.name, store: $0) }
   }
 
-  @Test(arguments: starts)
+  @Test(arguments: TestTier.sample(starts, each: 3))
   func `each corpus hop gives Core Data's structure and every carried value`(start: Start) throws {
     let family = try #require(CorpusFamily.all.first { $0.name == start.family })
     let store = family.stores[start.store]

@@ -102,7 +102,8 @@ final class FinishedMigration {
     var found = new.applicationValues
     let jobs = found.removeValue(forKey: "GodwitJobs")?.array
     #expect(found == kept)
-    #expect(jobs?.count == (old.values["GodwitJobs"]?.array?.count ?? 0) + 1)
+    let jobsBefore: Int = old.values["GodwitJobs"]?.array?.count ?? 0
+    #expect(jobs?.count == jobsBefore + 1)
     #expect(jobs?.last?.string?.isEmpty == false)
   }
 

@@ -91,13 +91,17 @@ struct `Inferred migrations` {
     #expect(rows == expected || rows.map { Double($0) } == expected.map { Double($0) } && Double(expected[0]) != nil)
   }
 
-  @Test(arguments: [
-    // What comes out, or the value that stops the run.
+  typealias NumericChange = (
+    was: AttributeType, now: AttributeType, values: [AttributeValue], expected: [String], misfit: AttributeValue?
+  )
+
+  /// What comes out, or the value that stops the run.
+  private static let numericChanges: [NumericChange] = [
     (
-      AttributeType.integer16, AttributeType.integer64, [AttributeValue.integer(-7), .integer(300)], ["-7", "300"], nil
+      .integer16, .integer64, [.integer(-7), .integer(300)], ["-7", "300"], nil
     ),
     (
-      .integer64, .integer16, [.integer(-32_768), .integer(32_767)], ["-32768", "32767"], AttributeValue.integer(32_768)
+      .integer64, .integer16, [.integer(-32_768), .integer(32_767)], ["-32768", "32767"], .integer(32_768)
     ),
     (.integer64, .integer32, [.integer(5)], ["5"], .integer(-2_147_483_649)),
     (.integer64, .double, [.integer(1), .integer((1 << 53) + 1)], ["1.0", "9007199254740992.0"], nil),
@@ -108,7 +112,9 @@ struct `Inferred migrations` {
     (.decimal, .integer64, [.decimal(9)], ["9"], .decimal(Decimal(string: "0.25") ?? 0)),
     (.double, .decimal, [.double(1.25)], ["1.25"], nil),
     (.boolean, .integer16, [.boolean(true), .boolean(false)], ["1", "0"], nil),
-  ])
+  ]
+
+  @Test(arguments: numericChanges)
   func `an inferred change of numeric type keeps values, and stops at one that does not fit`(
     was: AttributeType, now: AttributeType, values: [AttributeValue], expected: [String], misfit: AttributeValue?
   ) throws {

@@ -39,9 +39,11 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 @Suite struct SecondCoreTests {
   // MARK: Counting
 
-  @Test(arguments: [
-    (Int64.min, Int64.max), (5, 5), (-3, 100), (0, 15), (0, 16), (.min, .min), (.max - 1, .max), (.min, .min + 40),
-  ])
+  private static let spans: [(low: Int64, high: Int64)] = [
+    (.min, .max), (5, 5), (-3, 100), (0, 15), (0, 16), (.min, .min), (.max - 1, .max), (.min, .min + 40),
+  ]
+
+  @Test(arguments: spans)
   func `ranges cover a span of keys, each key once`(low: Int64, high: Int64) {
     let ranges = RowCounter.ranges(from: low, through: high)
     #expect(ranges.first?.lowerBound == low && ranges.last?.upperBound == high)
@@ -290,11 +292,11 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   @Test func `large values are not prefetched`() throws {
-    let long = String(repeating: "long ", count: 20_000)
+    let long = String(repeating: "long ", count: 5_000)
     let fixture = try computing { .init("\(long)\($0)") }
     fixture.chunkRows = 60
     try ahead { _ = try fixture.run() }
-    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 100000") == ["267"])
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 25000") == ["267"])
   }
 
   /// What is evaluated ahead of the second mapping's statement over all keys.

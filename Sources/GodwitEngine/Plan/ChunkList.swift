@@ -15,6 +15,8 @@ struct ChunkList {
   private var groups: [[Int]] = []
   /// The key ranges of each mapping, with their rows.
   private var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
+  /// The rows that the job puts into each table of the destination.
+  private let tableRows: [String: Int64]
   private var list: [Chunk] = []
 
   init(planner: Planner, program: StepProgram, passes: [[Int]]) {
@@ -23,6 +25,12 @@ struct ChunkList {
     var numbers: [Int: Int] = [:]
     for (number, pass) in passes.enumerated() { for mapping in pass { numbers[mapping] = number + 1 } }
     passNumbers = numbers
+    var tableRows: [String: Int64] = [:]
+    for mapping in program.mappings {
+      guard let table = planner.destinationSchema.table(of: mapping.destination.name)?.name else { continue }
+      tableRows[table, default: 0] += program.facts.mappings[mapping.index].rows
+    }
+    self.tableRows = tableRows
   }
 
   private var mappings: [ResolvedEntityMapping] { program.mappings }
@@ -180,9 +188,12 @@ struct ChunkList {
 
   private mutating func index() {
     for (number, index) in planner.destinationSchema.indexes.enumerated() where !index.isUnique {
-      add(.buildIndex(number), index.name, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
+      add(.buildIndex(number), index.name, rows: indexRows(index.table))
     }
   }
+
+  /// What an index costs, in rows: a quarter of those of its table.
+  private func indexRows(_ table: String) -> Int64 { max(1, (tableRows[table] ?? 0) / 4) }
 
   private mutating func orderAndDerive() throws {
     for (number, rule) in program.order.rules.enumerated() {
@@ -218,7 +229,7 @@ struct ChunkList {
 
   private mutating func makeUnique() {
     for (number, index) in planner.destinationSchema.indexes.enumerated() where index.isUnique {
-      add(.buildUniqueIndex(number), index.name, rows: max(1, planner.rows(inTable: index.table, program: program) / 4))
+      add(.buildUniqueIndex(number), index.name, rows: indexRows(index.table))
     }
   }
 }

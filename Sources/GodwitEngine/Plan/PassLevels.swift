@@ -54,7 +54,8 @@ struct PassLevels {
   /// Ends the group of nodes that were entered since `first`.
   private mutating func close(_ first: Int) {
     let start = open.lastIndex(of: first) ?? 0
-    let group = open[start...]
+    // A copy of its own: a slice would make each removal copy the whole stack.
+    let group = Array(open[start...])
     for node in group { isOpen[node] = false }
     let members = Set(group)
     var level = 0

@@ -49,11 +49,6 @@ extension Planner {
       rows: members.map { program.facts.mappings[$0].chunkRows }.min() ?? Self.maximumChunkRows)
   }
 
-  func rows(inTable table: String, program: StepProgram) -> Int64 {
-    program.mappings.filter { destinationSchema.table(of: $0.destination.name)?.name == table }
-      .reduce(0) { $0 + program.facts.mappings[$1.index].rows }
-  }
-
   /// Half-open key ranges of about `rows` rows each that together cover every key, from minus infinity.
   ///
   /// - Parameter total: The rows there are.
@@ -95,7 +90,7 @@ extension Planner {
     of entity: String, program: StepProgram, ranges: [Int: [(Chunk.KeyRange, Int64)]], isWhole: Bool = false
   ) -> [(Chunk.KeyRange, Int64)] {
     let model = resolved.destinationModel
-    let makers = program.mappings.filter { model.isKind($0.destination.name, of: entity) }
+    let makers = program.resolved.mappings(to: entity)
     var bounds: Set<Int64> = []
     var total: Int64 = 0
     for maker in makers {

@@ -15,6 +15,8 @@ package struct ResolvedMapping: Sendable {
   let policies: [ResolvedPolicy]
   /// Mappings whose policy nobody registered, where Core Data's default policy takes its place.
   let defaulted: [(mapping: String, policy: String)]
+  /// Indices into `entityMappings` by the name of the destination entity, in mapping order.
+  private let indexesByDestination: [String: [Int]]
 
   package var hasPolicies: Bool { !policies.isEmpty }
 
@@ -58,8 +60,16 @@ package struct ResolvedMapping: Sendable {
       earlier: earlier)
     entityMappings = try resolver.resolve()
     policies = resolver.policies
+    indexesByDestination = Dictionary(grouping: entityMappings.indices) { entityMappings[$0].destination.name }
     defaulted = all.compactMap { mapping in
       mapping.policyName.flatMap { registry[$0] == nil ? (mapping.name, $0) : nil }
+    }
+  }
+
+  /// The mappings that make objects of an entity or of its subentities, in mapping order.
+  func mappings(to entity: String) -> [ResolvedEntityMapping] {
+    destinationModel.family(of: entity).flatMap { indexesByDestination[$0.name] ?? [] }.sorted().map {
+      entityMappings[$0]
     }
   }
 

@@ -42,12 +42,11 @@ package enum InferredLoss {
 
   /// Entities that have objects, and what these hold.
   private static func names(of model: ManagedObjectModel) -> [Name] {
-    model.entities.filter { !$0.isAbstract }.flatMap { entity in
-      [Name(entity: entity.name)]
-        + model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }
-        .map { Name(entity: entity.name, property: $0.name) }
-        + model.relationships(of: entity.name).filter(model.isStored)
-        .map { Name(entity: entity.name, property: $0.name) }
+    model.entities.filter { !$0.isAbstract }.flatMap { entity -> [Name] in
+      let attributes = model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }.map(\.name)
+      let relationships = model.relationships(of: entity.name).filter(model.isStored).map(\.name)
+      let properties = (attributes + relationships).map { Name(entity: entity.name, property: $0) }
+      return [Name(entity: entity.name)] + properties
     }
   }
 

@@ -107,11 +107,12 @@ package struct XMLStoreWriter {
     where !relationship.isTransient {
       // Core Data writes every relationship of an object, and no `idrefs` for an empty one.
       let identifiers = (related[relationship.name] ?? []).map(identifier).joined(separator: " ")
-      try file.write(
-        "        <relationship name=\"\(try quoted(relationship.name.lowercased()))\" "
-          + "type=\"\(relationship.minCount)/\(relationship.maxCount)\" "
-          + "destination=\"\(try quoted(relationship.destinationEntityName.uppercased()))\""
-          + (identifiers.isEmpty ? "" : " idrefs=\"\(identifiers)\"") + "></relationship>\n")
+      let name = try quoted(relationship.name.lowercased())
+      let destination = try quoted(relationship.destinationEntityName.uppercased())
+      let range = "\(relationship.minCount)/\(relationship.maxCount)"
+      let references = identifiers.isEmpty ? "" : " idrefs=\"\(identifiers)\""
+      try file.write("        <relationship name=\"\(name)\" type=\"\(range)\" destination=\"\(destination)\"")
+      try file.write("\(references)></relationship>\n")
     }
     try file.write("    </object>\n")
   }

@@ -6,8 +6,8 @@ enum Inflation {
   /// The most bytes that come out.
   static let outputMaximum = 64 << 20
 
-  /// - Throws: code `.missingInput` when the bytes are damaged or make more than `outputMaximum`.
-  static func inflate(_ bytes: [UInt8], name: String) throws -> [UInt8] {
+  /// - Throws: code `.missingInput` when the bytes are damaged or make more than `maximum` bytes.
+  static func inflate(_ bytes: [UInt8], name: String, maximum: Int = outputMaximum) throws -> [UInt8] {
     func wrong(_ problem: String) -> GodwitError {
       GodwitError(
         .missingInput, "cannot read compiled model '\(name)': \(problem)",
@@ -35,7 +35,7 @@ enum Inflation {
           return buffer.count - Int(stream.avail_out)
         }
         output += part.prefix(count)
-        guard output.count <= outputMaximum else { throw wrong("it has more than \(outputMaximum >> 20) MiB") }
+        guard output.count <= maximum else { throw wrong("it has more than \(maximum >> 20) MiB") }
       }
     }
     guard status == Z_STREAM_END else { throw wrong("its compressed bytes are damaged or cut off") }
