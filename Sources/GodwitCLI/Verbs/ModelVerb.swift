@@ -40,7 +40,7 @@ struct ModelVerb: ParsableCommand {
   }
 
   static let hashesHelp = ArgumentHelp(
-    "Take version hashes from a VersionInfo.plist, a .cdm or a store that Core Data wrote; they win over computed ones.",
+    "Prefer the version hashes in a VersionInfo.plist, a .cdm or a store that Core Data wrote over computed ones.",
     valueName: "FILE")
 
   static let help = ArgumentHelp(

@@ -56,12 +56,12 @@ struct OverrideOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Set the manifest's destination, in place of 'in-place' too; relative to the current folder.", valueName: "PATH"))
+      "Set the manifest's destination and remove 'in-place'; relative to the current folder.", valueName: "PATH"))
   var destination: String?
 
   @Option(
     help: ArgumentHelp(
-      "Set any key of the manifest to a YAML value, such as memory=128MiB or chunks.rows=1000; an empty value removes the key. May be repeated. Later options win.",
+      "Set any key of the manifest to a YAML value, such as memory=128MiB or chunks.rows=1000. An empty value removes the key. May be repeated; a later option wins.",
       valueName: "KEY=VALUE"))
   var set: [String] = []
 

@@ -13,10 +13,10 @@ struct WhyVerb: Verb {
     commandName: "why",
     abstract: "Show which model version fits a store, or why MODEL does not and what a migration would need.",
     discussion: """
-      Shows what a job with `mappings: auto` would do. Exit status: 0 MODEL fits; 2 a migration is needed and possible; \
-      69 no version of MODEL fits the store, or no path leads to MODEL; otherwise that of the error that would stop the \
-      job, as for `plan --detailed-exitcode`. --against compares two models, the first as if it were the model of a \
-      store; it counts no rows.
+      Shows what a job with `mappings: auto` would do. --against compares two models, the first as if it were the model \
+      of a store, and counts no rows. Exit status: 0 MODEL fits; 2 a migration is needed and possible; 69 no version of \
+      MODEL fits the store, or no path leads to MODEL; otherwise the status of the error that would stop the job, as \
+      for `plan --detailed-exitcode`.
       """)
 
   @Argument(help: ArgumentHelp("A store; with --against, a model.", valueName: "STORE")) var source: String

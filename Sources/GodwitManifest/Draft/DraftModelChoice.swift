@@ -25,7 +25,7 @@ struct DraftModelChoice {
       throw GodwitError(
         .missingInput, "cannot find a model in the folder '\(path)'",
         cause:
-          "folders that are hidden, and \(MappingSearch.foreignFolders.sorted().joined(separator: ", ")), are left out",
+          "hidden folders and \(MappingSearch.foreignFolders.sorted().joined(separator: ", ")) are skipped",
         remedy: "give the .xcdatamodeld or .momd itself")
     }
     folder = path

@@ -159,7 +159,7 @@ package struct DraftRequest: Sendable {
     if let sourceModel {
       guard metadata.versionHashes.isEmpty else {
         throw GodwitError(
-          .usage, "cannot take '\(sourceModel)' for the version of '\(store)': the store says which version it has",
+          .usage, "cannot use version '\(sourceModel)' for the store '\(store)': the store says which version it has",
           remedy: "leave --from out")
       }
       guard draft.versions.contains(sourceModel) else {

@@ -97,7 +97,7 @@ struct YAMLFile {
   private static func example(of what: String) -> String {
     what == "job manifest"
       ? """
-      write a manifest, for example job.yaml, and name that:
+      write a manifest, for example job.yaml, and give its path:
       godwit: 1
       source: App.sqlite
       destination: out/App.sqlite
