@@ -2,7 +2,7 @@ public import Foundation
 public import GodwitModel
 package import GodwitStore
 
-/// A store whose layout tells the names that Core Data gave where its model leaves them open.
+/// A store whose layout shows the names that Core Data chose where the model leaves them open.
 public struct LayoutStore: Sendable {
   package let path: String
   /// Where the store is.

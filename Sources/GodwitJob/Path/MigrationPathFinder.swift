@@ -1,7 +1,7 @@
 import GodwitInference
 public import GodwitModel
 
-/// A mapping model that a search came upon, before it is known which models it is for.
+/// A mapping model that a search found, before it is known which models it is for.
 public struct FoundMapping: Sendable {
   /// Whether a mapping model is for two models.
   public enum Fit: Sendable, Hashable {
@@ -13,7 +13,7 @@ public struct FoundMapping: Sendable {
 
   /// What messages and the plan call it: a file's name.
   public var origin: String
-  /// Tells whether the mapping model is for two models. It may be asked for any pair of versions.
+  /// Returns whether the mapping model is for two models. It may be called with any pair of versions.
   public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
   /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of versions.
   package var mayStart: @Sendable (_ source: ManagedObjectModel) -> Bool = { _ in true }
@@ -69,9 +69,9 @@ public struct FoundMapping: Sendable {
 
 /// Finds the steps from one model version to another: mapping models where there are any, inference elsewhere.
 ///
-/// The path never goes back. A mapping model that leads all the way wins; else the path with the fewest steps, of
-/// equals the one with more mapping models. An inferred step never spans two versions that a mapping model serves: what
-/// its author wrote down would be skipped.
+/// The path never goes back. A mapping model for the whole path wins. Otherwise the path with the fewest steps wins,
+/// and between equally long paths the one with more mapping models. An inferred step never spans two versions that a
+/// mapping model serves, because it would skip what the author wrote.
 public struct MigrationPathFinder: Sendable {
   /// Oldest first; versions with equal hashes are one.
   public let models: [ManagedObjectModel]
@@ -79,7 +79,7 @@ public struct MigrationPathFinder: Sendable {
   public let mappings: [FoundMapping]
   /// The hashes of the newest version, which may take back what came after an earlier one.
   private let newest: [String: VersionHash]
-  /// No step leads past the version of a stage.
+  /// Stages, whose versions no step skips.
   public let stages: [MigrationStage]
   /// Hears of every mapping model considered, and why it was or was not taken.
   public let log: @Sendable (String) -> Void
