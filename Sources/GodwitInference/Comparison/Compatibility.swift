@@ -3,9 +3,9 @@ public import GodwitModel
 import GodwitStore
 public import GodwitXcode
 
-/// Whether a model fits a store, or another model: if not, why, and what it would take.
+/// Whether a model fits a store or another model. If not: why, and what a migration would need.
 ///
-/// It reads and never writes. Nothing in it is a value of the store: it tells counts only.
+/// It never writes, and it contains no value of the store, only counts.
 public struct Compatibility: Sendable, Hashable, Encodable {
   /// Whether the model fits.
   public enum Verdict: String, Sendable, Hashable, Encodable {
@@ -17,11 +17,11 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     case noModelFits = "no-model-fits"
   }
 
-  /// How the data gets over the changes.
+  /// What a migration across the changes needs.
   public enum MigrationPath: String, Sendable, Hashable, Encodable {
     /// Every change could be inferred.
     case inferable
-    /// Whether it could be inferred depends on rows that nobody counted.
+    /// Whether it could be inferred depends on rows, which were not counted.
     case dependsOnRows = "depends-on-rows"
     /// Some change needs a written mapping.
     case mapping
@@ -59,7 +59,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public let first: String?
   /// Entity by entity, by hashes alone; empty when the model fits.
   public let differences: [EntityDifference]
-  /// What it would take, from the first fitting version; empty when there is none.
+  /// The changes from the first fitting version; empty when there is none.
   public let changes: [ModelChange]
   /// Nil unless a migration is needed.
   public let migrationPath: MigrationPath?
@@ -164,7 +164,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   // MARK: A model against a model
 
-  /// Compares as if a store of the earlier model were there; without one no rows are counted.
+  /// Compares two models, as if there were a store of the earlier one. No rows are counted.
   public init(of old: ManagedObjectModel, with new: ManagedObjectModel) {
     let hashes = old.versionHashes
     source = old.name

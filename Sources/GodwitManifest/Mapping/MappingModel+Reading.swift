@@ -5,7 +5,7 @@ import Yams
 extension MappingModel {
   /// Reads a mapping model in text, the reviewable form of `.xcmappingmodel`.
   ///
-  /// Expressions and predicates are parsed; whether entities and properties exist is for the planner to say.
+  /// Expressions and predicates are parsed. The planner checks whether entities and properties exist.
   ///
   /// - Parameter url: A mapping file in YAML.
   /// - Throws: `GodwitError`: 66 when there is no such file, 77 when it may not be read, 78 with line

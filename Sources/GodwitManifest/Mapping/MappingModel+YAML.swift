@@ -3,12 +3,12 @@ public import GodwitModel
 extension MappingModel {
   /// The model as a mapping file, the same text for the same model.
   ///
-  /// Expressions and predicates stand as they were written, or as they print when they came from no
-  /// text. Read again, the text gives an equal model but for locations.
+  /// Expressions and predicates are written as in their source text, or printed if they have none. Reading the text
+  /// gives an equal model, except for locations.
   public var yaml: String { yaml(remarks: []) }
 
-  /// The model as a mapping file with remarks at the ends of lines, and with gaps that the reader refuses until
-  /// someone has filled them.
+  /// The model as a mapping file, with remarks at the ends of lines, and with placeholders that a reader refuses until
+  /// they are replaced.
   public func yaml(remarks: [MappingRemark]) -> String {
     var text = ""
     for remark in remarks where remark.mapping == nil { text += MappingComment.line(remark.text) + "\n" }

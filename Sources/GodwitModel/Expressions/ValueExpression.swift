@@ -72,9 +72,9 @@ public struct ValueExpression: Sendable {
     self.range = range
   }
 
-  /// The text that the expression was read from; the description of an expression that was put together.
+  /// The text that the expression was read from; its description if it was made from parts.
   ///
-  /// Equal expressions may differ in it.
+  /// Equal expressions may have different text.
   public var source: SourceText {
     get { written ?? SourceText(description) }
     set { written = newValue }

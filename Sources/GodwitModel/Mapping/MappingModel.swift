@@ -1,10 +1,10 @@
 /// How the objects of one model version become objects of another, Core Data's `NSMappingModel`.
 public struct MappingModel: Sendable, Hashable {
-  /// Model version names as the file gives them; nil when it gives none.
+  /// The name of the source version as the file gives it; nil when it gives none.
   public var sourceModelName: String?
   /// The name of the destination version as the file gives it; nil when it gives none.
   public var destinationModelName: String?
-  /// In mapping order, which decides look-up order and displacement.
+  /// The entity mappings, in mapping order, which decides about lookups and displacement.
   public var entityMappings: [EntityMapping]
   /// The file it came from, for messages.
   public var file: String?
@@ -42,7 +42,7 @@ public struct MappingModel: Sendable, Hashable {
 }
 
 extension [EntityMapping] {
-  /// The first mapping with a name. Setting it replaces that mapping where it stands, or adds one at the end; nil
+  /// The first mapping with a name. Setting it replaces that mapping in its place, or adds one at the end. Setting nil
   /// removes it.
   ///
   /// ```swift
@@ -91,7 +91,7 @@ public struct EntityMapping: Sendable, Hashable {
   public var filter: FilterPredicate?
   /// The name of a registered `EntityMigrationPolicy`.
   public var policyName: String?
-  /// Destination attributes; one object per distinct combination of their values.
+  /// Destination attributes: the mapping makes one object for each distinct combination of their values.
   public var uniqueBy: [String]
   /// What the attributes become. Attributes that are not listed take the model's default.
   public var attributeMappings: [AttributeMapping]
@@ -130,8 +130,8 @@ public struct EntityMapping: Sendable, Hashable {
 extension EntityMapping {
   /// The expression that gives a destination attribute its value; nil when the mapping sets none.
   ///
-  /// Setting it replaces the expression of an attribute that the mapping sets already, and else adds the attribute at the
-  /// end. Setting nil removes the attribute.
+  /// Setting it replaces the expression if the mapping sets the attribute already, and otherwise adds the attribute at
+  /// the end. Setting nil removes the attribute.
   ///
   /// ```swift
   /// mapping["PersonToAdult"]?[attribute: "name"] = try ValueExpression("$source.fullName")
@@ -154,8 +154,8 @@ extension EntityMapping {
 
   /// What a destination relationship leads to; nil when the mapping does not set it.
   ///
-  /// Setting it replaces the value of a relationship that the mapping sets already, and else adds the relationship at the
-  /// end. Setting nil removes the relationship.
+  /// Setting it replaces the value if the mapping sets the relationship already, and otherwise adds the relationship at
+  /// the end. Setting nil removes the relationship.
   ///
   /// ```swift
   /// mapping["PersonToAdult"]?[relationship: "home"] = .mapping("HouseToHome", keyPath: ["house"])
@@ -215,9 +215,9 @@ public struct RelationshipMapping: Sendable, Hashable {
     /// The results of the named mapping for the objects at the key path from `$source`
     /// (segments without `$source`; empty: `$source` itself).
     case mapping(String, keyPath: [String])
-    /// The results of whichever mappings carried the objects of that source relationship.
+    /// The results of all mappings that took the objects of that source relationship.
     case sourceRelationship(String)
-    /// The objects that an expression yields, mostly a call of `$manager` or `$entityPolicy`.
+    /// The objects that an expression gives, usually a call of `$manager` or `$entityPolicy`.
     case expression(ValueExpression)
   }
 

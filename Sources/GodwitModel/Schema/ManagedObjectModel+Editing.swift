@@ -5,8 +5,8 @@ extension ManagedObjectModel {
   /// try model.edit(entity: "Person") { $0.renamingIdentifier = "Human" }
   /// ```
   ///
-  /// The whole model is checked again, and stays as it was when something is wrong. Published version hashes stay for the
-  /// entities whose computed hash the change does not touch, and go for the others.
+  /// The whole model is checked again. If something is wrong, it stays unchanged. Published version hashes are kept for
+  /// entities whose computed hash does not change, and removed for the others.
   ///
   /// - Parameters:
   ///   - name: The entity's name.

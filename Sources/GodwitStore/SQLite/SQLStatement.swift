@@ -15,8 +15,7 @@ public final class SQLStatement {
 
   deinit { finalize() }
 
-  /// Frees the statement; nothing may be called after it. A statement that is not finalized is freed when it is
-  /// released.
+  /// Frees the statement. Do not use it afterwards. A statement that is not finalized is freed when it is released.
   public func finalize() {
     sqlite3_finalize(statement)
     statement = nil
@@ -99,7 +98,7 @@ public final class SQLStatement {
     return true
   }
 
-  /// Ends a run before its last row.
+  /// Ends the current run before its last row.
   public func reset() { sqlite3_reset(statement) }
 
   /// Moves to the next row; false when there is none.

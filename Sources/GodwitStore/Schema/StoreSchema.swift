@@ -1,9 +1,9 @@
 public import GodwitModel
 
-/// Where a model's objects live in a SQLite store: tables, columns, join tables, entity numbers.
+/// How a SQLite store holds a model's objects: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` says what Core Data would make today; ``init(model:ofStoreAt:)`` says what an existing
-/// file has, which differs where older versions of Core Data or an in-place migration made it.
+/// `init(model:)` gives what Core Data would make today. ``init(model:ofStoreAt:)`` gives what an existing file has,
+/// which may differ if an older version of Core Data or an in-place migration made it.
 public struct StoreSchema: Sendable, Hashable {
   /// What a column of an entity table holds.
   public enum ColumnRole: Sendable, Hashable {
@@ -178,9 +178,9 @@ public struct StoreSchema: Sendable, Hashable {
 
   /// What Core Data (framework version 851 and later) would make for the model.
   ///
-  /// Derived attributes get their ordinary column; `triggers` has the triggers that keep them.
-  /// Attributes without a storage type (undefined, object ID, composite) get no column: how Core
-  /// Data stores composite attributes is not known.
+  /// Derived attributes get an ordinary column; `triggers` has the triggers that maintain them. Attributes without a
+  /// storage type (undefined, object ID, composite) get no column: how Core Data stores composite attributes is not
+  /// known.
   ///
   public init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
 
