@@ -13,7 +13,7 @@ import GodwitStore
 /// 3. The chunks run as usual; every key they assign is higher than those in use.
 /// 4. The last transaction makes the triggers again and writes counters and metadata.
 /// 5. New external files are linked beside the old ones, and the copy is renamed over the destination (`InPlaceSwap`).
-/// A run that dies before the rename leaves the destination as it was; the next one goes on in the copy.
+/// A run that dies before the rename leaves the destination as it was; the next one continues in the copy.
 extension MigrationManager {
   /// The store to append to; nil when there is none, or the job does not append.
   func existingDestination() throws -> ExistingDestination? {

@@ -122,7 +122,7 @@ extension MigrationManager {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  /// Of a source of so many bytes the digest is not waited for.
+  /// Sources of at least this size are hashed in the background.
   @TaskLocal static var largeSource: Int64 = 64 << 20
 
   /// An existing destination: ours and the same job, or in the way.

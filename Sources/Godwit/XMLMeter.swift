@@ -44,7 +44,7 @@ struct XMLMeter {
     return part
   }
 
-  /// The progress when so many objects are in the file; below 100 until the file is in place.
+  /// The progress when a number of objects is in the file; below 100 until the file is in place.
   mutating func wrote(_ objects: Int64, of total: Int64) -> MigrationProgress {
     let begun = start ?? Date()
     start = begun
@@ -63,7 +63,7 @@ struct XMLMeter {
     return progress
   }
 
-  /// Progress is no reason to fail: without the mark the next run shows less, and goes on.
+  /// Progress is no reason to fail: without the mark the next run shows a lower percent and continues.
   private func note(_ percent: Double) { try? WorkFolder.writeNote(Data("\(percent)".utf8), to: mark) }
 
   mutating func complete() -> MigrationProgress {

@@ -67,7 +67,7 @@ extension WorkFolder {
 
   // MARK: Looking
 
-  /// Checks that a folder that exists is one of ours.
+  /// Checks that an existing folder is one of Godwit's.
   ///
   /// - Throws: `.cannotCreate` (73) when it is not; `.dataWrong` (65) for a journal that would have SQLite delete a file.
   static func checkOwn(_ path: String) throws {
@@ -157,7 +157,7 @@ extension WorkFolder {
 
   // MARK: Removing
 
-  /// Removes a file of ours; nothing where there is none.
+  /// Removes one of Godwit's files, if it exists.
   package static func removeFile(_ path: String) throws {
     guard unlink(path) != 0, errno != ENOENT else { return }
     throw GodwitError.disk("cannot remove '\(path)'", errno: errno)

@@ -174,7 +174,7 @@ package struct WorkFolder: ~Copyable {
 
   /// Deletes the folder with what we put into it. The lock is held until the value ends.
   ///
-  /// - Throws: `.cannotCreate` (73) when something else lies in it, which stays.
+  /// - Throws: `.cannotCreate` (73) when the folder contains anything else, which stays.
   package func remove() throws {
     // The store goes first: without it a later run starts over instead of resuming. Marker and lock go last: while they
     // exist, a half-removed folder can still be recognised as ours and removed.
@@ -187,7 +187,7 @@ package struct WorkFolder: ~Copyable {
     }
   }
 
-  /// Whether a store under construction, or a finished one that is not in its place, lies in the folder.
+  /// Whether the folder has a store under construction, or a finished one that is not in its place yet.
   package func hasStores() throws -> Bool { try !stores().isEmpty }
 
   package func stores() throws -> [String] {

@@ -26,7 +26,7 @@ package struct StoreExpectations: Sendable, Hashable {
   /// What is expected of one entity.
   package struct Entity: Sendable, Hashable {
     package var name: String
-    /// Where the name stands in its file.
+    /// The place of the name in its file.
     package var location: GodwitError.Location?
     /// How many objects there may be; nil for any number.
     package var count: ClosedRange<Int64>?

@@ -71,7 +71,7 @@ final class StopSignals: Sendable {
     pthread_sigmask(SIG_UNBLOCK, &mask, nil)
   }
 
-  /// The next signal; nil when a run that was asked to stop still goes on after a while.
+  /// The next signal; nil when a run that was asked to stop is still running after a while.
   private func next() -> Int32? {
     var mask = Self.mask
     while true {

@@ -36,7 +36,7 @@ package final class TextStream: Sendable {
   var failure: String? { state.withLock { $0.failure } }
   /// Whether anything was written.
   var isUsed: Bool { state.withLock { $0.isUsed } }
-  /// Whether writing more is in vain.
+  /// Whether further writing is useless.
   var isClosed: Bool { state.withLock { $0.isClosed } }
   /// What was written to a stream in memory.
   var text: String { state.withLock { $0.text } }

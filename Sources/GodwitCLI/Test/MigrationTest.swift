@@ -49,7 +49,7 @@ struct MigrationTestResult: Sendable, Encodable {
   /// Versions from the store's to the current one, in order: the last of each step.
   var path: [String] = []
   var objects: Int64 = 0
-  /// Objects, values and links of the source that did not come over.
+  /// Objects, values and links of the source that were lost.
   var lost: Int64 = 0
   var losses: [String] = []
   /// Expectations that were checked.

@@ -199,7 +199,7 @@ private struct GivenStore {
     var found: [GivenStore] = []
     var expectations: Set<String> = []
     while let name = names.nextObject() as? String {
-      // External data of a store lies in a hidden folder.
+      // The external data of a store is in a hidden folder.
       guard !name.split(separator: "/").contains(where: { $0.hasPrefix(".") }) else { continue }
       if name.hasSuffix(expectationEnd) { expectations.insert(name) }
       let path = folder + "/" + name

@@ -20,7 +20,7 @@ struct Torture {
 
   private static let killsMax = 12
 
-  /// The job with its destination in a folder of ours; one that works in place on a copy of its store there.
+  /// The job with its destination in a scratch folder. A job in place works on a copy of its store there.
   static func redirected(_ job: MigrationJob, to folder: String) -> MigrationJob {
     var job = job
     let name = (job.destinationPath as NSString).lastPathComponent

@@ -9,8 +9,8 @@ import GodwitStore
 /// |---|---|
 /// | rows | the source's pages that are in use, shared out by rows and sampled width; new columns at 3 bytes a row |
 /// | indexes, join tables | the source's are in its pages; each one of the destination's beyond that by its rows |
-/// | tables of ours | values of `unique-by`, gathered assignments, chunks |
-/// | journal | the pages that the largest chunk changes, and those that move when the tables of ours are dropped |
+/// | Godwit's own tables | values of `unique-by`, gathered assignments, chunks |
+/// | journal | the pages that the largest chunk changes, and those that move when Godwit's own tables are dropped |
 /// | spill files | 10 bytes a pair at most |
 /// | sorting | twice the largest index, where it exceeds the page cache |
 extension Planner {

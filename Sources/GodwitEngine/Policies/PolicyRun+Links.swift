@@ -6,7 +6,7 @@ import GodwitStore
 /// Links that are written with their objects as long as no policy sets them, and associations that are computed as long
 /// as policies make them as their mappings would.
 ///
-/// What the mappings say of such a link lies in the objects' rows from the beginning, and no assignment is written down.
+/// What the mappings give for such a link is in the objects' rows from the beginning, and no assignment is stored.
 /// When a policy does something that only the order of assignments can settle, `gather` writes down what mappings have
 /// assigned up to then, and from there on the link is one like the others.
 extension PolicyRun {

@@ -130,7 +130,7 @@ package struct ExistingDestination {
   }
 }
 
-/// What a resumed run needs to know of the destination that it appends to. It lies in the ledger.
+/// What a resumed run needs to know of the destination that it appends to. It is stored in the ledger.
 package struct AppendMark: Codable {
   package var stamp: StoreFiles.Stamp
   /// Of the content.

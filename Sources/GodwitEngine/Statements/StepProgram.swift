@@ -139,7 +139,7 @@ package struct StepProgram {
     return chain
   }
 
-  // MARK: Tables of ours while the store is under construction
+  // MARK: Godwit's own tables while the store is under construction
 
   /// Tables that the step needs beside the ledger; dropped with it.
   package var scratchStatements: [String] {

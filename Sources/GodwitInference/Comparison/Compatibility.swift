@@ -49,7 +49,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   /// Whether the model fits.
   public let verdict: Verdict
-  /// The store's path, or the name of the model that stands for it.
+  /// The store's path, or the name of the model that is given in its place.
   public let source: String
   /// The name of the model asked about.
   public let model: String

@@ -126,7 +126,7 @@ public struct MigrationPathFinder: Sendable {
     return models.firstIndex { $0.isCompatible(with: hashes) }
   }
 
-  /// The source, what lies between, and the destination.
+  /// The source, the versions between, and the destination.
   private func versions(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws -> [ManagedObjectModel] {
@@ -134,7 +134,7 @@ public struct MigrationPathFinder: Sendable {
     guard let from = place(source), let to = place(destination) else { return [source, destination] }
     guard from != to else { return [source, destination] }
     guard from < to else {
-      // The newest version is also an older one: it stands at the end all the same.
+      // The newest version is also an older one: it still comes last.
       if destination.isCompatible(with: newest) { return [source] + models[(from + 1)...] + [destination] }
       let order = order(from: source, to: destination)
       throw GodwitError(
@@ -169,7 +169,7 @@ public struct MigrationPathFinder: Sendable {
     let ordered = models.indices.flatMap { place in
       place == from ? passed : passed.contains(place) ? [] : [place]
     }
-    // What stands between two versions of the path may bar it: a stage, or a step that a mapping model serves.
+    // A stage, or a step that a mapping model serves, between two versions of the path rules it out.
     let between = ordered[(ordered.firstIndex(of: from) ?? 0)...(ordered.firstIndex(of: to) ?? 0)].map { models[$0] }
     var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages)
     return check.way() == nil ? nil : ordered.map { Self.yaml(models[$0].name) }

@@ -180,7 +180,7 @@ struct StepFusion {
 }
 
 extension MigrationStep {
-  /// Whether the mappings are those that inference gives, whoever says so.
+  /// Whether the mappings are those that inference gives, whatever their origin.
   fileprivate var isAsInferred: Bool {
     // A fused step was inferred a moment ago.
     guard passedVersions.isEmpty else { return true }

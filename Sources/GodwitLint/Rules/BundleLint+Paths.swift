@@ -27,7 +27,7 @@ extension BundleLint {
     reportBrokenRenames(earlier, among: models)
   }
 
-  /// What lies beside the model counts before what lies elsewhere, as it does for a job.
+  /// A mapping model beside the model takes precedence over one elsewhere, as in a job.
   private func foundMappings(among models: [ManagedObjectModel]) -> [FoundMapping] {
     let beside = mappings.filter { $0.isBeside(bundle) }.compactMap { $0.found(for: bundle, among: models) }
     let elsewhere = mappings.filter { !$0.isBeside(bundle) }.compactMap { mapping -> FoundMapping? in

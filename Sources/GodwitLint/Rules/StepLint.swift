@@ -47,7 +47,7 @@ struct StepLint {
       remedy: remedy, related: related)
   }
 
-  /// Where something of the earlier version stands.
+  /// The place of something in the earlier version.
   func former(_ location: LintFinding.Location) -> [LintFinding.Related] {
     [.init(location: location, text: "the earlier version")]
   }

@@ -372,7 +372,7 @@ extension ValueExpression {
 
 /// How deep SQL nests, in entries of SQLite's parser stack.
 enum SQLNesting {
-  /// SQLite's parser has 100 entries; what stands around an expression takes the rest.
+  /// SQLite's parser has 100 entries; the statement around an expression takes the rest.
   static let limit = 60
 
   /// An upper bound of what the deepest place of the text takes.

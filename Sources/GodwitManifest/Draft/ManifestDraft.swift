@@ -48,7 +48,7 @@ package struct ManifestDraft: Sendable {
   /// Mapping models that were found and serve no step, each with the reason.
   package var unusedMappings: [String] = []
   package var policies: [Policy] = []
-  /// What does not come over; counted, where rows could be counted.
+  /// What would be lost; with counts where rows could be counted.
   package var losses: [String] = []
   /// What is no loss, and good to know: links that lead to no object.
   package var notes: [String] = []

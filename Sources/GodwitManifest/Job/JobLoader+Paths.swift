@@ -77,7 +77,7 @@ extension MigrationJob {
   /// What a better way would keep, as the plan says it.
   package var hints: [String] { mappingSearch.filter { $0.contains("write `stages: [") } }
 
-  /// An error about what does not come over, with the way that would keep it.
+  /// An error about a loss, with the path that would avoid it.
   package func tellingHints(_ error: any Error) -> any Error {
     guard var known = error as? GodwitError, known.code == .dataWrong, !hints.isEmpty,
       known.message.hasPrefix("no object of ") || known.message.hasSuffix("would lose data of the source")

@@ -140,7 +140,7 @@ extension JobLoader {
       let candidate = readable(file.path, among: models, isBeside: file.isBeside)
       if file.isBeside { beside.append(candidate) } else { elsewhere.append(candidate) }
     }
-    // What lies beside the models is for them; what lies elsewhere counts where nothing beside them does.
+    // A mapping model beside the models is for them. One elsewhere counts only if none beside them does.
     let near = beside.map(\.mapping)
     for index in elsewhere.indices {
       let fit = elsewhere[index].mapping.fit

@@ -10,7 +10,7 @@ import GodwitXcode
 package struct MappingSearch {
   package struct File: Hashable {
     package var path: String
-    /// Whether it lies beside the models. A file elsewhere may belong to other models of the same names.
+    /// Whether it is beside the models. A file elsewhere may belong to other models of the same names.
     package var isBeside: Bool
   }
 

@@ -111,7 +111,7 @@ package struct ModelVersions {
     }
   }
 
-  /// Adds the model that several form; it stands before those it was made of.
+  /// Adds the model that several form, before the models that it was made of.
   mutating func prefer(_ model: ManagedObjectModel, from bundle: String) {
     models.insert(Candidate(name: model.name, bundle: bundle) { model }, at: 0)
   }

@@ -1,6 +1,6 @@
 package import GodwitModel
 
-/// A value of a manifest, and where it stands.
+/// A value of a manifest, and its place.
 package struct Located<Value: Sendable>: Sendable {
   package var value: Value
   package var location: GodwitError.Location

@@ -8,7 +8,7 @@ public struct MappingModel: Sendable, Hashable {
   public var entityMappings: [EntityMapping]
   /// The file it came from, for messages.
   public var file: String?
-  /// Where the values of the file's own keys stand, such as `source-model`.
+  /// The places of the values of the file's own keys, such as `source-model`.
   public var locations: [String: GodwitError.Location] = [:]
 
   /// A mapping model.
@@ -101,9 +101,9 @@ public struct EntityMapping: Sendable, Hashable {
   public var userInfo: [String: String]
   /// Texts for a policy about single properties of the destination, by property.
   public var propertyUserInfo: [String: [String: String]] = [:]
-  /// Where the mapping's name stands in its file; nil for a mapping made in code.
+  /// The place of the mapping's name in its file; nil for a mapping made in code.
   public var location: GodwitError.Location?
-  /// Where the values of the mapping's keys stand, such as `source`.
+  /// The places of the values of the mapping's keys, such as `source`.
   public var locations: [String: GodwitError.Location] = [:]
 
   /// A mapping that sets no property yet.
@@ -188,7 +188,7 @@ public struct AttributeMapping: Sendable, Hashable {
   public var value: ValueExpression
   /// Whether nil becomes the default of the destination attribute, as in an inferred mapping from optional to required.
   public var usesDefaultForNil: Bool
-  /// Where the attribute's name stands.
+  /// The place of the attribute's name in its file.
   public var location: GodwitError.Location?
 
   /// A value for a destination attribute.
@@ -197,7 +197,7 @@ public struct AttributeMapping: Sendable, Hashable {
   ///   - name: The destination attribute's name.
   ///   - value: What the attribute becomes.
   ///   - usesDefaultForNil: Whether nil becomes the default of the destination attribute.
-  ///   - location: Where the attribute's name stands in its file, for messages.
+  ///   - location: The place of the attribute's name in its file, for messages.
   public init(
     name: String, value: ValueExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
   ) {
@@ -225,9 +225,9 @@ public struct RelationshipMapping: Sendable, Hashable {
   public var name: String
   /// How the destination objects are found.
   public var value: Value
-  /// Where the relationship's name stands in its file; nil for one made in code.
+  /// The place of the relationship's name in its file; nil for one made in code.
   public var location: GodwitError.Location?
-  /// Where the value's parts stand: `mapping`, `key-path`, `source-relationship`.
+  /// The places of the value's parts: `mapping`, `key-path`, `source-relationship`.
   public var valueLocation: GodwitError.Location?
 
   /// A value for a destination relationship.
@@ -235,8 +235,8 @@ public struct RelationshipMapping: Sendable, Hashable {
   /// - Parameters:
   ///   - name: The destination relationship's name.
   ///   - value: How the destination objects are found.
-  ///   - location: Where the relationship's name stands in its file, for messages.
-  ///   - valueLocation: Where the value stands in its file, for messages.
+  ///   - location: The place of the relationship's name in its file, for messages.
+  ///   - valueLocation: The place of the value in its file, for messages.
   public init(
     name: String, value: Value, location: GodwitError.Location? = nil,
     valueLocation: GodwitError.Location? = nil

@@ -25,7 +25,7 @@ struct RollbackJournal {
   private(set) var pageSize = 0
   /// The size of the database before; nil when the journal says nothing valid at all.
   private(set) var databaseBytes: Int64?
-  /// Where in the journal a page lies, by its number.
+  /// The position of each page in the journal, by page number.
   private(set) var pages: [UInt32: Int64] = [:]
   /// How far the journal says anything: what follows was never written, whatever the size of the file.
   private(set) var validBytes: Int64 = 0
@@ -86,7 +86,7 @@ struct RollbackJournal {
     stride(from: page.count - 200, to: 0, by: -200).reduce(nonce) { $0 &+ UInt32(page[page.startIndex + $1]) }
   }
 
-  /// Whether a name stands at the end: the transaction was over several databases, and another file says how it ended.
+  /// Whether a name is at the end: the transaction was over several databases, and another file says how it ended.
   ///
   /// SQLite deletes that file when it has rolled the journal back.
   static func namesSuperJournal(_ file: borrowing ReadableFile) throws -> Bool {

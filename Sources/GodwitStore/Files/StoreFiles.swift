@@ -98,13 +98,13 @@ package struct StoreFiles: Sendable, Hashable {
     return String(cString: resolved)
   }
 
-  /// Whether a `-wal` with content lies beside the store.
+  /// Whether there is a `-wal` with content beside the store.
   package func hasWAL() throws -> Bool {
     guard type == .sqlite else { return false }
     return try Self.stamp(of: walPath, headerBytes: 0).map { $0.size > 0 } ?? false
   }
 
-  /// Whether a `-journal` lies beside the store that SQLite would roll back: one whose first byte is set.
+  /// Whether there is a `-journal` beside the store that SQLite would roll back: one whose first byte is set.
   package func hasHotJournal() throws -> Bool {
     guard type == .sqlite else { return false }
     return try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
@@ -241,7 +241,7 @@ package struct StoreFiles: Sendable, Hashable {
     return uri + "?" + query
   }
 
-  /// Copies the store and what lies beside it (but the `-shm`, which SQLite remakes) to a new name.
+  /// Copies the store and its files (except the `-shm`, which SQLite makes again) to a new name.
   ///
   /// A symbolic link beside the store is not followed: SQLite would not either.
   func copy(to copy: String) throws {

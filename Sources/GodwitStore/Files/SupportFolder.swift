@@ -30,7 +30,7 @@ package struct SupportFolder: Sendable, Hashable {
   /// Where the file of a name is. Names come from `StoredBinary`, which takes UUIDs alone.
   package func path(of name: String) -> String { dataPath + "/" + name }
 
-  /// Whether anything stands under the folder's name, a symbolic link to nothing included.
+  /// Whether anything has the folder's name, including a dangling symbolic link.
   package var exists: Bool {
     var info = stat()
     return lstat(path, &info) == 0

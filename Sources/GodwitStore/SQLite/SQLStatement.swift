@@ -77,7 +77,7 @@ public final class SQLStatement {
     if let value { bind(value, at: position) } else { sqlite3_bind_null(statement, Int32(position)) }
   }
 
-  /// Binds one parameter to so many zero bytes, which take no memory.
+  /// Binds one parameter to a number of zero bytes, which take no memory.
   package func bind(zeros count: Int, at position: Int) throws {
     let code = sqlite3_bind_zeroblob64(statement, Int32(position), UInt64(count))
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }

@@ -123,7 +123,7 @@ extension StoreConnection {
     }
   }
 
-  /// Attaches a store without objects as `source`, held in memory: it stands for its model.
+  /// Attaches a store without objects as `source`, held in memory, in place of a store of its model.
   package func attachEmptySource(_ schema: StoreSchema) throws {
     let made = try StoreConnection(path: nil)
     defer { try? made.close() }

@@ -19,7 +19,7 @@ public final class StoreConnection: @unchecked Sendable {
   var sourcePath: String?
   /// How a source was attached that nobody writes; nil for any other.
   var sourceURI: String?
-  /// Whether the main database stands for the source too: see `standForSource`.
+  /// Whether the main database is also the source: see `standForSource`.
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `sparing` began.
   private var hasRefused = false
@@ -263,7 +263,7 @@ public final class StoreConnection: @unchecked Sendable {
     return error
   }
 
-  /// SQLite's result code as an error of ours:
+  /// SQLite's result code as a `GodwitError`:
   ///
   /// | SQLite | code |
   /// |---|---|

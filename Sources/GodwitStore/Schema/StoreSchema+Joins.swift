@@ -1,6 +1,6 @@
 import GodwitModel
 
-/// Join tables as Core Data names them: what is proved, fitted and open stands in `Decisions.md`.
+/// Join tables as Core Data names them. `Decisions.md` lists which rules are proved, fitted and open.
 extension StoreSchema {
   /// A many-to-many relationship and its inverse, before it is said which one names the table.
   private struct Pair {

@@ -91,7 +91,7 @@ public struct XcodeMappingModel: Sendable {
         let bytes = try reader.document.bytes(attribute, of: reader.root)
         models.append(try bytes.map { try EditorModelReader.read(embedded: $0, name: name) })
       } catch let error as GodwitError {
-        // It is a copy for want of the model itself: the mappings are none the worse.
+        // The copy is used because the model itself is missing. The mappings are not affected.
         models.append(nil)
         problem = problem ?? error
       }
