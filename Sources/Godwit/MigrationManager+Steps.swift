@@ -176,7 +176,8 @@ extension MigrationManager {
     return summary
   }
 
-  /// Whether steps are fused may depend on keys that are not part of the job's identity: a run continues as it began, or not at all.
+  /// Whether steps are fused may depend on keys that are not part of the job's identity: a run continues as it began,
+  /// or not at all.
   func refuseOtherSteps(in folder: String) throws {
     let other = job.isStepped ? StepFolder(path: folder).storePath : StepRecord.path(in: folder)
     if FileManager.default.fileExists(atPath: other) { throw otherSteps }
@@ -285,7 +286,8 @@ extension MigrationManager {
   }
 }
 
-/// Turns the progress of one step into that of the job. Every step counts alike: the rows of later ones are not known yet.
+/// Turns the progress of one step into that of the job. Every step counts alike: the rows of later ones are not known
+/// yet.
 private struct StepMeter {
   let start: Date
   let count: Int

@@ -4,8 +4,8 @@ import GodwitJob
 
 /// The progress of a job whose destination is an XML store: its chunks first, then the writing of the file.
 ///
-/// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes the file
-/// again: the work folder holds the highest percent that was shown, and the next run shows nothing lower.
+/// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes
+/// the file again: the work folder holds the highest percent that was shown, and the next run shows nothing lower.
 struct XMLMeter {
   /// What the chunks have of the whole.
   private static let chunksPercent = 60.0

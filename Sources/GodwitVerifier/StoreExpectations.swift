@@ -2,7 +2,8 @@ package import Foundation
 package import GodwitModel
 import GodwitStore
 
-/// What a user expects of a store: how many objects an entity has, and predicates that all, some or none of them fulfil.
+/// What a user expects of a store: how many objects an entity has, and predicates that all, some or none of them
+/// fulfil.
 ///
 /// An entity stands for its objects and those of its subentities, as in a fetch request.
 package struct StoreExpectations: Sendable, Hashable {

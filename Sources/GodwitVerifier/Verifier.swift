@@ -104,8 +104,8 @@ public struct Verifier: Sendable {
     return verification.report
   }
 
-  /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the first
-  /// that a hook may have changed.
+  /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the
+  /// first that a hook may have changed.
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
   private func runSteps(
@@ -119,8 +119,8 @@ public struct Verifier: Sendable {
     let count = Double(job.steps.count)
     for index in job.steps.indices {
       var step = job.step(index, source: source)
-      // A hook is code of the manifest's: proving a store runs none. What it did to a store is not known, nor then what the
-      // later steps read. Before the first step it cannot change anything: the source is watched.
+      // A hook is code of the manifest's: proving a store runs none. What it did to a store is not known, nor then what
+      // the later steps read. Before the first step it cannot change anything: the source is watched.
       if job.steps[index].didMigrate != nil || index > 0 && job.steps[index].willMigrate != nil {
         report.count(
           "not proved: steps whose store a hook changed, and those after them, from \(step.position.site)",

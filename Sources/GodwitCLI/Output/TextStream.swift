@@ -8,7 +8,8 @@ import Synchronization
 
 /// Standard output or standard error, written at once and from any thread.
 ///
-/// Text is escaped on its way (`TextEscape`), since what it says may come from anywhere. A reader that went away (EPIPE) closes the stream in silence; another failure is kept in `failure`.
+/// Text is escaped on its way (`TextEscape`), since what it says may come from anywhere. A reader that went away
+/// (EPIPE) closes the stream in silence; another failure is kept in `failure`.
 package final class TextStream: Sendable {
   private enum Target: Sendable {
     case descriptor(Int32)

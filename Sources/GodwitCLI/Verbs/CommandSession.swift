@@ -12,8 +12,8 @@ struct CommandSession: Sendable {
 
   /// The status, unless output that nobody may miss could not be written.
   ///
-  /// - Parameter isForOutput: Whether the output is what the command was for. Otherwise what was done stands, and the failure
-  ///   is said on standard error.
+  /// - Parameter isForOutput: Whether the output is what the command was for. Otherwise what was done stands, and the
+  ///   failure is said on standard error.
   func checked(_ status: Int32, isForOutput: Bool = true) throws -> Int32 {
     guard let cause = output.failure else { return status }
     guard isForOutput else {

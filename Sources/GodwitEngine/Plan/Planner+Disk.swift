@@ -89,7 +89,8 @@ extension Planner {
   /// The mean width in bytes of the first rows of an entity's table; nil when there are none.
   func sampledWidth(of entity: String) throws -> Int64? {
     guard let table = sourceSchema.table(of: entity) else { return nil }
-    // The length of a blob is in its row's header; a cast would read all of it, and so would a subquery that selects it.
+    // The length of a blob is in its row's header; a cast would read all of it, and so would a subquery that selects
+    // it.
     let lengths = sourceSchema.columns(of: entity).dropFirst(3).map { column in
       let name = quoted(column.name)
       return

@@ -53,7 +53,8 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public let source: String
   /// The name of the model asked about.
   public let model: String
-  /// The version whose hashes are the store's; empty when there is none. No more versions are read than it takes to find it.
+  /// The version whose hashes are the store's; empty when there is none. No more versions are read than it takes to
+  /// find it.
   public let fitting: [String]
   /// The first entity and property that keeps the model from matching; nil when it fits.
   public let first: String?
@@ -78,10 +79,11 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   ///   - url: The store.
   ///   - bundle: The versions of the model.
   ///   - version: The version asked about; nil for the current one. All others are searched for the store's model.
-  ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it counts
-  ///     whole.
+  ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it
+  ///     counts whole.
   /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
-  ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only noted.
+  ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only
+  ///   noted.
   public init(
     ofStoreAt url: URL, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {

@@ -48,8 +48,8 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   ///   - old: The version of the store.
   ///   - new: The version asked about.
   ///   - url: The store.
-  /// - Throws: `.missingInput` (66) when there is no store; `.permission` (77) when it cannot be read; `.dataWrong` (65)
-  ///   when it is damaged or lacks a table or column of the model.
+  /// - Throws: `.missingInput` (66) when there is no store; `.permission` (77) when it cannot be read; `.dataWrong`
+  ///   (65) when it is damaged or lacks a table or column of the model.
   public static func changes(
     from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt url: URL
   ) throws -> [ModelChange] {

@@ -273,8 +273,8 @@ public struct MigrationJob: Sendable {
     }.joined(separator: "\n")
   }
 
-  /// The job with inferred steps made one where the result is equal: see `StepFusion`. Its digest is that of the steps as they
-  /// were asked for, whatever became of them.
+  /// The job with inferred steps made one where the result is equal: see `StepFusion`. Its digest is that of the steps
+  /// as they were asked for, whatever became of them.
   package func fusingSteps() -> MigrationJob {
     guard fusesSteps, requestedSteps == nil, steps.count > 1 else { return self }
     var fused = [steps[0]]

@@ -15,7 +15,8 @@ public struct FoundMapping: Sendable {
   public var origin: String
   /// Returns whether the mapping model is for two models. It may be called with any pair of versions.
   public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
-  /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of versions.
+  /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of
+  /// versions.
   package var mayStart: @Sendable (_ source: ManagedObjectModel) -> Bool = { _ in true }
   package var mayEnd: @Sendable (_ destination: ManagedObjectModel) -> Bool = { _ in true }
   /// Reads the mapping model for two models that it fits. An error that it throws ends the search.
@@ -105,9 +106,9 @@ public struct MigrationPathFinder: Sendable {
     self.log = log
   }
 
-  /// - Throws: code `.noPath` (69) with the nearest miss, and with the order of versions that would make a path where there
-  ///   is one; `.configuration` (78) when several mapping models serve one step and do not go together; what reading a
-  ///   mapping model throws.
+  /// - Throws: code `.noPath` (69) with the nearest miss, and with the order of versions that would make a path where
+  ///   there is one; `.configuration` (78) when several mapping models serve one step and do not go together; what
+  ///   reading a mapping model throws.
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
     var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
@@ -155,8 +156,8 @@ public struct MigrationPathFinder: Sendable {
 
   /// An order of the versions in which a path leads from one to another, spelt for a manifest; nil when none is found.
   ///
-  /// Every path is tried, whichever version it goes through. It is only proposed: which version is the older one shows in
-  /// no model.
+  /// Every path is tried, whichever version it goes through. It is only proposed: which version is the older one shows
+  /// in no model.
   private func order(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [String]? {
     guard let from = place(source), let to = place(destination), from != to else { return nil }
     let others = models.indices.filter { $0 != from && $0 != to }

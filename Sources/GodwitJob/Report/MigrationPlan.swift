@@ -87,8 +87,8 @@ public struct MigrationPlan: Sendable {
     public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
     public var rowsNote: String?
-    /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or `through the executor: …` with
-    /// the reason.
+    /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or
+    /// `through the executor: …` with the reason.
     public var way: String?
     /// Of a step by SQL or by definition alone: what takes time in proportion to rows.
     public var costs: [String]?

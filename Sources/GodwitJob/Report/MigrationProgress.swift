@@ -20,8 +20,8 @@ public struct MigrationProgress: Sendable, Hashable {
   public var chunk: Int
   /// Chunks of this name and stage.
   public var chunks: Int
-  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`, where
-  /// rows are not counted.
+  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`,
+  /// where rows are not counted.
   public var rows: Int64
   /// Rows that the run expects all stages to read together.
   public var totalRows: Int64

@@ -1,7 +1,7 @@
 /// What `godwit lint` looks for, each with a code that never changes its meaning.
 ///
-/// Codes from 100 are about versions and the way between them, from 200 about one step, from 300 about mapping models, from
-/// 400 about the layout of stores.
+/// Codes from 100 are about versions and the way between them, from 200 about one step, from 300 about mapping models,
+/// from 400 about the layout of stores.
 package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case shippedVersionEdited = "GW101"
   case shippedVersionGone = "GW102"

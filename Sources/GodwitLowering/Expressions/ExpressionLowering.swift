@@ -144,7 +144,8 @@ package struct ExpressionLowering {
     }
   }
 
-  /// A call of Swift, which gets the attributes of the row that the expressions read, so that it need not look for them.
+  /// A call of Swift, which gets the attributes of the row that the expressions read, so that it need not look for
+  /// them.
   private func evaluated(_ evaluation: LoweredFunctions.Evaluation, reading expressions: [ValueExpression]) -> String {
     var evaluation = evaluation
     var names: Set<String> = []
@@ -308,7 +309,8 @@ package struct ExpressionLowering {
     }
   }
 
-  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too large.
+  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too
+  /// large.
   ///
   /// - Parameter again: The same without a check.
   private static func decimal(_ checked: String, again sql: String) -> String {

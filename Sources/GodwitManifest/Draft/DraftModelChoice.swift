@@ -99,8 +99,8 @@ struct DraftModelChoice {
 
   // MARK: Mapping models
 
-  /// The folders for `mapping-search`: those in the given folder that hold a mapping model for these versions, where the
-  /// search of a job would not find all of them.
+  /// The folders for `mapping-search`: those in the given folder that hold a mapping model for these versions, where
+  /// the search of a job would not find all of them.
   func mappingFolders(in loader: JobLoader, models: [ManagedObjectModel], request: DraftRequest) throws -> [String] {
     guard let folder else { return [] }
     let search = MappingSearch(besideModels: [path])

@@ -5,7 +5,8 @@ import GodwitJob
 import GodwitModel
 
 extension JobLoader {
-  /// An error about a file that is not there, with the place of its path in the manifest and the folder it was looked for in.
+  /// An error about a file that is not there, with the place of its path in the manifest and the folder it was looked
+  /// for in.
   ///
   /// A manifest's paths are relative to its folder, which need not be the one that the command was started in.
   func tellingFolder(_ error: GodwitError) -> GodwitError {

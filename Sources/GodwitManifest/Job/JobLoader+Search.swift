@@ -178,8 +178,8 @@ extension JobLoader {
     return (mappings, manifest.mappingSearch.map { "'\($0.raw)'" })
   }
 
-  /// A mapping model that nobody named: one that cannot be read is of another job, maybe. One that is needed is missed all
-  /// the same, and named then.
+  /// A mapping model that nobody named: one that cannot be read is of another job, maybe. One that is needed is missed
+  /// all the same, and named then.
   private func readable(_ path: String, among models: [ManagedObjectModel], isBeside: Bool) -> Candidate {
     do { return try found(path, among: models, isBeside: isBeside) } catch {
       let reason = (error as? GodwitError)?.message ?? "\(error)"

@@ -74,8 +74,8 @@ public struct JobLoader {
 
   /// Loads the job: reads everything that the manifest names, and checks it as far as possible without reading rows.
   ///
-  /// - Throws: `.noPath` (69) when no model fits the store or no path leads to the destination model, `.missingInput` (66)
-  ///   and `.configuration` (78) for what the manifest names, `.dataWrong` (65) for a damaged store.
+  /// - Throws: `.noPath` (69) when no model fits the store or no path leads to the destination model, `.missingInput`
+  ///   (66) and `.configuration` (78) for what the manifest names, `.dataWrong` (65) for a damaged store.
   public func job(for purpose: Purpose = .migration) throws -> MigrationJob {
     do { return try read(for: purpose) } catch let error as GodwitError { throw tellingFolder(error) }
   }

@@ -1,12 +1,13 @@
 import Foundation
 import GodwitXcode
 
-/// Finds the files of mapping models that `mappings: auto` considers, where nobody says with `mapping-search` where they are.
+/// Finds the files of mapping models that `mappings: auto` considers, where nobody says with `mapping-search` where
+/// they are.
 ///
-/// Beside the models first. Then the whole project around them: the folder that holds the bundle and its parents, up to the
-/// nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an `.xcodeproj` or an `.xcworkspace`, and
-/// everything below. Without such a folder nothing but the bundle's own folder is looked at. Nothing is read but names,
-/// links are not followed, and what others bring along is left out.
+/// Beside the models first. Then the whole project around them: the folder that holds the bundle and its parents, up to
+/// the nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an `.xcodeproj` or an
+/// `.xcworkspace`, and everything below. Without such a folder nothing but the bundle's own folder is looked at.
+/// Nothing is read but names, links are not followed, and what others bring along is left out.
 package struct MappingSearch {
   package struct File: Hashable {
     package var path: String

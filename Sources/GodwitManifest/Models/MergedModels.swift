@@ -1,7 +1,8 @@
 import GodwitModel
 import GodwitXcode
 
-/// The models under `merge-models`, which form one: each may be at another version in the source and in the destination.
+/// The models under `merge-models`, which form one: each may be at another version in the source and in the
+/// destination.
 struct MergedModels {
   /// One of the models, its versions read when they are asked for.
   private final class Part {

@@ -126,8 +126,8 @@ package struct ModelVersions {
     oldestFirst(leadingTo: destination).map(\.name)
   }
 
-  /// The order for a way to a version: where it leads to another than the current one, the current one is not its end, and
-  /// has the place of its name.
+  /// The order for a way to a version: where it leads to another than the current one, the current one is not its end,
+  /// and has the place of its name.
   func oldestFirst(leadingTo destination: String?) -> [Candidate] {
     var ordered = models.indices.sorted { a, b in
       ModelBundle.precedes(models[a].name, models[b].name) || models[a].name == models[b].name && a < b

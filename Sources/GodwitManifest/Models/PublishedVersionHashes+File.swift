@@ -5,8 +5,8 @@ import GodwitStore
 import GodwitXcode
 
 extension PublishedVersionHashes {
-  /// Whether a path among the models is no model, but a file whose hashes they take: a property list, a compiled mapping
-  /// model or a store.
+  /// Whether a path among the models is no model, but a file whose hashes they take: a property list, a compiled
+  /// mapping model or a store.
   static func isFile(at path: String) -> Bool {
     if (path as NSString).pathExtension.lowercased() == "plist" { return true }
     switch XcodeFileKind.identify(path) {

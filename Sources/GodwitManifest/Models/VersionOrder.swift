@@ -1,17 +1,18 @@
 import GodwitXcode
 
-/// The order in which the versions of a model were made, as far as their names, the current version and the mapping models
-/// between them tell.
+/// The order in which the versions of a model were made, as far as their names, the current version and the mapping
+/// models between them tell.
 ///
 /// Names alone often do not: `ArtsyFolio v2.7.0` is newer than `ArtsyPartner 5`, `UserDataModel` older than
 /// `MultiassetUserDataModel`. Names that are equal but for their number form a family, in which the number decides. A
-/// mapping model leads from the older version to the newer one. The current version is the newest, and its family the last.
+/// mapping model leads from the older version to the newer one. The current version is the newest, and its family the
+/// last.
 enum VersionOrder {
   /// The names in natural order.
   static func natural(_ names: [String]) -> [String] { names.sorted(by: ModelBundle.precedes) }
 
-  /// - Parameter served: The versions that mapping models lead from and to. Pairs that are served in both directions, and
-  ///   those that lead away from what is current, say nothing.
+  /// - Parameter served: The versions that mapping models lead from and to. Pairs that are served in both directions,
+  ///   and those that lead away from what is current, say nothing.
   static func order(
     _ names: [String], current: String?, served: [(source: String, destination: String)]
   ) -> [String] {

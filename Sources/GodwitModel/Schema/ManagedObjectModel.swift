@@ -171,8 +171,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
     }
   }
 
-  /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the to-one
-  /// that stores it.
+  /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the
+  /// to-one that stores it.
   public func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
     (relationship.inverseName ?? relationship.storedInverseName.value).flatMap {
       self.relationship(

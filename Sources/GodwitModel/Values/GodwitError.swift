@@ -107,7 +107,8 @@ extension GodwitError {
 }
 
 extension String {
-  /// The text with line feeds as `\n`: a name that holds one must not make a line that looks like another part of a message.
+  /// The text with line feeds as `\n`: a name that holds one must not make a line that looks like another part of a
+  /// message.
   package var onOneLine: String {
     guard utf8.contains(0x0A) else { return self }
     var text = ""

@@ -52,7 +52,8 @@ extension ManagedObjectModel {
     attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
   }
 
-  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient one.
+  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient
+  /// one.
   package func versionHashDigest(
     of relationship: RelationshipDescription, declaredBy entityName: String
   ) -> VersionHash? {

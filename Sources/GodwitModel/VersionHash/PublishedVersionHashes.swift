@@ -42,8 +42,8 @@ public struct PublishedVersionHashes: Sendable, Hashable {
   /// entities whose computed hashes differ from it only where an unconfirmed rule applies. Any other difference means
   /// another version.
   ///
-  /// - Throws: code `.configuration` when no set belongs to any of the models, when a set lacks an entity of the model it
-  ///   names, or when a set without a name may belong to models that differ.
+  /// - Throws: code `.configuration` when no set belongs to any of the models, when a set lacks an entity of the model
+  ///   it names, or when a set without a name may belong to models that differ.
   public func adopted(by models: [ManagedObjectModel]) throws -> [ManagedObjectModel] {
     var adopted = models
     var isUsed = false
@@ -105,7 +105,8 @@ extension ManagedObjectModel {
     return model
   }
 
-  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules are at work.
+  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules are at
+  /// work.
   func mayHave(_ hashes: [String: VersionHash]) -> Bool {
     let computed = computedVersionHashes
     guard hashes.count == computed.count else { return false }

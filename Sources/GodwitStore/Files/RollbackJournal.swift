@@ -1,7 +1,8 @@
 import Foundation
 import GodwitModel
 
-/// What a rollback journal would put back into its database: the pages as they were before a transaction that never ended.
+/// What a rollback journal would put back into its database: the pages as they were before a transaction that never
+/// ended.
 ///
 /// The format is that of SQLite's page "Database File Format", section 3; what is taken for valid is what SQLite takes.
 ///
@@ -9,8 +10,8 @@ import GodwitModel
 ///     header    magic (8 bytes), number of records, nonce, pages of the database before, sector size, page size
 ///     record    page number, the page, checksum: the nonce and every 200th byte from the end of the page
 ///
-/// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power failed,
-/// so its page was not written to the database either.
+/// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power
+/// failed, so its page was not written to the database either.
 struct RollbackJournal {
   /// Those that say more are left to SQLite: all that a journal says is read before the first page of its database.
   static let limit = ByteCount.mebibytes(1024)
@@ -32,8 +33,8 @@ struct RollbackJournal {
 
   /// Reads a journal.
   ///
-  /// - Returns: nil for one that only SQLite can judge: it says too much, belongs to a transaction over several databases, or
-  ///   names no page size.
+  /// - Returns: nil for one that only SQLite can judge: it says too much, belongs to a transaction over several
+  ///   databases, or names no page size.
   /// - Throws: `.inputOutput` when it cannot be read.
   init?(_ file: borrowing ReadableFile) throws {
     guard try !Self.namesSuperJournal(file) else { return nil }

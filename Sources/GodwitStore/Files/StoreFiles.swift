@@ -87,8 +87,8 @@ package struct StoreFiles: Sendable, Hashable {
     bytes.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
   }
 
-  /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing, the
-  /// path itself.
+  /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing,
+  /// the path itself.
   package static func resolvingLink(_ path: String) -> String {
     var info = stat()
     guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK, let resolved = realpath(path, nil) else {
@@ -112,8 +112,8 @@ package struct StoreFiles: Sendable, Hashable {
 
   /// Refuses a database whose journal would make SQLite delete another file.
   ///
-  /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite deletes
-  /// it after the rollback. Call before SQLite may write to the database, and for every store that is read.
+  /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite
+  /// deletes it after the rollback. Call before SQLite may write to the database, and for every store that is read.
   ///
   /// - Throws: `.dataWrong` (65) for such a journal, and for one that is no ordinary file.
   static func refuseSuperJournal(beside path: String, named name: String) throws {

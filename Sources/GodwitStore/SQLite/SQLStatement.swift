@@ -119,7 +119,8 @@ public final class SQLStatement {
     case tooLarge
   }
 
-  /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the value.
+  /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the
+  /// value.
   func step(sparing limit: ByteCount) throws -> SparingStep {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, bytes)

@@ -135,7 +135,8 @@ public struct StoreSchema: Sendable, Hashable {
     case none
   }
 
-  /// The second column of the table of a many-to-many that is its own inverse; known from public reports, not from a file.
+  /// The second column of the table of a many-to-many that is its own inverse; known from public reports, not from a
+  /// file.
   static let reflexiveColumn = "REFLEXIVE"
 
   /// The version that the schema is for.
@@ -156,8 +157,8 @@ public struct StoreSchema: Sendable, Hashable {
   /// Names that Core Data may choose otherwise; none in the schema of an existing store.
   package var guesses: [NameGuess] { joinGuesses.value }
   var joinGuesses = Derived([NameGuess]())
-  /// Ordered to-many relationships without an inverse, `Entity.relationship`, whose order Core Data stores in a way that
-  /// nothing has shown; none in the schema of an existing store.
+  /// Ordered to-many relationships without an inverse, `Entity.relationship`, whose order Core Data stores in a way
+  /// that nothing has shown; none in the schema of an existing store.
   package var unknownOrders: [String] { orderDoubts.value }
   var orderDoubts = Derived([String]())
   /// Ends of many-to-many relationships whose columns would have the same name, in the order of their suffixes.

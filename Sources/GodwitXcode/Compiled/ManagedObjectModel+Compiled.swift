@@ -46,8 +46,8 @@ public struct CachedModel: Sendable, Hashable {
   /// - Parameters:
   ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
   ///   - name: What the model is to be called; the archive does not say.
-  /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is not
-  ///   known.
+  /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is
+  ///   not known.
   public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
 
   package init(modelCache: [UInt8], name: String) throws {

@@ -89,7 +89,8 @@ public struct ModelBundle: Sendable, Hashable {
     }
   }
 
-  /// The paths of the models in a folder and below it, sorted by name. Links are not followed, and hidden folders left out.
+  /// The paths of the models in a folder and below it, sorted by name. Links are not followed, and hidden folders left
+  /// out.
   ///
   /// - Parameter foreign: Names of folders that are passed over.
   package static func paths(inFolder folder: String, skipping foreign: Set<String>) -> [String] {
