@@ -99,7 +99,7 @@ extension BundleLint {
     } else {
       add(
         .mappingModelUnusable, "\(model.name)→\(target.name)", at: place ?? start,
-        "the way from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
+        "the path from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
         try: error.remedy)
     }
   }
@@ -122,7 +122,7 @@ extension BundleLint {
     let through = steps.dropLast().map { "'\($0.destinationModel.name)'" }.joined(separator: ", ")
     add(
       .severalSteps, newest.name, at: bundle.index(target.name).start,
-      "from \(names)\(more) the way to '\(target.name)' takes several steps (from '\(newest.name)' through \(through)), and Core Data's automatic migration makes one"
+      "from \(names)\(more) the path to '\(target.name)' has several steps (from '\(newest.name)' through \(through)), and Core Data's automatic migration makes one"
     )
   }
 

@@ -76,7 +76,7 @@ extension StepLint {
   // MARK: Findings
 
   private var keeping: String {
-    "keep it, set the Renaming ID of what takes its place, or carry it over with a mapping model; accept the finding if it may go"
+    "keep it, set the Renaming ID of what takes its place, or carry it over with a mapping model; accept the finding if it is no longer needed"
   }
 
   private func dropped(_ entity: EntityDescription) -> Finding {
