@@ -46,8 +46,8 @@ typedef void (*fault_after)(void *context, const struct fault_call *call, int64_
 void fault_arm(fault_before before, fault_after after, void *context);
 void fault_disarm(void);
 
-// From here on this thread cannot read folders whose path has this ending: after `after` more entries, readdir fails with
-// `failure`. NULL ends this. The text is not copied.
+// From here on this thread cannot read folders whose path ends with `ending`: after `after` more entries, readdir fails
+// with `failure`. NULL ends this. The text is not copied.
 void fault_unreadable(const char *ending, int after, int failure);
 
 // Whether code of this executable gets no further threads on this thread (EAGAIN), as under `ulimit -u`.
