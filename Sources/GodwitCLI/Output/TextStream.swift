@@ -47,7 +47,7 @@ package final class TextStream: Sendable {
     return isatty(descriptor) == 1
   }
 
-  /// Columns of the terminal; 80 when it does not tell.
+  /// The columns of the terminal; 80 if they are not known.
   var columns: Int {
     guard case .descriptor(let descriptor) = target else { return 80 }
     var size = winsize()
@@ -58,7 +58,7 @@ package final class TextStream: Sendable {
   /// Writes text with control characters made visible.
   package func write(_ text: String) { put(TextEscape.escaped(text)) }
 
-  /// Writes data that a program may read: as it is, but on a terminal.
+  /// Writes data that a program may read: unchanged, except on a terminal.
   func write(data text: String) { put(isTerminal ? TextEscape.escaped(text) : text) }
 
   /// Writes control sequences of our own.

@@ -50,7 +50,7 @@ struct TortureVerb: Verb {
           remedy: "name another folder with --scratch")
       }
     }
-    // Kept until the end is known: a failure is looked into there.
+    // Kept until the result is known, so that a failure can be inspected.
     let scratch = try ScratchFolder(name: "godwit-torture", in: scratch, isKept: true)
     let signals = StopSignals()
     let current = TortureRun.Current()
@@ -68,7 +68,7 @@ struct TortureVerb: Verb {
     return try result.get().isEmpty ? 0 : GodwitError.Code.findings.rawValue
   }
 
-  /// One run, which is what gets killed.
+  /// One run, which a round may kill.
   private func runOnce(_ migration: MigrationJob, in folder: String, session: CommandSession) throws -> Int32 {
     var migration = Torture.redirected(migration, to: folder)
     migration.now = now.map { Date(timeIntervalSinceReferenceDate: $0) }

@@ -38,7 +38,7 @@ public enum GodwitCommand {
     policies: PolicyRegistry = [:], arguments: [String] = Array(CommandLine.arguments.dropFirst())
   ) -> Never {
     signal(SIGPIPE, SIG_IGN)
-    // A write beyond `ulimit -f` fails with an error of its own.
+    // A write beyond `ulimit -f` then fails with an error.
     signal(SIGXFSZ, SIG_IGN)
     occupyStandardStreams()
     let session = CommandSession(output: .standardOutput, diagnostics: .standardError, policies: policies)
@@ -105,7 +105,7 @@ public enum GodwitCommand {
   }
 
   private static func reportJSON(_ error: GodwitError, in session: CommandSession) {
-    // A verb that has printed its document has said what is wrong in it.
+    // A verb that has printed its document has reported its findings in it.
     guard !session.output.isUsed, let text = try? JSONText.document(FailureRecord(error, type: "error")) else { return }
     session.output.write(text + "\n")
   }

@@ -3,7 +3,7 @@ import GodwitModel
 import Yams
 
 extension JobManifest {
-  /// The keys the reader knows, by the map they stand in; the empty name is the top level.
+  /// The known keys, by the map that they belong to; the empty name is the top level.
   static let keys: [String: [String]] = [
     "": [
       "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",

@@ -24,7 +24,7 @@ extension MappingModel {
 
 /// Comments of a mapping file.
 enum MappingComment {
-  /// One line whatever the text, in what YAML takes as text.
+  /// One line for any text, in characters that YAML accepts.
   static func line(_ text: String) -> String {
     let printable = text.unicodeScalars.map { scalar in
       scalar.value >= 0x20 && scalar.value < 0x7F
@@ -104,7 +104,7 @@ extension AttributeMapping {
 }
 
 extension ParsedExpression {
-  /// The text as written, else as the expression prints.
+  /// The source text, or the printed expression if there is none.
   fileprivate var text: String { source.text.isEmpty ? expression.description : source.text }
 }
 

@@ -16,14 +16,14 @@ package struct MappingSearch {
   }
 
   package private(set) var files: [File] = []
-  /// Where it looked, as messages say it.
+  /// The places that were searched, as messages name them.
   private(set) var places: [String] = []
-  /// Where the search ended before all was seen.
+  /// Whether the search ended before it was complete.
   private(set) var isCutShort = false
   private var seen: Set<String> = []
   private var entries = 0
 
-  /// Folders whose files are made or come from elsewhere. Hidden ones are left out too.
+  /// Folders with generated or foreign files. Hidden folders are skipped too.
   package static let foreignFolders: Set<String> = [
     "node_modules", "Pods", "Carthage", "DerivedData", "SourcePackages",
   ]
@@ -75,7 +75,7 @@ package struct MappingSearch {
     return url.deletingLastPathComponent().path
   }
 
-  /// The folder of the project; nil when none of the parents looks like one.
+  /// The folder of the project; nil when no parent looks like one.
   static func root(above folder: String) -> String? {
     let manager = FileManager.default
     var url = URL(filePath: folder).standardizedFileURL
@@ -120,7 +120,7 @@ package struct MappingSearch {
     }
   }
 
-  /// The mapping models that lie in a folder, by name.
+  /// The mapping models in a folder, by name.
   static func mappingFiles(inFolder folder: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.filter { name in

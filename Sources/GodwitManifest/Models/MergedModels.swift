@@ -49,7 +49,7 @@ struct MergedModels {
 
   /// The versions that together have the store's entities, each with the store's hash; nil when there are none.
   ///
-  /// A model that the store has nothing of, because the application added it later, is left out.
+  /// A model that the application added later, and of which the store has no entity, is left out.
   func model(fitting hashes: [String: VersionHash]) throws -> ManagedObjectModel? {
     func fits(_ version: ManagedObjectModel) -> Bool {
       version.versionHashes.allSatisfy { hashes[$0.key] == $0.value }
