@@ -122,7 +122,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .versionUnreadable:
       "Neither Xcode nor Godwit can migrate a store of a version that cannot be read."
     case .currentVersionUnknown:
-      "Without a current version nobody knows where a migration should lead."
+      "Without a current version there is no destination for a migration."
     case .versionOrderUnclear:
       "A path never goes back to an older version. No model records which version is older, so only the names can show it."
     case .noPath:
