@@ -33,9 +33,9 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-    // Calls of the C library that Glibc's module for Swift lacks.
+    // Calls of the C library that Swift's module for Glibc lacks.
     .systemLibrary(name: "CPosix"),
-    // What follows reads from top to bottom as the story of a job. A target imports only what stands above it
+    // The targets below are in the order of a job. A target imports only targets that are listed above it
     // (`TargetTests` checks that).
     //
     // What the data means, as pure values: models, mappings, values, expressions and version hashes.
@@ -68,13 +68,13 @@ let package = Package(
       name: "GodwitInference", dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore"], swiftSettings: strict),
     // Work folders, locks, copies, renames, free space and syncs.
     .target(name: "GodwitDisk", dependencies: ["CPosix", "GodwitModel", "GodwitStore"], swiftSettings: strict),
-    // The job as values: steps, path, chunks, plan and progress; and the policy protocol.
+    // The job as values: steps, path, chunks, plan and progress. The policy protocol.
     .target(
       name: "GodwitJob",
       dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk"],
       swiftSettings: strict),
-    // Proves a destination against its source. It shares the evaluator, the object reader and the schema with the
-    // mover, and cannot import what moves.
+    // Proves a destination against its source. It cannot import the targets below, which move the data. Both use the
+    // evaluator, the readers of stores and schemas, and the comparison of two models.
     .target(
       name: "GodwitVerifier",
       dependencies: ["GodwitModel", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob"],
@@ -89,7 +89,7 @@ let package = Package(
       dependencies: [
         "GodwitModel", "GodwitSpill", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitLowering",
       ], swiftSettings: strict),
-    // Migrates a store where it lies.
+    // Migrates a store in place.
     .target(
       name: "GodwitInPlace",
       dependencies: [
@@ -103,7 +103,7 @@ let package = Package(
         "GodwitVerifier", "GodwitLowering", "GodwitEngine", "GodwitInPlace",
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
-    // Job manifests and mapping files in YAML, as jobs.
+    // Reads job manifests and mapping files in YAML, and makes jobs of them.
     .target(
       name: "GodwitManifest",
       dependencies: [
@@ -113,7 +113,7 @@ let package = Package(
       ],
       exclude: ["Schemas"],
       swiftSettings: strict),
-    // What will break in the field, found in models and mapping models alone; the lock file of shipped versions.
+    // Finds in models and mapping models what will break for users; the lock file of shipped versions.
     .target(
       name: "GodwitLint",
       dependencies: [
@@ -185,7 +185,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Only a build of the documentation needs DocC's plugin: `.ci/docs` sets the variable.
+// Only a build of the documentation needs the DocC plugin. `.ci/docs` sets the variable.
 if Context.environment["GODWIT_DOCS"] != nil {
   package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
 }

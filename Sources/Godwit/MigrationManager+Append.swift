@@ -8,12 +8,12 @@ import GodwitStore
 /// A job that adds to a destination that exists.
 ///
 /// 1. The destination is locked, and its log written back into it: no other process gets in until the run ends.
-/// 2. A copy in the work folder becomes the store under construction. Its triggers and the model's indexes go, the ledger
-///    comes, in one transaction.
+/// 2. A copy in the work folder becomes the store under construction. Its triggers and the model's indexes go, the
+///    ledger comes, in one transaction.
 /// 3. The chunks run as usual; every key they assign is higher than those in use.
 /// 4. The last transaction makes the triggers again and writes counters and metadata.
 /// 5. New external files are linked beside the old ones, and the copy is renamed over the destination (`InPlaceSwap`).
-/// A run that dies before the rename leaves the destination as it was; the next one goes on in the copy.
+/// A run that dies before the rename leaves the destination as it was; the next one continues in the copy.
 extension MigrationManager {
   /// The store to append to; nil when there is none, or the job does not append.
   func existingDestination() throws -> ExistingDestination? {

@@ -4,19 +4,19 @@ import GodwitStore
 public import GodwitVerifier
 
 extension MigrationManager {
-  /// What `run` would do, counted on a thread of its own: see the synchronous `plan()`.
+  /// Plans what `run` would do, on its own thread: see the synchronous `plan()`.
   ///
-  /// - Throws: `CancellationError` where the task was cancelled before; else what the synchronous `plan()` throws.
+  /// - Throws: `CancellationError` if the task was cancelled; otherwise what the synchronous `plan()` throws.
   public func plan() async throws -> MigrationPlan {
     try Task.checkCancellation()
     let synchronous: @Sendable () throws -> MigrationPlan = { try self.plan() }
     return try await onThread(synchronous)
   }
 
-  /// Migrates on a thread of its own, or resumes, or finds that all is done: see the synchronous `run`.
+  /// Starts or resumes the migration on its own thread: see the synchronous `run`.
   ///
   /// Cancelling the task stops the run at the next checkpoint, and the summary's outcome is `.stopped`. What is durable
-  /// stays, and the same call goes on.
+  /// stays, and the same call resumes.
   ///
   /// - Parameters:
   ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
@@ -29,7 +29,7 @@ extension MigrationManager {
     try await onThread { try run(control: MigrationControl(), maximumSeconds: maximumSeconds, progress: progress) }
   }
 
-  /// Starts the job on a thread of its own and gives its progress as an asynchronous sequence.
+  /// Starts the job on its own thread and returns its progress as an asynchronous sequence.
   ///
   /// ```swift
   /// let run = manager.start()
@@ -42,32 +42,32 @@ extension MigrationManager {
     MigrationRun(self, maximumSeconds: maximumSeconds)
   }
 
-  /// Proves the destination of the manager's job.
+  /// The verifier of the job's destination.
   public var verifier: Verifier { Verifier(job: job) }
 
-  /// Proves what a plan of this manager made, once `migrate` has carried it out.
+  /// The verifier of what `migrate` made from a plan of this manager.
   public func verifier(of plan: MigrationPlan) -> Verifier {
     Verifier(job: manager(ofStoreAt: plan.source, to: plan.destination, limits: plan.limits).job)
   }
 }
 
 extension Verifier {
-  /// Compares the whole destination with the whole source on a thread of its own: see the synchronous `run`.
+  /// Compares the whole destination with the whole source on its own thread: see the synchronous `run`.
   ///
   /// - Parameter progress: Called with the share that is done, 0 to 1, on the verifier's thread.
-  /// - Throws: `CancellationError` once the task is cancelled; else what the synchronous `run` throws.
+  /// - Throws: `CancellationError` if the task is cancelled; otherwise what the synchronous `run` throws.
   public func run(progress: @escaping @Sendable (Double) -> Void = { _ in }) async throws -> VerificationReport {
     let synchronous: @Sendable () throws -> VerificationReport = { try self.run(progress: progress) }
     return try await onThread(synchronous)
   }
 }
 
-/// A migration at work: its progress, then its summary.
+/// A running migration: its progress, then its summary.
 ///
-/// The sequence ends with the run. It gives the newest progress: whoever reads slowly misses some of it, never the last. The
-/// run does not wait for a reader, and goes on when reading ends early.
+/// The sequence ends with the run. It gives the newest progress: a slow reader misses some values, but never the last
+/// one. The run does not wait for a reader, and continues if reading stops early.
 public struct MigrationRun: AsyncSequence, Sendable {
-  /// What the sequence gives: the newest progress.
+  /// An element of the sequence: the newest progress.
   public typealias Element = MigrationProgress
 
   private let updates: AsyncStream<MigrationProgress>
@@ -83,7 +83,7 @@ public struct MigrationRun: AsyncSequence, Sendable {
     }
   }
 
-  /// Reads the progress. Only one task reads a run's progress.
+  /// Reads the progress. Only one task may read the progress of a run.
   public func makeAsyncIterator() -> AsyncStream<MigrationProgress>.Iterator { updates.makeAsyncIterator() }
 
   /// Stops the run at the next checkpoint; `summary` then has the outcome `.stopped`.

@@ -12,9 +12,9 @@ extension MigrationManager {
 
   /// The file that becomes the destination: the finished store of the work folder, or what is written of it.
   ///
-  /// An XML store is written inside the folder. A run that dies or stops meanwhile writes it again: the finished store is
-  /// still there, and names the job in its metadata. A time limit does not stop the writing: the next run would start over, and
-  /// never get further.
+  /// An XML store is written inside the folder. A run that dies or stops meanwhile writes it again: the finished store
+  /// is still there, and names the job in its metadata. A time limit does not stop the writing: the next run would
+  /// start over, and never get further.
   ///
   /// - Parameter progress: Called while an XML store is written, with the number of objects in it and that of all.
   func file(

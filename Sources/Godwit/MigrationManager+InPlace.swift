@@ -13,8 +13,8 @@ import GodwitStore
 
 /// A job whose destination is its source.
 extension MigrationManager {
-  /// Migrates a copy in the work folder beside the store, then exchanges the two: see `InPlaceSwap`. What statements alone
-  /// can do needs no exchange when the old store is not kept: see `runDirectly`.
+  /// Migrates a copy in the work folder beside the store, then exchanges the two: see `InPlaceSwap`. What statements
+  /// alone can do needs no exchange when the old store is not kept: see `runDirectly`.
   ///
   /// - Throws: `.stopped` (75) while another process has the store open; `.cannotCreate` (73) when `Name~.ext` exists.
   func runInPlace(
@@ -80,8 +80,8 @@ extension MigrationManager {
   /// The external files that rows of a store name which is being edited itself.
   static func filesMark(in folder: String) -> String { folder + "/files.mark" }
 
-  /// Notes, before a store is edited, which external files its rows name: a run that dies after the commit leaves the removal
-  /// to the next one. A file that no row named is not ours to remove.
+  /// Notes, before a store is edited, which external files its rows name: a run that dies after the commit leaves the
+  /// removal to the next one. A file that no row named is not ours to remove.
   func noteFiles(_ program: any InPlaceProgram, in folder: String) throws {
     let mark = Self.filesMark(in: folder)
     if program.keepsFiles || !SupportFolder(ofStoreAt: job.sourcePath).exists {
@@ -93,8 +93,8 @@ extension MigrationManager {
     try WorkFolder.sync(folder)
   }
 
-  /// Removes the journal of a transaction that was committed before the run died: in exclusive locking mode SQLite marks it
-  /// as dead, and removes it when the store is closed, if that works.
+  /// Removes the journal of a transaction that was committed before the run died: in exclusive locking mode SQLite
+  /// marks it as dead, and removes it when the store is closed, if that works.
   func removeDeadJournal() throws {
     guard FileManager.default.fileExists(atPath: job.sourcePath + "-journal") else { return }
     let lock = try StoreLock(store: job.sourcePath)

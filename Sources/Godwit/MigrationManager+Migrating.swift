@@ -10,13 +10,14 @@ public import GodwitModel
 /// let report = try await manager.migrate(plan) { progress in … }   // safe to cancel, to kill, to call again
 /// ```
 extension MigrationManager {
-  /// A manager whose stores are named later.
+  /// A manager whose stores are given later, for each migration.
   ///
   /// - Parameters:
   ///   - sourceModel: The version that the stores were made with.
   ///   - destinationModel: The version of the new stores.
   ///   - mappingModel: What becomes of each entity.
-  ///   - policies: By the names that mappings give. One with state needs a `MigrationJob` with a `PolicyRegistry`.
+  ///   - policies: The policies, by the names that mappings give. A policy with state needs a `MigrationJob` with a
+  ///     `PolicyRegistry`.
   public init(
     sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModel: MappingModel,
     policies: [String: any EntityMigrationPolicy & Sendable] = [:]
@@ -33,8 +34,8 @@ extension MigrationManager {
   /// - Parameters:
   ///   - source: The store to migrate.
   ///   - destination: Where the new store will go.
-  ///   - limits: What the run will keep to.
-  /// - Throws: what `plan()` throws; `.configuration` (78) when both paths name one file, or the budget is under 16 MiB.
+  ///   - limits: The limits of the run.
+  /// - Throws: What `plan()` throws; `.configuration` (78) if both paths name one file, or the budget is under 16 MiB.
   public func plan(
     migratingStoreAt source: URL, to destination: URL, limits: MigrationLimits = MigrationLimits()
   ) throws -> MigrationPlan {
@@ -80,15 +81,15 @@ extension MigrationManager {
     )
   }
 
-  /// Carries a plan out on a thread of its own, or resumes, or finds that all is done: see `run`.
+  /// Carries out a plan on its own thread, or resumes it: see `run`.
   ///
-  /// Cancelling the task stops the run at a checkpoint. What is durable stays, and the same call goes on.
+  /// Cancelling the task stops the run at a checkpoint. What is durable stays, and the same call resumes.
   ///
   /// - Parameters:
   ///   - plan: A plan of this manager.
   ///   - progress: Called after every chunk, on the run's thread.
   /// - Returns: What the run did; its outcome is never `.stopped`.
-  /// - Throws: `CancellationError` where the task was cancelled before the end; else what `run` throws.
+  /// - Throws: `CancellationError` if the task was cancelled before the end; otherwise what `run` throws.
   @discardableResult
   public func migrate(
     _ plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }

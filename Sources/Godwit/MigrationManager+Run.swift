@@ -8,17 +8,17 @@ import GodwitModel
 import GodwitStore
 
 extension MigrationManager {
-  /// Migrates, or resumes, or finds that all is done.
+  /// Starts or resumes the migration on the calling thread. If the job is already finished, the summary says so.
   ///
-  /// It works on the calling thread. Where a task calls it and is cancelled, the run stops at the next checkpoint, as it does
-  /// by `control`: the summary's outcome is `.stopped`.
+  /// If the calling task is cancelled, the run stops at the next checkpoint, as with `control`: the summary's outcome
+  /// is `.stopped`.
   ///
   /// - Parameters:
   ///   - control: Stops the run from another thread.
-  ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
+  ///   - maximumSeconds: A time limit; the run stops at the first checkpoint after it.
   ///   - progress: Called after every chunk, on the calling thread.
-  /// - Throws: `GodwitError`; what is durable stays, and the same call resumes where that makes sense. `.usage` (64) for a
-  ///   manager whose stores are not named yet.
+  /// - Throws: `GodwitError`. What is durable stays, and the same call resumes if it can. `.usage` (64) for a manager
+  ///   whose stores are not named yet.
   @discardableResult
   public func run(
     control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
@@ -122,7 +122,7 @@ extension MigrationManager {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  /// Of a source of so many bytes the digest is not waited for.
+  /// Sources of at least this size are hashed in the background.
   @TaskLocal static var largeSource: Int64 = 64 << 20
 
   /// An existing destination: ours and the same job, or in the way.

@@ -153,7 +153,7 @@ extension MigrationManager {
     }
   }
 
-  /// Where the store lies that becomes the destination.
+  /// The path of the store that becomes the destination.
   func lastStepFolder(in folder: String) -> StepFolder {
     StepFolder(path: !job.isStepped ? folder : StepFolder.path(ofStep: job.steps.count, in: folder))
   }
@@ -176,7 +176,8 @@ extension MigrationManager {
     return summary
   }
 
-  /// Whether steps are fused may depend on keys that do not make another job: a run goes on as it began, or not at all.
+  /// Whether steps are fused may depend on keys that are not part of the job's identity: a run continues as it began,
+  /// or not at all.
   func refuseOtherSteps(in folder: String) throws {
     let other = job.isStepped ? StepFolder(path: folder).storePath : StepRecord.path(in: folder)
     if FileManager.default.fileExists(atPath: other) { throw otherSteps }
@@ -256,7 +257,7 @@ extension MigrationManager {
     }
   }
 
-  /// What stands for the content that a step reads: the digest of the step before, and so of all that came before.
+  /// The digest of the content that a step reads: that of the step before, and so of all earlier steps.
   private func origin(ofStep index: Int) throws -> String {
     try (0..<index).reduce(StoreFiles(path: job.sourcePath).contentDigest()) { source, earlier in
       var identity = MigrationManager(job.step(earlier)).quickIdentity
@@ -285,7 +286,8 @@ extension MigrationManager {
   }
 }
 
-/// Turns the progress of one step into that of the job. Every step counts alike: the rows of later ones are not known yet.
+/// Turns the progress of one step into that of the job. Every step counts alike: the rows of later ones are not known
+/// yet.
 private struct StepMeter {
   let start: Date
   let count: Int

@@ -7,7 +7,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Plans and carries out one migration job, and picks it up where an earlier run left it.
+/// Plans and runs one migration job, and resumes it where an earlier run stopped.
 ///
 /// ```swift
 /// let manager = MigrationManager(job)
@@ -15,9 +15,9 @@ import GodwitStore
 /// let summary = try manager.run { progress in … }   // safe to stop, to kill, to call again
 /// ```
 ///
-/// Not for a store that another process writes: the run notices and stops.
+/// Do not use it while another process writes to the store: the run notices that and stops.
 public struct MigrationManager: Sendable {
-  /// The job with its steps as they run: inferred ones are one where the result is equal.
+  /// The job with its steps as they run: inferred steps are fused if the result is equal.
   public private(set) var job: MigrationJob
 
   /// A manager of a job.
@@ -29,7 +29,7 @@ public struct MigrationManager: Sendable {
   ///
   /// - Parameters:
   ///   - job: What is to be migrated.
-  ///   - policies: Added to those of the job; of two with one name these win.
+  ///   - policies: Added to those of the job. They replace policies of the same name.
   public init(_ job: MigrationJob, policies: PolicyRegistry) {
     self.job = job.resolvingLinks().namingInferredSteps().fusingSteps()
     self.job.policies.add(policies)
@@ -50,9 +50,10 @@ public struct MigrationManager: Sendable {
 
   // MARK: Plan
 
-  /// What `run` would do. Counts in the source; writes nothing, and works on a read-only tree.
+  /// Plans what `run` would do. Counts rows in the source, writes nothing, and works on a read-only file system.
   ///
-  /// An unfinished run's plan is read from its ledger. Policies that nobody registered are listed; `run` refuses them.
+  /// An unfinished run's plan is read from its ledger. The plan lists policies that nobody registered; `run` refuses
+  /// them.
   ///
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
   public func plan() throws -> MigrationPlan {
@@ -128,10 +129,10 @@ public struct MigrationManager: Sendable {
     return status
   }
 
-  /// Whether the destination is the finished store of this very job. Writes nothing.
+  /// Whether the destination is the finished store of this job. Writes nothing.
   ///
-  /// - Throws: `.cannotCreate` (73) when something else stands at the destination; `.usage` (64) for a manager whose stores
-  ///   are not named yet.
+  /// - Throws: `.cannotCreate` (73) if the destination is something else; `.usage` (64) for a manager whose stores are
+  ///   not named yet.
   public func isFinished() throws -> Bool {
     try refuseWithoutStore()
     if job.inPlace != nil { return try isMigratedInPlace() }

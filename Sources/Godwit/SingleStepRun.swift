@@ -138,7 +138,7 @@ final class SingleStepRun {
         try manager.writeEntityNumbers(schema, connection)
       }
       for sql in program.scratchStatements { try connection.execute(sql) }
-      // A large source is read beside the first chunks. Until its digest is there, the stamp stands for it.
+      // A large source is read beside the first chunks. Until its digest is known, the stamp identifies it.
       let isLarge = digest != nil && existing == nil && source.files.size >= MigrationManager.largeSource
       try ledger.create(
         identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp)

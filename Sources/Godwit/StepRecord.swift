@@ -6,7 +6,7 @@ import GodwitStore
 
 /// What is durable of a job of several steps: which steps are finished, and what they did.
 ///
-/// It lies as `job.json` in the work folder, replaced as a whole and synced. The step at work keeps its own
+/// It is `job.json` in the work folder, replaced as a whole and synced. The step at work keeps its own
 /// ledger in its own store; this record is written when the step's store is finished and synced.
 struct StepRecord: Codable {
   /// A finished step.

@@ -2,7 +2,8 @@ public import GodwitJob
 public import GodwitVerifier
 
 extension Verifier {
-  /// Proves the destination of a job. The stores between the steps of a job of several are made again by running these steps.
+  /// The verifier of a job's destination. For a job of several steps, it makes the stores between steps again by
+  /// running the steps.
   public init(job: MigrationJob) {
     self.init(job: job) { step in
       if try MigrationManager(step).run().outcome == .stopped { throw CancellationError() }

@@ -4,8 +4,8 @@ import GodwitJob
 
 /// The progress of a job whose destination is an XML store: its chunks first, then the writing of the file.
 ///
-/// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes the file
-/// again: the work folder holds the highest percent that was shown, and the next run shows nothing lower.
+/// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes
+/// the file again: the work folder holds the highest percent that was shown, and the next run shows nothing lower.
 struct XMLMeter {
   /// What the chunks have of the whole.
   private static let chunksPercent = 60.0
@@ -44,7 +44,7 @@ struct XMLMeter {
     return part
   }
 
-  /// The progress when so many objects are in the file; below 100 until the file is in place.
+  /// The progress when a number of objects is in the file; below 100 until the file is in place.
   mutating func wrote(_ objects: Int64, of total: Int64) -> MigrationProgress {
     let begun = start ?? Date()
     start = begun
@@ -63,7 +63,7 @@ struct XMLMeter {
     return progress
   }
 
-  /// Progress is no reason to fail: without the mark the next run shows less, and goes on.
+  /// Progress is no reason to fail: without the mark the next run shows a lower percent and continues.
   private func note(_ percent: Double) { try? WorkFolder.writeNote(Data("\(percent)".utf8), to: mark) }
 
   mutating func complete() -> MigrationProgress {

@@ -11,8 +11,10 @@ package import GodwitStore
 /// Puts a finished store in the place of the one it was made of.
 ///
 /// 1. The external files of the old store get a second name in the support folder of `Name~.ext`.
-/// 2. Those of the new store get one in the support folder of `Name.ext`, beside the old ones: names are never used twice.
-/// 3. The names that only rows of the old store bore are noted in the work folder. A file that no row named is not ours.
+/// 2. Those of the new store get one in the support folder of `Name.ext`, beside the old ones: names are never used
+///    twice.
+/// 3. The names that only rows of the old store bore are noted in the work folder. A file that no row named is not
+///    ours.
 /// 4. The old store gets a second name, `Name~.ext`.
 /// 5. The new store is synced and renamed over the old name; the folder is synced. This one moment is the exchange.
 /// 6. The noted files of the old store are removed.
@@ -118,7 +120,8 @@ package struct InPlaceSwap {
 
   // MARK: Rights
 
-  /// Tries whether a new file can get owner, group, permissions, access control list and extended attributes of the store.
+  /// Tries whether a new file can get owner, group, permissions, access control list and extended attributes of the
+  /// store.
   ///
   /// - Throws: `.permission` (77) when it cannot, before any work is done.
   package func checkRights(workFolder: String) throws {

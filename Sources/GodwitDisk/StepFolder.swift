@@ -1,7 +1,7 @@
 import Foundation
 package import GodwitStore
 
-/// Where the store under construction of one step lies, with its spill files.
+/// The folder of one step's store under construction and its spill files.
 ///
 /// A job of one step keeps them in the work folder itself, one of several in `step-1`, `step-2`, … inside it.
 package struct StepFolder: Sendable, Hashable {

@@ -10,7 +10,8 @@ import GodwitStore
 
 /// Keeps every other process out of a SQLite store while it is replaced.
 ///
-/// 1. `init` writes the log back into the store (`PRAGMA wal_checkpoint(TRUNCATE)`), so that no non-empty `-wal` is left.
+/// 1. `init` writes the log back into the store (`PRAGMA wal_checkpoint(TRUNCATE)`), so that no non-empty `-wal` is
+///    left.
 /// 2. It locks the bytes that SQLite itself locks (pending, reserved and shared: 512 bytes from 2^30) as an open
 ///    file description, so that closing another descriptor of the file in this process does not end the lock.
 /// 3. The lock ends with the value, or with the process.

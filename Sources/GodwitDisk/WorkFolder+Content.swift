@@ -11,8 +11,8 @@ import GodwitStore
 /// What a work folder holds, and what of it is removed.
 ///
 /// A folder is taken for ours when it is a real folder of this user's that others cannot write, and is empty or has the
-/// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything is
-/// opened, and is never removed.
+/// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything
+/// is opened, and is never removed.
 extension WorkFolder {
   /// Written when the folder is made.
   static let markerName = "made-by-godwit"
@@ -67,9 +67,10 @@ extension WorkFolder {
 
   // MARK: Looking
 
-  /// Checks that a folder that exists is one of ours.
+  /// Checks that an existing folder is one of Godwit's.
   ///
-  /// - Throws: `.cannotCreate` (73) when it is not; `.dataWrong` (65) for a journal that would have SQLite delete a file.
+  /// - Throws: `.cannotCreate` (73) when it is not; `.dataWrong` (65) for a journal that would have SQLite delete a
+  ///   file.
   static func checkOwn(_ path: String) throws {
     func foreign(_ why: String) -> GodwitError {
       GodwitError(
@@ -157,7 +158,7 @@ extension WorkFolder {
 
   // MARK: Removing
 
-  /// Removes a file of ours; nothing where there is none.
+  /// Removes one of Godwit's files, if it exists.
   package static func removeFile(_ path: String) throws {
     guard unlink(path) != 0, errno != ENOENT else { return }
     throw GodwitError.disk("cannot remove '\(path)'", errno: errno)

@@ -16,8 +16,8 @@ import GodwitStore
 extension WorkFolder {
   private var markPath: String { path + "/support.id" }
 
-  /// - Throws: `.cannotCreate` (73) when a support folder that is not of this job lies beside the destination: its files
-  ///   would become the new store's.
+  /// - Throws: `.cannotCreate` (73) when a support folder that is not of this job lies beside the destination: its
+  ///   files would become the new store's.
   package func refuseForeignSupport(of destination: String) throws {
     let folder = SupportFolder(ofStoreAt: destination)
     guard folder.exists, !isOurs(folder) else { return }
@@ -60,8 +60,8 @@ extension WorkFolder {
     try Self.sync((destination as NSString).deletingLastPathComponent)
   }
 
-  /// Removes the support folder that was moved to the destination. Call only while the destination has no store, and after
-  /// the store under construction is gone: without it nothing is resumed.
+  /// Removes the support folder that was moved to the destination. Call only while the destination has no store, and
+  /// after the store under construction is gone: without it nothing is resumed.
   package func removeMovedSupport(of destination: String) throws {
     let target = SupportFolder(ofStoreAt: destination)
     if isOurs(target) { try target.remove() }

@@ -10,8 +10,8 @@ import GodwitStore
 
 /// `DESTINATION.godwit/`: everything unfinished of one job, and the lock that keeps a second run out.
 ///
-/// 1. `init` makes the folder, for its owner alone (and the destination's folder), and takes the kernel lock on `lock`. A
-///    folder that is there already must be ours: see `checkOwn`.
+/// 1. `init` makes the folder, for its owner alone (and the destination's folder), and takes the kernel lock on `lock`.
+///    A folder that is there already must be ours: see `checkOwn`.
 /// 2. The store under construction, its journal and the spill files live inside.
 /// 3. `publish` moves the finished store to the destination; `remove` deletes the folder.
 /// The lock ends with the process, so none goes stale.
@@ -29,8 +29,8 @@ package struct WorkFolder: ~Copyable {
     return lstat(path(forDestination: destination), &info) == 0
   }
 
-  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77) when it is not
-  ///   writable, `.stopped` (75) when another run holds the lock.
+  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77)
+  ///   when it is not writable, `.stopped` (75) when another run holds the lock.
   package init(forDestination destination: String) throws {
     let path = Self.path(forDestination: destination)
     let missing = Self.missingFolders(above: path)
@@ -174,7 +174,7 @@ package struct WorkFolder: ~Copyable {
 
   /// Deletes the folder with what we put into it. The lock is held until the value ends.
   ///
-  /// - Throws: `.cannotCreate` (73) when something else lies in it, which stays.
+  /// - Throws: `.cannotCreate` (73) when the folder contains anything else, which stays.
   package func remove() throws {
     // The store goes first: without it a later run starts over instead of resuming. Marker and lock go last: while they
     // exist, a half-removed folder can still be recognised as ours and removed.
@@ -187,7 +187,7 @@ package struct WorkFolder: ~Copyable {
     }
   }
 
-  /// Whether a store under construction, or a finished one that is not in its place, lies in the folder.
+  /// Whether the folder has a store under construction, or a finished one that is not in its place yet.
   package func hasStores() throws -> Bool { try !stores().isEmpty }
 
   package func stores() throws -> [String] {

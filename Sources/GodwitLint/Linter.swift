@@ -89,7 +89,7 @@ package struct Linter {
       lock: lock == nil ? nil : lockPlaces?.file)
   }
 
-  /// The findings with what the lock file says about them, and what it accepts in vain.
+  /// The findings with their state in the lock file, and the entries that accept nothing.
   private func settled(
     _ findings: [LintFinding], of bundle: LintedBundle, _ entry: ModelLock.Bundle?
   ) -> [LintFinding] {

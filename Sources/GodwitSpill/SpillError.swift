@@ -7,7 +7,7 @@ package struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
     case damaged
     /// A system call failed.
     case io(Errno)
-    /// The file that a mark vouches for is not there.
+    /// The file that a mark describes is missing.
     case missing
     /// The caller broke a rule of use, such as the order of keys; a bug, not a state of the file.
     case misuse

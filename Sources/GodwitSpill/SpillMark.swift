@@ -1,4 +1,4 @@
-/// What vouches for a spill file: how many of its bytes are committed, and their checksum.
+/// Identifies the committed part of a spill file: its length and checksum.
 ///
 /// The ledger stores the mark in the transaction that commits the chunk. Bytes behind the mark's
 /// length belong to a chunk that was never committed.

@@ -8,11 +8,11 @@ import GodwitStore
   import Musl
 #endif
 
-/// A made-up store of any size for a model: every entity, attribute and relationship is used, and every rule kept.
+/// A synthetic store of any size for a model. It uses every entity, attribute and relationship, and keeps every rule.
 ///
-/// Equal models, numbers of rows and seeds give equal stores, the identifier included. Memory does not grow
-/// with the number of rows: every value is computed from the object's place. Not for measuring how an
-/// application's own data compresses or clusters: values are spread evenly.
+/// Equal models, numbers of rows and seeds give equal stores, the identifier included. Memory does not grow with the
+/// number of rows: every value is computed from the object's place. Values are spread evenly, so the store does not
+/// show how an application's own data compresses or clusters.
 public struct StoreSynthesis: Sendable {
   /// The version of the store.
   public let model: ManagedObjectModel
@@ -20,20 +20,20 @@ public struct StoreSynthesis: Sendable {
   public let rows: Int
   /// Chooses the values. Equal seeds give equal stores.
   public let seed: UInt64
-  /// Whether what a migration may stumble over is made too: holes in keys, negative and huge keys, NULL
-  /// wherever it is allowed, Unicode of every kind, extreme numbers, binary data of up to 1 MiB.
+  /// Whether to add what migrations often fail on: gaps between keys, negative and huge keys, NULL wherever it is
+  /// allowed, Unicode of every kind, extreme numbers, binary data of up to 1 MiB.
   public let isNasty: Bool
 
-  /// The most rows that can be asked for.
+  /// The largest number of rows.
   public static let rowLimit = 1_000_000_000
 
-  /// A description of a store; nothing is made before ``write(to:)``.
+  /// Describes a store. ``write(to:)`` makes it.
   ///
   /// - Parameters:
   ///   - model: The version of the store.
   ///   - rows: All objects of the store, over all entities: 0 to ``rowLimit``.
   ///   - seed: Chooses the values.
-  ///   - isNasty: Whether what a migration may stumble over is made too: see ``isNasty``.
+  ///   - isNasty: Whether to add what migrations often fail on: see ``isNasty``.
   public init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
     self.model = model
     self.rows = rows

@@ -6,8 +6,9 @@ import GodwitStore
 
 /// The store that a migration in place began with, for what rows may keep of it as it was.
 ///
-/// A step that changes only definitions leaves every row byte for byte: the counters of edits, and keys that lead nowhere,
-/// which an ordinary run resets. Entities and relationships are found by the renames of the models, never by a mapping.
+/// A step that changes only definitions leaves every row byte for byte: the counters of edits, and keys that lead
+/// nowhere, which an ordinary run resets. Entities and relationships are found by the renames of the models, never by a
+/// mapping.
 final class PreMigrationStore {
   private let connection: StoreConnection
   private let schema: StoreSchema
@@ -15,8 +16,8 @@ final class PreMigrationStore {
   private let pairings: [ModelPairing]
   private var statements: [String: SQLStatement] = [:]
 
-  /// - Returns: nil when the job's source is not the old store that a migration in place kept for its destination, or no
-  ///   SQLite store.
+  /// - Returns: nil when the job's source is not the old store that a migration in place kept for its destination, or
+  ///   no SQLite store.
   init?(of job: MigrationJob) throws {
     func path(_ name: String) -> String { URL(filePath: name).standardizedFileURL.path }
     guard path(job.sourcePath) == path(MigrationJob.InPlace.oldPath(of: job.destinationPath)),
@@ -33,8 +34,8 @@ final class PreMigrationStore {
     return try first("SELECT Z_OPT FROM source.\(quoted(table.name)) WHERE Z_PK = ?1", [.integer(key)])?.first
   }
 
-  /// Whether the row of an object that has its table to itself, before and after, bore the very number, whatever it says:
-  /// Core Data does not ask for it there.
+  /// Whether the row of an object that has its table to itself, before and after, bore the very number, whatever it
+  /// says: Core Data does not ask for it there.
   func holdsNumber(_ number: SQLValue, ofKey key: Int64, in entity: String) throws -> Bool {
     guard let before = originalName(of: entity), schema.fillsTable(before), let table = schema.table(of: before) else {
       return false

@@ -2,7 +2,8 @@ package import Foundation
 package import GodwitModel
 import GodwitStore
 
-/// What a user expects of a store: how many objects an entity has, and predicates that all, some or none of them fulfil.
+/// What a user expects of a store: how many objects an entity has, and predicates that all, some or none of them
+/// fulfil.
 ///
 /// An entity stands for its objects and those of its subentities, as in a fetch request.
 package struct StoreExpectations: Sendable, Hashable {
@@ -26,7 +27,7 @@ package struct StoreExpectations: Sendable, Hashable {
   /// What is expected of one entity.
   package struct Entity: Sendable, Hashable {
     package var name: String
-    /// Where the name stands in its file.
+    /// The place of the name in its file.
     package var location: GodwitError.Location?
     /// How many objects there may be; nil for any number.
     package var count: ClosedRange<Int64>?

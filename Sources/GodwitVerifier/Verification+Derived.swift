@@ -56,8 +56,8 @@ extension Verification {
     }
   }
 
-  /// What the derivation gives, and how far another order of adding up may be from it; nil for the time of the run, which
-  /// only the run knew.
+  /// What the derivation gives, and how far another order of adding up may be from it; nil for the time of the run,
+  /// which only the run knew.
   private func value(_ derivation: Derivation, of object: StoredObject) throws -> (SQLValue, leeway: Double)? {
     var current = object
     for relationship in derivation.path.prefix(while: { !$0.isToMany }) {
@@ -122,9 +122,10 @@ extension Verification {
 
 /// A sum of floating point numbers, and how far from it one of the same numbers in any other order can be.
 ///
-/// SQLite adds up in the order in which it meets the rows, and from 3.43 on keeps what is rounded off; so does Core Data,
-/// through SQLite. No order is the right one. What all have in common: of *n* numbers, *n* - 1 additions are rounded, each
-/// by half a unit in the last place of a partial sum at most, and no partial sum is larger than the magnitudes together.
+/// SQLite adds up in the order in which it meets the rows, and from 3.43 on keeps what is rounded off; so does Core
+/// Data, through SQLite. No order is the right one. What all have in common: of *n* numbers, *n* - 1 additions are
+/// rounded, each by half a unit in the last place of a partial sum at most, and no partial sum is larger than the
+/// magnitudes together.
 struct RoundedSum {
   private var sum = 0.0
   /// What was rounded off.

@@ -19,7 +19,7 @@ extension Verification {
     // SQLite's words name pages, rows and indexes, never values.
     for line in try destination.complaints(about: Self.attached, isFull: true, limit: 100) { find(.file, line) }
     report.count("files with SQLite's full check", 1)
-    // What stands between two steps is ours; the reader of an XML store notices damage.
+    // Godwit itself made a store between two steps. The reader of an XML store notices damage.
     guard job.position.isFirst, try StoreFiles(path: job.sourcePath).type == .sqlite else { return }
     let complaints = try source.complaints(about: Self.attached, isFull: true, limit: 10)
     isSourceDamaged = !complaints.isEmpty

@@ -1,7 +1,8 @@
 import GodwitJob
 import GodwitStore
 
-/// The destination beside a store of its version that Core Data wrote: the names of tables and columns must be the same.
+/// The destination beside a store of its version that Core Data wrote: the names of tables and columns must be the
+/// same.
 extension Verification {
   /// - Throws: as `StoreConnection.openStore`.
   func compareLayout() throws {
@@ -27,8 +28,8 @@ extension Verification {
       }
     }
     report.count("tables of the layout store", Int64(wanted.columns.keys.count(where: ours)))
-    // Where the store has an index on the same columns, it must have the same name. Other stores may have fewer indexes,
-    // made by an earlier version of Core Data, or more, left behind by a migration.
+    // Where the store has an index on the same columns, it must have the same name. Other stores may have fewer
+    // indexes, made by an earlier version of Core Data, or more, left behind by a migration.
     var compared: Int64 = 0
     var others: Int64 = 0
     for (name, index) in wanted.indexes.sorted(by: { $0.key < $1.key }) where ours(index.table) {

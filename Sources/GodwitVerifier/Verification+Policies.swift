@@ -29,7 +29,8 @@ extension Verification {
     guard hasPolicies else { return false }
     if let inverse, !inverse.isToMany || !side.relationship.isToMany {
       let model = job.destinationModel
-      // One of the near side's kind takes the target where it leads back to one; one of the far side's takes the subject.
+      // One of the near side's kind takes the target where it leads back to one; one of the far side's takes the
+      // subject.
       let takers =
         (inverse.isToMany ? [] : [side.entity])
         + (side.relationship.isToMany ? [] : [side.relationship.destinationEntityName])

@@ -21,7 +21,7 @@ extension Verification {
 
   // MARK: Replay
 
-  /// A target of one assignment: where it stands among the owner's objects, and the owner among its.
+  /// A target of one assignment: its position among the owner's objects, and the owner's among its objects.
   private struct Target {
     var key: Int64
     var place: Int64?
@@ -144,7 +144,7 @@ extension Verification {
       guard let relationship = sourceSchema.model.relationship(name, of: current) else { return ([], false) }
       var next: [Target] = []
       for object in reached {
-        // A path goes on from objects, not from keys of objects that are gone.
+        // A path continues from objects, not from keys of missing objects.
         guard try index == 0 || isThere(object.key, current) else { continue }
         try step(name, in: current, from: object.key, to: &next)
       }

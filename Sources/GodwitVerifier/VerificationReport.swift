@@ -1,6 +1,6 @@
 import GodwitJob
 
-/// What `Verifier` found and what it looked at.
+/// What `Verifier` found, and what it checked.
 ///
 /// A clean report means that every check named in `checks` held for everything it counts. What could
 /// not be proved is counted too, under a name that starts with `not proved`.
@@ -69,11 +69,11 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
   }
 
-  /// What was looked at, and how many.
+  /// One kind of thing that was checked, with its number.
   public struct Check: Sendable, Codable, Hashable {
-    /// What was looked at, for example `attributes`.
+    /// What was checked, for example `attributes`.
     public var name: String
-    /// How many were looked at.
+    /// How many were checked.
     public var count: Int64
 
     package init(name: String, count: Int64) {
@@ -87,9 +87,9 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
   /// The first findings.
   public private(set) var findings: [Finding] = []
-  /// All findings, those not kept included.
+  /// The number of all findings, including those not kept.
   public private(set) var totalFindings: Int64 = 0
-  /// What was looked at, in the order of the checks.
+  /// What was checked, in the order of the checks.
   public private(set) var checks: [Check] = []
 
   package init() {}
@@ -120,7 +120,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     for check in other.checks { count("\(check.name), \(position.site)", check.count) }
   }
 
-  /// Findings, then checks, a line each; the last line is the verdict.
+  /// The findings and the checks, one line each; the last line is the verdict.
   public var description: String {
     var lines = findings.map(\.description)
     let more = totalFindings - Int64(findings.count)

@@ -26,7 +26,7 @@ struct VerifiedMapping {
   var sourceEntity: String
   var destinationEntity: String
   var filter: FilterPredicate?
-  /// What `$entityMapping` stands for.
+  /// The value of `$entityMapping`.
   var bindings: MappingBindings
   var uniqueBy: [AttributeDescription]
   var values: [String: Value]

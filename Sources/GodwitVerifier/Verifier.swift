@@ -5,26 +5,27 @@ import GodwitStore
 
 /// Proves a finished destination against its source, object by object, without the code that made it.
 ///
-/// The executor lowers a mapping to SQL; the verifier evaluates the same expressions in Swift, works the
-/// keys out from what the destination holds, and replays relationship assignments one at a time. It
-/// needs time and temporary disk space in proportion to the store, and memory in proportion to nothing
-/// but the largest object: its largest to-many, and of its values those that an expression reads or that have rules of their
-/// own. What is copied is compared a piece at a time, in rows as in external files. It writes to neither store. A job of
-/// several steps is proved step by step, also where they ran as one, for which the stores between are made again in
-/// `TMPDIR`.
+/// The executor lowers a mapping to SQL. The verifier evaluates the same expressions in Swift, finds the keys from the
+/// content of the destination, and replays relationship assignments one at a time. It writes to neither store. It needs
+/// time and temporary disk space in proportion to the store. Its memory depends only on the largest object: its largest
+/// to-many, and its values that an expression reads or that have rules. Copied values are compared a piece at a time,
+/// in rows and in external files.
 ///
-/// Of a store that several jobs appended to, it proves what the one job made: its record in the metadata says which keys
-/// these are. Objects of before and of later jobs are counted.
+/// A job of several steps is proved step by step, even if steps ran as one. The stores between the steps are made again
+/// in `TMPDIR`.
 ///
-/// Of a store that was migrated in place, the old one stays as `Name~.ext`. A job whose source that is, is proved like any
-/// other; but rows may be the very ones of the old store, as a change of definitions alone leaves them. So columns may stand
-/// in another order, and a counter of edits (`Z_OPT`) or a key that leads nowhere may be the old row's.
+/// If several jobs appended to a store, the verifier proves what this one job made: the job's record in the metadata
+/// has the keys. Other objects are only counted.
+///
+/// After a migration in place the old store stays as `Name~.ext`, and a job with that source is proved like any other.
+/// Its rows may be those of the old store, because a change of definitions alone leaves them. Columns may therefore be
+/// in another order, and a counter of edits (`Z_OPT`) or a key that leads nowhere may be that of the old row.
 ///
 /// What is not proved:
 /// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
 ///   evaluated with the destination's time of modification;
-/// - what a registered policy made, and the links that its objects have part in;
-/// - relationships set by an expression other than the manager's two look-ups;
+/// - what a registered policy made, and the links of its objects;
+/// - relationships set by an expression other than the manager's two lookups;
 /// - the order of an object's related objects when several assignments gave them, or a path of several
 ///   segments that are ordered, or several sources of a `unique-by` object.
 ///
@@ -43,10 +44,10 @@ public struct Verifier: Sendable {
 
   /// Compares the whole destination with the whole source.
   ///
-  /// - Parameter progress: Called with the share that is done, 0 to 1, never less than before.
-  /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a
-  ///   store cannot be read at all; `.stopped` (75) when a store changed meanwhile; `CancellationError` once the task that
-  ///   calls it is cancelled.
+  /// - Parameter progress: Called with the share that is done, 0 to 1, which never decreases.
+  /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a store cannot be
+  ///   read at all; `.stopped` (75) if a store changed during the verification; `CancellationError` if the calling task
+  ///   is cancelled.
   public func run(progress: (Double) -> Void = { _ in }) throws -> VerificationReport {
     try Task.checkCancellation()
     let unfinished = job.destinationPath + ".godwit"
@@ -103,8 +104,8 @@ public struct Verifier: Sendable {
     return verification.report
   }
 
-  /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the first
-  /// that a hook may have changed.
+  /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the
+  /// first that a hook may have changed.
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
   private func runSteps(
@@ -118,8 +119,8 @@ public struct Verifier: Sendable {
     let count = Double(job.steps.count)
     for index in job.steps.indices {
       var step = job.step(index, source: source)
-      // A hook is code of the manifest's: proving a store runs none. What it did to a store is not known, nor then what the
-      // later steps read. Before the first step it cannot change anything: the source is watched.
+      // A hook is code of the manifest's: proving a store runs none. What it did to a store is not known, nor then what
+      // the later steps read. Before the first step it cannot change anything: the source is watched.
       if job.steps[index].didMigrate != nil || index > 0 && job.steps[index].willMigrate != nil {
         report.count(
           "not proved: steps whose store a hook changed, and those after them, from \(step.position.site)",

@@ -7,7 +7,8 @@ package import GodwitModel
   import Musl
 #endif
 
-/// Reads UTF-8 XML front to back, a tag or a run of text at a time: the one tokenizer of XML stores and of Xcode's files.
+/// Reads UTF-8 XML front to back, a tag or a run of text at a time: the one tokenizer of XML stores and of Xcode's
+/// files.
 ///
 /// Of a file, memory holds a buffer of 256 KiB, the names of the open elements, and the one tag or text that is read.
 /// It checks that tags match and that names and references are well formed. A document type that declares anything

@@ -155,8 +155,8 @@ private final class AppendCrashJob {
     #expect(kills > TestTier.choose(5, long: 20))
   }
 
-  /// The store is finished, exchanged and tidied up between the line of the last chunk and the one that says 100 percent:
-  /// two of three kills fall there, at a moment drawn from the time that an uninterrupted run takes for it.
+  /// The store is finished, exchanged and tidied up between the line of the last chunk and the one that says 100
+  /// percent: two of three kills fall there, at a moment drawn from the time that an uninterrupted run takes for it.
   @Test func `an append killed at any moment, including its exchange, ends in the same store`() throws {
     let seed = momentSeed()
     var random = SeededGenerator(seed: seed)

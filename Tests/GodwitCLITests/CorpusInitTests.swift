@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `godwit init STORE MODELS -o - | godwit run -`, and then `verify`, for the applications of the corpus: every store with
-/// the application's folder as MODELS, and a made-up store of the oldest version of every bundle.
+/// `godwit init STORE MODELS -o - | godwit run -`, and then `verify`, for the applications of the corpus: every store
+/// with the application's folder as MODELS, and a made-up store of the oldest version of every bundle.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct CorpusInitTests {
   /// A store that the three commands do not bring to the current version.

@@ -92,7 +92,8 @@ struct FixtureProject: Sendable, CustomStringConvertible {
       "SELECT Z_1FOLLOWERS, Z_1FOLLOWING FROM made.Z_1FOLLOWERS")
   }
 
-  /// Three levels of inheritance; siblings have properties of one name and other types; a class in the middle is renamed.
+  /// Three levels of inheritance; siblings have properties of one name and other types; a class in the middle is
+  /// renamed.
   static let library = FixtureProject(
     name: "Library",
     starts: ["Library", "Library 2"].map { version in

@@ -31,7 +31,8 @@ struct `Converting mapping models of the corpus` {
       .filter { $0.hasSuffix(".xcmappingmodel") || $0.hasSuffix(".cdm") }.sorted()
   }()
 
-  @Test(arguments: TestTier.sample(paths, each: 6)) func `a converted mapping model reads back as the same`(path: String) throws {
+  @Test(arguments: TestTier.sample(paths, each: 6))
+  func `a converted mapping model reads back as the same`(path: String) throws {
     let folder = try TemporaryFolder()
     let result = godwit("mapping", "convert", Corpus.path(path))
     #expect(result.status == 0 && result.diagnostics.isEmpty)

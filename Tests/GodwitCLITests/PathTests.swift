@@ -296,7 +296,8 @@ struct `Corpus chains` {
     return chains
   }()
 
-  @Test(arguments: TestTier.sample(chains, each: 5)) func `corpus chains run completely, with the newest schema and the same values`(chain: Chain)
+  @Test(arguments: TestTier.sample(chains, each: 5))
+  func `corpus chains run completely, with the newest schema and the same values`(chain: Chain)
     throws
   {
     let folder = try TemporaryFolder()

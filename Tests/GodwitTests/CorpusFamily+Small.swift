@@ -63,7 +63,8 @@ extension CorpusFamily {
           version: "\(model) 2", way: .xcode([folder + "/CoreData/Migration/Mappings/Migration1to2.xcmappingmodel"]),
           tables: ["ZPOST": .init(columns: ["ZHEXCOLOR": "s.ZCOLOR"])]),
         // The policy makes a color for each post, with a random identifier, and the destination wants one: without the
-        // policy there is no valid post. The mapping file says it in expressions; the color takes the post's identifier.
+        // policy there is no valid post. The mapping file says it in expressions; the color takes the post's
+        // identifier.
         CorpusHop(
           version: "\(model) 3", way: .ours("Wibosco2to3"),
           tables: [
@@ -123,8 +124,8 @@ extension CorpusFamily {
       ])
   }()
 
-  /// The same project's books: a derived attribute with its triggers, decimals, UUIDs, history. The models were built in
-  /// code, and lie in the stores alone.
+  /// The same project's books: a derived attribute with its triggers, decimals, UUIDs, history. The models were built
+  /// in code, and lie in the stores alone.
   static let library: CorpusFamily = {
     let folder = "alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/"
     return CorpusFamily(

@@ -1,6 +1,7 @@
 import TestSupport
 
-/// One hop of a chain of the corpus, and what each table holds after it: written by hand from models and mapping models.
+/// One hop of a chain of the corpus, and what each table holds after it: written by hand from models and mapping
+/// models.
 ///
 /// A column that the source's table has under the same name is expected to hold the same value, an object to keep its
 /// key and entity. Everything else must be spelt out here, also what is lost: a column or table that a hop neither

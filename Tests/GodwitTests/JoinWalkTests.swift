@@ -18,7 +18,8 @@ private func pets(club: String = "Club") -> [EntityDescription] {
   ]
 }
 
-/// - Parameter club: What the destination calls a club: which end a join table's key begins with follows from the names.
+/// - Parameter club: What the destination calls a club: which end a join table's key begins with follows from the
+///   names.
 private func fixture(club: String = "Club", overlapping: Bool = false) throws -> MigrationFixture {
   let fixture = try MigrationFixture(pets(), to: pets(club: club))
   try fixture.build { store in

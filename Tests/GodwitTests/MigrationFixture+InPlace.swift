@@ -33,8 +33,9 @@ extension MigrationFixture {
     return job
   }
 
-  /// Migrates copies of the source in place without a new store, keeping the old store and not, and compares them with the
-  /// store that the ordinary run made: by definition alone as far as a reader by column names can tell, else in full.
+  /// Migrates copies of the source in place without a new store, keeping the old store and not, and compares them with
+  /// the store that the ordinary run made: by definition alone as far as a reader by column names can tell, else in
+  /// full.
   func expectSameInPlace(as summary: MigrationSummary, sourceLocation: SourceLocation = #_sourceLocation) throws {
     for keepsOld in [true, false] {
       let path = try copyOfSource(keepsOld ? "kept" : "edited")

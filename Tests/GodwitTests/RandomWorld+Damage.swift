@@ -4,8 +4,8 @@ import TestSupport
 @testable import GodwitStore
 
 extension RandomWorld {
-  /// Removes rows and changes the entity of others behind Core Data's back, so that keys and join rows lead to nothing or
-  /// to an object of a wrong entity. The world then says what is left.
+  /// Removes rows and changes the entity of others behind Core Data's back, so that keys and join rows lead to nothing
+  /// or to an object of a wrong entity. The world then says what is left.
   mutating func damage(_ fixture: MigrationFixture, _ random: inout SeededGenerator) throws {
     let schema = StoreSchema(model: source)
     func table(_ entity: String) -> String { quoted(schema.table(of: entity)?.name ?? "") }

@@ -10,8 +10,8 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// Migration in place by definition alone: `MigrationFixture.run` compares it with the ordinary run of the same inferred
-/// mapping, and every row with what it was.
+/// Migration in place by definition alone: `MigrationFixture.run` compares it with the ordinary run of the same
+/// inferred mapping, and every row with what it was.
 struct SchemaOnlyTests {
   private static func photo(isExternal: Bool = true) -> AttributeDescription {
     var photo = AttributeDescription.make("photo", .binary)

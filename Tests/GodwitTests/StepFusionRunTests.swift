@@ -12,7 +12,8 @@ import Testing
 
 /// Whole jobs whose steps are fused, beside the same jobs step by step.
 struct `Fused runs` {
-  /// Whether rows break what Core Data keeps: links that disagree or lead nowhere, nil where it is not allowed, wrong types.
+  /// Whether rows break what Core Data keeps: links that disagree or lead nowhere, nil where it is not allowed, wrong
+  /// types.
   private func damage(_ path: String, _ random: inout SeededGenerator) throws {
     let connection = try StoreConnection(path: path)
     let tables = try connection.rows(

@@ -7,8 +7,8 @@ import Testing
 struct StoreStructure: Hashable {
   /// A difference from Core Data's own store that does no harm. One that a test lists must be there.
   enum Difference: Sendable, Hashable {
-    /// Framework versions before 851 named the indexes of attributes otherwise, made a uniqueness constraint part of its
-    /// table, and indexed join tables one way only. Which columns are indexed is compared all the same.
+    /// Framework versions before 851 named the indexes of attributes otherwise, made a uniqueness constraint part of
+    /// its table, and indexed join tables one way only. Which columns are indexed is compared all the same.
     case olderIndexes
     /// An index that a former version of the model asked for, left by a migration in place.
     case surplusIndex(String)

@@ -3,8 +3,8 @@ import Foundation
 
 /// What a piece of work costs in figures that do not depend on the machine, nor on what other threads do.
 ///
-/// Instructions of SQLite's virtual machine are counted for every statement of every connection that the work opens, and
-/// bytes are those that the thread asked the system to read and write.
+/// Instructions of SQLite's virtual machine are counted for every statement of every connection that the work opens,
+/// and bytes are those that the thread asked the system to read and write.
 package struct ThreadCost: Sendable, Hashable {
   package var instructions = 0
   package var readBytes = 0

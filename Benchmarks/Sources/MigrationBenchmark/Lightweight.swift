@@ -3,7 +3,8 @@ import Godwit
 import GodwitModel
 import GodwitStore
 
-/// An attribute is added, in place, whose column stands before another's in a new store. The copy of the file is measured apart: its way is `sql`, with the statement on it.
+/// An attribute is added, in place, whose column stands before another's in a new store. The copy of the file is
+/// measured apart: its way is `sql`, with the statement on it.
 enum Lightweight: Workload {
   static let name = "lightweight"
   static let ways: [Way] = [.sql, .place]

@@ -20,7 +20,7 @@ struct AutomaticPath: Encodable {
   private(set) var sourceModelOrigin: String?
   /// The policies that nobody registered, which a job asks for.
   private(set) var missingPolicies: [PolicyUse] = []
-  /// What would not come over.
+  /// What would be lost.
   private(set) var losses: [LossReport.Loss] = []
   /// A better way than this one.
   private(set) var hints: [String] = []

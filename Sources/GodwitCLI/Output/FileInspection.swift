@@ -183,7 +183,7 @@ struct FileInspection: Encodable {
     }
   }
 
-  /// Whether a top-level key of mapping files stands in the text; what is neither is read as a manifest.
+  /// Whether the text has a top-level key of mapping files. A file without one is read as a manifest.
   private static func isMapping(_ path: String) -> Bool {
     guard let data = FileManager.default.contents(atPath: path) else { return false }
     return String(decoding: data, as: UTF8.self).split(separator: "\n").contains { line in

@@ -150,7 +150,7 @@ struct PolicyStub {
 
   // MARK: Names
 
-  /// Words of Swift's that name no type, and what the file itself names.
+  /// Words that cannot be the name of a type in the file.
   private static let reserved: Set<String> = [
     "Any", "Protocol", "Self", "Type", "Migrate", "Godwit", "GodwitCLI", "GodwitModel", "GodwitCommand", "GodwitError",
     "EntityMapping", "EntityMigrationPolicy", "EvaluatedValue", "ExpressionCall", "ManagedObject", "PolicyContext",

@@ -1,9 +1,9 @@
 import GodwitJob
 import GodwitModel
 
-/// The texts of progress.
+/// The text of progress.
 enum ProgressLine {
-  /// One line without its end, as the contract spells it.
+  /// One line without its line end.
   static func plain(_ progress: MigrationProgress) -> String {
     var words = [
       percent(progress.percent), "step \(progress.step)/\(progress.steps)",
@@ -31,7 +31,7 @@ enum ProgressLine {
     return String(("[\(bar)]" + tail).prefix(max(1, columns - 1)))
   }
 
-  /// One decimal, cut, not rounded: 99.99 is not yet `100.0%`.
+  /// One decimal, truncated, not rounded: 99.99 is not yet `100.0%`.
   static func percent(_ value: Double) -> String {
     let tenths = whole(clamped(value) * 10)
     return "\(tenths / 10).\(tenths % 10)%"

@@ -109,7 +109,7 @@ final class ProgressPrinter: Sendable {
     }
   }
 
-  /// Leaves the terminal tidy, and ends JSON lines with a summary, when the run failed.
+  /// After a failed run: ends the bar on a terminal, and ends JSON lines with a summary.
   func end(failedWith error: GodwitError) throws {
     try state.withLock { state in
       closeBar(&state)

@@ -11,8 +11,9 @@ import Synchronization
 /// SIGINT, SIGTERM and SIGUSR1 while a run lasts, taken by a thread of their own.
 ///
 /// 1. `init` blocks the signals, before any other thread starts, so that all inherit the mask.
-/// 2. `watch` starts the thread; where the system makes none, signals end the process at once. The first SIGINT or SIGTERM calls `stop`, and `interrupt` when the
-///    run still goes on 1.5 s later; the second ends the process at once.
+/// 2. `watch` starts the thread; where the system makes none, signals end the process at once. The first SIGINT or
+///    SIGTERM calls `stop`, and `interrupt` when the run still goes on 1.5 s later; the second ends the process at
+///    once.
 /// 3. `dieIfStopped` ends the process by the signal that stopped it, so that its parent sees which.
 final class StopSignals: Sendable {
   private let received = Mutex<Int32?>(nil)
@@ -63,15 +64,15 @@ final class StopSignals: Sendable {
     if !isStarted { Self.letThrough() }
   }
 
-  /// Lets signals end the process at once, where no thread takes them. What is durable stays so; the rest is rolled back by
-  /// the next run.
+  /// Lets signals end the process at once, where no thread takes them. What is durable stays so; the rest is rolled
+  /// back by the next run.
   private static func letThrough() {
     signal(SIGUSR1, SIG_IGN)
     var mask = mask
     pthread_sigmask(SIG_UNBLOCK, &mask, nil)
   }
 
-  /// The next signal; nil when a run that was asked to stop still goes on after a while.
+  /// The next signal; nil when a run that was asked to stop is still running after a while.
   private func next() -> Int32? {
     var mask = Self.mask
     while true {

@@ -1,10 +1,10 @@
 /// Characters that a terminal obeys, or that turn the direction of text round, made visible.
 ///
-/// Names and messages come from stores, manifests and hooks. A carriage return or an escape sequence in one of them could
-/// overwrite a line of the plan, and a bidirectional control show it in another order.
+/// Names and messages come from stores, manifests and hooks. A carriage return or an escape sequence in one of them
+/// could overwrite a line of the plan, and a bidirectional control show it in another order.
 package enum TextEscape {
-  /// C0 and C1 controls, DEL and bidirectional controls become `\u001B` and the like, which JSON strings take for the same
-  /// character. Line feeds, tabs, and the carriage return of a line end stay.
+  /// C0 and C1 controls, DEL and bidirectional controls become `\u001B` and the like, which JSON strings take for the
+  /// same character. Line feeds, tabs, and the carriage return of a line end stay.
   static func escaped(_ text: String) -> String {
     guard text.utf8.contains(where: isSuspicious) else { return text }
     var result = ""

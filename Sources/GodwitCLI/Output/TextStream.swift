@@ -8,7 +8,8 @@ import Synchronization
 
 /// Standard output or standard error, written at once and from any thread.
 ///
-/// Text is escaped on its way (`TextEscape`), since what it says may come from anywhere. A reader that went away (EPIPE) closes the stream in silence; another failure is kept in `failure`.
+/// Text is escaped on its way (`TextEscape`), since what it says may come from anywhere. A reader that went away
+/// (EPIPE) closes the stream in silence; another failure is kept in `failure`.
 package final class TextStream: Sendable {
   private enum Target: Sendable {
     case descriptor(Int32)
@@ -36,7 +37,7 @@ package final class TextStream: Sendable {
   var failure: String? { state.withLock { $0.failure } }
   /// Whether anything was written.
   var isUsed: Bool { state.withLock { $0.isUsed } }
-  /// Whether writing more is in vain.
+  /// Whether further writing is useless.
   var isClosed: Bool { state.withLock { $0.isClosed } }
   /// What was written to a stream in memory.
   var text: String { state.withLock { $0.text } }
@@ -46,7 +47,7 @@ package final class TextStream: Sendable {
     return isatty(descriptor) == 1
   }
 
-  /// Columns of the terminal; 80 when it does not tell.
+  /// The columns of the terminal; 80 if they are not known.
   var columns: Int {
     guard case .descriptor(let descriptor) = target else { return 80 }
     var size = winsize()
@@ -57,7 +58,7 @@ package final class TextStream: Sendable {
   /// Writes text with control characters made visible.
   package func write(_ text: String) { put(TextEscape.escaped(text)) }
 
-  /// Writes data that a program may read: as it is, but on a terminal.
+  /// Writes data that a program may read: unchanged, except on a terminal.
   func write(data text: String) { put(isTerminal ? TextEscape.escaped(text) : text) }
 
   /// Writes control sequences of our own.

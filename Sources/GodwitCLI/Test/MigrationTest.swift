@@ -7,7 +7,7 @@ struct MigrationTest: Sendable {
   enum Store: Sendable {
     /// A store made from the version's model.
     case made(Result<ManagedObjectModel, GodwitError>, rows: Int, seed: UInt64, isNasty: Bool)
-    /// A store of the user's, by its path.
+    /// The path of a store that the user gave.
     case given(String)
   }
 
@@ -23,7 +23,7 @@ struct MigrationTest: Sendable {
 struct MigrationTestResult: Sendable, Encodable {
   enum Outcome: String, Sendable, Encodable {
     case passed, failed
-    /// A signal came before its turn.
+    /// The test had not begun when a signal came.
     case skipped
   }
 
@@ -49,7 +49,7 @@ struct MigrationTestResult: Sendable, Encodable {
   /// Versions from the store's to the current one, in order: the last of each step.
   var path: [String] = []
   var objects: Int64 = 0
-  /// Objects, values and links of the source that did not come over.
+  /// Objects, values and links of the source that were lost.
   var lost: Int64 = 0
   var losses: [String] = []
   /// Expectations that were checked.

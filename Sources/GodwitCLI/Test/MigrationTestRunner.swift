@@ -11,7 +11,7 @@ import Synchronization
 
 /// Runs tests of migrations: each in a folder of its own, a few at a time.
 struct MigrationTestRunner: Sendable {
-  /// What says how a store is migrated.
+  /// What a test migrates with.
   enum Subject: Sendable {
     case models([String], destination: String?)
     /// A manifest, whose source and destination are replaced for each test.
@@ -32,8 +32,8 @@ struct MigrationTestRunner: Sendable {
 
   /// Runs the tests, `jobs` at a time, and hands over their results in the order of the tests.
   ///
-  /// - Parameter isStopped: Asked before each test: those that have not begun are skipped then.
-  /// - Throws: 74 when the system makes no thread.
+  /// - Parameter isStopped: Called before each test; if it returns true, the remaining tests are skipped.
+  /// - Throws: 74 when no thread can be made.
   func run(
     _ tests: [MigrationTest], jobs: Int, isStopped: @escaping @Sendable () -> Bool,
     each: (MigrationTestResult) -> Void
@@ -56,7 +56,7 @@ struct MigrationTestRunner: Sendable {
     }
   }
 
-  /// Tests that wait, and results that somebody waits for.
+  /// Hands out tests to threads, and waits for their results.
   private final class Queue: @unchecked Sendable {
     private let condition = NSCondition()
     private var upcoming = 0

@@ -11,10 +11,10 @@ struct TestVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "test", abstract: "Migrate stores of every shipped model version to the current one, and prove each.",
     discussion: """
-      For each version before the current one it makes two stores, a plain one and one with what migrations stumble over. \
-      It migrates and verifies them, and the stores of --stores. A file 'Name.expect.yaml' beside 'Name.sqlite' says what \
-      the migrated store must hold. A test that fails leaves its store and its job in the folder of --keep. Exit status: \
-      0 all passed; 4 a test failed.
+      Makes two stores for each version before the current one: a plain store, and one with what migrations often fail \
+      on. Migrates and verifies these and the stores of --stores. A file 'Name.expect.yaml' beside 'Name.sqlite' says \
+      what the migrated store must hold. The store and the job of a failed test go to the folder of --keep. Exit \
+      status: 0 all passed; 4 a test failed.
       """)
 
   /// Which versions get made stores.
@@ -35,23 +35,25 @@ struct TestVerb: Verb {
 
   @Argument(
     help: ArgumentHelp(
-      "The model with its versions, or a job manifest whose source and destination are replaced.", valueName: "MODELS"))
+      "The model with its versions, or a job manifest, whose source and destination are replaced.", valueName: "MODELS")
+  )
   var subject: String
 
-  @Option(help: ArgumentHelp("Test the stores in this folder too.", valueName: "DIR")) var stores: String?
+  @Option(help: ArgumentHelp("Also test the stores in this folder.", valueName: "DIR")) var stores: String?
   @Option(help: ArgumentHelp("Make stores of all versions, of none, or of the last N.", valueName: "all|none|N"))
   var from: Versions = .all
-  @Option(help: ArgumentHelp("Migrate to this version in place of the current one.", valueName: "VERSION"))
+  @Option(help: ArgumentHelp("Migrate to this version instead of the current one.", valueName: "VERSION"))
   var to: String?
-  @Option(help: ArgumentHelp("How many objects a made store has.", valueName: "N")) var rows = 200
-  @Option(help: ArgumentHelp("What the values of made stores are drawn from.", valueName: "S")) var seed: UInt64 = 1
+  @Option(help: ArgumentHelp("Number of objects in a made store.", valueName: "N")) var rows = 200
+  @Option(help: ArgumentHelp("Seed of the random values in made stores.", valueName: "S")) var seed: UInt64 = 1
   @Option(help: ArgumentHelp("Expectations that every migrated store must meet.", valueName: "FILE"))
   var expect: String?
   @Option(help: ArgumentHelp("Write the results as JUnit XML.", valueName: "FILE")) var junit: String?
-  @Option(help: ArgumentHelp("Where the stores of failed tests are kept.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("Folder for the stores of failed tests.", valueName: "DIR"))
   var keep = "godwit-test-failures"
-  @Option(help: ArgumentHelp("How many tests run at once; default: one for each core.", valueName: "N")) var jobs: Int?
-  @Flag(name: .customLong("fail-on-loss"), help: "A test fails when something of its store does not come over.")
+  @Option(help: ArgumentHelp("Number of tests that run at once; by default one for each core.", valueName: "N"))
+  var jobs: Int?
+  @Flag(name: .customLong("fail-on-loss"), help: "Fail a test whose migration loses data.")
   var failOnLoss = false
   @OptionGroup var format: FormatOptions
 
@@ -62,7 +64,9 @@ struct TestVerb: Verb {
     if let jobs, !(1...256).contains(jobs) {
       throw ValidationError("cannot run \(jobs) tests at once: expected 1 to 256")
     }
-    if isManifest, to != nil { throw ValidationError("--to goes with a model; a manifest has 'destination-model'") }
+    if isManifest, to != nil {
+      throw ValidationError("expected --to with a model, found a manifest: set its key 'destination-model' instead")
+    }
   }
 
   private var isManifest: Bool { [".yaml", ".yml"].contains { subject.hasSuffix($0) } }
@@ -165,7 +169,7 @@ struct TestVerb: Verb {
     do { try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic) } catch {
       throw GodwitError(
         .cannotCreate, "cannot write '\(path)'", cause: error.localizedDescription,
-        remedy: "name a file in a folder that can be written with --junit")
+        remedy: "name a file in a writable folder with --junit")
     }
   }
 }
@@ -189,13 +193,13 @@ private struct GivenStore {
     var isFolder = ObjCBool(false)
     guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
       throw GodwitError(
-        .missingInput, "cannot read folder '\(folder)': expected a folder, found none",
+        .missingInput, "cannot read '\(folder)': expected a folder, found none",
         remedy: "name the folder with the stores after --stores")
     }
     var found: [GivenStore] = []
     var expectations: Set<String> = []
     while let name = names.nextObject() as? String {
-      // External data of a store lies in a hidden folder.
+      // The external data of a store is in a hidden folder.
       guard !name.split(separator: "/").contains(where: { $0.hasPrefix(".") }) else { continue }
       if name.hasSuffix(expectationEnd) { expectations.insert(name) }
       let path = folder + "/" + name

@@ -5,11 +5,11 @@ import GodwitStore
 
 /// Kills runs of one job and compares what they resume to with an uninterrupted run.
 ///
-/// 1. The reference is one run from beginning to end; it tells how long a run takes and how many lines it prints.
+/// 1. The reference is one run from beginning to end; it shows how long a run takes and how many lines it prints.
 /// 2. A round starts runs in a folder of its own until one ends by itself. All but that one are killed: after a random
 ///    number of progress lines or a random time. At most `killsMax` of them, so that every round ends.
 /// 3. The result is compared with the reference; equal ones are removed at once.
-/// A round depends on the seed and its number alone, as far as chance is concerned.
+/// The random choices of a round depend only on the seed and its number.
 struct Torture {
   let manifest: String
   let job: MigrationJob
@@ -20,7 +20,7 @@ struct Torture {
 
   private static let killsMax = 12
 
-  /// The job with its destination in a folder of ours; one that works in place on a copy of its store there.
+  /// The job with its destination in a scratch folder. A job in place works on a copy of its store there.
   static func redirected(_ job: MigrationJob, to folder: String) -> MigrationJob {
     var job = job
     let name = (job.destinationPath as NSString).lastPathComponent
@@ -30,7 +30,7 @@ struct Torture {
   }
 
   /// - Parameter report: Takes one line a round.
-  /// - Returns: The numbers of the rounds that came to another result.
+  /// - Returns: The numbers of the rounds with another result.
   /// - Throws: `GodwitError` when the uninterrupted run fails, with its status.
   func run(report: (String) -> Void) throws -> [Int] {
     let now = Date().timeIntervalSinceReferenceDate
@@ -70,7 +70,7 @@ struct Torture {
 
   private static func seconds(_ value: Double) -> String { "\((value * 1000).rounded() / 1000) s" }
 
-  /// nil when two folders hold the same finished store and nothing else.
+  /// The difference between the results in two folders; nil when both hold the same store and nothing else.
   private func difference(_ reference: String, _ round: String) throws -> String? {
     let manager = FileManager.default
     let names = try [reference, round].map { try manager.contentsOfDirectory(atPath: $0).sorted() }

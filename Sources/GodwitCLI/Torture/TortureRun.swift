@@ -9,7 +9,7 @@ import Synchronization
   import Musl
 #endif
 
-/// One process of this very executable, killed at a moment or left to its end.
+/// One process of this executable, killed at some moment or left to finish.
 struct TortureRun {
   struct Ended {
     var wasKilled: Bool
@@ -26,7 +26,7 @@ struct TortureRun {
 
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    /// Ends what runs, and whatever would run next.
+    /// Kills the current process, and prevents further ones.
     func stop() {
       state.withLock { state in
         state.isStopped = true
@@ -46,7 +46,7 @@ struct TortureRun {
   }
 
   let arguments: [String]
-  /// A file for what the process complains of.
+  /// A file for the diagnostics of the process.
   let output: String
 
   func untilEnd(killing moment: TortureChance.Moment?, current: Current) throws -> Ended {
@@ -107,7 +107,7 @@ struct TortureRun {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // Signals that are blocked here are not there.
+    // Signals that are blocked here are not blocked in the process.
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
@@ -116,7 +116,7 @@ struct TortureRun {
     var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for pointer in pointers { free(pointer) } }
     var process: pid_t = 0
-    // The executable that runs now, whatever has become of its name.
+    // The executable that is running, even if its file was renamed or replaced.
     let code = posix_spawn(&process, "/proc/self/exe", &actions, &attributes, &pointers, environ)
     guard code == 0 else { throw failure(code) }
     return process

@@ -11,10 +11,10 @@ struct TortureVerb: Verb {
     commandName: "torture",
     abstract: "Kill runs of the job at random in a scratch folder, resume them, and compare the results.",
     discussion: """
-      Runs the job once without interruption. Then each round kills runs (SIGKILL) at random moments and progress lines, \
-      resumes them, and compares the result with the first: schema, rows, metadata, external files. The job's own \
-      destination is never touched and its source never written; a job in place gets a copy of its store. The folder \
-      needs space for two destinations. Exits with 4 if a result differs or a run cannot resume.
+      Runs the job once without interruption. Each round then kills runs (SIGKILL) at random moments and progress \
+      lines, resumes them, and compares the result with the first one: schema, rows, metadata, external files. Never \
+      touches the job's own destination and never writes to its source. A job in place gets a copy of its store. The \
+      folder needs space for two destinations. Exit status: 4 a result differs, or a run cannot resume.
       """)
 
   @OptionGroup var job: JobOptions
@@ -38,7 +38,7 @@ struct TortureVerb: Verb {
     guard job.manifest != "-" else {
       // Each round reads it again.
       throw GodwitError(
-        .usage, "cannot torture a job from standard input", remedy: "write the manifest to a file, and name that")
+        .usage, "cannot torture a job from standard input", remedy: "write the manifest to a file, and give its path")
     }
     let migration = try job.loader(in: session).job()
     if let runFolder { return try runOnce(migration, in: runFolder, session: session) }
@@ -50,7 +50,7 @@ struct TortureVerb: Verb {
           remedy: "name another folder with --scratch")
       }
     }
-    // Kept until the end is known: a failure is looked into there.
+    // Kept until the result is known, so that a failure can be inspected.
     let scratch = try ScratchFolder(name: "godwit-torture", in: scratch, isKept: true)
     let signals = StopSignals()
     let current = TortureRun.Current()
@@ -68,7 +68,7 @@ struct TortureVerb: Verb {
     return try result.get().isEmpty ? 0 : GodwitError.Code.findings.rawValue
   }
 
-  /// One run, which is what gets killed.
+  /// One run, which a round may kill.
   private func runOnce(_ migration: MigrationJob, in folder: String, session: CommandSession) throws -> Int32 {
     var migration = Torture.redirected(migration, to: folder)
     migration.now = now.map { Date(timeIntervalSinceReferenceDate: $0) }

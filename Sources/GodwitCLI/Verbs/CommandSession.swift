@@ -1,7 +1,7 @@
 import GodwitJob
 import GodwitModel
 
-/// What a verb works with besides its arguments. What a caller registers for all verbs belongs here.
+/// What a verb needs besides its arguments, including what a caller registers for all verbs.
 struct CommandSession: Sendable {
   /// Data and progress.
   var output: TextStream
@@ -10,10 +10,10 @@ struct CommandSession: Sendable {
   /// What mappings may name.
   var policies: PolicyRegistry = [:]
 
-  /// The status, unless output that nobody may miss could not be written.
+  /// The status, or an error if essential output could not be written.
   ///
-  /// - Parameter isForOutput: Whether the output is what the command was for. Otherwise what was done stands, and the failure
-  ///   is said on standard error.
+  /// - Parameter isForOutput: Whether the output is what the command was for. Otherwise what was done stands, and the
+  ///   failure is said on standard error.
   func checked(_ status: Int32, isForOutput: Bool = true) throws -> Int32 {
     guard let cause = output.failure else { return status }
     guard isForOutput else {

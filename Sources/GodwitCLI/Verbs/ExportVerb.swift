@@ -73,7 +73,7 @@ struct ExportVerb: Verb {
       remedy: "give the model of the store with --model MODEL")
   }
 
-  /// Gathers records to pieces of 64 KiB; ends when `send` returns false.
+  /// Gathers records into pieces of 64 KiB. Ends when `send` returns false.
   private func write(_ entities: [String], from reader: ObjectReader, send: (String) throws -> Bool) throws {
     let writer = ObjectWriter(format: format, entities: entities, reader: reader)
     var piece = writer.head

@@ -10,7 +10,7 @@ import GodwitStore
   import Musl
 #endif
 
-/// The whole command line, so that an executable of yours is the command with little of its own.
+/// The whole command line, for an executable that adds policies.
 ///
 /// ```swift
 /// import GodwitCLI
@@ -28,17 +28,17 @@ public enum GodwitCommand {
 
   /// Runs one command and ends the process with its exit status.
   ///
-  /// Ignores SIGPIPE and SIGXFSZ for the whole process: a reader that goes away never ends a migration, and a limit of file
-  /// sizes is an error like a full disk.
+  /// Ignores SIGPIPE and SIGXFSZ for the whole process: a closed pipe never ends a migration, and a file that reaches
+  /// its size limit is an error like a full disk.
   ///
   /// - Parameters:
-  ///   - policies: What the mappings of every job may name under `policy`.
+  ///   - policies: The policies that mappings may name under `policy`.
   ///   - arguments: The command line after the command's name.
   public static func main(
     policies: PolicyRegistry = [:], arguments: [String] = Array(CommandLine.arguments.dropFirst())
   ) -> Never {
     signal(SIGPIPE, SIG_IGN)
-    // A write beyond `ulimit -f` fails with an error of its own.
+    // A write beyond `ulimit -f` then fails with an error.
     signal(SIGXFSZ, SIG_IGN)
     occupyStandardStreams()
     let session = CommandSession(output: .standardOutput, diagnostics: .standardError, policies: policies)
@@ -105,7 +105,7 @@ public enum GodwitCommand {
   }
 
   private static func reportJSON(_ error: GodwitError, in session: CommandSession) {
-    // A verb that has printed its document has said what is wrong in it.
+    // A verb that has printed its document has reported its findings in it.
     guard !session.output.isUsed, let text = try? JSONText.document(FailureRecord(error, type: "error")) else { return }
     session.output.write(text + "\n")
   }

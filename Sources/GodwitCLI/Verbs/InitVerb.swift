@@ -10,8 +10,8 @@ struct InitVerb: Verb {
     abstract: "Write a commented job manifest for a store: its version, the path, mapping models, policies, losses.",
     discussion: """
       Finds the version of the store by its hashes and the path to the current version, and counts what would be lost. \
-      It writes nothing but the manifest. For a store that has the current version the job is a copy. Exit status: 0 the \
-      manifest is written, also when a run would need policies or a decision first, which it says; 64 several models of the \
+      Writes nothing but the manifest. If the store has the current version, the job copies it. If a run first needs \
+      policies or a decision, the manifest says so. Exit status: 0 the manifest is written; 64 several models in the \
       folder fit the store; 69 no model fits, or no path leads to the version; 73 the file exists.
 
       godwit init app.sqlite App.xcdatamodeld -o - | godwit run -
@@ -20,14 +20,15 @@ struct InitVerb: Verb {
   @Argument(help: ArgumentHelp("The store to migrate.", valueName: "STORE")) var store: String
   @Argument(
     help: ArgumentHelp(
-      "The .xcdatamodeld or .momd of the application, or the folder of its project, which is searched for it.",
+      "The .xcdatamodeld or .momd of the application, or the folder of its project.",
       valueName: "MODELS"))
   var models: String
 
   @Option(
-    help: ArgumentHelp("The version to migrate to. Default: the current version of the bundle.", valueName: "VERSION"))
+    help: ArgumentHelp("The version to migrate to; by default the current version of the bundle.", valueName: "VERSION")
+  )
   var to: String?
-  @Option(help: ArgumentHelp("The version of a store that does not say which it has.", valueName: "VERSION"))
+  @Option(help: ArgumentHelp("The version of the store, for a store that does not identify it.", valueName: "VERSION"))
   var from: String?
   @Option(
     name: .shortAndLong,
@@ -64,7 +65,7 @@ struct InitVerb: Verb {
     var info = stat()
     guard lstat(file, &info) == 0 else { return }
     throw GodwitError(
-      .cannotCreate, "cannot create '\(file)': something is there already",
+      .cannotCreate, "cannot create '\(file)': the file exists",
       remedy: "name another file with -o, or replace this one with --force")
   }
 

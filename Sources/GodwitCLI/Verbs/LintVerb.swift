@@ -5,12 +5,12 @@ import GodwitLint
 struct LintVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "lint",
-    abstract: "Tell what will break in the field: edited versions, missing paths, losses, stale mapping models.",
+    abstract: "Find what will break for users: edited versions, missing paths, losses, stale mapping models.",
     discussion: """
-      Needs no store. Each finding has a code, a severity, a file and line, and what to do. Exit status: 0 no error; 4 an \
-      error, or with --strict a warning; 64 wrong usage; 66 MODELS or the lock file is missing or cannot be read; 78 the lock \
-      file is wrong. The lock file holds the versions that were shipped and the findings that are accepted; without --lock it \
-      is models.lock.json in the current folder, when there is one.
+      Needs no store. Each finding has a code, a severity, a file and line, and a remedy. The lock file holds the shipped \
+      versions and the accepted findings. Without --lock it is models.lock.json in the current folder, if that exists. \
+      Exit status: 0 no error; 4 an error, or with --strict a warning; 64 wrong usage; 66 MODELS or the lock file is \
+      missing or cannot be read; 73 the lock file cannot be written; 78 its content is wrong.
       """)
 
   /// How a report is printed.
@@ -20,25 +20,26 @@ struct LintVerb: Verb {
 
   @Argument(
     help: ArgumentHelp(
-      "A .xcdatamodeld, .momd, .xcdatamodel or .mom (PATH#Version Name: up to this version), or a folder with all models in it.",
+      "A .xcdatamodeld, .momd, .xcdatamodel or .mom, or a folder of models. PATH#Version Name checks up to that version.",
       valueName: "MODELS"))
   var models: [String]
 
-  @Option(help: ArgumentHelp("The versions that were shipped, and the findings that are accepted.", valueName: "FILE"))
+  @Option(help: ArgumentHelp("The lock file, with shipped versions and accepted findings.", valueName: "FILE"))
   var lock: String?
 
   @Flag(
     name: .customLong("write-lock"),
-    help: "Add the versions that the lock file lacks; those that it has stay as they were recorded.")
+    help: "Add the versions that the lock file lacks. Recorded versions stay unchanged.")
   var writesLock = false
 
-  @Option(help: ArgumentHelp("Print text, JSON, SARIF 2.1.0 or workflow commands of GitHub.", valueName: Format.names))
+  @Option(help: ArgumentHelp("Print text, JSON, SARIF 2.1.0 or GitHub's workflow commands.", valueName: Format.names))
   var format: Format = .text
 
   @Flag(help: "Exit with 4 for warnings too.")
   var strict = false
 
-  @Flag(name: .customLong("all"), help: "List accepted findings too, and those about steps between shipped versions.")
+  @Flag(
+    name: .customLong("all"), help: "Also list accepted findings, and findings about steps between shipped versions.")
   var showsAll = false
 
   mutating func run(in session: CommandSession) throws -> Int32 {

@@ -15,7 +15,7 @@ struct MakeStoreVerb: Verb {
 
   @Option(help: ArgumentHelp("Number of objects, over all entities.", valueName: "N")) var rows: Int
   @Option(help: ArgumentHelp("Seed of the random values.", valueName: "S")) var seed: UInt64 = 1
-  @Flag(help: "Include what migrations often fail on: keys with holes, huge keys, NULL, Unicode, large data.")
+  @Flag(help: "Include what migrations often fail on: gaps between keys, huge keys, NULL, Unicode, large data.")
   var nasty = false
 
   func validate() throws {

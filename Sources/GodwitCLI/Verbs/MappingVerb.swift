@@ -14,7 +14,7 @@ struct MappingVerb: ParsableCommand {
   static let destination = ArgumentHelp("The later model, given in the same form.", valueName: "DESTINATION")
 }
 
-/// Where a verb that makes a mapping file leaves it, and in which form.
+/// Where and in which format a verb writes a mapping file.
 struct MappingOutput: ParsableArguments {
   @Option(
     name: .shortAndLong, help: ArgumentHelp("Write to a new mapping file.", valueName: "FILE"))

@@ -29,7 +29,7 @@ struct ModelSchemaVerb: Verb {
     let model: String
     /// SQL statements.
     let tables, indexes, triggers: [String]
-    /// Names that are a guess, and what Core Data stores in a way that is not known.
+    /// Names that are a guess, and content whose storage by Core Data is not known.
     let remarks: [String]
   }
 }

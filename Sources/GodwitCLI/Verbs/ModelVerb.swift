@@ -11,7 +11,7 @@ struct ModelVerb: ParsableCommand {
 
   /// The model that a MODEL argument names.
   ///
-  /// - Parameter hashes: Files whose published hashes win over computed ones.
+  /// - Parameter hashes: Files whose published hashes take precedence over computed ones.
   static func read(_ text: String, hashes: [String] = []) throws -> ManagedObjectModel {
     let reference = ModelReference(parsing: text)
     let bundle = try bundle(at: reference.path, hashes: hashes)
@@ -40,7 +40,7 @@ struct ModelVerb: ParsableCommand {
   }
 
   static let hashesHelp = ArgumentHelp(
-    "Take version hashes from a VersionInfo.plist, a .cdm or a store that Core Data wrote; they win over computed ones.",
+    "Prefer the version hashes in a VersionInfo.plist, a .cdm or a store that Core Data wrote over computed ones.",
     valueName: "FILE")
 
   static let help = ArgumentHelp(

@@ -50,7 +50,7 @@ extension PlanVerb {
 }
 
 extension MigrationJob {
-  /// Whether the source has the version that is wanted, and nobody wrote down what else is to become of it.
+  /// Whether the source already has the wanted version, and the job does nothing else with it.
   fileprivate var fitsAlready: Bool {
     !appends && steps.allSatisfy { $0.isInferred && $0.willMigrate == nil && $0.didMigrate == nil }
       && sourceModel.isCompatible(with: destinationModel.versionHashes)

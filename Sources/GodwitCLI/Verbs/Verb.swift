@@ -5,12 +5,13 @@ import GodwitManifest
 import GodwitModel
 import Logging
 
-/// A command that does something: what the verb list names, or a verb of a group.
+/// A command that runs: a verb, or a verb of a group.
 protocol Verb: ParsableCommand {
   /// - Returns: the exit status; errors are thrown.
   mutating func run(in session: CommandSession) throws -> Int32
 
-  /// Whether the verb is for what it prints. One whose result is a file has done its work when nobody could read along.
+  /// Whether the verb's purpose is its output. A verb that makes a file has done its work even if its output cannot be
+  /// written.
   static var isForOutput: Bool { get }
 }
 
@@ -28,7 +29,7 @@ struct FormatOptions: ParsableArguments {
   var format: OutputFormat = .text
 }
 
-/// The manifest, and how much is said about reading it.
+/// The manifest, and whether reading it is logged.
 struct JobOptions: ParsableArguments {
   @Argument(help: ArgumentHelp("The job manifest; - for standard input.", valueName: "JOB.yaml"))
   var manifest: String
@@ -56,12 +57,12 @@ struct OverrideOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Set the manifest's destination, in place of 'in-place' too; relative to the current folder.", valueName: "PATH"))
+      "Set the manifest's destination and remove 'in-place'; relative to the current folder.", valueName: "PATH"))
   var destination: String?
 
   @Option(
     help: ArgumentHelp(
-      "Set any key of the manifest to a YAML value, such as memory=128MiB or chunks.rows=1000; an empty value removes the key. May be repeated. Later options win.",
+      "Set any key of the manifest to a YAML value, such as memory=128MiB or chunks.rows=1000. An empty value removes the key. May be repeated; a later option wins.",
       valueName: "KEY=VALUE"))
   var set: [String] = []
 
@@ -73,14 +74,14 @@ struct OverrideOptions: ParsableArguments {
 }
 
 extension CommandSession {
-  /// Says which hashes of a model rest on a rule that nothing published confirms.
+  /// Warns of hashes that rely on a rule that no published hash confirms.
   func warnOfUnconfirmedHashRules(_ rules: [String]) {
     for rule in rules {
       diagnostics.write("godwit: warning: the hash relies on an unconfirmed rule: \(rule)\n")
     }
   }
 
-  /// Says, in one line a version, what reading the models of a job replaced or left out.
+  /// Warns, in one line for each version, of what reading the models of a job replaced or left out.
   func warnOfReplacedValues(in job: MigrationJob) {
     var seen: Set<String> = []
     for model in job.steps.flatMap({ [$0.sourceModel, $0.destinationModel] }) {

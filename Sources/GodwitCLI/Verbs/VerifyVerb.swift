@@ -6,7 +6,7 @@ import GodwitVerifier
 
 struct VerifyVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Prove the destination against the source; exit with 4 when something differs.")
+    commandName: "verify", abstract: "Prove the destination against the source; exit with 4 if something differs.")
 
   @OptionGroup var job: JobOptions
   @OptionGroup var overrides: OverrideOptions

@@ -13,10 +13,10 @@ struct WhyVerb: Verb {
     commandName: "why",
     abstract: "Show which model version fits a store, or why MODEL does not and what a migration would need.",
     discussion: """
-      Shows what a job with `mappings: auto` would do. Exit status: 0 MODEL fits; 2 a migration is needed and possible; \
-      69 no version of MODEL fits the store, or no path leads to MODEL; otherwise that of the error that would stop the \
-      job, as for `plan --detailed-exitcode`. --against compares two models, the first as if it were the model of a \
-      store; it counts no rows.
+      Shows what a job with `mappings: auto` would do. --against compares two models, the first as if it were the model \
+      of a store, and counts no rows. Exit status: 0 MODEL fits; 2 a migration is needed and possible; 69 no version of \
+      MODEL fits the store, or no path leads to MODEL; otherwise the status of the error that would stop the job, as \
+      for `plan --detailed-exitcode`.
       """)
 
   @Argument(help: ArgumentHelp("A store; with --against, a model.", valueName: "STORE")) var source: String
@@ -38,7 +38,7 @@ struct WhyVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     var (found, path) = try against.map { try compareModels(with: $0, in: session) } ?? askStore(in: session)
-    // The last resort of a job: the model that the store itself carries.
+    // As in a job, the model inside the store is used last.
     if found.verdict == .noModelFits, let models = path?.models {
       found = Compatibility(of: models.source, with: models.destination)
     }
@@ -84,7 +84,7 @@ struct WhyVerb: Verb {
     let found = Compatibility(of: old, with: new)
     guard found.verdict == .migrationNeeded else { return (found, nil) }
     let (from, to) = (ModelReference(parsing: source), ModelReference(parsing: other))
-    // Of versions in one bundle the names say which is older; of two bundles it is the one that was named first.
+    // In one bundle the names show which version is older. Of two bundles the first one given is the older.
     let isOneBundle = from.path == to.path
     let loader = try loader(
       models: isOneBundle ? [from.path] : ["\(from.path)#\(old.name)", "\(to.path)#\(new.name)"],
@@ -124,7 +124,7 @@ struct WhyVerb: Verb {
       manifest: manifest, logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }, policies: session.policies)
   }
 
-  /// What to do where no version is the store's.
+  /// The remedy if no version fits the store.
   private func misfit(_ found: Compatibility) throws -> GodwitError {
     var remedy = "give the model version that the store was written with"
     let metadata = try StoreMetadata(readingStoreAt: source)

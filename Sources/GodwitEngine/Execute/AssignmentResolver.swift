@@ -31,7 +31,8 @@ final class AssignmentResolver {
 
   private let firstIsToMany: Bool
   private let assigned, reverse: SQLStatement
-  /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
+  /// The last assignment to the second end, and the last from the first end that leads there; nil where none can
+  /// displace.
   private let lastOwn, lastLeading: SQLStatement?
   private let store: [(edge: ResolutionStatements.StoredEdge, statement: SQLStatement)]
   private let storesPlaces: Bool

@@ -10,8 +10,8 @@ import GodwitStore
 /// 3. The rows between large ones are made as usual. Each large one is made without the values that it only copies, and
 ///    then completed with them (`LargeRowWriter`).
 ///
-/// A value that is large because an expression made it is not refused a second time. A link that is resolved later finds
-/// the row as it is, and changes it while its large values lie aside.
+/// A value that is large because an expression made it is not refused a second time. A link that is resolved later
+/// finds the row as it is, and changes it while its large values lie aside.
 extension Executor {
   /// Makes the objects of a chunk.
   func makeObjects(

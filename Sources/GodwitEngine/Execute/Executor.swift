@@ -24,7 +24,7 @@ package final class Executor {
   package var sourceDigest: BackgroundTask<String>?
   /// nil in a step without policies.
   package var policies: PolicyRun?
-  /// The program as it stands: policies change how links are carried out.
+  /// The current program: policies change how links are carried out.
   var carried: StepProgram { policies?.programNow ?? program }
   private let stamp: StoreFiles.Stamp
   /// Of the associate stage, by mapping.
@@ -58,7 +58,7 @@ package final class Executor {
     self.spillPath = spillPath
   }
 
-  /// Runs what is left. `afterChunk` hears of every chunk that became durable and returns false to stop.
+  /// Runs the remaining chunks. `afterChunk` is called for every chunk that became durable, and returns false to stop.
   package func run(afterChunk: (Chunk) throws -> Bool) throws {
     let done = try ledger.done()
     try prepare()

@@ -170,7 +170,7 @@ package struct Ledger {
 
   // MARK: Removal
 
-  /// Drops every table of ours. Call inside the last transaction.
+  /// Drops all of Godwit's tables. Call inside the last transaction.
   package func drop() throws {
     for row in try connection.rows(
       "SELECT name FROM main.sqlite_master WHERE type = 'index' AND name LIKE 'godwit\\_find\\_%' ESCAPE '\\'")

@@ -3,7 +3,8 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// An attribute whose expression may give nil though the values that it is made of are there: what turns to nil is counted.
+/// An attribute whose expression may give nil though the values that it is made of are there: what turns to nil is
+/// counted.
 ///
 /// 1. The values that count are the attributes that the expression reads from its object, or from objects along to-one
 ///    relationships. What only a condition reads decides, and is no part of the result.

@@ -16,7 +16,8 @@ final class UniqueKeyMap {
   private let seed = UInt64.random(in: .min ... .max)
   @exclusivity(unchecked) private var entries: [Entry] = []
   @exclusivity(unchecked) private var bytes: [UInt8] = []
-  /// By hash, one more than the place among the entries; 0 where there is none. A power of two, at most half of them taken.
+  /// By hash, one more than the place among the entries; 0 where there is none. A power of two, at most half of them
+  /// taken.
   @exclusivity(unchecked) private var slots = [UInt32](repeating: 0, count: 1024)
   /// Places of the entries that `takeNew` will hand out.
   private var new: [Int] = []

@@ -7,10 +7,10 @@ import GodwitStore
 /// Evaluates the expressions of a chunk on a second core, ahead of the statement that stores their values.
 ///
 /// 1. The keys of the chunk are cut into spans of about as many rows.
-/// 2. The second thread takes spans that the statement comes to later, and keeps what the expressions give. It leaves the
-///    next span to the statement, so that both evaluate where that is most of the work.
-/// 3. The statement asks for each value by expression and key, and evaluates itself what is not there: a value depends on
-///    the expression and the object alone, so it does not matter who does it. Errors are always the statement's own.
+/// 2. The second thread takes spans that the statement comes to later, and keeps what the expressions give. It leaves
+///    the next span to the statement, so that both evaluate where that is most of the work.
+/// 3. The statement asks for each value by expression and key, and evaluates itself what is not there: a value depends
+///    on the expression and the object alone, so it does not matter who does it. Errors are always the statement's own.
 final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
   private struct Entry {
     var key: Int64
@@ -168,7 +168,8 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
 }
 
 extension Executor {
-  /// Runs the statement that makes a chunk's objects, with its expressions evaluated ahead where that is worth a thread.
+  /// Runs the statement that makes a chunk's objects, with its expressions evaluated ahead where that is worth a
+  /// thread.
   ///
   /// - Parameter chunks: One, or several of one key range that the statement carries out together.
   func executeCreation(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> Int64 {
@@ -212,8 +213,8 @@ extension String {
 }
 
 extension CreationStatements {
-  /// A query that calls the expressions in Swift that a statement calls for the values of its rows, and their numbers; nil
-  /// without any.
+  /// A query that calls the expressions in Swift that a statement calls for the values of its rows, and their numbers;
+  /// nil without any.
   func evaluations(of members: [Int], in statement: ChunkStatement) throws -> (ChunkStatement, Set<Int>)? {
     try step.kept.evaluations(.init(mappings: members, builder: ObjectIdentifier(statement.builder))) {
       try lowerEvaluations(of: members, in: statement)

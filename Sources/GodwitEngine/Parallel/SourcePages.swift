@@ -64,7 +64,7 @@ struct SourcePageQuery {
 final class SourcePagePrefetcher: @unchecked Sendable {
   /// Fewer rows are not worth a thread.
   @TaskLocal static var leastRows: Int64 = 5000
-  /// For tests: hears of every page that was read ahead and is used.
+  /// For tests: called with every page that was read ahead and is used.
   @TaskLocal static var onPage: (@Sendable () -> Void)?
   /// Pages that wait, of usual rows: large rows may make one page of several times the bytes, which waits alone.
   private static let limitPages = 4

@@ -20,7 +20,7 @@ final class SpeculativeValidator: @unchecked Sendable {
 
   private enum State { case open, running, passed, left }
 
-  /// The header of a row of so many columns lies within its b-tree page.
+  /// The header of a row with this many columns is within its b-tree page.
   static let limitColumns = 80
 
   /// Fewer rows are not worth a thread.
@@ -97,7 +97,7 @@ extension Executor {
       default: continue
       }
       let validation = try program.validation.entity(entity, database: StoreConnection.sourceSchema)
-      // A header lies at the start of its row. What follows may lie on pages that a new index pushes elsewhere.
+      // A header is at the start of its row. What follows may be on pages that a new index moves.
       guard validation.rules.allSatisfy(\.readsHeaderOnly),
         try program.destinationTable(of: entity).columns.count <= SpeculativeValidator.limitColumns
       else { continue }

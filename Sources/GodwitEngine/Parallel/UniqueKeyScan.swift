@@ -7,10 +7,10 @@ import GodwitStore
 /// Reads the identities of a chunk's objects in key order, on two cores where that is worth a thread.
 ///
 /// 1. The keys of the chunk are cut into spans of about as many rows.
-/// 2. Each thread takes the next span that nobody has taken, the caller's the first one. It reads the span it is at row by
-///    row; what is ahead of it, either reads into memory.
-/// 3. A span that failed, or that holds too much, is read again when it is its turn: so errors are those of one thread, in
-///    the order of the rows.
+/// 2. Each thread takes the next span that nobody has taken, the caller's the first one. It reads the span it is at row
+///    by row; what is ahead of it, either reads into memory.
+/// 3. A span that failed, or that holds too much, is read again when it is its turn: so errors are those of one thread,
+///    in the order of the rows.
 final class UniqueKeyScan: @unchecked Sendable {
   /// One thread's means to read.
   struct Scan {

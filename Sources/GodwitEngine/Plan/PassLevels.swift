@@ -1,8 +1,8 @@
-/// The level of every node of a graph: above that of all nodes that it needs, except around a circle, whose nodes share a
-/// level. Levels are as low as they can be, from 0.
+/// The level of every node of a graph: above that of all nodes that it needs, except around a circle, whose nodes share
+/// a level. Levels are as low as they can be, from 0.
 ///
-/// Tarjan's algorithm without recursion, in time proportional to nodes and edges: it ends a group of nodes that need each
-/// other only after all groups that the group needs.
+/// Tarjan's algorithm without recursion, in time proportional to nodes and edges: it ends a group of nodes that need
+/// each other only after all groups that the group needs.
 struct PassLevels {
   private(set) var levels: [Int]
   private let needs: [[Int]]

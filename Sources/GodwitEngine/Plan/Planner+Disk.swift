@@ -9,8 +9,8 @@ import GodwitStore
 /// |---|---|
 /// | rows | the source's pages that are in use, shared out by rows and sampled width; new columns at 3 bytes a row |
 /// | indexes, join tables | the source's are in its pages; each one of the destination's beyond that by its rows |
-/// | tables of ours | values of `unique-by`, gathered assignments, chunks |
-/// | journal | the pages that the largest chunk changes, and those that move when the tables of ours are dropped |
+/// | Godwit's own tables | values of `unique-by`, gathered assignments, chunks |
+/// | journal | the pages that the largest chunk changes, and those that move when Godwit's own tables are dropped |
 /// | spill files | 10 bytes a pair at most |
 /// | sorting | twice the largest index, where it exceeds the page cache |
 extension Planner {
@@ -89,7 +89,8 @@ extension Planner {
   /// The mean width in bytes of the first rows of an entity's table; nil when there are none.
   func sampledWidth(of entity: String) throws -> Int64? {
     guard let table = sourceSchema.table(of: entity) else { return nil }
-    // The length of a blob is in its row's header; a cast would read all of it, and so would a subquery that selects it.
+    // The length of a blob is in its row's header; a cast would read all of it, and so would a subquery that selects
+    // it.
     let lengths = sourceSchema.columns(of: entity).dropFirst(3).map { column in
       let name = quoted(column.name)
       return

@@ -2,8 +2,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// A job that leaves no object of a source that has some has the wrong model, mostly: an old store of another product, or a
-/// destination that shares no entity with it.
+/// A job that leaves no object of a source that has some has the wrong model, mostly: an old store of another product,
+/// or a destination that shares no entity with it.
 extension Planner {
   /// Looks for one row that a mapping may take; counts nothing.
   package func refuseEmptyResult() throws {

@@ -2,8 +2,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Links of the source that lead to nothing: to a row that is gone, or to a row of an entity that the relationship cannot
-/// hold. Stores that have been in use for years have some; they are nil to Core Data, and they become nil.
+/// Links of the source that lead to nothing: to a row that is gone, or to a row of an entity that the relationship
+/// cannot hold. Stores that have been in use for years have some; they are nil to Core Data, and they become nil.
 extension Planner {
   func linksToNothing(_ facts: PlanFacts) throws -> [PlanFacts.LinksToNothing] {
     var found: [PlanFacts.LinksToNothing] = []
@@ -41,7 +41,8 @@ extension Planner {
     return found
   }
 
-  /// Finds keys that lead to no row. Where the keys of a table have no gap, the ends of an index tell that there are none.
+  /// Finds keys that lead to no row. Where the keys of a table have no gap, the ends of an index tell that there are
+  /// none.
   private final class KeyEnds {
     let planner: Planner
     /// The lowest and the highest key of tables whose keys have no gap, by root entity.

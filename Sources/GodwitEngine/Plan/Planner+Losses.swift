@@ -89,8 +89,9 @@ extension Planner {
   }
 
   /// What mappings leave behind of the objects that they take: values of attributes that none of them reads, links of
-  /// relationships that none follows, and links to objects that the destination's relationship does not take in. Objects
-  /// of dropped entities are counted as such. What a policy reads of its objects is not known, so nothing is said of them.
+  /// relationships that none follows, and links to objects that the destination's relationship does not take in.
+  /// Objects of dropped entities are counted as such. What a policy reads of its objects is not known, so nothing is
+  /// said of them.
   private func propertyLosses(_ step: Int) throws -> [LossReport.Loss] {
     let read = ReadProperties(resolved)
     var losses: [LossReport.Loss] = []
@@ -140,8 +141,8 @@ extension Planner {
     return losses
   }
 
-  /// The links of a relationship that the rows of an entity hold, or a join table whose owner it is; nil where the other
-  /// end holds them, and counts them.
+  /// The links of a relationship that the rows of an entity hold, or a join table whose owner it is; nil where the
+  /// other end holds them, and counts them.
   private func links(_ relationship: RelationshipDescription, of entity: String) throws -> Int64? {
     switch sourceSchema.storage(of: relationship.name, in: entity) {
     case .foreignKey(let table, let column, _, _):

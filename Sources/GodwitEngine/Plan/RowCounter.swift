@@ -31,8 +31,8 @@ struct RowCounter: @unchecked Sendable {
       sum = RowTally(flags: flags)
     }
 
-    /// Counts range after range. Ranges are begun in ascending order, so that the failure of the lowest one is among those
-    /// that are found.
+    /// Counts range after range. Ranges are begun in ascending order, so that the failure of the lowest one is among
+    /// those that are found.
     func run(_ count: (ClosedRange<Int64>) throws -> RowTally) {
       while let (number, range) = lock.withLock({ failures.isEmpty ? rest.popFirst() : nil }) {
         let result = Result { try count(range) }

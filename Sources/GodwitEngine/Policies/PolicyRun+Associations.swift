@@ -39,7 +39,8 @@ extension PolicyRun {
       try writeByHand(index)
       state.several = (state.several ?? []).union([index])
     }
-    // The other end of a link is told of any object that is associated; only those of the mapping's entity take a key along.
+    // The other end of a link is told of any object that is associated; only those of the mapping's entity take a key
+    // along.
     if isOwn, !directOf[index].isEmpty, destination.layout !== keyLayout, !isKind(destination, of: index) {
       try gather(directOf[index])
     }

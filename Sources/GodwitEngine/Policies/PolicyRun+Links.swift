@@ -6,14 +6,14 @@ import GodwitStore
 /// Links that are written with their objects as long as no policy sets them, and associations that are computed as long
 /// as policies make them as their mappings would.
 ///
-/// What the mappings say of such a link lies in the objects' rows from the beginning, and no assignment is written down.
+/// What the mappings give for such a link is in the objects' rows from the beginning, and no assignment is stored.
 /// When a policy does something that only the order of assignments can settle, `gather` writes down what mappings have
 /// assigned up to then, and from there on the link is one like the others.
 extension PolicyRun {
   /// Has links resolved in the order of assignments.
   ///
-  /// Call it before what it is for: a policy sets or reads a link, associates otherwise than the default does, or does not
-  /// leave an object's relationships to its mapping.
+  /// Call it before what it is for: a policy sets or reads a link, associates otherwise than the default does, or does
+  /// not leave an object's relationships to its mapping.
   ///
   /// - Parameter isReading: Whether a hook looks; what it would write is set aside while `begin` runs again.
   func gather(_ links: Set<Int>, isReading: Bool = false) throws {
@@ -179,7 +179,8 @@ extension PolicyRun {
     }
   }
 
-  /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping would.
+  /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping
+  /// would.
   func settlePair() throws {
     guard let index = policyIndexes[current], plain.contains(index), let prepared else { return }
     if ownPairs.count == 1 {

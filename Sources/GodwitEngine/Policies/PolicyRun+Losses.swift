@@ -9,7 +9,7 @@ extension PolicyRun {
     var attribute: String
   }
 
-  /// A value that an expression turned to nil, and where it stands in the object's row.
+  /// A value that an expression turned to nil, and its column in the object's row.
   struct TurnedValue {
     var key: NilKey
     var place: Int

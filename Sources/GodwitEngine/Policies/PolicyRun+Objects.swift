@@ -42,8 +42,8 @@ extension PolicyRun {
     }
   }
 
-  /// The key of an object made by name: that of the mapping, where it is the first of the mapping's entity that the running
-  /// hook makes of its source object.
+  /// The key of an object made by name: that of the mapping, where it is the first of the mapping's entity that the
+  /// running hook makes of its source object.
   private func newKey(_ entity: String) throws -> Int64 {
     if let source = keyedSource, let index = policyIndexes[current],
       program.mappings[index].destination.name == entity, let key = try mappedKey(source, index)

@@ -2,8 +2,8 @@ package import GodwitJob
 package import GodwitModel
 import GodwitStore
 
-/// Relationships that a policy sets. An assignment is written down and settled with all others when links are resolved: what stands
-/// in the end is what setting one after the other would have given.
+/// Relationships that a policy sets. An assignment is written down and settled with all others when links are resolved:
+/// what stands in the end is what setting one after the other would have given.
 extension PolicyRun {
   // MARK: Order of assignments
 
@@ -137,8 +137,8 @@ extension PolicyRun {
     }
     guard !isReplaying, try !related(object, name).contains(target) else { return }
     try settle(link)
-    // It joins the later one of the last assignments to the two ends, so that it displaces nothing and is not displaced.
-    // Where neither end was assigned to, it comes before everything.
+    // It joins the later one of the last assignments to the two ends, so that it displaces nothing and is not
+    // displaced. Where neither end was assigned to, it comes before everything.
     func last(_ side: InversePair.End, _ subject: Int64) throws -> (mapping: Int64, turn: Int64, position: Int64)? {
       let row = try rows(
         """

@@ -6,7 +6,7 @@ package import GodwitModel
 import GodwitSpill
 package import GodwitStore
 
-/// What policies keep from chunk to chunk; it lies in the ledger and commits with each chunk of theirs.
+/// What policies keep from chunk to chunk. It is in the ledger and commits with each of their chunks.
 struct PolicyState: Codable, Equatable {
   /// Destination root entity name to the key that the next new object takes.
   var nextKeys: [String: Int64]
@@ -48,7 +48,7 @@ package final class PolicyRun: PolicyHost {
   package var mappingCount: Int { program.mappings.count }
 
   let program: StepProgram
-  /// The program as it stands: with the links that are written directly and the associations that are computed.
+  /// The current program: with the links that are written directly and the associations that are computed.
   private(set) var programNow: StepProgram
   /// Links that are written with their objects since no policy has set them.
   private(set) var direct: Set<Int> = []
@@ -403,7 +403,7 @@ package final class PolicyRun: PolicyHost {
     return rows
   }
 
-  /// Makes an index of a table of ours, or of one under construction, where there is none yet.
+  /// Makes an index of one of Godwit's own tables, or of a table under construction, if there is none yet.
   func makeIndex(_ name: String, on columns: String) throws {
     guard indexes.insert(name).inserted else { return }
     try connection.execute("CREATE INDEX IF NOT EXISTS main.\(quoted(name)) ON \(columns)")

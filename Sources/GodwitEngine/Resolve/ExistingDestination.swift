@@ -25,8 +25,8 @@ package struct ExistingDestination {
 
   /// Checks that the job can append to the store. Writes nothing.
   ///
-  /// - Throws: `.cannotCreate` (73) when it has another model or is not a SQLite store; `.configuration` (78) for what cannot be
-  ///   extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
+  /// - Throws: `.cannotCreate` (73) when it has another model or is not a SQLite store; `.configuration` (78) for what
+  ///   cannot be extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
   package init(_ job: MigrationJob) throws {
     path = job.destinationPath
     var info = stat()
@@ -130,7 +130,7 @@ package struct ExistingDestination {
   }
 }
 
-/// What a resumed run needs to know of the destination that it appends to. It lies in the ledger.
+/// What a resumed run needs to know of the destination that it appends to. It is stored in the ledger.
 package struct AppendMark: Codable {
   package var stamp: StoreFiles.Stamp
   /// Of the content.

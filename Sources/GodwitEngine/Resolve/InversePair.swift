@@ -232,8 +232,8 @@ extension InversePair {
     }
   }
 
-  /// The end that would be set at creation without policies, where there is no order that a policy could have a part in:
-  /// what mappings find is then known as long as policies associate what their mappings would.
+  /// The end that would be set at creation without policies, where there is no order that a policy could have a part
+  /// in: what mappings find is then known as long as policies associate what their mappings would.
   private func endWrittenDirectly(resolved: ResolvedMapping, facts: PlanFacts) -> End? {
     var chosen = self
     chosen.choose(resolved: resolved, facts: facts)
@@ -260,8 +260,8 @@ extension InversePair {
     return end
   }
 
-  /// Whether each object that is assigned another is assigned by it too, for a relationship that is its own inverse: the
-  /// source says the same from either end, and what one mapping looks up in another, that one looks up in it.
+  /// Whether each object that is assigned another is assigned by it too, for a relationship that is its own inverse:
+  /// the source says the same from either end, and what one mapping looks up in another, that one looks up in it.
   private func isSymmetric(mappings: [ResolvedEntityMapping], model: ManagedObjectModel) -> Bool {
     assignments.allSatisfy { assignment in
       let source = mappings[assignment.mapping].relationships[assignment.part]

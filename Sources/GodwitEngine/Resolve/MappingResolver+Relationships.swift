@@ -133,7 +133,7 @@ extension MappingResolver {
     let named = makersByName[name] ?? []
     let lookups = named.filter { serves(makers[$0], reached: reached, exactly: path.isEmpty) }
     if lookups.isEmpty, let one = named.first.map({ makers[$0] }) {
-      // Core Data looks, finds nothing, and goes on; the inverse may still set the relationship.
+      // Core Data looks, finds nothing, and continues; the inverse may still set the relationship.
       var source = ResolvedEntityMapping.RelationshipSource(
         relationship: relationship, lookups: [], path: path, location: location, text: text)
       source.remark =

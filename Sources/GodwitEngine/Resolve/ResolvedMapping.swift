@@ -29,8 +29,8 @@ package struct ResolvedMapping: Sendable {
       mappingModels, from: source, to: destination, policies: registry, unregistered: unregistered, earlier: [])
   }
 
-  /// - Parameter earlier: The mappings of earlier jobs into the same store, oldest first. Those that can be looked up stand
-  ///   before the job's own.
+  /// - Parameter earlier: The mappings of earlier jobs into the same store, oldest first. Those that can be looked up
+  ///   stand before the job's own.
   init(
     _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     policies registry: PolicyRegistry, unregistered: UnregisteredPolicies, earlier: [EarlierMapping]

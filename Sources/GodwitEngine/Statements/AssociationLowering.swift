@@ -111,8 +111,8 @@ package struct AssociationLowering {
     return found.count == 1 ? found[0] : "COALESCE(\(found.joined(separator: ", ")))"
   }
 
-  /// The lookup of a key in several mappings of one table, where the keys that they take have no gap between their ends:
-  /// whether an object is found, and its key; nil where that is not known, or the key is more than a column.
+  /// The lookup of a key in several mappings of one table, where the keys that they take have no gap between their
+  /// ends: whether an object is found, and its key; nil where that is not known, or the key is more than a column.
   func run(of indices: [Int], key: String) -> (holds: String, image: String)? {
     guard !key.contains("("), facts.areExclusive(indices),
       indices.allSatisfy({ mappings[$0].earlier == nil && !isStored($0) && !isPolicy($0) })

@@ -51,7 +51,7 @@ struct AssociationStatements: StageStatements {
         """, builder: builder)
   }
 
-  /// The source keys that a mapping takes, from `?1` through `?2`; at most so many.
+  /// The source keys that a mapping takes, from `?1` through `?2`, up to a limit.
   func takenKeys(_ index: Int, limit: Int = -1) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)

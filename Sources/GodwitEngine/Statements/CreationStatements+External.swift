@@ -4,8 +4,8 @@ import GodwitModel
 import GodwitStore
 
 extension CreationStatements {
-  /// The stored value of an attribute that is copied where one of the two models allows external storage; nil where none
-  /// does.
+  /// The stored value of an attribute that is copied where one of the two models allows external storage; nil where
+  /// none does.
   ///
   /// | source allows | destination allows | |
   /// |---|---|---|

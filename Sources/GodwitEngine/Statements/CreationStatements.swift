@@ -39,7 +39,7 @@ package struct CreationStatements: StageStatements {
     var attribute: String
     var column: String
     var sourceColumn: String
-    /// Up to so many bytes a value may be the name of a file, which comes along.
+    /// A value up to this many bytes may be the name of an external file, which is carried over.
     var referenceBytes = 0
   }
 

@@ -8,13 +8,13 @@ final class MappedRow {
   let mapping: EntityMapping
   let sourceEntityName: String
   let layout: ObjectLayout
-  /// Where each value that the mapping gives stands in a row of the destination.
+  /// The column in the destination's row of each value that the mapping gives.
   let places: [Int]
   /// The values for source row `?1`.
   let statement: ChunkStatement
   /// Whether the values may be computed before the policy asks for them.
   let isPlain: Bool
-  /// Attributes that may turn to nil, and where each one's value stands.
+  /// Attributes that may turn to nil, and the column of each value.
   let watches: [(watch: NilWatch, place: Int)]
 
   init(

@@ -19,8 +19,8 @@ struct PolicyStatements: StageStatements {
       watches: step.losses.nilWatches(index), layout: layout)
   }
 
-  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping gives,
-  /// then the keys of links that are written with the objects.
+  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping
+  /// gives, then the keys of links that are written with the objects.
   func policyPage(
     _ index: Int, columns: String, isPrepared: Bool, limit: Int
   ) throws -> (statement: ChunkStatement, keyColumns: [String]) {

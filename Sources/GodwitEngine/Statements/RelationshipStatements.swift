@@ -370,14 +370,15 @@ package struct RelationshipStatements: StageStatements {
         of: source, in: mapping, target: isByHand(lookup) ? image : target, association)
     }
     let order = walk.map { " ORDER BY d.\(quoted($0.first)), d.\(quoted($0.second))" } ?? ""
-    // The limit keeps SQLite from computing a lookup once for its value and once more for the question whether it is NULL.
+    // The limit keeps SQLite from computing a lookup once for its value and once more for the question whether it is
+    // NULL.
     let sql =
       "SELECT \(subject) AS subject, \(target) AS target, \(position ?? "\(lookup)") AS position, \(inversePosition ?? "\(mapping.index)") AS inverse_position FROM \(from)\(order) LIMIT -1"
     return (sql, taken.reason.map { [$0] } ?? [])
   }
 
-  /// The same for a walk where the ends of the keys tell what was migrated: no lookup is computed, and nothing has to be
-  /// kept from being computed twice. nil elsewhere.
+  /// The same for a walk where the ends of the keys tell what was migrated: no lookup is computed, and nothing has to
+  /// be kept from being computed twice. nil elsewhere.
   private func plainPairs(
     _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
   ) throws -> (sql: String, reasons: [String])? {

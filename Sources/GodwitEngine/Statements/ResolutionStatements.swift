@@ -14,8 +14,8 @@ struct ResolutionStatements: StageStatements {
     return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? gatheringPreparation(link)
   }
 
-  /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that tells
-  /// too little.
+  /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that
+  /// tells too little.
   func gatheringPreparation(_ link: Int) -> [String] {
     let others = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link)) ?? []
     return others.map { "DROP INDEX IF EXISTS \($0.name)" }

@@ -4,8 +4,8 @@ package import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// What the SQL of every chunk of a step is made of: what the plan's decisions mean in the two databases. The statements
-/// of each stage have a builder of their own (`StageStatements`).
+/// What the SQL of every chunk of a step is made of: what the plan's decisions mean in the two databases. The
+/// statements of each stage have a builder of their own (`StageStatements`).
 ///
 /// `source` is the attached store, which is only read; `main` is the store under construction. All
 /// statements take the first and last key of the chunk as `?1` and `?2`.
@@ -139,7 +139,7 @@ package struct StepProgram {
     return chain
   }
 
-  // MARK: Tables of ours while the store is under construction
+  // MARK: Godwit's own tables while the store is under construction
 
   /// Tables that the step needs beside the ledger; dropped with it.
   package var scratchStatements: [String] {

@@ -10,8 +10,8 @@ extension InPlaceSQLRun {
 
   /// Columns whose values are compared with what an ordinary run would store.
   ///
-  /// Left out: keys, which stay; entity numbers, counters of edits and defaults of new columns, which need no comparing;
-  /// derived attributes, which are all computed later.
+  /// Left out: keys, which stay; entity numbers, counters of edits and defaults of new columns, which need no
+  /// comparing; derived attributes, which are all computed later.
   private func comparedColumns(_ table: InPlaceSQLLayout.Kept) -> [String] {
     let constants = Set(constantColumns(table).map(\.column))
     return table.new.columns.filter { column in

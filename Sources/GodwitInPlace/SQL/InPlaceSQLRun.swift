@@ -6,13 +6,13 @@ import GodwitStore
 
 /// Makes a store one of the destination model by statements alone, in one transaction that the caller begins and ends.
 ///
-/// 1. What is known of the store goes: views, triggers, tables that no model names. Tables that stay get their new names
-///    and columns; the others stand aside, and new ones are made.
+/// 1. What is known of the store goes: views, triggers, tables that no model names. Tables that stay get their new
+///    names and columns; the others stand aside, and new ones are made.
 /// 2. Objects whose table is new are made of the rows aside by the very statements of an ordinary run.
 /// 3. In tables that stay, the same statements tell which rows would come out otherwise; those alone are gathered, and
 ///    written when all are.
-/// 4. What stood aside is dropped. Links, indexes, order, derived attributes and validation follow as in an ordinary run,
-///    then counters, metadata, triggers, and SQLite's check.
+/// 4. What stood aside is dropped. Links, indexes, order, derived attributes and validation follow as in an ordinary
+///    run, then counters, metadata, triggers, and SQLite's check.
 final class InPlaceSQLRun: InPlaceRun {
   let program: InPlaceSQLProgram
   let connection: StoreConnection

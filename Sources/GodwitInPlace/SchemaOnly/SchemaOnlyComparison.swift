@@ -219,7 +219,8 @@ struct SchemaOnlyComparison {
 
   // MARK: Columns
 
-  /// The present column that holds the values of a column of an entity's table; nil for a new column, which has no values.
+  /// The present column that holds the values of a column of an entity's table; nil for a new column, which has no
+  /// values.
   func origin(of column: StoreSchema.Column) throws(Obstacle) -> String? {
     let entity: String
     switch column.role {

@@ -90,7 +90,8 @@ struct SchemaOnlyEditor {
     }
   }
 
-  /// Gives indexes that stay the names and the spelling that they have in a new store; SQLite has no statement for that.
+  /// Gives indexes that stay the names and the spelling that they have in a new store; SQLite has no statement for
+  /// that.
   ///
   /// - Throws: `.internalBug` when an index is of other columns than the wanted one.
   func spell(_ indexes: [StoreIndexes.Kept]) throws {

@@ -5,8 +5,8 @@ import GodwitStore
 /// What of a store's file changes in a step that leaves every row as it is: definitions alone.
 ///
 /// It is decided from the models, the inferred mapping and the definitions in the file; no row is counted or read. New
-/// columns come at the end of their table, whatever their place in a new store: Core Data reads columns by name, and its
-/// own migrations leave stores like that.
+/// columns come at the end of their table, whatever their place in a new store: Core Data reads columns by name, and
+/// its own migrations leave stores like that.
 struct SchemaOnlyLayout {
   /// Why some row would have to be read or written.
   struct Obstacle: Error, Hashable { var reason: String }

@@ -4,7 +4,8 @@ package import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// What a migration by definition alone does, decided before it writes and without a look at any row of the model's tables.
+/// What a migration by definition alone does, decided before it writes and without a look at any row of the model's
+/// tables.
 package struct SchemaOnlyProgram: InPlaceProgram {
   package let job: MigrationJob
   let layout: SchemaOnlyLayout

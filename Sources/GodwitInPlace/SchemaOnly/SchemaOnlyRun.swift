@@ -4,8 +4,8 @@ import GodwitStore
 
 /// Makes a store one of the destination model by a change of definitions alone.
 ///
-/// 1. Views, triggers, tables that no model names and indexes that the destination lacks go. Tables and columns get their
-///    new names, new columns come at the end of their tables, tables of new entities and relationships are made.
+/// 1. Views, triggers, tables that no model names and indexes that the destination lacks go. Tables and columns get
+///    their new names, new columns come at the end of their tables, tables of new entities and relationships are made.
 /// 2. Definitions that stay get the spelling, and indexes the name, that they have in a new store.
 /// 3. Indexes that no present one can stand for are made. They alone read rows.
 /// 4. Counters, metadata and triggers are written.

@@ -56,7 +56,7 @@ struct StoreIndexes {
 
   /// The statement as SQLite writes it when tables and columns have other names; nil when that cannot be said.
   ///
-  /// A column may have the name of its table: the table stands before the parenthesis, the columns within.
+  /// A column may have the name of its table: the table is before the parenthesis, the columns are within.
   private static func renamed(
     _ sql: String, table: (old: String, new: String), columns: [String: String]
   ) -> String? {

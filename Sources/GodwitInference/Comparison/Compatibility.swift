@@ -3,9 +3,9 @@ public import GodwitModel
 import GodwitStore
 public import GodwitXcode
 
-/// Whether a model fits a store, or another model: if not, why, and what it would take.
+/// Whether a model fits a store or another model. If not: why, and what a migration would need.
 ///
-/// It reads and never writes. Nothing in it is a value of the store: it tells counts only.
+/// It never writes, and it contains no value of the store, only counts.
 public struct Compatibility: Sendable, Hashable, Encodable {
   /// Whether the model fits.
   public enum Verdict: String, Sendable, Hashable, Encodable {
@@ -17,11 +17,11 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     case noModelFits = "no-model-fits"
   }
 
-  /// How the data gets over the changes.
+  /// What a migration across the changes needs.
   public enum MigrationPath: String, Sendable, Hashable, Encodable {
     /// Every change could be inferred.
     case inferable
-    /// Whether it could be inferred depends on rows that nobody counted.
+    /// Whether it could be inferred depends on rows, which were not counted.
     case dependsOnRows = "depends-on-rows"
     /// Some change needs a written mapping.
     case mapping
@@ -49,17 +49,18 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   /// Whether the model fits.
   public let verdict: Verdict
-  /// The store's path, or the name of the model that stands for it.
+  /// The store's path, or the name of the model that is given in its place.
   public let source: String
   /// The name of the model asked about.
   public let model: String
-  /// The version whose hashes are the store's; empty when there is none. No more versions are read than it takes to find it.
+  /// The version whose hashes are the store's; empty when there is none. No more versions are read than it takes to
+  /// find it.
   public let fitting: [String]
   /// The first entity and property that keeps the model from matching; nil when it fits.
   public let first: String?
   /// Entity by entity, by hashes alone; empty when the model fits.
   public let differences: [EntityDifference]
-  /// What it would take, from the first fitting version; empty when there is none.
+  /// The changes from the first fitting version; empty when there is none.
   public let changes: [ModelChange]
   /// Nil unless a migration is needed.
   public let migrationPath: MigrationPath?
@@ -78,10 +79,11 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   ///   - url: The store.
   ///   - bundle: The versions of the model.
   ///   - version: The version asked about; nil for the current one. All others are searched for the store's model.
-  ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it counts
-  ///     whole.
+  ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it
+  ///     counts whole.
   /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
-  ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only noted.
+  ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only
+  ///   noted.
   public init(
     ofStoreAt url: URL, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {
@@ -164,7 +166,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   // MARK: A model against a model
 
-  /// Compares as if a store of the earlier model were there; without one no rows are counted.
+  /// Compares two models, as if there were a store of the earlier one. No rows are counted.
   public init(of old: ManagedObjectModel, with new: ManagedObjectModel) {
     let hashes = old.versionHashes
     source = old.name

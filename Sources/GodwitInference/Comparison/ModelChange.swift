@@ -3,15 +3,15 @@ public import GodwitModel
 
 /// One difference between two models, and what it asks of the data.
 public struct ModelChange: Sendable, Hashable, Encodable {
-  /// What it takes to bring the data over a change.
+  /// What a migration across a change needs.
   public enum Effort: String, Sendable, Hashable, Encodable {
     /// Nothing happens to the rows, and no hash changes.
     case nothing
     /// An inferred mapping model could do it.
     case inferable
-    /// Inferable when no row stands against it; no store was given to count.
+    /// Inferable unless a row prevents it. No store was given to count such rows.
     case dependsOnRows = "depends-on-rows"
-    /// Only a written mapping can do it, or the rows have to be mended first.
+    /// Needs a mapping model, or rows that are corrected first.
     case mapping
   }
 
@@ -21,7 +21,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   public let property: String?
   /// For example `optional to required, no default, 312 rows are null`.
   public let change: String
-  /// What it takes to bring the data over the change.
+  /// What a migration across the change needs.
   public let effort: Effort
   /// The rows that the text counts; nil when there was no store, or nothing to count.
   public let rows: Int64?
@@ -33,9 +33,10 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   /// `Note.title`, or `entity Note`.
   public var path: String { property.map { "\(entity).\($0)" } ?? "entity \(entity)" }
 
-  /// The changes from one model to another, in name order of the entities; of one entity its own first.
+  /// The changes from one model to another, in name order of the entities. The changes of an entity itself come before
+  /// those of its properties.
   ///
-  /// Changes that neither a hash nor validation knows (class names, delete rules, indexes, defaults) are left out.
+  /// Changes that affect neither hashes nor validation (class names, delete rules, indexes, defaults) are left out.
   public static func changes(from old: ManagedObjectModel, to new: ManagedObjectModel) -> [ModelChange] {
     // Without a store nothing is read, so nothing fails.
     (try? ModelChangeList(from: old, to: new, counts: nil).changes) ?? []
@@ -47,8 +48,8 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   ///   - old: The version of the store.
   ///   - new: The version asked about.
   ///   - url: The store.
-  /// - Throws: `.missingInput` (66) when there is no store; `.permission` (77) when it cannot be read; `.dataWrong` (65)
-  ///   when it is damaged or lacks a table or column of the model.
+  /// - Throws: `.missingInput` (66) when there is no store; `.permission` (77) when it cannot be read; `.dataWrong`
+  ///   (65) when it is damaged or lacks a table or column of the model.
   public static func changes(
     from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt url: URL
   ) throws -> [ModelChange] {

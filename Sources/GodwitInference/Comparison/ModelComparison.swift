@@ -2,8 +2,8 @@ public import GodwitModel
 
 /// What changed from one model to another, fact by fact: entities, and the properties each declares.
 ///
-/// It also tells what no hash covers (class names, delete rules, defaults). What a change asks of the
-/// data is said by `ModelChange`.
+/// It includes what no hash covers (class names, delete rules, defaults). `ModelChange` has what a change means for the
+/// data.
 public struct ModelComparison: Sendable, Hashable, Encodable {
   /// What happened to an entity or a property.
   public enum Kind: String, Sendable, Hashable, Encodable {
@@ -29,7 +29,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
     public let changes: [String]
   }
 
-  /// An entity with a change, of its own or in a property.
+  /// An entity that changed, itself or in a property.
   public struct Entity: Sendable, Hashable, Encodable {
     /// The name in the later model; in the earlier model for what was removed.
     public let name: String

@@ -13,10 +13,12 @@ package enum InferredLoss {
     static func < (a: Name, b: Name) -> Bool { (a.entity, a.property) < (b.entity, b.property) }
   }
 
-  /// Entities and `Entity.property` of the first version whose data comes over one version at a time and not at once.
+  /// Entities and `Entity.property` of the first version whose data single steps keep and one step over all versions
+  /// loses.
   ///
   /// - Parameter versions: The first is the source of the step, the last its destination.
-  /// - Returns: Their names in order, an entity's properties not named beside it; empty where a version between leads nowhere.
+  /// - Returns: Their names in order, an entity's properties not named beside it; empty where a version between leads
+  ///   nowhere.
   package static func keptThrough(_ versions: [ManagedObjectModel]) -> [String] {
     guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
     let direct = carried(from: first, to: last)

@@ -1,13 +1,13 @@
 public import GodwitModel
 
-/// What Xcode's "new mapping model" would hold for two models, for a person to complete.
+/// A new mapping model for two models, as Xcode would make it, for a person to complete.
 ///
-/// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that has one in the
-/// source; nothing for entities that are gone. What only a person knows is a gap.
+/// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that the
+/// source has. Removed entities get no mapping. What only a person can decide is a placeholder.
 public struct MappingDraft: Sendable {
   /// The mapping model. Where a person has to choose, a property has no value.
   public private(set) var model: MappingModel
-  /// Remarks, and the gaps among them.
+  /// Remarks, including the placeholders.
   public private(set) var remarks: [MappingRemark] = []
 
   private let source, destination: ManagedObjectModel

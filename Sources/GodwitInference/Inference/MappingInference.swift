@@ -1,19 +1,19 @@
 public import GodwitModel
 
-/// Whether the way between two models can be inferred, with a reason for every line, or every reason why not.
+/// Whether a mapping model between two models can be inferred, with a reason for every line, or every reason why not.
 ///
-/// It follows Core Data's lightweight migration: properties and entities added, removed and renamed; optional to required
-/// with a default, and back; to-one to to-many; ordered to unordered and back; parents and children added, properties moved
-/// along a hierarchy, entities moved out of one. No data is read. What Core Data's documentation leaves open is refused
-/// where rows could be lost.
+/// It follows Core Data's lightweight migration: properties and entities added, removed and renamed; optional to
+/// required with a default, and back; to-one to to-many; ordered to unordered and back; parents and children added,
+/// properties moved along a hierarchy, entities moved out of one. No data is read. Where Core Data's documentation
+/// leaves something open, inference refuses what could lose rows.
 public struct MappingInference: Sendable {
-  /// One thing that stands against it.
+  /// One reason why no mapping model can be inferred.
   public struct Refusal: Sendable, Hashable, CustomStringConvertible {
     /// The entity's name in the later model, in the earlier one where it is gone.
     public let entity: String
     /// The property's name; nil when the entity as a whole is concerned.
     public let property: String?
-    /// What stands against an inferred mapping, in one sentence.
+    /// The reason, in one sentence.
     public let reason: String
 
     /// `Person.age: Integer 32 to String`.
@@ -29,7 +29,7 @@ public struct MappingInference: Sendable {
   private(set) var entityMappings: [EntityMapping] = []
   let pairing: ModelPairing
 
-  /// Compares the models; takes time in proportion to their properties, inherited ones counted.
+  /// Compares the models, in time proportional to their properties, inherited ones included.
   public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
     self.source = source
     self.destination = destination

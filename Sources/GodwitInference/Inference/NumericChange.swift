@@ -3,8 +3,9 @@ package import GodwitStore
 
 /// What becomes of the values of an attribute whose numeric type is another in the later model.
 ///
-/// Core Data infers changes among its numeric types, and from Boolean to an integer. A value that the new type cannot hold
-/// stops a run, and so does one with a fraction where whole numbers are wanted: how Core Data rounds such is not known.
+/// Core Data infers changes among its numeric types, and from Boolean to an integer. A value that the new type cannot
+/// hold stops a run, and so does one with a fraction where whole numbers are wanted: how Core Data rounds such is not
+/// known.
 package struct NumericChange {
   let source, destination: AttributeType
 
@@ -22,8 +23,8 @@ package struct NumericChange {
     return isKnown ? nil : "whether Core Data infers it is not known"
   }
 
-  /// Whether the new type cannot hold some values of the old one. What is no integer stops a run; what is too large for a
-  /// decimal stays in the store, where it is read as no number.
+  /// Whether the new type cannot hold some values of the old one. What is no integer stops a run; what is too large for
+  /// a decimal stays in the store, where it is read as no number.
   var mayNotFit: Bool {
     if let range = destination.integerRange {
       if source == .boolean { return false }

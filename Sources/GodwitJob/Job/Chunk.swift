@@ -1,7 +1,7 @@
-/// One unit of work: what commits together with the ledger entry that vouches for it.
+/// One unit of work, which commits together with its ledger entry.
 ///
-/// Most chunks are one entity mapping, one stage and one half-open range of primary keys or one
-/// predicate of the user's; index building and the like are chunks too, so that they resume alike.
+/// Most chunks are one entity mapping, one stage and one half-open range of primary keys or one predicate that the user
+/// gave. Index building and similar work also runs as chunks, so that it resumes in the same way.
 public struct Chunk: Sendable, Hashable {
   /// Half-open; nil is minus or plus infinity.
   package struct KeyRange: Sendable, Hashable {

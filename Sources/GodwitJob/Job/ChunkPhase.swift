@@ -1,23 +1,23 @@
 /// What is done in a chunk. The order of cases is the order of execution within a step.
 public enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Pairs of an association that cannot be computed are written to its spill file.
+  /// Writes the pairs of an association that cannot be computed to its spill file.
   case associate
-  /// Objects are made, with their attributes and the relationships that need no resolving.
+  /// Makes objects, with their attributes and the relationships that need no resolving.
   case create
-  /// Links that several assignments may displace are gathered, or join rows made.
+  /// Gathers links that several assignments may displace, or makes join rows.
   case relate
-  /// A hook of a policy runs; those of instance creation stand around the chunks of their mapping.
+  /// Runs a hook of a policy. The hooks of instance creation run before and after the chunks of their mapping.
   case policy
-  /// Gathered links are resolved by assignment order and stored.
+  /// Resolves gathered links in assignment order and stores them.
   case resolve
-  /// An index is built.
+  /// Builds an index.
   case index
-  /// Order keys of an ordered relationship are numbered.
+  /// Numbers the order keys of an ordered relationship.
   case order
-  /// Derived attributes are computed.
+  /// Computes derived attributes.
   case derive
-  /// Objects are checked against the destination model.
+  /// Checks objects against the destination model.
   case validate
-  /// A uniqueness constraint is checked and its index built.
+  /// Builds a unique index, which checks its constraint.
   case unique
 }

@@ -2,8 +2,8 @@ import GodwitInference
 import GodwitModel
 
 extension MigrationJob {
-  /// The job with steps of an inferred mapping model called so, where code gives that mapping model as it would any other:
-  /// such a step migrates in place by SQL, as `mappings: inferred` does.
+  /// The job with steps of an inferred mapping model called so, where code gives that mapping model as it would any
+  /// other: such a step migrates in place by SQL, as `mappings: inferred` does.
   package func namingInferredSteps() -> MigrationJob {
     guard steps.contains(where: \.mayBeInferred) else { return self }
     var job = self

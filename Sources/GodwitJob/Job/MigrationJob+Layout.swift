@@ -2,7 +2,7 @@ public import Foundation
 public import GodwitModel
 package import GodwitStore
 
-/// A store whose layout tells the names that Core Data gave where its model leaves them open.
+/// A store whose layout shows the names that Core Data chose where the model leaves them open.
 public struct LayoutStore: Sendable {
   package let path: String
   /// Where the store is.
@@ -34,8 +34,8 @@ public struct LayoutStore: Sendable {
 extension MigrationJob {
   /// What is known of the names that the model of the job's destination leaves open.
   ///
-  /// A store of the destination version says all of them. Else the source's names stay where all that Core Data looks at
-  /// is the same in both versions. The stores between two steps are named by the rules: nobody gets to see them.
+  /// A store of the destination version says all of them. Else the source's names stay where all that Core Data looks
+  /// at is the same in both versions. The stores between two steps are named by the rules: nobody gets to see them.
   ///
   /// - Parameter sourceSchema: What the source has, when it is known already.
   func joinNames(sourceSchema: StoreSchema? = nil) throws -> JoinNames {

@@ -9,13 +9,13 @@ public struct MigrationStep: Sendable {
   public var sourceModel: ManagedObjectModel
   /// The version after the step.
   public var destinationModel: ManagedObjectModel
-  /// Laid end to end; the order is the mapping order.
+  /// The mapping models of the step. Together they give the mapping order.
   public var mappingModels: [MappingModel]
   /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
   public var origin: String?
-  /// The versions between, where inferred steps became one; empty for a step that is one hop.
+  /// The versions between the hops of a fused step; empty for a step of one hop.
   public package(set) var passedVersions: [String] = []
-  /// Why the step is not one with the inferred step before it; nil where there is none.
+  /// Why the step was not fused with the inferred step before it; nil if there is none.
   public package(set) var reasonApart: String?
   /// Runs before the step reads its source.
   public var willMigrate: MigrationStage.Hook?
@@ -59,7 +59,7 @@ public struct MigrationStep: Sendable {
   }
 }
 
-/// What is to be migrated: one source store, one destination, and the steps between their models.
+/// A migration: one source store, one destination, and the steps between their models.
 ///
 /// The command line makes it from a manifest; code can make it directly.
 public struct MigrationJob: Sendable {
@@ -89,9 +89,9 @@ public struct MigrationJob: Sendable {
   public var chunkRows: Int?
   /// Predicates in place of key ranges, by mapping name.
   public var chunkPredicates: [String: [FilterPredicate]]
-  /// What a run may allocate, at least 16 MiB. The program itself takes 30 to 50 MiB beside it.
+  /// What a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
   public var memory: ByteCount
-  /// What `now()` means in every expression; nil for the moment the run begins.
+  /// The value of `now()` in every expression; nil for the time at which the run begins.
   public var now: Date?
   /// The policies that mappings may name.
   public var policies: PolicyRegistry = [:]
@@ -101,18 +101,18 @@ public struct MigrationJob: Sendable {
   public var layoutStore: LayoutStore?
   /// For the last of several steps: what the first one reads.
   var firstSource: LayoutStore?
-  /// What becomes of a policy class that nobody registered.
+  /// What happens to a policy class that nobody registered.
   public var unregisteredPolicies = UnregisteredPolicies.fail
-  /// Whether a run that loses something of the source stops before it writes, or before the destination is in place where
-  /// that shows only then.
+  /// Whether a run that loses data of the source fails: before it writes, or before the destination is in place if the
+  /// loss shows only then.
   public var failsOnLoss = false
-  /// Whether a job is refused that leaves no object of a source that has some: mostly it has the wrong model.
+  /// Whether a job fails that would drop every object of its source. The usual cause is a wrong model.
   public var refusesEmptyResult = false
   /// How SQLite checks the source beside the run.
   public enum SourceCheck: String, Sendable, Hashable, CaseIterable {
     /// Every page and record.
     case quick
-    /// Indexes against their tables too.
+    /// Every page and record, and indexes against their tables.
     case full
     /// The source is not checked beside the run.
     case none
@@ -120,9 +120,9 @@ public struct MigrationJob: Sendable {
 
   /// How SQLite checks the source beside the run.
   public var sourceCheck = SourceCheck.quick
-  /// Whether what belongs to CloudKit mirroring is left out; a mirrored store is an error otherwise.
+  /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
-  /// How a job replaces its own source; `destination` is `source` then.
+  /// How a job replaces its own source. `destination` is then `source`.
   public struct InPlace: Sendable {
     /// Whether the old store stays, as `Name~.ext`.
     public var keepsOld: Bool
@@ -141,13 +141,13 @@ public struct MigrationJob: Sendable {
     package static func oldPath(of store: String) -> String { InPlaceSwap.oldPath(of: store) }
   }
 
-  /// nil for a job with a destination of its own.
+  /// How the job replaces its source; nil for a job with another destination.
   public var inPlace: InPlace?
   /// Room on the file system of a folder; a test tells another figure.
   package var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
   /// The folder of everything unfinished.
   package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
-  /// Whether a destination that exists takes the new objects beside its own.
+  /// Whether the new objects are added to an existing destination.
   public var appends = false
   /// Called before each step of the exchange that ends an append; a test dies there.
   package var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
@@ -156,12 +156,12 @@ public struct MigrationJob: Sendable {
     get { URL(filePath: sourcePath) }
     set { sourcePath = newValue.filePath }
   }
-  /// The store that the job makes, or takes the place of: see ``inPlace``.
+  /// The store that the job makes or replaces: see ``inPlace``.
   public var destination: URL {
     get { URL(filePath: destinationPath) }
     set { destinationPath = newValue.filePath }
   }
-  /// The folder of everything unfinished: it lies beside the destination, and goes when the job is finished.
+  /// The folder of the job's unfinished files, beside the destination. It is removed when the job is finished.
   public var workFolder: URL { URL(filePath: workPath) }
   /// Which of how many steps of a larger job this one is.
   package var position = StepPosition()
@@ -273,8 +273,8 @@ public struct MigrationJob: Sendable {
     }.joined(separator: "\n")
   }
 
-  /// The job with inferred steps made one where the result is equal: see `StepFusion`. Its digest is that of the steps as they
-  /// were asked for, whatever became of them.
+  /// The job with inferred steps made one where the result is equal: see `StepFusion`. Its digest is that of the steps
+  /// as they were asked for, whatever became of them.
   package func fusingSteps() -> MigrationJob {
     guard fusesSteps, requestedSteps == nil, steps.count > 1 else { return self }
     var fused = [steps[0]]

@@ -1,8 +1,8 @@
 public import GodwitModel
 
-/// What a run keeps to; none of it changes what the destination holds.
+/// The limits of a run. They do not change the content of the destination.
 public struct MigrationLimits: Sendable, Hashable {
-  /// A budget of what a run allocates, at least 16 MiB. The program itself takes 30 to 50 MiB beside it.
+  /// What a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
   public var memory: ByteCount
   /// Rows in a chunk; nil: chosen from sampled row widths and the budget.
   public var chunkRows: Int?

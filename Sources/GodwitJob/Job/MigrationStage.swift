@@ -3,9 +3,9 @@ public import GodwitModel
 
 /// A stop on the way from one model version to another, Core Data's `NSMigrationStage`.
 ///
-/// A path goes through every stage that lies between source and destination: no step leads past one. What runs
-/// before and after the step that leads to the stage's version is up to its hooks. Without hooks the inferred steps around
-/// the version run as one where the result is equal.
+/// A path goes through the version of every stage between source and destination. The stage's hooks run before and
+/// after the step that leads to its version. Without hooks, the inferred steps around the version run as one if the
+/// result is equal.
 ///
 /// ```swift
 /// let stages: [MigrationStage] = [
@@ -14,7 +14,7 @@ public import GodwitModel
 /// ]
 /// ```
 public struct MigrationStage: Sendable {
-  /// What a hook is told.
+  /// What a hook gets.
   public struct Context: Sendable {
     /// The store before the step, or the store that the step made.
     public var store: URL { URL(filePath: storePath) }
@@ -38,9 +38,9 @@ public struct MigrationStage: Sendable {
 
   /// Code that runs before or after a step.
   ///
-  /// A run that is killed meanwhile runs the hook again: it must come to the same end when part of its work is done.
+  /// If a run is killed during a hook, the next run calls the hook again. It must give the same result then.
   public struct Hook: Sendable {
-    /// Stands for the hook's work in the digest of the job: change it when the hook does something else.
+    /// Represents the hook in the digest of the job: change it when the hook's code changes.
     public var identity: String
     /// What runs. An error that it throws stops the run.
     public var body: @Sendable (Context) throws -> Void
@@ -48,7 +48,7 @@ public struct MigrationStage: Sendable {
     /// A hook.
     ///
     /// - Parameters:
-    ///   - identity: Stands for the hook's work in the digest of the job: see ``identity``.
+    ///   - identity: Represents the hook in the digest of the job: see ``identity``.
     ///   - body: What runs. It may be called again after an interruption.
     public init(_ identity: String, body: @escaping @Sendable (Context) throws -> Void) {
       self.identity = identity

@@ -1,6 +1,6 @@
 /// What the planner counted and decided, fixed for the life of the job.
 ///
-/// It lies in the ledger: a resumed run reads it there instead of counting again, so that a plan never
+/// It is stored in the ledger: a resumed run reads it there instead of counting again, so that a plan never
 /// changes under a half-finished destination.
 package struct PlanFacts: Codable, Sendable, Equatable {
   /// How destination primary keys come from source primary keys.

@@ -1,7 +1,7 @@
 import GodwitInference
 public import GodwitModel
 
-/// A mapping model that a search came upon, before it is known which models it is for.
+/// A mapping model that a search found, before it is known which models it is for.
 public struct FoundMapping: Sendable {
   /// Whether a mapping model is for two models.
   public enum Fit: Sendable, Hashable {
@@ -13,9 +13,10 @@ public struct FoundMapping: Sendable {
 
   /// What messages and the plan call it: a file's name.
   public var origin: String
-  /// Tells whether the mapping model is for two models. It may be asked for any pair of versions.
+  /// Returns whether the mapping model is for two models. It may be called with any pair of versions.
   public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
-  /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of versions.
+  /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of
+  /// versions.
   package var mayStart: @Sendable (_ source: ManagedObjectModel) -> Bool = { _ in true }
   package var mayEnd: @Sendable (_ destination: ManagedObjectModel) -> Bool = { _ in true }
   /// Reads the mapping model for two models that it fits. An error that it throws ends the search.
@@ -69,9 +70,9 @@ public struct FoundMapping: Sendable {
 
 /// Finds the steps from one model version to another: mapping models where there are any, inference elsewhere.
 ///
-/// The path never goes back. A mapping model that leads all the way wins; else the path with the fewest steps, of
-/// equals the one with more mapping models. An inferred step never spans two versions that a mapping model serves: what
-/// its author wrote down would be skipped.
+/// The path never goes back. A mapping model for the whole path wins. Otherwise the path with the fewest steps wins,
+/// and between equally long paths the one with more mapping models. An inferred step never spans two versions that a
+/// mapping model serves, because it would skip what the author wrote.
 public struct MigrationPathFinder: Sendable {
   /// Oldest first; versions with equal hashes are one.
   public let models: [ManagedObjectModel]
@@ -79,7 +80,7 @@ public struct MigrationPathFinder: Sendable {
   public let mappings: [FoundMapping]
   /// The hashes of the newest version, which may take back what came after an earlier one.
   private let newest: [String: VersionHash]
-  /// No step leads past the version of a stage.
+  /// Stages, whose versions no step skips.
   public let stages: [MigrationStage]
   /// Hears of every mapping model considered, and why it was or was not taken.
   public let log: @Sendable (String) -> Void
@@ -105,9 +106,9 @@ public struct MigrationPathFinder: Sendable {
     self.log = log
   }
 
-  /// - Throws: code `.noPath` (69) with the nearest miss, and with the order of versions that would make a path where there
-  ///   is one; `.configuration` (78) when several mapping models serve one step and do not go together; what reading a
-  ///   mapping model throws.
+  /// - Throws: code `.noPath` (69) with the nearest miss, and with the order of versions that would make a path where
+  ///   there is one; `.configuration` (78) when several mapping models serve one step and do not go together; what
+  ///   reading a mapping model throws.
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
     var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
@@ -126,7 +127,7 @@ public struct MigrationPathFinder: Sendable {
     return models.firstIndex { $0.isCompatible(with: hashes) }
   }
 
-  /// The source, what lies between, and the destination.
+  /// The source, the versions between, and the destination.
   private func versions(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws -> [ManagedObjectModel] {
@@ -134,7 +135,7 @@ public struct MigrationPathFinder: Sendable {
     guard let from = place(source), let to = place(destination) else { return [source, destination] }
     guard from != to else { return [source, destination] }
     guard from < to else {
-      // The newest version is also an older one: it stands at the end all the same.
+      // The newest version is also an older one: it still comes last.
       if destination.isCompatible(with: newest) { return [source] + models[(from + 1)...] + [destination] }
       let order = order(from: source, to: destination)
       throw GodwitError(
@@ -155,8 +156,8 @@ public struct MigrationPathFinder: Sendable {
 
   /// An order of the versions in which a path leads from one to another, spelt for a manifest; nil when none is found.
   ///
-  /// Every path is tried, whichever version it goes through. It is only proposed: which version is the older one shows in
-  /// no model.
+  /// Every path is tried, whichever version it goes through. It is only proposed: which version is the older one shows
+  /// in no model.
   private func order(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [String]? {
     guard let from = place(source), let to = place(destination), from != to else { return nil }
     let others = models.indices.filter { $0 != from && $0 != to }
@@ -169,7 +170,7 @@ public struct MigrationPathFinder: Sendable {
     let ordered = models.indices.flatMap { place in
       place == from ? passed : passed.contains(place) ? [] : [place]
     }
-    // What stands between two versions of the path may bar it: a stage, or a step that a mapping model serves.
+    // A stage, or a step that a mapping model serves, between two versions of the path rules it out.
     let between = ordered[(ordered.firstIndex(of: from) ?? 0)...(ordered.firstIndex(of: to) ?? 0)].map { models[$0] }
     var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages)
     return check.way() == nil ? nil : ordered.map { Self.yaml(models[$0].name) }

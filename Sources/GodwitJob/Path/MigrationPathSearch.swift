@@ -3,8 +3,8 @@ import GodwitModel
 
 /// The search for the shortest way from the first of some versions to the last.
 ///
-/// The direct step is asked about first, and every other only when the way may lead over it: comparing two models is the
-/// costly part, and a bundle of a hundred versions has five thousand pairs of them.
+/// The direct step is asked about first, and every other only when the way may lead over it: comparing two models is
+/// the costly part, and a bundle of a hundred versions has five thousand pairs of them.
 struct MigrationPathSearch {
   struct Hop: Hashable, Comparable {
     var start, end: Int
@@ -81,7 +81,8 @@ struct MigrationPathSearch {
   /// The mapping models that serve a step.
   func mappings(from start: Int, to end: Int) -> [FoundMapping] { served[Hop(start: start, end: end)] ?? [] }
 
-  /// The indices of the versions on the path with the fewest steps, then with the most mapping models; nil if there is none.
+  /// The indices of the versions on the path with the fewest steps, then with the most mapping models; nil if there is
+  /// none.
   mutating func way() -> [Int]? {
     let last = versions.count - 1
     guard last > 0 else { return nil }

@@ -77,7 +77,7 @@ extension StepFusion {
       return "\(path) or its inverse differs before, in and after '\(between.name)'"
     }
     let isRenamed = chain.between != chain.last || passed.name != now.name
-    // Where both sides store the link they may disagree: which one stands depends on names.
+    // If both sides store the link, they may disagree: which one counts depends on names.
     if isStoredTwice(was, in: first) || isStoredTwice(passed, in: between) {
       guard isSameLate, !isRenamed else {
         return "\(path) is stored on both sides, and changes after '\(between.name)'"

@@ -3,10 +3,10 @@ import GodwitModel
 
 /// Whether two inferred steps in a row come to the same as the one that is inferred from the first model to the last.
 ///
-/// It compares models, no data: what it lets through holds for every store, also for one whose rows break rules. So it asks
-/// for more than equal mappings. Whatever the first step reads must arrive, since a value of the wrong type stops a run
-/// where it is read; and every rule of the model between must be one of the last model's, since its rows are validated.
-/// What is left in doubt stays apart.
+/// It compares models, no data: what it lets through holds for every store, also for one whose rows break rules. So it
+/// asks for more than equal mappings. Whatever the first step reads must arrive, since a value of the wrong type stops
+/// a run where it is read; and every rule of the model between must be one of the last model's, since its rows are
+/// validated. What is left in doubt stays apart.
 struct StepFusion {
   /// What becomes of two steps.
   enum Outcome {
@@ -180,7 +180,7 @@ struct StepFusion {
 }
 
 extension MigrationStep {
-  /// Whether the mappings are those that inference gives, whoever says so.
+  /// Whether the mappings are those that inference gives, whatever their origin.
   fileprivate var isAsInferred: Bool {
     // A fused step was inferred a moment ago.
     guard passedVersions.isEmpty else { return true }

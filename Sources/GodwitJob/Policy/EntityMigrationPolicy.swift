@@ -9,8 +9,9 @@ public import GodwitModel
 ///    `endRelationshipCreation`: again one mapping after the other.
 /// 3. `performCustomValidation` of every mapping, then `end` of every mapping.
 ///
-/// One instance serves a mapping for all stages of a run. A policy with state is a `final class`; its state is gone when
-/// the process dies: see `PolicyContext.isResuming`. What a hook leaves out does what Core Data's default policy does.
+/// One instance serves a mapping for all stages of a run. A policy with state is a `final class`. Its state is lost
+/// when the process dies: see `PolicyContext.isResuming`. A hook that is not implemented does what Core Data's default
+/// policy does.
 ///
 /// ```swift
 /// struct SplitFullName: EntityMigrationPolicy {
@@ -26,10 +27,12 @@ public import GodwitModel
 /// }
 /// ```
 ///
-/// A hook must do the same whenever it is given the same stores: no clock, no random numbers, no network. What it
-/// throws stops the run with status 65 (a `GodwitError` keeps its own), and names hook, object and chunk.
+/// A hook must do the same whenever it gets the same stores: no clock, no random numbers, no network. An error that it
+/// throws stops the run with status 65 (a `GodwitError` keeps its own status). The message names hook, object and
+/// chunk.
 ///
-/// Not for what an expression or `unique-by` says: those run set at a time in SQL, and the verifier can prove them.
+/// Do not write a policy for what an expression or `unique-by` can do. These run set at a time in SQL, and the verifier
+/// can prove them.
 public protocol EntityMigrationPolicy {
   /// Goes into the digest of the job: a half-finished run is not resumed with another version. Default: `1`.
   var version: String { get }

@@ -4,9 +4,8 @@ package import GodwitStore
 
 /// An object of the source or of the destination as a migration policy sees it, Core Data's `NSManagedObject`.
 ///
-/// A value: changing it changes no store. What a policy makes or changes is written by `PolicyContext.insert` or `save`;
-/// relationships are set through the manager. Objects of the source are read only. Not to be kept from one hook to the
-/// next: keep its `key`.
+/// It is a value: a change reaches no store until `PolicyContext.insert` or `save`. Relationships are set through the
+/// manager. Objects of the source are read-only. Do not keep an object from one hook to the next: keep its `key`.
 public struct ManagedObject {
   /// The name of the object's own entity.
   public var entityName: String { layout.entityName }
@@ -58,8 +57,8 @@ public struct ManagedObject {
 
   /// The value of an attribute, as its type says.
   ///
-  /// Reading what is no attribute gives nil and fails the hook when it returns; so does setting what does not fit, or
-  /// an object of the source.
+  /// Reading an unknown attribute gives nil, and the hook fails when it returns. The hook also fails after setting a
+  /// value that does not fit, or a value of a source object.
   public subscript(attribute: String) -> AttributeValue {
     get {
       do { return try attributeValue(attribute) } catch {
@@ -177,13 +176,13 @@ public struct ManagedObject {
 
   // MARK: Related objects
 
-  /// What a to-one leads to.
+  /// The object that a to-one leads to.
   ///
-  /// In the destination: what policies have set so far, and from the relationship stage on what the mappings without a
-  /// policy set.
+  /// In the destination, these are the objects that policies have set so far. From the relationship stage on, they
+  /// include what mappings without a policy set.
   public func object(_ relationship: String) throws -> ManagedObject? { try objects(relationship).first }
 
-  /// What a relationship leads to: in its order when it is ordered, else by key.
+  /// The objects that a relationship leads to: in its order if it is ordered, otherwise by key.
   public func objects(_ relationship: String) throws -> [ManagedObject] {
     guard layout.relationships[relationship] != nil else {
       let hint = Spelling.suggestion(for: relationship, among: model.relationships(of: entityName).map(\.name))

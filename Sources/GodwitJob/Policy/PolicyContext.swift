@@ -16,11 +16,11 @@ public struct PolicyContext: ~Copyable {
 
   /// Whether an earlier process began this mapping.
   ///
-  /// `begin` then runs again, so that a policy can build up its own state. What it makes, associates and sets that time is
-  /// set aside, as it is there already: the objects it makes have the keys that they had the first time.
+  /// `begin` then runs again, so that a policy can build up its own state. What it makes, associates and sets in that
+  /// call is dropped, because it is already in the store. The objects that it makes have the keys of the first call.
   public var isResuming: Bool { run.isResuming }
 
-  /// Facts that all policies of a step share and that outlive the process; they commit with each chunk.
+  /// Data that all policies of a step share. It commits with each chunk, so it survives the process.
   ///
   /// At most 8 MiB as a property list; more fails the chunk. Writing to it while `begin` runs again has no effect.
   public var userInfo: [String: PropertyListValue] {
@@ -32,8 +32,8 @@ public struct PolicyContext: ~Copyable {
 
   /// An object with the values that the mapping gives it for a source object. It is in no store until `insert`.
   ///
-  /// The first one for the source object of the running hook takes the key that the mapping would give without a policy;
-  /// every other takes the next free key.
+  /// The first one for the source object of the running hook takes the key that the mapping would give without a
+  /// policy. All others take the next free key.
   public func createDestinationInstance(
     forSource source: ManagedObject, in mapping: EntityMapping
   ) throws -> ManagedObject {
@@ -57,8 +57,8 @@ public struct PolicyContext: ~Copyable {
 
   /// A new object of any entity of the destination, with the model's defaults. It is in no store until `insert`.
   ///
-  /// The first one of the mapping's destination entity that `createDestinationInstances` makes of its source object takes the
-  /// key that the mapping would give without a policy; every other takes the next free key.
+  /// The first one of the mapping's destination entity that `createDestinationInstances` makes from its source object
+  /// takes the key that the mapping would give without a policy. All others take the next free key.
   public func createInstance(ofEntityNamed name: String) throws -> ManagedObject { try run.makeObject(name) }
 
   /// Writes a new object.
@@ -76,15 +76,15 @@ public struct PolicyContext: ~Copyable {
     try run.destinationObject(name, key: key)
   }
 
-  /// The destination object of an entity or its subentities with that value, the one with the lowest key; nil when
-  /// there is none. An index makes this cheap: meant for merging several source objects into one.
+  /// The destination object of an entity or its subentities with that value; the one with the lowest key if there are
+  /// several; nil if there is none. An index makes the search fast, so it can merge many source objects into one.
   public func destinationInstance(
     ofEntityNamed name: String, where attribute: String, equals value: AttributeValue
   ) throws -> ManagedObject? {
     try run.find(name, where: attribute, equals: value)
   }
 
-  /// Objects of an entity or its subentities by key, so many at a time, after the one given.
+  /// Objects of an entity or its subentities in key order: at most `limit`, after the given one.
   public func destinationInstances(
     ofEntityNamed name: String, after last: ManagedObject? = nil, limit: Int = 500
   ) throws -> [ManagedObject] {
@@ -100,31 +100,31 @@ public struct PolicyContext: ~Copyable {
 
   // MARK: Associations
 
-  /// Says that one comes from the other. Relationships that look the mapping up follow it.
+  /// Records that the destination object was made from the source object. Lookups of the mapping then find it.
   ///
-  /// Core Data's throws nothing, and a policy is ported as it is: what goes wrong fails the hook when it returns, with
-  /// `.dataWrong` for a mapping without a policy, whose associations are computed.
+  /// It does not throw, like Core Data's, so that a policy can be ported line by line. After an error the hook fails
+  /// when it returns: `.dataWrong` for a mapping without a policy, whose associations are computed.
   public func associate(
     sourceInstance source: ManagedObject, withDestinationInstance destination: ManagedObject, for mapping: EntityMapping
   ) {
     do { try run.associate(source, destination, mapping) } catch { run.note(error) }
   }
 
-  /// What a mapping of this or an earlier pass made of source objects, in their order; each object once.
+  /// What a mapping of this or an earlier pass made from source objects, in their order; each object once.
   public func destinationInstances(
     forEntityMappingNamed name: String, sourceInstances: [ManagedObject]
   ) throws -> [ManagedObject] {
     try run.destinations(of: sourceInstances, mappings: try run.mappings(named: name))
   }
 
-  /// What destination objects came from under a mapping; each source object once.
+  /// The source objects that a mapping made destination objects from; each source object once.
   public func sourceInstances(
     forEntityMappingNamed name: String, destinationInstances: [ManagedObject]
   ) throws -> [ManagedObject] {
     try run.sources(of: destinationInstances, mappings: try run.mappings(named: name))
   }
 
-  /// What all mappings made of the objects that a relationship of the source leads to.
+  /// What all mappings made from the objects that a relationship of the source leads to.
   public func destinationInstances(
     forSourceRelationshipNamed name: String, sourceInstances: [ManagedObject]
   ) throws -> [ManagedObject] {
@@ -134,7 +134,7 @@ public struct PolicyContext: ~Copyable {
 
   // MARK: Relationships
 
-  /// Sets what a relationship leads to, in place of what it led to; the inverse follows.
+  /// Replaces the objects that a relationship leads to. The inverse is updated too.
   ///
   /// One end must be an object that a policy made.
   public func setRelationship(_ name: String, of object: ManagedObject, to targets: [ManagedObject]) throws {

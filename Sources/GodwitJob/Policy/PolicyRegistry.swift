@@ -6,7 +6,8 @@ package import GodwitModel
 /// let policies: PolicyRegistry = ["SplitFullName": { SplitFullName() }]
 /// ```
 ///
-/// A name of Xcode's with a module before it, `App.SplitFullName`, finds `SplitFullName` when the whole is not registered.
+/// A class name from Xcode with its module, `App.SplitFullName`, finds `SplitFullName` if the full name is not
+/// registered.
 public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   /// Makes the instance that serves one mapping in one run.
   public typealias Make = @Sendable () -> any EntityMigrationPolicy
@@ -16,14 +17,14 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   /// A registry without policies.
   public init() {}
 
-  /// Policies by name. Of two elements with one name the last wins.
+  /// Policies by name. If two elements have one name, the last one wins.
   public init(dictionaryLiteral elements: (String, Make)...) {
     for (name, make) in elements { makers[name] = make }
   }
 
   /// Policies whose instances serve every mapping that names them: for structs, which have no state.
   ///
-  /// A policy with state is registered with what makes it, so that each mapping has an instance of its own.
+  /// Register a policy with state as a closure that makes it, so that each mapping gets its own instance.
   public init(_ policies: [String: any EntityMigrationPolicy & Sendable]) {
     for (name, policy) in policies { makers[name] = { policy } }
   }
@@ -31,13 +32,13 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   /// Registers under a name; a later registration replaces an earlier one.
   public mutating func register(_ name: String, _ make: @autoclosure @escaping Make) { makers[name] = make }
 
-  /// Takes over what another registry has; of two with one name the other's wins.
+  /// Adds the policies of another registry. They replace policies of the same name.
   public mutating func add(_ other: PolicyRegistry) { makers.merge(other.makers) { _, new in new } }
 
   /// The registered names, sorted.
   public var names: [String] { makers.keys.sorted() }
 
-  /// nil when nobody registered it.
+  /// The closure that makes the policy; nil if none is registered.
   public subscript(name: String) -> Make? {
     if let exact = makers[name] { return exact }
     guard let dot = name.lastIndex(of: ".") else { return nil }
@@ -45,7 +46,7 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   }
 }
 
-/// What becomes of a policy class that nobody registered.
+/// What happens to a policy class that nobody registered.
 public enum UnregisteredPolicies: String, Sendable, Hashable, CaseIterable {
   /// Error 78 where the mapping names it.
   case fail

@@ -1,8 +1,9 @@
 package import GodwitModel
 
-/// What of the source does not come over, counted: one value for the plan, the summary and their JSON.
+/// What a migration loses, with counts. The plan, the summary and their JSON use this one type.
 ///
-/// The plan holds what counting the source tells. A run adds what shows only when objects are made.
+/// The plan has the losses that are found by counting the source. A run adds those that show only when objects are
+/// made.
 public struct LossReport: Sendable, Codable, Hashable {
   /// What is lost.
   public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
@@ -12,13 +13,13 @@ public struct LossReport: Sendable, Codable, Hashable {
     case values
     /// Links of a relationship that no mapping follows, or whose objects the destination's relationship cannot hold.
     case links
-    /// Links that lead to no object already in the source. Nothing is lost with them: Core Data reads them as nil.
+    /// Links that lead to no object in the source either. They are not a loss, because Core Data reads them as nil.
     case linksToNothing = "links to nothing"
-    /// A policy class that nobody registered, where Core Data's default policy takes its place. Not counted in objects.
+    /// A policy class that nobody registered and that Core Data's default policy replaces. It has no count.
     case policy
-    /// Values that an expression turned to nil though the attributes that its result is made of were not nil.
+    /// Values that an expression turned to nil although none of its inputs was nil.
     case nils = "values turned to nil"
-    /// Values that an attribute of another numeric type holds only nearly.
+    /// Values that are rounded because the attribute's new numeric type cannot hold them exactly.
     case rounded
     /// To-one relationships that found several objects and took the first.
     case several
@@ -32,7 +33,7 @@ public struct LossReport: Sendable, Codable, Hashable {
     public var kind: Kind
     /// An entity, `Entity.property`, or for a policy its class.
     public var subject: String
-    /// How many; nil where rows are counted only when the step before is done, and for policies.
+    /// How many; nil for a later step, whose rows are counted when the step before has finished, and for policies.
     public var count: Int64?
     /// Why it is lost, in one sentence.
     public var reason: String
@@ -41,7 +42,7 @@ public struct LossReport: Sendable, Codable, Hashable {
       (self.step, self.kind, self.subject, self.count, self.reason) = (step, kind, subject, count, reason)
     }
 
-    /// Whether the source holds something that the destination will not hold. What is not counted yet is no loss so far.
+    /// Whether the destination will lack something that the source has. False while it is not counted.
     public var isLoss: Bool {
       switch kind {
       case .linksToNothing: false

@@ -1,6 +1,7 @@
 import GodwitModel
 
-/// Everything a migration will do, decided before it writes: print it, compare it, keep it beside a bug report.
+/// Everything that a migration will do, decided before it writes. It can be printed, compared, and attached to a bug
+/// report.
 public struct MigrationPlan: Sendable {
   /// How an entity mapping runs.
   public enum Lane: String, Sendable, Codable {
@@ -53,7 +54,7 @@ public struct MigrationPlan: Sendable {
     }
   }
 
-  /// A partial mapping model: mappings migrated together, after those they look up.
+  /// A partial mapping model: mappings that are migrated together, after those that they look up.
   public struct Pass: Sendable, Codable, Hashable {
     /// From 1, within the step.
     public var number: Int
@@ -80,14 +81,14 @@ public struct MigrationPlan: Sendable {
     public var origin: String?
     /// The versions that the step goes through, its own included, where several inferred hops became one.
     public var hops: [String]?
-    /// Why the step is not one with the inferred step before it.
+    /// Why the step was not fused with the inferred step before it.
     public var reasonApart: String?
     /// What runs before and after the step, by its identity.
     public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
     public var rowsNote: String?
-    /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or `through the executor: …` with
-    /// the reason.
+    /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or
+    /// `through the executor: …` with the reason.
     public var way: String?
     /// Of a step by SQL or by definition alone: what takes time in proportion to rows.
     public var costs: [String]?
@@ -167,17 +168,17 @@ public struct MigrationPlan: Sendable {
   public var temporaryFreeBytes: Int64?
   /// The size of the source, in bytes.
   public var sourceBytes: Int64
-  /// Why a run would be refused for want of free space; nil where there is enough.
+  /// Why there is too little free space for a run; nil if there is enough.
   public package(set) var shortage: String?
-  /// What the run keeps to.
+  /// The limits of the run.
   public var limits = MigrationLimits()
   /// The mappings whose policy nobody registered: `run` refuses the job until they are.
   public var missingPolicies: [PolicyUse] = []
-  /// Where `mappings: auto` looked, and what became of each mapping model that it found.
+  /// Where `mappings: auto` searched, and how it used each mapping model that it found.
   public var mappingSearch: [String] = []
-  /// What does not come over, in the order of steps.
+  /// What the migration loses, in the order of steps.
   public var losses = LossReport()
-  /// What else to know: rows that are left out with the tables they are in, files, what cannot be kept up.
+  /// Other facts: tables whose rows are left out, external files, triggers that cannot be made.
   public var notes: [String] = []
 
   /// In execution order.
@@ -200,7 +201,7 @@ public struct MigrationPlan: Sendable {
     self.sourceModelOrigin = sourceModelOrigin
   }
 
-  /// Rows that all chunks read together; what the percent is a part of.
+  /// Rows that all chunks read together; the 100 percent of the progress.
   public var totalRows: Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
 }
 
@@ -213,7 +214,7 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan: Equatable {
-  /// Whether both would do the same to the same: what is free on the disk and the moment of the plan do not count.
+  /// Whether both plans do the same to the same stores. Free disk space and the time of the plan do not count.
   public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
     (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
       && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)

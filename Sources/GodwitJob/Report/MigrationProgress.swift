@@ -1,33 +1,33 @@
 import Synchronization
 
-/// Where a running migration stands.
+/// The progress of a running migration.
 public struct MigrationProgress: Sendable, Hashable {
   /// 0 to 100; never less than an earlier one, also after a resume.
   public var percent: Double
-  /// The step at work, from 1.
+  /// The current step, from 1.
   public var step: Int
   /// The number of steps.
   public var steps: Int
-  /// The pass at work, from 1; 0 for work that belongs to no pass.
+  /// The current pass, from 1; 0 for work that belongs to no pass.
   public var pass: Int
   /// The number of passes of the step.
   public var passes: Int
   /// The mapping, or what is built.
   public var name: String
-  /// The stage at work, for example `create`.
+  /// The current stage, for example `create`.
   public var stage: String
-  /// Chunks done of this name and stage, and of how many.
+  /// Finished chunks of this name and stage.
   public var chunk: Int
   /// Chunks of this name and stage.
   public var chunks: Int
-  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`, where
-  /// rows are not counted.
+  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`,
+  /// where rows are not counted.
   public var rows: Int64
   /// Rows that the run expects all stages to read together.
   public var totalRows: Int64
-  /// Rows read in a second, on average over this run.
+  /// Rows read per second, on average over this run.
   public var rowsPerSecond: Double
-  /// nil while nothing is known.
+  /// The estimated time left, in seconds; nil while it is not known.
   public var secondsLeft: Double?
   /// The resident memory of the process, in bytes.
   public var residentBytes: Int64
@@ -61,7 +61,7 @@ public struct MigrationSummary: Sendable, Hashable {
     case finished
     /// The destination was finished by an earlier run of the same job.
     case alreadyFinished = "already finished"
-    /// At a checkpoint; the same command resumes.
+    /// The run stopped at a checkpoint; the same command resumes.
     case stopped
   }
 
@@ -79,15 +79,15 @@ public struct MigrationSummary: Sendable, Hashable {
   public var displaced: Int64 = 0
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
-  /// What does not come over, in the order of steps.
+  /// What the migration lost, in the order of steps.
   public var losses = LossReport()
-  /// The plan's notes: what was left out, and what cannot be kept up.
+  /// The plan's notes, such as tables that were left out.
   public var notes: [String] = []
   /// How long this run took, in seconds.
   public var seconds: Double = 0
   /// The peak of the process's resident memory, in bytes.
   public var peakBytes: Int64 = 0
-  /// Whether the run went on with what an earlier one left.
+  /// Whether the run resumed an earlier one.
   public var wasResumed: Bool = false
 
   package init(
@@ -121,13 +121,13 @@ public final class MigrationControl: Sendable {
   /// A control that has not been asked to stop anything.
   public init() {}
 
-  /// Asks for a stop at the next checkpoint. The first reason stays.
+  /// Asks for a stop at the next checkpoint. If it is called again, the first reason counts.
   public func stop(reason: String) { state.withLock { $0.reason = $0.reason ?? reason } }
 
   /// Rolls the running chunk back, so that the stop comes at once. Call `stop` first.
   public func interrupt() { state.withLock { $0.interrupt }?() }
 
-  /// Why the run is to stop; nil to go on. Asked by a task that is cancelled, that is the reason.
+  /// Why the run is to stop; nil to continue. In a cancelled task the cancellation is the reason.
   public var reason: String? {
     if Task.isCancelled { stop(reason: Self.cancelled) }
     return state.withLock { $0.reason }

@@ -1,10 +1,10 @@
-/// What is durable of a job, and what is left.
+/// What is durable of a job, and what remains.
 public struct MigrationStatus: Sendable, Codable {
   /// How far a job is.
   public enum State: String, Sendable, Codable {
     /// Nothing of the job is on disk.
     case notStarted = "not started"
-    /// Some chunks are durable; a run of the same job goes on with the others.
+    /// Some chunks are durable; a run of the same job continues with the others.
     case unfinished
     /// The destination is the finished store of the job.
     case finished
@@ -36,7 +36,7 @@ public struct MigrationStatus: Sendable, Codable {
   public var percent: Double
   /// One line for each stage and mapping, in the order of execution.
   public var lines: [Line]
-  /// The step at work, from 1, and how many there are; nil for a job of one step.
+  /// The current step, from 1; nil for a job of one step.
   public var step: Int?
   /// The number of steps; nil for a job of one step.
   public var steps: Int?

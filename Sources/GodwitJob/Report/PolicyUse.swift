@@ -1,7 +1,7 @@
 package import GodwitModel
 
-/// An entity mapping that names a policy class: what a plan says of one that nobody registered, and what a draft of the
-/// policy begins with.
+/// An entity mapping that names a policy class. A plan lists those that nobody registered, and `godwit policy stub`
+/// drafts their code.
 public struct PolicyUse: Sendable, Codable, Hashable {
   /// A function of the policy that an expression of the mapping calls.
   public struct Function: Sendable, Codable, Hashable {

@@ -37,7 +37,7 @@ final class LintedBundle {
   }
 
   /// The order that jobs take, except that the versions named like the current one come last: an application that
-  /// renames its model goes on under the new name.
+  /// renames its model continues under the new name.
   private static func ordered(_ names: [String], to target: String?) -> [String] {
     guard let target else { return names }
     let stem = stem(target)

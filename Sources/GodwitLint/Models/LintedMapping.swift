@@ -4,7 +4,7 @@ import GodwitManifest
 import GodwitModel
 import GodwitXcode
 
-/// A mapping model that lies near the models, of Xcode's or in YAML.
+/// A mapping model near the models, Xcode's or in YAML.
 final class LintedMapping: Sendable {
   enum Content: Sendable {
     case xcode(XcodeMappingModel)
@@ -49,7 +49,7 @@ final class LintedMapping: Sendable {
 
   var isCompiled: Bool { XcodeFileKind.identify(file) == .compiledMappingModel }
 
-  /// Whether it lies beside a model: names count there.
+  /// Whether it is beside a model: names count there.
   func isBeside(_ bundle: LintedBundle) -> Bool {
     URL(filePath: file).standardizedFileURL.deletingLastPathComponent().path
       == MappingSearch.folder(ofModel: bundle.bundle.path)
@@ -64,7 +64,7 @@ final class LintedMapping: Sendable {
     names.map { $0 == (source.name, destination.name) } ?? false
   }
 
-  /// As the search for a path takes it: by hashes, and by names where it lies beside the model.
+  /// As the search for a path uses it: by hashes, and by names if it is beside the model.
   func found(for bundle: LintedBundle, among models: [ManagedObjectModel]) -> FoundMapping? {
     switch content {
     case .unreadable(let error):

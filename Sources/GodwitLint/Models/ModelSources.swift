@@ -58,7 +58,7 @@ struct ModelSources {
     mappings.sort { ModelBundle.precedes($0.path, $1.path) }
   }
 
-  /// Whether a file lies in a folder that was searched as a whole.
+  /// Whether a file is in a folder that was searched as a whole.
   func isInFolder(_ path: String) -> Bool {
     let path = URL(filePath: path).standardizedFileURL.path
     return folders.contains { path.hasPrefix($0 + "/") }

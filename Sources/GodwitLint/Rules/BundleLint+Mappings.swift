@@ -55,7 +55,7 @@ extension BundleLint {
     guard !model.sourceEntityHashes.isEmpty, !model.destinationEntityHashes.isEmpty else {
       add(
         .mappingModelStale, severity: .note, mapping.path, step: step, at: mapping.place,
-        "whether the mapping model is stale cannot be told: "
+        "cannot check whether the mapping model is stale: "
           + (model.embeddedModelProblem?.message ?? "it holds no models"))
       return
     }
@@ -106,7 +106,7 @@ extension BundleLint {
       return [
         LintFinding(
           .mappingModelUnmatched, subject: mapping.path, bundle: nil, at: mapping.place,
-          "the compiled mapping model is for no version that is here", try: LintRule.mappingModelUnmatched.remedy)
+          "the compiled mapping model matches no version of the models", try: LintRule.mappingModelUnmatched.remedy)
       ]
     }
     return [

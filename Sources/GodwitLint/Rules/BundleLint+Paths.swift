@@ -27,7 +27,7 @@ extension BundleLint {
     reportBrokenRenames(earlier, among: models)
   }
 
-  /// What lies beside the model counts before what lies elsewhere, as it does for a job.
+  /// A mapping model beside the model takes precedence over one elsewhere, as in a job.
   private func foundMappings(among models: [ManagedObjectModel]) -> [FoundMapping] {
     let beside = mappings.filter { $0.isBeside(bundle) }.compactMap { $0.found(for: bundle, among: models) }
     let elsewhere = mappings.filter { !$0.isBeside(bundle) }.compactMap { mapping -> FoundMapping? in
@@ -99,7 +99,7 @@ extension BundleLint {
     } else {
       add(
         .mappingModelUnusable, "\(model.name)→\(target.name)", at: place ?? start,
-        "the way from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
+        "the path from '\(model.name)' to '\(target.name)' needs a mapping model that cannot be used: \(error.message)",
         try: error.remedy)
     }
   }
@@ -122,7 +122,7 @@ extension BundleLint {
     let through = steps.dropLast().map { "'\($0.destinationModel.name)'" }.joined(separator: ", ")
     add(
       .severalSteps, newest.name, at: bundle.index(target.name).start,
-      "from \(names)\(more) the way to '\(target.name)' takes several steps (from '\(newest.name)' through \(through)), and Core Data's automatic migration makes one"
+      "from \(names)\(more) the path to '\(target.name)' has several steps (from '\(newest.name)' through \(through)), and Core Data's automatic migration makes one"
     )
   }
 

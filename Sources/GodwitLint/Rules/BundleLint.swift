@@ -73,7 +73,7 @@ struct BundleLint {
     if let named = bundle.bundle.currentVersion, !bundle.versions.contains(named) {
       add(
         .currentVersionUnknown, severity: .error, named, at: file,
-        "the current version '\(named)' is not there: the versions are \(list)")
+        "the current version '\(named)' does not exist: the versions are \(list)")
     } else if bundle.bundle.isCurrentVersionDamaged {
       var reason = "the file that names the current version cannot be read"
       do { _ = try bundle.bundle.currentModel() } catch { reason = (error as? GodwitError)?.message ?? reason }
@@ -94,7 +94,7 @@ struct BundleLint {
     if let newest = bundle.unreleased.last {
       add(
         .versionOrderUnclear, newest, at: place,
-        "the current version is '\(target)', and '\(newest)' sorts after it: no step from it is looked at",
+        "the current version is '\(target)', and '\(newest)' sorts after it: lint does not check the steps from it",
         try:
           "set the current version in Xcode; if '\(newest)' is older, run with `--write-lock` and give the model `\"versionOrder\": [\(order)]` in the lock file, oldest first"
       )

@@ -59,7 +59,8 @@ package struct LintFinding: Sendable, Hashable {
     self.remedy = remedy
   }
 
-  /// What the lock file calls the finding, for example `GW201:Person.nickname:App 2→App 3`. Unique among those of a model.
+  /// What the lock file calls the finding, for example `GW201:Person.nickname:App 2→App 3`. Unique among those of a
+  /// model.
   package var key: String {
     ([rule.code, subject].filter { !$0.isEmpty } + (step.map { ["\($0.from)→\($0.to)"] } ?? []))
       .joined(separator: ":").onOneKeyLine

@@ -1,7 +1,7 @@
 /// What `godwit lint` looks for, each with a code that never changes its meaning.
 ///
-/// Codes from 100 are about versions and the way between them, from 200 about one step, from 300 about mapping models, from
-/// 400 about the layout of stores.
+/// Codes from 100 are about versions and the way between them, from 200 about one step, from 300 about mapping models,
+/// from 400 about the layout of stores.
 package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case shippedVersionEdited = "GW101"
   case shippedVersionGone = "GW102"
@@ -84,10 +84,10 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .shippedVersionGone: "A shipped version is gone"
     case .versionNotLocked: "A version is not in the lock file"
     case .versionUnreadable: "A version cannot be read"
-    case .currentVersionUnknown: "The current version cannot be told"
-    case .versionOrderUnclear: "The order of the versions does not show in their names"
+    case .currentVersionUnknown: "The current version is not known"
+    case .versionOrderUnclear: "The names of the versions do not show their order"
     case .noPath: "No path leads from a version to the current one"
-    case .severalSteps: "The way to the current version takes several steps"
+    case .severalSteps: "The path to the current version has several steps"
     case .acceptedNotFound: "An accepted finding does not occur"
     case .attributeDropped: "A step drops an attribute"
     case .relationshipDropped: "A step drops a relationship"
@@ -104,8 +104,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .renameChainBroken: "A step over several versions loses what single steps keep"
     case .mappingModelStale: "A mapping model is stale"
     case .mappingModelUnusable: "A mapping model cannot be used"
-    case .mappingModelUnmatched: "A mapping model is for no version"
-    case .mappingModelsConflict: "Mapping models are in conflict"
+    case .mappingModelUnmatched: "A mapping model matches no versions"
+    case .mappingModelsConflict: "Mapping models contradict each other"
     case .layoutAmbiguous: "The layout of a store is ambiguous"
     }
   }
@@ -114,17 +114,17 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   package var explanation: String {
     switch self {
     case .shippedVersionEdited:
-      "Core Data finds the model of a store by its version hashes. After the edit no version has the hashes of the stores that are out there, so they can neither be opened nor migrated."
+      "Core Data finds the model of a store by its version hashes. After the edit no version has the hashes of the stores that users have. These stores can neither be opened nor migrated."
     case .shippedVersionGone:
-      "Stores of this version are out there. Without its model they cannot be migrated."
+      "Users have stores of this version. Without its model these cannot be migrated."
     case .versionNotLocked:
       "A version that is released should be in the lock file, so that a later edit is noticed."
     case .versionUnreadable:
       "Neither Xcode nor Godwit can migrate a store of a version that cannot be read."
     case .currentVersionUnknown:
-      "Without a current version nothing says where a migration leads."
+      "Without a current version there is no destination for a migration."
     case .versionOrderUnclear:
-      "A path never goes back to an older version. Which version is older shows in no model, only in the names."
+      "A path never goes back to an older version. No model records which version is older, so only the names can show it."
     case .noPath:
       "A store of this version cannot be migrated to the current version."
     case .severalSteps:
@@ -137,31 +137,31 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .probableRename:
       "Without a renaming identifier Core Data drops the old property and adds an empty new one."
     case .optionalToRequired:
-      "Core Data cannot infer the step: nil has no value to become."
+      "Core Data cannot infer the step: no value can replace nil."
     case .requiredAttributeAdded:
       "Core Data cannot infer the step: existing objects would have no value."
     case .requiredToOneAdded:
-      "Core Data cannot infer the step: existing objects would lead nowhere, which validation forbids."
+      "Core Data cannot infer the step: existing objects would have no related object, which validation forbids."
     case .uniquenessAdded:
-      "A store with two objects of the same values cannot be migrated."
+      "A store in which two objects have the same values cannot be migrated."
     case .needsMappingModel:
       "Core Data cannot infer the step, and no mapping model serves it."
     case .needsPolicy:
-      "The mapping model names code of the application. Outside the application somebody must register a port of it."
+      "The mapping model names a class of the application. Godwit needs a port of that class."
     case .rowsReadInPlace:
-      "The migration takes longer the more objects a store has. A step that changes definitions alone takes the same time for any store."
+      "The migration takes time in proportion to the objects in a store. A step that changes only definitions takes the same time for any store."
     case .rowsMayBreakRule:
       "Whether the step succeeds depends on the objects of each store."
     case .renameChainBroken:
-      "A renaming identifier names the name in one earlier version. A store of an older version is migrated in one step, which then drops the property."
+      "A renaming identifier gives the name in one earlier version. A store of an older version is migrated in one step, which then drops the property."
     case .mappingModelStale:
       "A version changed after the mapping model was saved. Core Data compares version hashes and does not find the mapping model."
     case .mappingModelUnusable:
-      "The step that the mapping model is for cannot be made with it."
+      "A migration that uses the mapping model fails."
     case .mappingModelUnmatched:
       "Nothing uses the mapping model."
     case .mappingModelsConflict:
-      "Two mapping models serve the same step and do not go together."
+      "Two mapping models serve the same step and map it differently."
     case .layoutAmbiguous:
       "Core Data's name for a table or column is not known for certain. A store that Godwit makes may lack the name that Core Data looks for."
     }
@@ -184,12 +184,12 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .currentVersionUnknown: "Set the current version in Xcode's file inspector."
     case .versionOrderUnclear: "List the versions under `versionOrder` of the lock file, oldest first."
     case .noPath: "Write a mapping model for the step that is missing; `godwit mapping new` drafts one."
-    case .severalSteps: "Migrate step by step in the application, or add a mapping model for the whole way."
+    case .severalSteps: "Migrate step by step in the application, or add a mapping model for the whole path."
     case .acceptedNotFound: "Correct or remove the entry under `accepted` of the lock file."
     case .attributeDropped, .relationshipDropped, .entityDropped:
-      "Keep it, set the renaming identifier of what takes its place, or carry the data over with a mapping model. Accept the finding if the data may go."
+      "Keep it, set the renaming identifier of what takes its place, or carry the data over with a mapping model. Accept the finding if the data is no longer needed."
     case .probableRename:
-      "Set the renaming identifier of the new name to the old name. Accept the finding if they are not the same."
+      "Set the renaming identifier of the new name to the old name. Accept the finding if it is not a rename."
     case .optionalToRequired, .requiredAttributeAdded:
       "Give the attribute a default, make it optional, or write a mapping model."
     case .requiredToOneAdded: "Make the relationship optional, or write a mapping model that sets it."
@@ -199,12 +199,12 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .needsPolicy: "Port the policy; `godwit policy stub` writes its type."
     case .rowsReadInPlace: "Nothing, if the time is acceptable; test with the largest store that you have."
     case .rowsMayBreakRule: "Test the step with real stores, relax the rule, or write a mapping model."
-    case .renameChainBroken: "Migrate through the versions between, or add a mapping model for the whole way."
+    case .renameChainBroken: "Migrate through the versions between, or add a mapping model for the whole path."
     case .mappingModelStale: "Open the mapping model in Xcode and choose Editor, Refresh Data Models."
     case .mappingModelUnusable: "Correct the mapping model at the place that the finding names."
     case .mappingModelUnmatched: "Restore the versions that it names, or delete it."
     case .mappingModelsConflict:
-      "Delete one of them, give the entity mappings of one other names, or list the one to use under `mappings` of a job."
+      "Delete one of them, rename the entity mappings of one, or list the one to use under `mappings` of a job."
     case .layoutAmbiguous: "Give jobs a store of this version that Core Data made, with `layout-from`."
     }
   }

@@ -2,7 +2,7 @@ import GodwitEngine
 import GodwitInference
 import GodwitModel
 
-/// What of the earlier version does not come over.
+/// What is lost of the earlier version.
 extension StepLint {
   private enum Lost {
     case entity(EntityDescription)
@@ -32,7 +32,7 @@ extension StepLint {
     }
   }
 
-  /// The entities with objects that come over, among an entity and its subentities: their names before and after.
+  /// The entities whose objects are kept, among an entity and its subentities: their names before and after.
   private func survivors(_ entity: EntityDescription) -> [(was: String, now: String)] {
     old.family(of: entity.name).filter { !$0.isAbstract }.compactMap { member in
       pairing.newName(of: member.name).map { (member.name, $0) }
@@ -76,7 +76,7 @@ extension StepLint {
   // MARK: Findings
 
   private var keeping: String {
-    "keep it, set the Renaming ID of what takes its place, or carry it over with a mapping model; accept the finding if it may go"
+    "keep it, set the Renaming ID of what takes its place, or carry it over with a mapping model; accept the finding if it is no longer needed"
   }
 
   private func dropped(_ entity: EntityDescription) -> Finding {

@@ -47,7 +47,7 @@ struct StepLint {
       remedy: remedy, related: related)
   }
 
-  /// Where something of the earlier version stands.
+  /// The place of something in the earlier version.
   func former(_ location: LintFinding.Location) -> [LintFinding.Related] {
     [.init(location: location, text: "the earlier version")]
   }
@@ -85,7 +85,7 @@ struct StepLint {
       case .attribute(let was)? where !was.isTransient && was.type == attribute.type && was.isOptional:
         return finding(
           .optionalToRequired, subject, at: place,
-          "\(title) makes \(subject) required and gives it no default: nil has no value to become", try: remedy)
+          "\(title) makes \(subject) required and gives it no default: no value can replace nil", try: remedy)
       case nil:
         return finding(
           .requiredAttributeAdded, subject, at: place,
@@ -99,7 +99,7 @@ struct StepLint {
     {
       return finding(
         .requiredToOneAdded, subject, at: place,
-        "\(title) adds the required relationship \(subject): existing objects would lead nowhere",
+        "\(title) adds the required relationship \(subject): existing objects would have no related object",
         try: "make \(subject) optional in '\(new.name)'; \(drafting)")
     }
     return finding(

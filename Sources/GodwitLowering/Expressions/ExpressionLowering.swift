@@ -144,7 +144,8 @@ package struct ExpressionLowering {
     }
   }
 
-  /// A call of Swift, which gets the attributes of the row that the expressions read, so that it need not look for them.
+  /// A call of Swift, which gets the attributes of the row that the expressions read, so that it need not look for
+  /// them.
   private func evaluated(_ evaluation: LoweredFunctions.Evaluation, reading expressions: [ValueExpression]) -> String {
     var evaluation = evaluation
     var names: Set<String> = []
@@ -308,7 +309,8 @@ package struct ExpressionLowering {
     }
   }
 
-  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too large.
+  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too
+  /// large.
   ///
   /// - Parameter again: The same without a check.
   private static func decimal(_ checked: String, again sql: String) -> String {
@@ -372,7 +374,7 @@ extension ValueExpression {
 
 /// How deep SQL nests, in entries of SQLite's parser stack.
 enum SQLNesting {
-  /// SQLite's parser has 100 entries; what stands around an expression takes the rest.
+  /// SQLite's parser has 100 entries; the statement around an expression takes the rest.
   static let limit = 60
 
   /// An upper bound of what the deepest place of the text takes.

@@ -75,7 +75,7 @@ package final class ExternalDataMover {
     return cuts.map { String(digits[$0]) }.joined(separator: "-")
   }
 
-  /// The plain value of an external one, or so many zero bytes for `finishChunk` to fill; nil when the file is missing.
+  /// The plain value of an external one, or zero bytes for `finishChunk` to fill; nil when the file is missing.
   func inline(_ name: String, column: String, key: Int64) throws -> SQLFunctionResult? {
     guard let size = source.size(of: name) else { return nil }
     if servesPolicy { return try source.bytes(of: name, limit: ObjectContext.externalLimit).map { .value(.blob($0)) } }

@@ -25,7 +25,7 @@ struct DraftModelChoice {
       throw GodwitError(
         .missingInput, "cannot find a model in the folder '\(path)'",
         cause:
-          "folders that are hidden, and \(MappingSearch.foreignFolders.sorted().joined(separator: ", ")), are left out",
+          "hidden folders and \(MappingSearch.foreignFolders.sorted().joined(separator: ", ")) are skipped",
         remedy: "give the .xcdatamodeld or .momd itself")
     }
     folder = path
@@ -99,8 +99,8 @@ struct DraftModelChoice {
 
   // MARK: Mapping models
 
-  /// The folders for `mapping-search`: those in the given folder that hold a mapping model for these versions, where the
-  /// search of a job would not find all of them.
+  /// The folders for `mapping-search`: those in the given folder that hold a mapping model for these versions, where
+  /// the search of a job would not find all of them.
   func mappingFolders(in loader: JobLoader, models: [ManagedObjectModel], request: DraftRequest) throws -> [String] {
     guard let folder else { return [] }
     let search = MappingSearch(besideModels: [path])

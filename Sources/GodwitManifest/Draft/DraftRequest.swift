@@ -24,11 +24,11 @@ package struct DraftRequest: Sendable {
 
   /// The manifest for the store.
   ///
-  /// Reads the store and the models, and writes nothing. What a run would stop with after its manifest is read is told in
-  /// the draft.
+  /// Reads the store and the models, and writes nothing. What a run would stop with after its manifest is read is told
+  /// in the draft.
   ///
-  /// - Throws: 64 when several models fit the store, 65 or 66 when store or models cannot be read, 69 when no model fits
-  ///   the store or no path leads to the destination, 78 when a version that is named is unknown.
+  /// - Throws: 64 when several models fit the store, 65 or 66 when store or models cannot be read, 69 when no model
+  ///   fits the store or no path leads to the destination, 78 when a version that is named is unknown.
   package func draft() throws -> ManifestDraft {
     try checkArguments()
     let metadata = try StoreMetadata(readingStoreAt: store)
@@ -95,8 +95,8 @@ package struct DraftRequest: Sendable {
     return stem + "-migrated" + ending
   }
 
-  /// A path as the manifest writes it: as it was given where it is absolute or the manifest goes to standard output, else
-  /// relative to the manifest's folder, and absolute where that would lead elsewhere.
+  /// A path as the manifest writes it: as it was given where it is absolute or the manifest goes to standard output,
+  /// else relative to the manifest's folder, and absolute where that would lead elsewhere.
   func spelled(_ path: String) -> String {
     let folder = file.map { URL(filePath: $0).deletingLastPathComponent().standardizedFileURL.path }
     let current = URL(filePath: FileManager.default.currentDirectoryPath).standardizedFileURL.path
@@ -159,7 +159,7 @@ package struct DraftRequest: Sendable {
     if let sourceModel {
       guard metadata.versionHashes.isEmpty else {
         throw GodwitError(
-          .usage, "cannot take '\(sourceModel)' for the version of '\(store)': the store says which version it has",
+          .usage, "cannot use version '\(sourceModel)' for the store '\(store)': the store says which version it has",
           remedy: "leave --from out")
       }
       guard draft.versions.contains(sourceModel) else {

@@ -48,7 +48,7 @@ package struct ManifestDraft: Sendable {
   /// Mapping models that were found and serve no step, each with the reason.
   package var unusedMappings: [String] = []
   package var policies: [Policy] = []
-  /// What does not come over; counted, where rows could be counted.
+  /// What would be lost; with counts where rows could be counted.
   package var losses: [String] = []
   /// What is no loss, and good to know: links that lead to no object.
   package var notes: [String] = []
@@ -88,7 +88,7 @@ package struct ManifestDraft: Sendable {
     lines += Self.comments(["The new store. The source stays as it is."])
     lines.append("destination: \(YAMLText.scalar(destination))")
     if isXML {
-      lines += Self.comments(["The new store is XML, too. `sqlite` makes it an SQLite store."])
+      lines += Self.comments(["The new store is XML too. Write `sqlite` here for a SQLite store."])
       lines.append("destination-type: xml")
     }
     return lines
@@ -102,7 +102,7 @@ package struct ManifestDraft: Sendable {
     }
     key("models", models)
     if let assumedModel {
-      lines += Self.comments(["The store does not say which version it has. This is what you said."])
+      lines += Self.comments(["The store does not say which version it has. You gave this one."])
       key("assume-source-model", [assumedModel])
     }
     if let configuration {
@@ -133,7 +133,7 @@ package struct ManifestDraft: Sendable {
       lines = ["The path, and what serves each step:"] + Self.clipped(steps.map { "  " + $0.line }, of: "steps")
     }
     if !unusedMappings.isEmpty {
-      lines.append("Mapping models that were found, and that this path does not take:")
+      lines.append("Mapping models that were found, but that this path does not use:")
       lines += Self.clipped(unusedMappings.map { "  " + $0 }, of: "mapping models")
     }
     lines = Self.comments(lines) + ["mappings: auto"]
@@ -159,7 +159,7 @@ package struct ManifestDraft: Sendable {
       of: "policies")
     lines += [
       "This drafts them in Swift: godwit policy stub \(file) -o Policies.swift",
-      "The key below runs Core Data's default policy instead. What a policy would have done is lost then.",
+      "The key below runs Core Data's default policy instead. What the policies would do is then lost.",
     ]
     return Self.comments(lines) + ["# unregistered-policies: default"]
   }
@@ -171,13 +171,13 @@ package struct ManifestDraft: Sendable {
     } else if losses.isEmpty {
       lines.append(
         steps.count > 1
-          ? "The first step loses nothing. What later steps lose is counted when the step before is done."
-          : "Nothing is lost, as far as counting the source tells.")
+          ? "The first step loses nothing. Losses of a later step are counted when the step before it has finished."
+          : "Nothing is lost: counting the source found no loss.")
     } else {
       lines += ["What does not come over:"] + Self.clipped(losses.map { "  " + $0 }, of: "losses")
     }
     if !notes.isEmpty {
-      lines += ["What the store holds already:"] + Self.clipped(notes.map { "  " + $0 }, of: "notes")
+      lines += ["What the store already contains:"] + Self.clipped(notes.map { "  " + $0 }, of: "notes")
     }
     lines.append("With `fail` a loss stops the job (65) before the destination is in place.")
     lines = Self.comments(lines) + ["on-loss: report"]

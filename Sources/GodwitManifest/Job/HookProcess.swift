@@ -10,8 +10,8 @@ import GodwitModel
 
 /// A shell command of a manifest's `stages`.
 ///
-/// What it prints goes to a stream as text, with control characters escaped. The run waits for the command itself: a child
-/// that it left in the background, and that holds its output open, keeps nobody.
+/// What it prints goes to a stream as text, with control characters escaped. The run waits for the command itself: a
+/// child that it left in the background, and that holds its output open, keeps nobody.
 struct HookProcess {
   let command: String
   let folder: String

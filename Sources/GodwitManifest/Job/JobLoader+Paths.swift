@@ -5,7 +5,8 @@ import GodwitJob
 import GodwitModel
 
 extension JobLoader {
-  /// An error about a file that is not there, with the place of its path in the manifest and the folder it was looked for in.
+  /// An error about a file that is not there, with the place of its path in the manifest and the folder it was looked
+  /// for in.
   ///
   /// A manifest's paths are relative to its folder, which need not be the one that the command was started in.
   func tellingFolder(_ error: GodwitError) -> GodwitError {
@@ -77,7 +78,7 @@ extension MigrationJob {
   /// What a better way would keep, as the plan says it.
   package var hints: [String] { mappingSearch.filter { $0.contains("write `stages: [") } }
 
-  /// An error about what does not come over, with the way that would keep it.
+  /// An error about a loss, with the path that would avoid it.
   package func tellingHints(_ error: any Error) -> any Error {
     guard var known = error as? GodwitError, known.code == .dataWrong, !hints.isEmpty,
       known.message.hasPrefix("no object of ") || known.message.hasSuffix("would lose data of the source")

@@ -23,7 +23,7 @@ extension JobLoader {
     return keys
   }
 
-  /// Where the key stands; the head of the file for one that was left out.
+  /// The place of the key; the head of the file for a missing one.
   private func location(of key: String) -> GodwitError.Location {
     manifest.locations[key] ?? .init(file: manifest.file, line: 1, column: 1)
   }

@@ -140,7 +140,7 @@ extension JobLoader {
       let candidate = readable(file.path, among: models, isBeside: file.isBeside)
       if file.isBeside { beside.append(candidate) } else { elsewhere.append(candidate) }
     }
-    // What lies beside the models is for them; what lies elsewhere counts where nothing beside them does.
+    // A mapping model beside the models is for them. One elsewhere counts only if none beside them does.
     let near = beside.map(\.mapping)
     for index in elsewhere.indices {
       let fit = elsewhere[index].mapping.fit
@@ -178,8 +178,8 @@ extension JobLoader {
     return (mappings, manifest.mappingSearch.map { "'\($0.raw)'" })
   }
 
-  /// A mapping model that nobody named: one that cannot be read is of another job, maybe. One that is needed is missed all
-  /// the same, and named then.
+  /// A mapping model that nobody named: one that cannot be read is of another job, maybe. One that is needed is missed
+  /// all the same, and named then.
   private func readable(_ path: String, among models: [ManagedObjectModel], isBeside: Bool) -> Candidate {
     do { return try found(path, among: models, isBeside: isBeside) } catch {
       let reason = (error as? GodwitError)?.message ?? "\(error)"

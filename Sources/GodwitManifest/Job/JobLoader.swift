@@ -6,7 +6,7 @@ import GodwitStore
 import GodwitXcode
 public import Logging
 
-/// Turns a manifest into a job: finds the models, reads the mappings, refuses what this version does not do.
+/// Turns a manifest into a job: finds the models, reads the mappings, and refuses what this version does not support.
 ///
 /// ```swift
 /// import GodwitManifest
@@ -27,10 +27,11 @@ public struct JobLoader {
   ///
   /// - Parameters:
   ///   - url: The YAML file. The paths in it are relative to its folder.
-  ///   - overrides: Keys that are set from outside, as by `--set`. The job is that of the manifest with them.
+  ///   - overrides: Keys that replace those of the manifest, as `--set` does.
   ///   - policies: The policies that the job's mappings name.
-  ///   - logger: Hears at level `debug` which models and mappings were chosen.
-  ///   - hookOutput: Takes what the commands of `stages` print, whole lines at a time. Standard error if not given.
+  ///   - logger: Gets messages of level `debug` about the models and mappings that were chosen.
+  ///   - hookOutput: Called with what the commands of `stages` print, in whole lines. By default it is written to
+  ///     standard error.
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
   public init(
     contentsOf url: URL, overrides: [ManifestOverride] = [], policies: PolicyRegistry = [:],
@@ -63,7 +64,7 @@ public struct JobLoader {
     hookOutput = { FileHandle.standardError.write(Data($0.utf8)) }
   }
 
-  /// What a job is wanted for.
+  /// What a job is loaded for.
   public enum Purpose: Sendable {
     /// To plan or to run it.
     case migration
@@ -71,10 +72,10 @@ public struct JobLoader {
     case verification
   }
 
-  /// The job, with all that it names read and checked as far as can be without reading rows.
+  /// Loads the job: reads everything that the manifest names, and checks it as far as possible without reading rows.
   ///
-  /// - Throws: `.noPath` (69) when no model fits the store or no path leads to the destination model, `.missingInput` (66)
-  ///   and `.configuration` (78) for what the manifest names, `.dataWrong` (65) for a damaged store.
+  /// - Throws: `.noPath` (69) when no model fits the store or no path leads to the destination model, `.missingInput`
+  ///   (66) and `.configuration` (78) for what the manifest names, `.dataWrong` (65) for a damaged store.
   public func job(for purpose: Purpose = .migration) throws -> MigrationJob {
     do { return try read(for: purpose) } catch let error as GodwitError { throw tellingFolder(error) }
   }

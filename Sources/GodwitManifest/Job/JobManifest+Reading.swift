@@ -3,7 +3,7 @@ import GodwitModel
 import Yams
 
 extension JobManifest {
-  /// The keys the reader knows, by the map they stand in; the empty name is the top level.
+  /// The known keys, by the map that they belong to; the empty name is the top level.
   static let keys: [String: [String]] = [
     "": [
       "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",
@@ -247,7 +247,7 @@ extension JobManifest {
     guard rows != nil || percent != nil else {
       throw reader.error(
         "expected 'max-rows' or 'max-percent' in 'quarantine', found neither", at: quarantine.location,
-        remedy: "say how many rows may be set aside")
+        remedy: "give a limit for the rows that may be set aside")
     }
     return .quarantine(maxRows: rows, maxPercent: percent)
   }
@@ -257,12 +257,12 @@ extension JobManifest {
     guard let step = entries["step"] else {
       throw reader.error(
         "expected the key 'step' in 'stages', found none", at: reader.file.location(of: node),
-        remedy: "name the version step: `step: NAME`")
+        remedy: "name the version that the step leads to: `step: NAME`")
     }
     return Stage(
-      step: try reader.located(step.value, key: "step", expected: "the name of a version step"),
-      before: try entries["before"].map { try reader.located($0.value, key: "before", expected: "the name of a hook") },
-      after: try entries["after"].map { try reader.located($0.value, key: "after", expected: "the name of a hook") })
+      step: try reader.located(step.value, key: "step", expected: "a model version name"),
+      before: try entries["before"].map { try reader.located($0.value, key: "before", expected: "a shell command") },
+      after: try entries["after"].map { try reader.located($0.value, key: "after", expected: "a shell command") })
   }
 
   private func checkDestination(_ top: Entries, _ reader: YAMLReader) throws {

@@ -25,7 +25,7 @@ package struct JobManifest: Sendable {
     package var rows: Int?
     /// Filter predicates in place of key ranges, by mapping name.
     package var by: [String: [SourceText]]
-    /// Where the mapping names of `by` stand.
+    /// The places of the mapping names under `by`.
     package var locations: [String: GodwitError.Location]
 
     package init(
@@ -44,7 +44,7 @@ package struct JobManifest: Sendable {
     case quarantine(maxRows: Int?, maxPercent: Double?)
   }
 
-  /// What happens when something of the source does not come over.
+  /// What happens when the migration loses data.
   package enum OnLoss: String, Sendable, Hashable, CaseIterable {
     case report, fail
   }
@@ -114,6 +114,6 @@ package struct JobManifest: Sendable {
   package var layoutFrom: ManifestPath?
   package var unregisteredPolicies: UnregisteredPolicies = .fail
   package var stages: [Stage] = []
-  /// Where the top-level keys stand.
+  /// The places of the top-level keys.
   package var locations: [String: GodwitError.Location]
 }

@@ -1,13 +1,13 @@
 import GodwitModel
 import Yams
 
-/// A key of a manifest that is set from outside, as by `--set memory=128MiB`.
+/// A key that replaces one of the manifest, as `--set memory=128MiB` does.
 ///
 /// A relative path in it counts from the current folder. A list or a map is set as a whole: `version-order=[V1, V2]`.
 public struct ManifestOverride: Sendable, Hashable {
   /// The key, with a dot between the keys of nested maps: `chunks.rows`.
   public var key: String
-  /// The value as YAML. An empty one and `null` remove the key, so that its default holds.
+  /// The value as YAML. An empty value or `null` removes the key, so that its default applies.
   public var value: String
   /// What messages call it: `--set chunks.rows`.
   public var option: String
@@ -23,7 +23,7 @@ public struct ManifestOverride: Sendable, Hashable {
     self.option = option ?? "--set \(key)"
   }
 
-  /// A key that takes a text as it stands, such as a path, whatever YAML would make of it.
+  /// A key whose value is a literal text, such as a path, not YAML.
   ///
   /// - Parameters:
   ///   - key: The key, with a dot between the keys of nested maps.

@@ -1,5 +1,5 @@
-/// What stands in a drafted mapping file where only a person knows the value.
+/// The placeholder in a drafted mapping file for a value that a person must decide.
 package enum MappingGap {
-  /// No expression, so a file that still has one is refused.
+  /// It is not an expression, so a file that still has one is refused.
   package static let marker = "???"
 }

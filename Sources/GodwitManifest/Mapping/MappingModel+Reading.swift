@@ -5,7 +5,7 @@ import Yams
 extension MappingModel {
   /// Reads a mapping model in text, the reviewable form of `.xcmappingmodel`.
   ///
-  /// Expressions and predicates are parsed; whether entities and properties exist is for the planner to say.
+  /// Expressions and predicates are parsed. The planner checks whether entities and properties exist.
   ///
   /// - Parameter url: A mapping file in YAML.
   /// - Throws: `GodwitError`: 66 when there is no such file, 77 when it may not be read, 78 with line
@@ -20,7 +20,7 @@ extension MappingModel {
 
 /// Reads the parts of a mapping file.
 struct MappingReader {
-  /// The keys the reader knows, by the map they stand in; the empty name is the top level.
+  /// The known keys, by the map that they belong to; the empty name is the top level.
   static let keys: [String: [String]] = [
     "": ["godwit-mapping", "source-model", "destination-model", "entity-mappings"],
     "entity-mappings": [
@@ -139,7 +139,7 @@ struct MappingReader {
       usesDefaultForNil: parts["if-nil"] != nil, location: entry.location)
   }
 
-  /// What nil becomes where a mapping says.
+  /// What nil becomes if a mapping says so.
   private enum NilRule: String, CaseIterable {
     /// The default of the destination model.
     case `default`

@@ -3,12 +3,12 @@ public import GodwitModel
 extension MappingModel {
   /// The model as a mapping file, the same text for the same model.
   ///
-  /// Expressions and predicates stand as they were written, or as they print when they came from no
-  /// text. Read again, the text gives an equal model but for locations.
+  /// Expressions and predicates are written as in their source text, or printed if they have none. Reading the text
+  /// gives an equal model, except for locations.
   public var yaml: String { yaml(remarks: []) }
 
-  /// The model as a mapping file with remarks at the ends of lines, and with gaps that the reader refuses until
-  /// someone has filled them.
+  /// The model as a mapping file, with remarks at the ends of lines, and with placeholders that a reader refuses until
+  /// they are replaced.
   public func yaml(remarks: [MappingRemark]) -> String {
     var text = ""
     for remark in remarks where remark.mapping == nil { text += MappingComment.line(remark.text) + "\n" }
@@ -24,7 +24,7 @@ extension MappingModel {
 
 /// Comments of a mapping file.
 enum MappingComment {
-  /// One line whatever the text, in what YAML takes as text.
+  /// One line for any text, in characters that YAML accepts.
   static func line(_ text: String) -> String {
     let printable = text.unicodeScalars.map { scalar in
       scalar.value >= 0x20 && scalar.value < 0x7F
@@ -104,7 +104,7 @@ extension AttributeMapping {
 }
 
 extension ParsedExpression {
-  /// The text as written, else as the expression prints.
+  /// The source text, or the printed expression if there is none.
   fileprivate var text: String { source.text.isEmpty ? expression.description : source.text }
 }
 

@@ -1,28 +1,29 @@
 import Foundation
 import GodwitXcode
 
-/// Finds the files of mapping models that `mappings: auto` considers, where nobody says with `mapping-search` where they are.
+/// Finds the files of mapping models that `mappings: auto` considers, where nobody says with `mapping-search` where
+/// they are.
 ///
-/// Beside the models first. Then the whole project around them: the folder that holds the bundle and its parents, up to the
-/// nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an `.xcodeproj` or an `.xcworkspace`, and
-/// everything below. Without such a folder nothing but the bundle's own folder is looked at. Nothing is read but names,
-/// links are not followed, and what others bring along is left out.
+/// Beside the models first. Then the whole project around them: the folder that holds the bundle and its parents, up to
+/// the nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an `.xcodeproj` or an
+/// `.xcworkspace`, and everything below. Without such a folder nothing but the bundle's own folder is looked at.
+/// Nothing is read but names, links are not followed, and what others bring along is left out.
 package struct MappingSearch {
   package struct File: Hashable {
     package var path: String
-    /// Whether it lies beside the models. A file elsewhere may belong to other models of the same names.
+    /// Whether it is beside the models. A file elsewhere may belong to other models of the same names.
     package var isBeside: Bool
   }
 
   package private(set) var files: [File] = []
-  /// Where it looked, as messages say it.
+  /// The places that were searched, as messages name them.
   private(set) var places: [String] = []
-  /// Where the search ended before all was seen.
+  /// Whether the search ended before it was complete.
   private(set) var isCutShort = false
   private var seen: Set<String> = []
   private var entries = 0
 
-  /// Folders whose files are made or come from elsewhere. Hidden ones are left out too.
+  /// Folders with generated or foreign files. Hidden folders are skipped too.
   package static let foreignFolders: Set<String> = [
     "node_modules", "Pods", "Carthage", "DerivedData", "SourcePackages",
   ]
@@ -74,7 +75,7 @@ package struct MappingSearch {
     return url.deletingLastPathComponent().path
   }
 
-  /// The folder of the project; nil when none of the parents looks like one.
+  /// The folder of the project; nil when no parent looks like one.
   static func root(above folder: String) -> String? {
     let manager = FileManager.default
     var url = URL(filePath: folder).standardizedFileURL
@@ -119,7 +120,7 @@ package struct MappingSearch {
     }
   }
 
-  /// The mapping models that lie in a folder, by name.
+  /// The mapping models in a folder, by name.
   static func mappingFiles(inFolder folder: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.filter { name in

@@ -1,7 +1,8 @@
 import GodwitModel
 import GodwitXcode
 
-/// The models under `merge-models`, which form one: each may be at another version in the source and in the destination.
+/// The models under `merge-models`, which form one: each may be at another version in the source and in the
+/// destination.
 struct MergedModels {
   /// One of the models, its versions read when they are asked for.
   private final class Part {
@@ -48,7 +49,7 @@ struct MergedModels {
 
   /// The versions that together have the store's entities, each with the store's hash; nil when there are none.
   ///
-  /// A model that the store has nothing of, because the application added it later, is left out.
+  /// A model that the application added later, and of which the store has no entity, is left out.
   func model(fitting hashes: [String: VersionHash]) throws -> ManagedObjectModel? {
     func fits(_ version: ManagedObjectModel) -> Bool {
       version.versionHashes.allSatisfy { hashes[$0.key] == $0.value }

@@ -2,9 +2,9 @@ package import GodwitModel
 package import GodwitStore
 import GodwitXcode
 
-/// All model versions that a list of models offers, each read when somebody asks for it.
+/// All model versions in a list of models. Each is read when it is needed.
 ///
-/// A version that cannot be read stops only what needs it; where none fits, the message names it.
+/// A version that cannot be read matters only to jobs that need it. If no version fits, the message names it.
 package struct ModelVersions {
   /// A version of a bundle, read once.
   final class Candidate {
@@ -60,7 +60,7 @@ package struct ModelVersions {
     case version(Candidate)
     /// The bundle names none.
     case none
-    /// What it names is not there, or cannot be read.
+    /// The version that it names does not exist or cannot be read.
     case problem(any Error)
   }
 
@@ -78,7 +78,7 @@ package struct ModelVersions {
     for text in references where !isHashFile(text) {
       let reference = ModelReference(parsing: text)
       let bundle = try ModelBundle(contentsOf: reference.path)
-      // A version that is asked for by name and is not there is an error at once.
+      // A version that is given by name and does not exist is an error at once.
       if let version = reference.version, !bundle.versions.contains(version) { _ = try bundle.model(named: version) }
       let listed = (reference.version.map { [$0] } ?? bundle.versions).map { version in
         Candidate(name: version, bundle: bundle.path, publishedHashes: bundle.publishedVersionHashes(of: version)) {
@@ -111,14 +111,14 @@ package struct ModelVersions {
     }
   }
 
-  /// Adds the model that several form; it stands before those it was made of.
+  /// Adds the model that several form, before the models that it was made of.
   mutating func prefer(_ model: ManagedObjectModel, from bundle: String) {
     models.insert(Candidate(name: model.name, bundle: bundle) { model }, at: 0)
   }
 
   /// All versions, oldest first: by the natural order of their names, the current version of a bundle after its others.
   ///
-  /// Names alone do not say it: `Store 5` may be older than `App v2`. What is current was made last.
+  /// Names alone do not show it: `Store 5` may be older than `App v2`. The current version is the newest.
   var oldestFirst: [Candidate] { oldestFirst(leadingTo: nil) }
 
   /// The names of all versions, oldest first, for a way to a version; to the current one when none is named.
@@ -126,8 +126,8 @@ package struct ModelVersions {
     oldestFirst(leadingTo: destination).map(\.name)
   }
 
-  /// The order for a way to a version: where it leads to another than the current one, the current one is not its end, and
-  /// has the place of its name.
+  /// The order for a way to a version: where it leads to another than the current one, the current one is not its end,
+  /// and has the place of its name.
   func oldestFirst(leadingTo destination: String?) -> [Candidate] {
     var ordered = models.indices.sorted { a, b in
       ModelBundle.precedes(models[a].name, models[b].name) || models[a].name == models[b].name && a < b
@@ -141,7 +141,7 @@ package struct ModelVersions {
     return ordered
   }
 
-  /// - Parameter configuration: Of each version only the entities of this configuration.
+  /// - Parameter configuration: Only the entities of this configuration are taken from each version.
   /// - Throws: 78 when no version that can be read has it.
   package init(references: [String], configuration: String?) throws {
     try self.init(references: references)
@@ -153,7 +153,7 @@ package struct ModelVersions {
     restrict(toConfiguration: configuration)
   }
 
-  /// Takes of every version that has this configuration only its entities.
+  /// Restricts every version that has this configuration to its entities.
   mutating func restrict(toConfiguration configuration: String) {
     for candidate in models { candidate.restrict(to: configuration) }
   }
@@ -189,7 +189,7 @@ package struct ModelVersions {
         "cannot use \(key) '\(name.value)': '\(first.bundle)' and '\(other.bundle)' both have a version of this name",
         location: name.location, remedy: "list one of them as 'PATH#\(name.value)'")
     }
-    // The same version as source and compiled: what Apple's compiler computed is the better knowledge.
+    // The same version as source and compiled: the hashes of Apple's compiler take precedence.
     return found.lazy.compactMap(\.readable).first { !$0.publishedVersionHashes.isEmpty } ?? model
   }
 
@@ -215,7 +215,7 @@ package struct ModelVersions {
 
   /// The first model whose hashes are the store's. Reads no more versions than it takes to find it.
   ///
-  /// - Parameter isJob: Whether a manifest says what is to be done; an option of the command does otherwise.
+  /// - Parameter isJob: Whether the models come from a manifest, or from an option of the command.
   /// - Throws: 69 naming the nearest model and the first entity that differs, and each version that cannot be read.
   package func model(fitting metadata: StoreMetadata, path: String, isJob: Bool = true) throws -> ManagedObjectModel {
     let hashes = metadata.entityVersionHashes
@@ -278,7 +278,7 @@ package struct ModelVersions {
     var best: (model: ManagedObjectModel, count: Int)?
     for model in models.lazy.compactMap(\.readable) {
       let count = Self.equalCount(hashes, model)
-      // A later version wins a tie: models in use are nearer the end.
+      // On a tie the later version wins: the versions in use are near the end.
       if count >= best?.count ?? 0 { best = (model, count) }
     }
     return best?.model

@@ -5,15 +5,15 @@ import GodwitStore
 import GodwitXcode
 
 extension PublishedVersionHashes {
-  /// Whether a path among the models is no model, but a file whose hashes they take: a property list, a compiled mapping
-  /// model or a store.
+  /// Whether a path among the models is no model, but a file whose hashes they take: a property list, a compiled
+  /// mapping model or a store.
   static func isFile(at path: String) -> Bool {
     if (path as NSString).pathExtension.lowercased() == "plist" { return true }
     switch XcodeFileKind.identify(path) {
     case .compiledMappingModel?: return true
     case .some: return false
     case nil:
-      // To open a pipe would be to wait for it.
+      // Opening a pipe would block.
       guard StoreFiles.isRegularFile(path),
         let head = try? FileHandle(forReadingFrom: URL(filePath: path)).read(upToCount: 16)
       else { return false }
@@ -24,7 +24,7 @@ extension PublishedVersionHashes {
   /// The hashes in a `VersionInfo.plist`, a compiled mapping model, or a store that Core Data wrote.
   ///
   /// - Throws: as the reader of each; code `.configuration` when the file carries no hashes, or when it is
-  ///   a store of Godwit's own, whose hashes were computed.
+  ///   a store that Godwit made, whose hashes were computed.
   package init(contentsOf path: String) throws {
     if (path as NSString).pathExtension.lowercased() == "plist" {
       self = try VersionInfo(contentsOf: path).published(origin: path)

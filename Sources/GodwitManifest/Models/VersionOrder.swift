@@ -1,17 +1,18 @@
 import GodwitXcode
 
-/// The order in which the versions of a model were made, as far as their names, the current version and the mapping models
-/// between them tell.
+/// The order in which the versions of a model were made, as far as their names, the current version and the mapping
+/// models between them tell.
 ///
 /// Names alone often do not: `ArtsyFolio v2.7.0` is newer than `ArtsyPartner 5`, `UserDataModel` older than
 /// `MultiassetUserDataModel`. Names that are equal but for their number form a family, in which the number decides. A
-/// mapping model leads from the older version to the newer one. The current version is the newest, and its family the last.
+/// mapping model leads from the older version to the newer one. The current version is the newest, and its family the
+/// last.
 enum VersionOrder {
   /// The names in natural order.
   static func natural(_ names: [String]) -> [String] { names.sorted(by: ModelBundle.precedes) }
 
-  /// - Parameter served: The versions that mapping models lead from and to. Pairs that are served in both directions, and
-  ///   those that lead away from what is current, say nothing.
+  /// - Parameter served: The versions that mapping models lead from and to. Pairs that are served in both directions,
+  ///   and those that lead away from the current version, are ignored.
   static func order(
     _ names: [String], current: String?, served: [(source: String, destination: String)]
   ) -> [String] {
@@ -31,7 +32,7 @@ enum VersionOrder {
     }
   }
 
-  /// The items in their order, except where pairs say otherwise; what goes last is last.
+  /// The items in their order, except where pairs require another; `last` comes last.
   private static func sorted(_ items: [String], last: String?, pairs: [(String, String)]) -> [String] {
     var rest = items.filter { $0 != last } + items.filter { $0 == last }
     let known = Set(items)
@@ -41,14 +42,14 @@ enum VersionOrder {
     }
     var result: [String] = []
     while !rest.isEmpty {
-      // In a circle the first one is as good as any.
+      // In a cycle any item will do.
       let next = rest.firstIndex { item in !pairs.contains { $0.1 == item && rest.contains($0.0) } } ?? 0
       result.append(rest.remove(at: next))
     }
     return result
   }
 
-  /// A name without what counts its version: `App v2.1` and `App` are of one family.
+  /// A name without its version number: `App v2.1` and `App` are of one family.
   static func family(of name: String) -> String {
     var stem = Substring(name.lowercased())
     let separators: Set<Character> = [" ", ".", "_", "-"]

@@ -1,6 +1,6 @@
 package import GodwitModel
 
-/// A value of a manifest, and where it stands.
+/// A value of a manifest, and its place.
 package struct Located<Value: Sendable>: Sendable {
   package var value: Value
   package var location: GodwitError.Location
@@ -15,9 +15,9 @@ extension Located: Equatable where Value: Equatable {}
 
 /// A path as a manifest gives it.
 ///
-/// A path that does not begin with `/` is relative to the manifest's folder. One of an option (`--source`, `--set`) or of a
-/// manifest from standard input is relative to the current folder. For models it may end in `#Version Name`, which is
-/// kept.
+/// A path that does not begin with `/` is relative to the manifest's folder. One of an option (`--source`, `--set`) or
+/// of a manifest from standard input is relative to the current folder. For models it may end in `#Version Name`, which
+/// is kept.
 package struct ManifestPath: Sendable, Hashable {
   /// As written.
   package var raw: String

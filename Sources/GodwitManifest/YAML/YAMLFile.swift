@@ -97,7 +97,7 @@ struct YAMLFile {
   private static func example(of what: String) -> String {
     what == "job manifest"
       ? """
-      write a manifest, for example job.yaml, and name that:
+      give the path of a manifest, for example of a job.yaml with this content:
       godwit: 1
       source: App.sqlite
       destination: out/App.sqlite

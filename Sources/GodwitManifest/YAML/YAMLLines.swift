@@ -7,7 +7,7 @@ import GodwitModel
 final class YAMLLines {
   let path: String
   private let lines: [ArraySlice<UInt8>]
-  /// The last answer, from which the next one on the same line goes on.
+  /// The last answer, from which the next one on the same line continues.
   private var last = (line: 0, column: 1, offset: 0)
 
   /// YAML 1.1 breaks lines at LF, CR, CRLF, NEL, LS and PS.
@@ -41,7 +41,7 @@ final class YAMLLines {
     number >= 1 && number <= lines.count ? lines[number - 1] : []
   }
 
-  /// Whether nothing but the end of the text stands on the line.
+  /// Whether the line has nothing but the end of the text.
   func isEnd(line number: Int) -> Bool { number >= lines.count && self[number].isEmpty }
 
   /// The place of the parser's line and column; the end of the text for a line after it.

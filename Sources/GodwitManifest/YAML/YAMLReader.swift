@@ -49,7 +49,7 @@ struct YAMLReader {
     var value: Node
   }
 
-  /// The entries of a map in file order; a key that stands twice is refused.
+  /// The entries of a map in file order. A key that is listed twice is refused.
   func entries(_ node: Node, key: String, expected: String = "keys and values") throws -> [Entry] {
     guard case .mapping(let mapping) = node else { throw wrong(key, expected: expected, node) }
     var seen: Set<String> = []

@@ -36,7 +36,7 @@ struct ExpressionCompiler {
 
   init(_ evaluator: ExpressionEvaluator) { self.evaluator = evaluator }
 
-  /// What stands one level deeper; nil where that is too deep.
+  /// The same, one level deeper; nil if that is too deep.
   private var inner: ExpressionCompiler? {
     guard depth < ExpressionEvaluator.maximumDepth else { return nil }
     var inner = self
@@ -205,7 +205,7 @@ struct ExpressionCompiler {
 
   // MARK: Variables
 
-  /// What a variable stands for; nil when it has no value here.
+  /// The value of a variable; nil when it has none here.
   func variable(_ name: String) -> ValueRoutine? {
     if let place = variables[name] { return ValueRoutine { $0.members[place] } }
     if let value = evaluator.bindings[name] { return ValueRoutine { _ in value } }

@@ -19,7 +19,7 @@ package struct ExpressionEvaluator {
   ///   - now: the value of `now()`, in seconds since 2001.
   ///   - mapping: what `$entityMapping` and `$propertyMapping` stand for.
   ///   - host: who answers `FUNCTION` and `FETCH`; without one both are errors.
-  ///   - bindsSource: whether `$source` stands for the object itself.
+  ///   - bindsSource: whether `$source` is the object itself.
   package init(
     bindings: [String: EvaluatedValue] = [:], now: Double, role: ExpressionRole, mapping: MappingBindings = .init(),
     host: (any ExpressionHost)? = nil, bindsSource: Bool = false

@@ -31,7 +31,7 @@ package enum StringComparison {
     return text.count >= part.count && text.suffix(part.count).elementsEqual(part)
   }
 
-  /// Whether `part` stands somewhere in `text`, in linear time.
+  /// Whether `text` contains `part`, in linear time.
   package static func contains(_ text: [UInt8], _ part: [UInt8], _ options: Options = []) -> Bool {
     let (text, part) = (folded(text, options), folded(part, options))
     return text.withUnsafeBytes { text in part.withUnsafeBytes { contains(text, $0) } }

@@ -1,4 +1,4 @@
-/// Where an expression stands, which decides the names it may use and what nil means.
+/// The use of an expression, which decides the names that it may use and what nil means.
 package enum ExpressionRole: Sendable, Hashable {
   /// A condition on source objects: bare key paths start at the object, a comparison with nil is unknown.
   case filter

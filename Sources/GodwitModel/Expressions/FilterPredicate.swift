@@ -1,7 +1,7 @@
 /// A condition on an object, Core Data's `NSPredicate`.
 ///
-/// In a *filter* a comparison with nil is unknown, also under NOT, as in Core Data's SQLite store;
-/// inside a *value expression* (`TERNARY`) nil equals nil and orders before nothing, as in memory.
+/// In a *filter* a comparison with nil is unknown, also under NOT, as in Core Data's SQLite store; inside a *value
+/// expression* (`TERNARY`) nil equals nil and every ordering with nil is false, as in memory.
 public struct FilterPredicate: Sendable {
   package indirect enum Node: Sendable, Hashable {
     /// `TRUEPREDICATE` and `FALSEPREDICATE`.
@@ -77,8 +77,8 @@ public struct FilterPredicate: Sendable {
     self.range = range
   }
 
-  /// The text it was read from, which `range` and those of its parts count in; the predicate's description when it was
-  /// put together. Equal predicates may differ in it.
+  /// The text that the predicate was read from; its description if it was made from parts. `range` and the ranges of
+  /// its parts refer to this text. Equal predicates may have different text.
   public var source: SourceText {
     get { written ?? SourceText(description) }
     set { written = newValue }

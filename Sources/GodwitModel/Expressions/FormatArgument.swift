@@ -44,8 +44,8 @@ extension FilterPredicate {
   /// A predicate in NSPredicate's format, with arguments for `%@` (a value), `%K` (a key path) and `%d` and the
   /// like (a number).
   ///
-  /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit, or whose argument is
-  ///   missing or of the wrong kind; of the whole text when arguments are left over.
+  /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit, or whose argument is missing or
+  ///   of the wrong kind; or of the whole text if there are too many arguments.
   public init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
     try self.init(format, arguments: arguments)
   }

@@ -62,7 +62,7 @@ public struct ValueExpression: Sendable {
 
   package var node: Node
   package var range: TextRange
-  /// Where each segment of a parsed key path stands; empty for other nodes.
+  /// The place of each segment of a parsed key path; empty for other nodes.
   var segmentRanges: [TextRange] = []
   /// The text that a whole expression was read from; nil for a part, and for one that was put together.
   private var written: SourceText?
@@ -72,9 +72,9 @@ public struct ValueExpression: Sendable {
     self.range = range
   }
 
-  /// The text that the expression was read from; the description of an expression that was put together.
+  /// The text that the expression was read from; its description if it was made from parts.
   ///
-  /// Equal expressions may differ in it.
+  /// Equal expressions may have different text.
   public var source: SourceText {
     get { written ?? SourceText(description) }
     set { written = newValue }

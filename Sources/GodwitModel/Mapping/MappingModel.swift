@@ -1,14 +1,14 @@
 /// How the objects of one model version become objects of another, Core Data's `NSMappingModel`.
 public struct MappingModel: Sendable, Hashable {
-  /// Model version names as the file gives them; nil when it gives none.
+  /// The name of the source version as the file gives it; nil when it gives none.
   public var sourceModelName: String?
   /// The name of the destination version as the file gives it; nil when it gives none.
   public var destinationModelName: String?
-  /// In mapping order, which decides look-up order and displacement.
+  /// The entity mappings, in mapping order, which decides about lookups and displacement.
   public var entityMappings: [EntityMapping]
   /// The file it came from, for messages.
   public var file: String?
-  /// Where the values of the file's own keys stand, such as `source-model`.
+  /// The places of the values of the file's own keys, such as `source-model`.
   public var locations: [String: GodwitError.Location] = [:]
 
   /// A mapping model.
@@ -42,7 +42,7 @@ public struct MappingModel: Sendable, Hashable {
 }
 
 extension [EntityMapping] {
-  /// The first mapping with a name. Setting it replaces that mapping where it stands, or adds one at the end; nil
+  /// The first mapping with a name. Setting it replaces that mapping in its place, or adds one at the end. Setting nil
   /// removes it.
   ///
   /// ```swift
@@ -91,7 +91,7 @@ public struct EntityMapping: Sendable, Hashable {
   public var filter: FilterPredicate?
   /// The name of a registered `EntityMigrationPolicy`.
   public var policyName: String?
-  /// Destination attributes; one object per distinct combination of their values.
+  /// Destination attributes: the mapping makes one object for each distinct combination of their values.
   public var uniqueBy: [String]
   /// What the attributes become. Attributes that are not listed take the model's default.
   public var attributeMappings: [AttributeMapping]
@@ -101,9 +101,9 @@ public struct EntityMapping: Sendable, Hashable {
   public var userInfo: [String: String]
   /// Texts for a policy about single properties of the destination, by property.
   public var propertyUserInfo: [String: [String: String]] = [:]
-  /// Where the mapping's name stands in its file; nil for a mapping made in code.
+  /// The place of the mapping's name in its file; nil for a mapping made in code.
   public var location: GodwitError.Location?
-  /// Where the values of the mapping's keys stand, such as `source`.
+  /// The places of the values of the mapping's keys, such as `source`.
   public var locations: [String: GodwitError.Location] = [:]
 
   /// A mapping that sets no property yet.
@@ -130,8 +130,8 @@ public struct EntityMapping: Sendable, Hashable {
 extension EntityMapping {
   /// The expression that gives a destination attribute its value; nil when the mapping sets none.
   ///
-  /// Setting it replaces the expression of an attribute that the mapping sets already, and else adds the attribute at the
-  /// end. Setting nil removes the attribute.
+  /// Setting it replaces the expression if the mapping sets the attribute already, and otherwise adds the attribute at
+  /// the end. Setting nil removes the attribute.
   ///
   /// ```swift
   /// mapping["PersonToAdult"]?[attribute: "name"] = try ValueExpression("$source.fullName")
@@ -154,8 +154,8 @@ extension EntityMapping {
 
   /// What a destination relationship leads to; nil when the mapping does not set it.
   ///
-  /// Setting it replaces the value of a relationship that the mapping sets already, and else adds the relationship at the
-  /// end. Setting nil removes the relationship.
+  /// Setting it replaces the value if the mapping sets the relationship already, and otherwise adds the relationship at
+  /// the end. Setting nil removes the relationship.
   ///
   /// ```swift
   /// mapping["PersonToAdult"]?[relationship: "home"] = .mapping("HouseToHome", keyPath: ["house"])
@@ -188,7 +188,7 @@ public struct AttributeMapping: Sendable, Hashable {
   public var value: ValueExpression
   /// Whether nil becomes the default of the destination attribute, as in an inferred mapping from optional to required.
   public var usesDefaultForNil: Bool
-  /// Where the attribute's name stands.
+  /// The place of the attribute's name in its file.
   public var location: GodwitError.Location?
 
   /// A value for a destination attribute.
@@ -197,7 +197,7 @@ public struct AttributeMapping: Sendable, Hashable {
   ///   - name: The destination attribute's name.
   ///   - value: What the attribute becomes.
   ///   - usesDefaultForNil: Whether nil becomes the default of the destination attribute.
-  ///   - location: Where the attribute's name stands in its file, for messages.
+  ///   - location: The place of the attribute's name in its file, for messages.
   public init(
     name: String, value: ValueExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
   ) {
@@ -215,9 +215,9 @@ public struct RelationshipMapping: Sendable, Hashable {
     /// The results of the named mapping for the objects at the key path from `$source`
     /// (segments without `$source`; empty: `$source` itself).
     case mapping(String, keyPath: [String])
-    /// The results of whichever mappings carried the objects of that source relationship.
+    /// The results of all mappings that took the objects of that source relationship.
     case sourceRelationship(String)
-    /// The objects that an expression yields, mostly a call of `$manager` or `$entityPolicy`.
+    /// The objects that an expression gives, usually a call of `$manager` or `$entityPolicy`.
     case expression(ValueExpression)
   }
 
@@ -225,9 +225,9 @@ public struct RelationshipMapping: Sendable, Hashable {
   public var name: String
   /// How the destination objects are found.
   public var value: Value
-  /// Where the relationship's name stands in its file; nil for one made in code.
+  /// The place of the relationship's name in its file; nil for one made in code.
   public var location: GodwitError.Location?
-  /// Where the value's parts stand: `mapping`, `key-path`, `source-relationship`.
+  /// The places of the value's parts: `mapping`, `key-path`, `source-relationship`.
   public var valueLocation: GodwitError.Location?
 
   /// A value for a destination relationship.
@@ -235,8 +235,8 @@ public struct RelationshipMapping: Sendable, Hashable {
   /// - Parameters:
   ///   - name: The destination relationship's name.
   ///   - value: How the destination objects are found.
-  ///   - location: Where the relationship's name stands in its file, for messages.
-  ///   - valueLocation: Where the value stands in its file, for messages.
+  ///   - location: The place of the relationship's name in its file, for messages.
+  ///   - valueLocation: The place of the value in its file, for messages.
   public init(
     name: String, value: Value, location: GodwitError.Location? = nil,
     valueLocation: GodwitError.Location? = nil

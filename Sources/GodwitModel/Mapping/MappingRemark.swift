@@ -18,13 +18,13 @@ public struct MappingRemark: Sendable, Hashable {
     }
   }
 
-  /// The name of the entity mapping; nil for a remark on the whole, which stands at the head of the file.
+  /// The name of the entity mapping; nil for a remark on the whole model, at the head of the file.
   public var mapping: String?
   /// What the remark is about.
   public var subject: Subject
   /// The remark, in one sentence.
   public var text: String
-  /// Whether somebody has to fill something in: the file cannot be read before.
+  /// Whether the remark marks a placeholder, which must be replaced before the file can be read.
   public var isGap: Bool
 
   package init(mapping: String?, subject: Subject = .entity, _ text: String, isGap: Bool = false) {

@@ -29,7 +29,7 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case uuid = 1100
   /// A URI, kept as its text.
   case uri = 1200
-  /// Opaque bytes that a value transformer made; carried untouched.
+  /// Opaque bytes that a value transformer made. They are copied unchanged.
   case transformable = 1800
   /// The identifier of an object; legal for transient attributes only.
   case objectID = 2000

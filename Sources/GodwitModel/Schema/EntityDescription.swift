@@ -12,7 +12,7 @@ public struct EntityDescription: Sendable, Hashable {
   public var isAbstract: Bool
   /// The name in the earlier version (`elementID`); nil when it is the same.
   public var renamingIdentifier: String?
-  /// A text that makes the version hash another one; nil for none.
+  /// A text that changes the version hash; nil for none.
   public var versionHashModifier: String?
   /// The entity's user info, as the model file gives it.
   public var userInfo: [String: String]
@@ -26,7 +26,7 @@ public struct EntityDescription: Sendable, Hashable {
   public var fetchIndexes: [FetchIndexDescription]
   /// Old compound indexes: lists of property names.
   public var compoundIndexes: [[String]]
-  /// Declared here: lists of property names.
+  /// The uniqueness constraints that the entity declares: lists of property names.
   public var uniquenessConstraints: [[String]]
 
   /// An entity.

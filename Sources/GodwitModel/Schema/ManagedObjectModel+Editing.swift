@@ -5,14 +5,15 @@ extension ManagedObjectModel {
   /// try model.edit(entity: "Person") { $0.renamingIdentifier = "Human" }
   /// ```
   ///
-  /// The whole model is checked again, and stays as it was when something is wrong. Published version hashes stay for the
-  /// entities whose computed hash the change does not touch, and go for the others.
+  /// The whole model is checked again. If something is wrong, it stays unchanged. Published version hashes are kept for
+  /// entities whose computed hash does not change, and removed for the others.
   ///
   /// - Parameters:
   ///   - name: The entity's name.
   ///   - change: Gets the entity as the model declares it, without inherited properties.
-  /// - Throws: Code `.configuration` (78) when the model has no such entity; what ``init(name:entities:versionIdentifiers:configurations:fetchRequestTemplates:composites:)``
-  ///   throws for the changed entities; what `change` throws.
+  /// - Throws: Code `.configuration` (78) when the model has no such entity; what
+  ///   ``init(name:entities:versionIdentifiers:configurations:fetchRequestTemplates:composites:)`` throws for the
+  ///   changed entities; what `change` throws.
   public mutating func edit(entity name: String, _ change: (inout EntityDescription) throws -> Void) throws {
     guard let position = entities.firstIndex(where: { $0.name == name }) else {
       throw uneditable("has no entity '\(name)'" + Spelling.suggestion(for: name, among: entityNames))
@@ -32,7 +33,8 @@ extension ManagedObjectModel {
   ///   - name: The attribute's name.
   ///   - entity: The entity that declares the attribute.
   ///   - change: Gets the attribute.
-  /// - Throws: Code `.configuration` (78) when the entity does not declare such an attribute; else as ``edit(entity:_:)``.
+  /// - Throws: Code `.configuration` (78) when the entity does not declare such an attribute; else as
+  ///   ``edit(entity:_:)``.
   public mutating func edit(
     attribute name: String, of entity: String, _ change: (inout AttributeDescription) throws -> Void
   ) throws {

@@ -34,8 +34,8 @@ struct InheritedProperties: Sendable {
 extension ManagedObjectModel {
   /// How many ancestors an entity may have. Nobody's model has ten.
   package static let ancestorsMaximum = 100
-  /// How many properties and ancestors all entities may have together, inherited ones counted each time. A table of SQLite
-  /// holds 2,000 columns, so that only a model made to fill the memory comes near.
+  /// How many properties and ancestors all entities may have together, inherited ones counted each time. A table of
+  /// SQLite holds 2,000 columns, so that only a model made to fill the memory comes near.
   static let inheritedMaximum = 500_000
 
   /// In the order of `precedes`.

@@ -1,5 +1,6 @@
 extension ManagedObjectModel {
-  /// One model of several, Core Data's `NSManagedObjectModel(byMerging:)`: for a store whose entities come from several models.
+  /// One model made from several, Core Data's `NSManagedObjectModel(byMerging:)`: for a store whose entities come from
+  /// several models.
   ///
   /// - Parameters:
   ///   - models: The models, in any order.

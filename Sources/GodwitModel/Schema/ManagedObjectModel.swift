@@ -1,7 +1,7 @@
 /// A model version: entities, their properties and inheritance, Core Data's `NSManagedObjectModel`.
 ///
-/// A value: build it in code or read it with `GodwitXcode`. `init` checks that names resolve and
-/// that inheritance has no cycle, so every query below is total for the names the model has.
+/// A value: build it in code or read it with `GodwitXcode`. `init` checks that names resolve and that inheritance has
+/// no cycle, so every query below has an answer for the names in the model.
 public struct ManagedObjectModel: Sendable, Hashable {
   /// What messages call the model: a version name, for example `Peoplizer 3`.
   public let name: String
@@ -15,9 +15,9 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public let fetchRequestTemplates: [FetchRequestTemplate]
   /// Composite type name to its attributes.
   public let composites: [String: [AttributeDescription]]
-  /// Hashes that Apple's software computed for this very model; they win over computed ones. By entity name.
+  /// Hashes that Apple's software computed for this model, by entity name. They take precedence over computed ones.
   public internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
-  /// What the reader of the model's file replaced or left out. Takes no part in comparing models.
+  /// What the reader of the model's file replaced or left out. Comparisons of models ignore it.
   public package(set) var remarks: [ModelRemark] {
     get { noted.value }
     set { noted.value = newValue }
@@ -171,8 +171,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
     }
   }
 
-  /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the to-one
-  /// that stores it.
+  /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the
+  /// to-one that stores it.
   public func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
     (relationship.inverseName ?? relationship.storedInverseName.value).flatMap {
       self.relationship(

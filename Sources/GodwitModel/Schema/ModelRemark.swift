@@ -1,11 +1,11 @@
 /// Something in a model's file that its reader replaced or left out: a default value that does not fit its attribute.
 ///
-/// Xcode keeps such values when an attribute's type is changed, and compiles the model all the same. None of them
-/// has a part in the version hash. Remarks travel with the model until something uses it.
+/// Xcode keeps such values when an attribute's type is changed, and still compiles the model. None of them is part of
+/// the version hash. A remark is printed when a job uses the model.
 public struct ModelRemark: Sendable, Hashable {
   /// What was found and what it was read as.
   public var text: String
-  /// Where it stands; nil for an archive, which has no lines.
+  /// The place in the file; nil for an archive, which has no lines.
   public var location: GodwitError.Location?
 
   package init(_ text: String, location: GodwitError.Location? = nil) {

@@ -8,7 +8,7 @@ public struct AttributeDescription: Sendable, Hashable {
   public var isOptional: Bool
   /// Whether a store leaves the attribute out.
   public var isTransient: Bool
-  /// The value new objects take when nothing is mapped; `.null` when the model gives none.
+  /// The value of new objects if no mapping sets the attribute; `.null` if the model gives none.
   public var defaultValue: AttributeValue
   /// Limits on numbers and dates (seconds since 2001), inclusive. For strings: see `minimumLength`.
   public var minimumValue: AttributeValue?
@@ -65,7 +65,7 @@ public struct AttributeDescription: Sendable, Hashable {
 
 /// A relationship as its model declares it, Core Data's `NSRelationshipDescription`.
 public struct RelationshipDescription: Sendable, Hashable {
-  /// What becomes of the related objects when an object is deleted, Core Data's `NSDeleteRule`. A migration deletes
+  /// What happens to the related objects when an object is deleted, Core Data's `NSDeleteRule`. A migration deletes
   /// nothing.
   public enum DeleteRule: String, Sendable, Hashable, CaseIterable {
     /// The related objects are not touched.
@@ -98,7 +98,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var minCount: Int
   /// As in the file: 0 for unbounded, 1 for to-one.
   public var maxCount: Int
-  /// What becomes of the related objects when an object is deleted.
+  /// What happens to the related objects when an object is deleted.
   public var deleteRule: DeleteRule
   /// A text that makes the version hash another one; nil for none.
   public var versionHashModifier: String?
@@ -111,7 +111,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// Whether it is such a to-one: no property of the model.
   package internal(set) var isUnnamedInverse = Derived(false)
 
-  /// Whether an object that leads nowhere is invalid.
+  /// Whether an object without a related object is invalid.
   ///
   /// A required to-many without a minimum may be empty: only `minCount` says how few objects are too few.
   public var requiresObject: Bool { !isOptional && (!isToMany || minCount > 0) }
@@ -196,7 +196,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
   public struct Element: Sendable, Hashable {
     /// The property, when the element indexes one.
     public var propertyName: String?
-    /// The expression text, when it indexes an expression.
+    /// The expression's text, when the element indexes an expression.
     public var expressionText: String?
     /// Whether the element is of an R-tree index (`rtree`) rather than a binary one.
     public var isRTree: Bool

@@ -2,18 +2,18 @@
 public struct ByteCount: Sendable, Hashable, Comparable {
   /// The number of bytes.
   public var bytes: Int64
-  /// So many bytes.
+  /// A number of bytes.
   public init(bytes: Int64) { self.bytes = bytes }
-  /// So many times 1024 bytes.
+  /// A number of KiB: 1024 bytes each.
   public static func kibibytes(_ n: Int64) -> Self { Self(bytes: n << 10) }
-  /// So many times 1024 KiB.
+  /// A number of MiB: 1024 KiB each.
   public static func mebibytes(_ n: Int64) -> Self { Self(bytes: n << 20) }
-  /// So many times 1024 MiB.
+  /// A number of GiB: 1024 MiB each.
   public static func gibibytes(_ n: Int64) -> Self { Self(bytes: n << 30) }
   /// Whether the first is fewer bytes.
   public static func < (a: Self, b: Self) -> Bool { a.bytes < b.bytes }
 
-  /// Reads `64 MiB`, `1 GiB`, `512 KiB`, `100 MB`, `4096` (bytes); nil when it is no size or too large.
+  /// Reads `64 MiB`, `1 GiB`, `512 KiB`, `100 MB`, `4096` (bytes); nil if the text is not a size, or is too large.
   public init?(_ text: String) {
     let units: [String: Int64] = [
       "": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,

@@ -4,7 +4,7 @@ package import Foundation
 ///
 /// Foundation's own `doubleValue` is off by a last digit for every fourth amount of money on Linux.
 extension Decimal {
-  /// The decimal that a stored number stands for: the shortest one that names it, so 10.11 stays 10.11.
+  /// The decimal of a stored number: the shortest one that names it, so 10.11 stays 10.11.
   ///
   /// nil for a number that is infinite, not a number, or too large or small for a decimal.
   package init?(stored number: Double) {

@@ -1,9 +1,8 @@
 /// What went wrong, where, why, what to do about it, and what is safe.
 ///
-/// Every target reports through this one type, so that a caller has one thing to catch and the
-/// command line one thing to print. The code decides the exit status (`Code.rawValue`).
-/// Messages are lower case and read *cannot <do> <what>: expected <x>, found <y>*. User data
-/// (attribute values) never stands in a message unless the caller asked for it.
+/// Every target reports errors with this one type, so that a caller has one type to catch and the command line one type
+/// to print. The code decides the exit status (`Code.rawValue`). Messages are lower case and read *cannot <do> <what>:
+/// expected <x>, found <y>*. A message never contains user data (attribute values) unless the caller asked for it.
 public struct GodwitError: Error, Sendable, Equatable {
   /// The kind of failure; the raw value is the exit status of the command line (sysexits).
   public enum Code: Int32, Sendable {
@@ -108,7 +107,8 @@ extension GodwitError {
 }
 
 extension String {
-  /// The text with line feeds as `\n`: a name that holds one must not make a line that looks like another part of a message.
+  /// The text with line feeds as `\n`: a name that holds one must not make a line that looks like another part of a
+  /// message.
   package var onOneLine: String {
     guard utf8.contains(0x0A) else { return self }
     var text = ""

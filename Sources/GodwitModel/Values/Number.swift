@@ -46,7 +46,7 @@ enum Number {
     }
   }
 
-  /// Nil stands for no result: division by zero.
+  /// Nil means no result: division by zero.
   static func calculate(_ op: ValueExpression.ArithmeticOperator, _ a: Number, _ b: Number) -> Number? {
     if case .integer(let x) = a, case .integer(let y) = b {
       switch op {

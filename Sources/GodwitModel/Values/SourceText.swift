@@ -1,22 +1,22 @@
-/// A piece of text the user wrote, and where, so that a complaint can point at it.
+/// A piece of text that the user wrote, and its place, so that an error can point at it.
 public struct SourceText: Sendable, Hashable {
   /// The text.
   public var text: String
-  /// Where the first character of `text` stands; nil for text that came from no file.
+  /// The place of the first character of `text`; nil for text that came from no file.
   public var location: GodwitError.Location?
 
   /// A text.
   ///
   /// - Parameters:
   ///   - text: The text.
-  ///   - location: Where its first character stands; nil for text that came from no file.
+  ///   - location: The place of its first character; nil for text that came from no file.
   public init(_ text: String, location: GodwitError.Location? = nil) {
     self.text = text
     self.location = location
   }
 }
 
-/// A complaint about a part of an expression or predicate text.
+/// An error in a part of an expression's or predicate's text.
 public struct ExpressionError: Error, Sendable, Hashable {
   /// One sentence without a final full stop, for example `unknown property 'nmae' of 'Person' (did you mean 'name'?)`.
   public var message: String

@@ -17,15 +17,14 @@ final class VersionHashCache: Sendable {
 extension ManagedObjectModel {
   /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).
   ///
-  /// Computed once, in time proportional to the properties, inherited ones counted.
-  /// No store with hashes computed here has been opened by Core Data yet: where published ones are
-  /// known (`PublishedVersionHashes`), they win.
+  /// Computed once, in time proportional to the properties, inherited ones included. Core Data has not opened a store
+  /// with computed hashes yet, so known published ones (`PublishedVersionHashes`) take precedence.
   public var versionHashes: [String: VersionHash] {
     publishedVersionHashes.isEmpty
       ? computedVersionHashes : computedVersionHashes.merging(publishedVersionHashes) { _, published in published }
   }
 
-  /// The hashes by the rules, whatever is published.
+  /// The hashes that the rules give, regardless of published ones.
   public var computedVersionHashes: [String: VersionHash] {
     hashCache.value.value {
       var computed = HashedEntities()
@@ -53,7 +52,8 @@ extension ManagedObjectModel {
     attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
   }
 
-  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient one.
+  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient
+  /// one.
   package func versionHashDigest(
     of relationship: RelationshipDescription, declaredBy entityName: String
   ) -> VersionHash? {
@@ -78,7 +78,7 @@ extension ManagedObjectModel {
     return Data(sum.finalize()).base64EncodedString()
   }
 
-  /// Whether a store with these hashes was made by this model: as many entities, each with an equal hash.
+  /// Whether a store with these hashes was made by this model: the same entities, each with an equal hash.
   public func isCompatible(with hashes: [String: VersionHash]) -> Bool {
     hashes.count == entities.count && versionHashes == hashes
   }

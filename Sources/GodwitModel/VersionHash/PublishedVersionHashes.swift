@@ -1,4 +1,4 @@
-/// Version hashes that Apple's software computed and wrote down, which settle what a rule leaves open.
+/// Version hashes that Apple's software computed. They settle what a rule leaves open.
 ///
 /// They come from the `VersionInfo.plist` of a compiled model, from a compiled mapping model, or from a
 /// store that Core Data wrote. Only the first names the version that each set belongs to.
@@ -38,12 +38,12 @@ public struct PublishedVersionHashes: Sendable, Hashable {
 
   /// Gives every model the hashes that are published for it, and leaves the others as they are.
   ///
-  /// A set with a name belongs to the models of this name. One without belongs to the models with the same entities
-  /// whose computed hashes differ from it at most where an unconfirmed rule is at work: a difference
-  /// anywhere else means another version.
+  /// A set with a name belongs to the models of this name. A set without a name belongs to the models with the same
+  /// entities whose computed hashes differ from it only where an unconfirmed rule applies. Any other difference means
+  /// another version.
   ///
-  /// - Throws: code `.configuration` when no set belongs to any of the models, when a set lacks an entity of the model it
-  ///   names, or when a set without a name may belong to models that differ.
+  /// - Throws: code `.configuration` when no set belongs to any of the models, when a set lacks an entity of the model
+  ///   it names, or when a set without a name may belong to models that differ.
   public func adopted(by models: [ManagedObjectModel]) throws -> [ManagedObjectModel] {
     var adopted = models
     var isUsed = false
@@ -97,7 +97,7 @@ extension ManagedObjectModel {
     return model
   }
 
-  /// The same model with these hashes for its own; nil when they are not of exactly its entities.
+  /// The same model with these hashes; nil unless they are for exactly its entities.
   public func adopting(_ hashes: [String: VersionHash]) -> ManagedObjectModel? {
     guard hashes.count == entities.count, entities.allSatisfy({ hashes[$0.name] != nil }) else { return nil }
     var model = self
@@ -105,7 +105,8 @@ extension ManagedObjectModel {
     return model
   }
 
-  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules are at work.
+  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules are at
+  /// work.
   func mayHave(_ hashes: [String: VersionHash]) -> Bool {
     let computed = computedVersionHashes
     guard hashes.count == computed.count else { return false }

@@ -1,7 +1,7 @@
 /// A rule of version hashes that a model relies on and no published hash confirms.
 ///
-/// Where there is one, a store written with the computed hash may be refused by Core Data. A store
-/// or a `VersionInfo.plist` that Apple's software made of the same model settles the question.
+/// If a model relies on one, Core Data may refuse a store with the computed hash. A store or a `VersionInfo.plist` that
+/// Apple's software made of the same model settles the question.
 public struct UnconfirmedHashRule: Sendable, Hashable {
   /// A rule of version hashes.
   public enum Rule: String, Sendable, Hashable, CaseIterable {
@@ -11,7 +11,7 @@ public struct UnconfirmedHashRule: Sendable, Hashable {
     case compositeAttribute = "a composite attribute counts by its elements alone"
     /// How a derivation expression counts, unless it is a count.
     case derivationExpression = "a derivation other than a count is hashed as it is written"
-    /// How an attribute counts that has both flags.
+    /// How an attribute with both flags counts.
     case bothAttributeFlags = "external storage and preserving in history are hashed one after the other"
     /// How names beyond ASCII sort.
     case nonASCIIName = "names beyond ASCII sort by byte"

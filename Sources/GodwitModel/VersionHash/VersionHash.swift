@@ -1,11 +1,11 @@
 import Crypto
 public import Foundation
 
-/// The 32 bytes by which Core Data tells whether an entity of a model describes the entity of a store.
+/// The 32 bytes that tell Core Data whether an entity of a model describes the entity of a store.
 ///
-/// `ManagedObjectModel.versionHashes` computes them. The rules are derived from hashes that Apple's
-/// software stored in published files; `ManagedObjectModel.unconfirmedHashRules` names the
-/// rules a model uses that no published hash confirms.
+/// `ManagedObjectModel.versionHashes` computes them. The rules are derived from hashes that Apple's software stored in
+/// published files; `ManagedObjectModel.unconfirmedHashRules` lists the rules that a model relies on and that no
+/// published hash confirms.
 public struct VersionHash: Sendable, Hashable {
   /// The length of a version hash, in bytes.
   public static let byteCount = 32

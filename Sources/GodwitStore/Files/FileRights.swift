@@ -22,7 +22,7 @@ package enum FileRights {
   /// The permissions of a new file that is made from no other.
   static var newFileMode: mode_t { 0o666 & ~mask }
 
-  /// Gives a file of ours the permissions of the file that it was made from, under the umask.
+  /// Gives a new file the permissions of the file that it was made from, under the umask.
   ///
   /// The owner, who is another one now, can always read and write. The group gets no more than everybody where the
   /// groups differ, or where an access control list of the original says more than its mode does.

@@ -114,7 +114,7 @@ package enum NewFile {
       remedy: "name another path, or remove the file")
   }
 
-  /// An error number of creating or writing a file as an error of ours.
+  /// The `GodwitError` for an error number of creating or writing a file.
   package static func failure(_ code: Int32, _ path: String) -> GodwitError {
     let kind: GodwitError.Code =
       switch code {

@@ -44,7 +44,8 @@ enum ReadOnlyFileSystem {
     file.flatMap { Self.file($0).pointee.content?.takeUnretainedValue().content }
   }
 
-  /// Makes a file system known to SQLite, for the life of the process. All but the opening of files is the system's own.
+  /// Makes a file system known to SQLite, for the life of the process. All but the opening of files is the system's
+  /// own.
   ///
   /// - Parameter open: The content of the file at a path; nil where there is none.
   /// - Returns: false when SQLite takes none.

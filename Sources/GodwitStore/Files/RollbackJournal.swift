@@ -1,7 +1,8 @@
 import Foundation
 import GodwitModel
 
-/// What a rollback journal would put back into its database: the pages as they were before a transaction that never ended.
+/// What a rollback journal would put back into its database: the pages as they were before a transaction that never
+/// ended.
 ///
 /// The format is that of SQLite's page "Database File Format", section 3; what is taken for valid is what SQLite takes.
 ///
@@ -9,8 +10,8 @@ import GodwitModel
 ///     header    magic (8 bytes), number of records, nonce, pages of the database before, sector size, page size
 ///     record    page number, the page, checksum: the nonce and every 200th byte from the end of the page
 ///
-/// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power failed,
-/// so its page was not written to the database either.
+/// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power
+/// failed, so its page was not written to the database either.
 struct RollbackJournal {
   /// Those that say more are left to SQLite: all that a journal says is read before the first page of its database.
   static let limit = ByteCount.mebibytes(1024)
@@ -25,15 +26,15 @@ struct RollbackJournal {
   private(set) var pageSize = 0
   /// The size of the database before; nil when the journal says nothing valid at all.
   private(set) var databaseBytes: Int64?
-  /// Where in the journal a page lies, by its number.
+  /// The position of each page in the journal, by page number.
   private(set) var pages: [UInt32: Int64] = [:]
   /// How far the journal says anything: what follows was never written, whatever the size of the file.
   private(set) var validBytes: Int64 = 0
 
   /// Reads a journal.
   ///
-  /// - Returns: nil for one that only SQLite can judge: it says too much, belongs to a transaction over several databases, or
-  ///   names no page size.
+  /// - Returns: nil for one that only SQLite can judge: it says too much, belongs to a transaction over several
+  ///   databases, or names no page size.
   /// - Throws: `.inputOutput` when it cannot be read.
   init?(_ file: borrowing ReadableFile) throws {
     guard try !Self.namesSuperJournal(file) else { return nil }
@@ -86,7 +87,7 @@ struct RollbackJournal {
     stride(from: page.count - 200, to: 0, by: -200).reduce(nonce) { $0 &+ UInt32(page[page.startIndex + $1]) }
   }
 
-  /// Whether a name stands at the end: the transaction was over several databases, and another file says how it ended.
+  /// Whether a name is at the end: the transaction was over several databases, and another file says how it ended.
   ///
   /// SQLite deletes that file when it has rolled the journal back.
   static func namesSuperJournal(_ file: borrowing ReadableFile) throws -> Bool {

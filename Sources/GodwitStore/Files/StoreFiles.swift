@@ -87,8 +87,8 @@ package struct StoreFiles: Sendable, Hashable {
     bytes.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
   }
 
-  /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing, the
-  /// path itself.
+  /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing,
+  /// the path itself.
   package static func resolvingLink(_ path: String) -> String {
     var info = stat()
     guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK, let resolved = realpath(path, nil) else {
@@ -98,13 +98,13 @@ package struct StoreFiles: Sendable, Hashable {
     return String(cString: resolved)
   }
 
-  /// Whether a `-wal` with content lies beside the store.
+  /// Whether there is a `-wal` with content beside the store.
   package func hasWAL() throws -> Bool {
     guard type == .sqlite else { return false }
     return try Self.stamp(of: walPath, headerBytes: 0).map { $0.size > 0 } ?? false
   }
 
-  /// Whether a `-journal` lies beside the store that SQLite would roll back: one whose first byte is set.
+  /// Whether there is a `-journal` beside the store that SQLite would roll back: one whose first byte is set.
   package func hasHotJournal() throws -> Bool {
     guard type == .sqlite else { return false }
     return try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
@@ -112,8 +112,8 @@ package struct StoreFiles: Sendable, Hashable {
 
   /// Refuses a database whose journal would make SQLite delete another file.
   ///
-  /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite deletes
-  /// it after the rollback. Call before SQLite may write to the database, and for every store that is read.
+  /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite
+  /// deletes it after the rollback. Call before SQLite may write to the database, and for every store that is read.
   ///
   /// - Throws: `.dataWrong` (65) for such a journal, and for one that is no ordinary file.
   static func refuseSuperJournal(beside path: String, named name: String) throws {
@@ -241,7 +241,7 @@ package struct StoreFiles: Sendable, Hashable {
     return uri + "?" + query
   }
 
-  /// Copies the store and what lies beside it (but the `-shm`, which SQLite remakes) to a new name.
+  /// Copies the store and its files (except the `-shm`, which SQLite makes again) to a new name.
   ///
   /// A symbolic link beside the store is not followed: SQLite would not either.
   func copy(to copy: String) throws {

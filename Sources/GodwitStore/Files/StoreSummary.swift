@@ -1,7 +1,7 @@
 public import Foundation
 import GodwitModel
 
-/// What can be told of a store without its model, for `godwit inspect`.
+/// What is known about a store without its model, for `godwit inspect`.
 public struct StoreSummary: Sendable, Hashable, Encodable {
   /// One line of `Z_PRIMARYKEY`, with the number of rows.
   public struct Entity: Sendable, Hashable, Encodable {
@@ -29,13 +29,13 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
 
   /// The store's path, as it was given.
   public var path: String
-  /// What follows on files, pages and tables is empty or 0 for an XML store.
+  /// The type of the store. For an XML store the properties about files, pages and tables are empty or 0.
   public var type: StoreType
   /// The size of the store, in bytes.
   public var fileBytes: Int64
   /// The size of a `-wal` with content; nil without one.
   public var walBytes: Int64?
-  /// Whether a rollback journal lies beside the store that SQLite would roll back.
+  /// Whether there is a rollback journal beside the store that SQLite would roll back.
   public var hasHotJournal: Bool
   /// The store's identifier.
   public var uuid: String
@@ -47,7 +47,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   public var metadataKeys: [String]
   /// The application's keys among them.
   public var applicationKeys: [String]
-  /// By number; persistent history's own (16001 and up) included.
+  /// The entities by number, including those of persistent history (16001 and up).
   public var entities: [Entity]
   /// Rows whose `Z_ENT` is of no entity that belongs in their table.
   public var strayRows: [StrayRows]
@@ -65,7 +65,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   public var cloudKitTables: [String]
   /// The names of the triggers.
   public var triggers: [String]
-  /// Files of external binary data in the store's support folder, and their bytes.
+  /// The number of files of external binary data in the store's support folder.
   public var externalFiles: Int64
   /// The size of those files together, in bytes.
   public var externalBytes: Int64
@@ -73,8 +73,8 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   /// Reads a store, leaving no trace. Costs a scan of every entity table.
   ///
   /// - Parameter url: A store of any type that ``StoreType`` has.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or no store of Core
-  ///   Data's; `.permission` (77) when it cannot be read; `.stopped` (75) when it changed meanwhile.
+  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or not a Core Data
+  ///   store; `.permission` (77) when it cannot be read; `.stopped` (75) when it changed during the reading.
   public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
 
   package init(readingStoreAt path: String) throws {

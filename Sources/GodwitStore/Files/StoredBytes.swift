@@ -13,7 +13,8 @@ package enum StoredBytes {
 
   /// Whether both are the same bytes, read side by side a piece at a time.
   ///
-  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when a file cannot be read; SQLite's errors as they map.
+  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when a file cannot be read; SQLite's errors as they
+  ///   map.
   package func isSame(as other: StoredBytes) throws -> Bool {
     let (a, b) = (try reader(), try other.reader())
     guard a.size == b.size else { return false }

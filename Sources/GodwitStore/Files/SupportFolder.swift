@@ -30,7 +30,7 @@ package struct SupportFolder: Sendable, Hashable {
   /// Where the file of a name is. Names come from `StoredBinary`, which takes UUIDs alone.
   package func path(of name: String) -> String { dataPath + "/" + name }
 
-  /// Whether anything stands under the folder's name, a symbolic link to nothing included.
+  /// Whether anything has the folder's name, including a dangling symbolic link.
   package var exists: Bool {
     var info = stat()
     return lstat(path, &info) == 0
@@ -56,8 +56,8 @@ package struct SupportFolder: Sendable, Hashable {
 
   // MARK: Reading
 
-  /// The size of a file; nil when there is no regular file of that name. A symbolic link is none: what it leads to is not
-  /// the store's.
+  /// The size of a file; nil when there is no regular file of that name. A symbolic link is none: what it leads to is
+  /// not the store's.
   package func size(of name: String) -> Int64? {
     var info = stat()
     guard lstat(path(of: name), &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -137,8 +137,8 @@ package struct SupportFolder: Sendable, Hashable {
   /// Whether a name has the form of those that Core Data gives its files.
   package static func isFileName(_ name: String) -> Bool { name.utf8.count == 36 && UUID(uuidString: name) != nil }
 
-  /// Removes the folder with the files that bear a UUID for a name, and what was left of copying one. Other names stay, and
-  /// so do the folders that hold them. No symbolic link is followed.
+  /// Removes the folder with the files that bear a UUID for a name, and what was left of copying one. Other names stay,
+  /// and so do the folders that hold them. No symbolic link is followed.
   ///
   /// - Throws: `.inputOutput` or `.permission`.
   package func remove() throws {

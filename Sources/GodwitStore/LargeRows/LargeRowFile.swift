@@ -3,7 +3,8 @@ import Foundation
 import GodwitModel
 import Synchronization
 
-/// A database that exists nowhere: tables without rows, but for one that has one row, made page by page as SQLite reads it.
+/// A database that exists nowhere: tables without rows, but for one that has one row, made page by page as SQLite reads
+/// it.
 ///
 ///     pages 1 to n   an ordinary database with the tables
 ///     a table's root a leaf with the row's cell: bytes of its record, key, the record's beginning, first page of the rest

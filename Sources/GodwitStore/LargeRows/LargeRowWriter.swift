@@ -46,8 +46,8 @@ package final class LargeRowWriter {
     guard attached != nil else { return nil }
   }
 
-  /// Whether rows of a table can be written: it has the key `Z_PK`, no index, no trigger, and no column that must hold a
-  /// value or is computed.
+  /// Whether rows of a table can be written: it has the key `Z_PK`, no index, no trigger, and no column that must hold
+  /// a value or is computed.
   package func takes(_ table: String) throws -> Bool {
     guard file.hasTable(table) else { return false }
     let others = try connection.integer(
@@ -71,7 +71,8 @@ package final class LargeRowWriter {
   ///
   /// - Parameters:
   ///   - values: By column. Values of another connection are taken too.
-  ///   - limit: Records up to it are held as a whole where they could be filled piece by piece, since that writes twice.
+  ///   - limit: Records up to it are held as a whole where they could be filled piece by piece, since that writes
+  ///     twice.
   /// - Throws: `.internalBug` for a row that is not there; SQLite's errors as they map.
   @discardableResult package func complete(
     _ key: Int64, in table: String, with values: [String: OpenValue], holding limit: ByteCount
@@ -103,8 +104,8 @@ package final class LargeRowWriter {
   /// Changes small values of a row that has large ones. Call inside a transaction, with no other statement of the table
   /// running.
   ///
-  /// The large values wait in a temporary table, as blobs, which SQLite fills piece by piece; `body` finds NULL in their
-  /// place.
+  /// The large values wait in a temporary table, as blobs, which SQLite fills piece by piece; `body` finds NULL in
+  /// their place.
   ///
   /// - Parameters:
   ///   - limit: What is larger is large.

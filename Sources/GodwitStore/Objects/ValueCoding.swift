@@ -1,7 +1,7 @@
 import Foundation
 package import GodwitModel
 
-/// How binary data with external storage allowed stands in its column.
+/// How a column holds binary data that may be stored externally.
 package enum StoredBinary: Sendable, Hashable {
   /// Byte 1, then the data.
   case inline([UInt8])

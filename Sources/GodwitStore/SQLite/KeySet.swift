@@ -21,7 +21,7 @@ package final class KeySet {
   /// Whether every key between the lowest and the highest is there.
   private var isRange: Bool { count > 0 && UInt64(bitPattern: highest &- lowest) == UInt64(count - 1) }
 
-  /// Bytes that so many keys between two others may take at most.
+  /// The most bytes that this many keys between two others may take.
   package static func bytes(keys: Int64, from lowest: Int64, through highest: Int64) -> Int64 {
     let span = UInt64(bitPattern: highest &- lowest)
     // A gapless run is its ends.

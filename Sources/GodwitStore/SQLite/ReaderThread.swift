@@ -2,8 +2,8 @@ package import Foundation
 
 /// A thread that reads with a connection of its own, ahead of one that may stop it at any time.
 ///
-/// What both share is guarded by `condition`. The thread closes the connection when it is done. Where the system makes no
-/// thread, it is at its end at once: nothing is read ahead, and the other side reads all.
+/// What both share is guarded by `condition`. The thread closes the connection when it is done. Where the system makes
+/// no thread, it is at its end at once: nothing is read ahead, and the other side reads all.
 package final class ReaderThread: @unchecked Sendable {
   package let condition = NSCondition()
   package let connection: StoreConnection

@@ -107,7 +107,8 @@ package final class RowFunctions {
 }
 
 extension RowCheck.Field {
-  /// The integer that a real stands for, as SQLite would store it in a column of integers: it leaves the lowest one real.
+  /// The integer that a real stands for, as SQLite would store it in a column of integers: it leaves the lowest one
+  /// real.
   package static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
 
   /// The storage class of a value.

@@ -6,7 +6,7 @@
 package final class RowReader {
   package struct Column: Sendable, Hashable {
     package var name: String
-    /// What is selected: the quoted name, or an expression that stands for it.
+    /// What is selected: the quoted name, or an expression in its place.
     package var sql: String
 
     package init(name: String, sql: String? = nil) {
@@ -23,7 +23,7 @@ package final class RowReader {
   private let inOrder: SQLStatement
   /// By what they select.
   private var single: [String: SQLStatement] = [:]
-  /// The key from which the walk goes on; nil behind the highest key that there can be.
+  /// The key from which the walk continues; nil after the highest possible key.
   private var nextKey: Int64? = .min
   private var isBound = false
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A row in the record format of SQLite's page "Database File Format", section 2.1, of which large values stay where they
-/// lie until they are read.
+/// A row in the record format of SQLite's page "Database File Format", section 2.1, of which large values stay where
+/// they lie until they are read.
 ///
 ///     record    bytes of the header, this number included; a serial type for each column; the values
 ///     numbers   variable-length integers, seven bits a byte

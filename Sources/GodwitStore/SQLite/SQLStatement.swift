@@ -15,8 +15,7 @@ public final class SQLStatement {
 
   deinit { finalize() }
 
-  /// Frees the statement; nothing may be called after it. A statement that is not finalized is freed when it is
-  /// released.
+  /// Frees the statement. Do not use it afterwards. A statement that is not finalized is freed when it is released.
   public func finalize() {
     sqlite3_finalize(statement)
     statement = nil
@@ -78,7 +77,7 @@ public final class SQLStatement {
     if let value { bind(value, at: position) } else { sqlite3_bind_null(statement, Int32(position)) }
   }
 
-  /// Binds one parameter to so many zero bytes, which take no memory.
+  /// Binds one parameter to a number of zero bytes, which take no memory.
   package func bind(zeros count: Int, at position: Int) throws {
     let code = sqlite3_bind_zeroblob64(statement, Int32(position), UInt64(count))
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
@@ -99,7 +98,7 @@ public final class SQLStatement {
     return true
   }
 
-  /// Ends a run before its last row.
+  /// Ends the current run before its last row.
   public func reset() { sqlite3_reset(statement) }
 
   /// Moves to the next row; false when there is none.
@@ -120,7 +119,8 @@ public final class SQLStatement {
     case tooLarge
   }
 
-  /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the value.
+  /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the
+  /// value.
   func step(sparing limit: ByteCount) throws -> SparingStep {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, bytes)

@@ -1,8 +1,8 @@
 import GodwitModel
 
 extension StoreConnection {
-  /// What SQLite's check of a database has to say; empty when all is sound. Its words name pages, rows and indexes, never
-  /// values.
+  /// What SQLite's check of a database has to say; empty when all is sound. Its words name pages, rows and indexes,
+  /// never values.
   ///
   /// - Parameter isFull: Whether indexes are compared with their tables too, which takes twice as long.
   package func complaints(about schema: String, isFull: Bool, limit: Int) throws -> [String] {

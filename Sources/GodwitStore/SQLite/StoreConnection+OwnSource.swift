@@ -1,5 +1,6 @@
 extension StoreConnection {
-  /// Makes the main database stand for the source too: the database name `source` means `main` in every later statement.
+  /// Makes the main database stand for the source too: the database name `source` means `main` in every later
+  /// statement.
   ///
   /// So statements that read a source and write a store can edit a store in its place. Attach no source then.
   ///

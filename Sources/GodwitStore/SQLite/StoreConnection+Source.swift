@@ -75,8 +75,8 @@ extension StoreConnection {
     try attach(StoreFiles.uri(path: path, query: "mode=ro"))
   }
 
-  /// Attaches a store that another connection of this process writes, without locks and without looking for changes: what
-  /// is read must not change. Attach between two transactions.
+  /// Attaches a store that another connection of this process writes, without locks and without looking for changes:
+  /// what is read must not change. Attach between two transactions.
   ///
   /// - Parameter cache: The page cache of the store, beside the main database's own.
   package func attachUnlocked(path given: String, cache: ByteCount) throws {
@@ -85,8 +85,8 @@ extension StoreConnection {
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }
 
-  /// Another connection with the same store attached as `source`, for a second thread; nil where the store is not one that
-  /// lies there unchanged.
+  /// Another connection with the same store attached as `source`, for a second thread; nil where the store is not one
+  /// that lies there unchanged.
   package func anotherReader(cache: ByteCount) throws -> StoreConnection? {
     guard let sourceURI else { return nil }
     let reader = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
@@ -123,7 +123,7 @@ extension StoreConnection {
     }
   }
 
-  /// Attaches a store without objects as `source`, held in memory: it stands for its model.
+  /// Attaches a store without objects as `source`, held in memory, in place of a store of its model.
   package func attachEmptySource(_ schema: StoreSchema) throws {
     let made = try StoreConnection(path: nil)
     defer { try? made.close() }

@@ -19,7 +19,7 @@ public final class StoreConnection: @unchecked Sendable {
   var sourcePath: String?
   /// How a source was attached that nobody writes; nil for any other.
   var sourceURI: String?
-  /// Whether the main database stands for the source too: see `standForSource`.
+  /// Whether the main database is also the source: see `standForSource`.
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `sparing` began.
   private var hasRefused = false
@@ -34,9 +34,9 @@ public final class StoreConnection: @unchecked Sendable {
   /// - Parameters:
   ///   - url: The database file; nil for a private database in memory.
   ///   - cache: The page cache of the database.
-  ///   - create: Whether a file that is missing is made.
-  /// - Throws: `.missingInput` (66) when there is no file, `.dataWrong` (65) when it is no database, `.permission` (77)
-  ///   when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
+  ///   - create: Whether a missing file is created.
+  /// - Throws: `.missingInput` (66) when there is no file, `.dataWrong` (65) when it is not a database, `.permission`
+  ///   (77) when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
   public convenience init(url: URL?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
     try self.init(path: url?.filePath, cache: cache, create: create)
   }
@@ -44,7 +44,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// - Parameters:
   ///   - path: The main database file; nil for a private one in memory.
   ///   - cache: The page cache of the main database.
-  ///   - create: Whether a file that is missing is made.
+  ///   - create: Whether a missing file is created.
   /// - Throws: as SQLite's errors map: see `StoreConnection.error(_:)`.
   package init(path: String?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
     self.path = path ?? ":memory:"
@@ -99,7 +99,8 @@ public final class StoreConnection: @unchecked Sendable {
 
   deinit { if !isClosed { sqlite3_close_v2(handle) } }
 
-  /// Ends the connection; nothing may be called after it. A connection that is not closed closes when it is released.
+  /// Closes the connection. Do not use it afterwards. A connection that is not closed explicitly closes when it is
+  /// released.
   ///
   /// - Throws: `.stopped` (75) while a statement is not finalized.
   public func close() throws {
@@ -111,7 +112,7 @@ public final class StoreConnection: @unchecked Sendable {
     isClosed = true
   }
 
-  /// Makes the statement that is running, on whatever thread, end with an error soon. Safe from any thread.
+  /// Makes the running statement end with an error soon. Safe to call from any thread.
   ///
   /// So does the one of the connection beside it.
   public func interrupt() {
@@ -126,7 +127,7 @@ public final class StoreConnection: @unchecked Sendable {
     return try body()
   }
 
-  /// For calls that this type lacks, `sqlite3_create_function_v2` above all.
+  /// Gives access to the handle, for calls that this type lacks, such as `sqlite3_create_function_v2`.
   public func withHandle<T>(_ body: (OpaquePointer) throws -> T) rethrows -> T { try body(handle) }
 
   // MARK: Statements
@@ -262,7 +263,7 @@ public final class StoreConnection: @unchecked Sendable {
     return error
   }
 
-  /// SQLite's result code as an error of ours:
+  /// SQLite's result code as a `GodwitError`:
   ///
   /// | SQLite | code |
   /// |---|---|

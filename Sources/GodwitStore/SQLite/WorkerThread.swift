@@ -10,8 +10,8 @@ package import GodwitModel
 
 /// A thread of our own that tells whether it could be made.
 ///
-/// Foundation's `Thread.start` says nothing where the system refuses one (`ulimit -u`, a limit on processes of a control
-/// group), and who waits for such a thread waits for ever.
+/// Foundation's `Thread.start` says nothing where the system refuses one (`ulimit -u`, a limit on processes of a
+/// control group), and who waits for such a thread waits for ever.
 package enum WorkerThread {
   /// As much as the main thread has: expressions nest.
   private static let stackBytes = 8 << 20

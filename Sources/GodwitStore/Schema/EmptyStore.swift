@@ -1,14 +1,14 @@
 public import Foundation
 public import GodwitModel
 
-/// Makes a store as Core Data would make it, without objects.
+/// Makes stores without objects, as Core Data would.
 public enum EmptyStore {
   /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
   ///
   /// - Parameters:
   ///   - url: Where the store goes.
   ///   - schema: The tables.
-  ///   - metadata: What the store says of itself.
+  ///   - metadata: The metadata of the store.
   ///   - cache: The page cache of the connection.
   /// - Returns: A connection whose main database is the store.
   /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
@@ -67,7 +67,7 @@ public enum EmptyStore {
     }
   }
 
-  /// Makes the model's indexes, skipping those that are there.
+  /// Makes the model's indexes, except those that exist.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
   public static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {

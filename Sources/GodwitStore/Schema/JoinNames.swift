@@ -1,7 +1,7 @@
 package import GodwitModel
 
-/// Names in a layout that no model tells: which end names the join table of a pair in one entity, and the suffixes of join
-/// columns that would have the same name. A store that Core Data wrote has them.
+/// Names in a layout that no model tells: which end names the join table of a pair in one entity, and the suffixes of
+/// join columns that would have the same name. A store that Core Data wrote has them.
 package struct JoinNames: Sendable, Hashable {
   /// One side of a many-to-many.
   package struct End: Sendable, Hashable, CustomStringConvertible {
@@ -53,8 +53,8 @@ package struct JoinNames: Sendable, Hashable {
     }
   }
 
-  /// What of the names of an earlier version's store holds for a later version: where all that Core Data looks at is the
-  /// same in both, its choice is the same.
+  /// What of the names of an earlier version's store holds for a later version: where all that Core Data looks at is
+  /// the same in both, its choice is the same.
   ///
   /// - Parameters:
   ///   - earlier: The model of the store that the names are of.

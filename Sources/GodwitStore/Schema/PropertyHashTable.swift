@@ -2,8 +2,8 @@ import GodwitModel
 
 /// The order in which Core Data meets names in a hash table, read from the first slot up.
 ///
-/// Measured on the archived models of stores (`Decisions.md`): the hash is that of CFString, the numbers of slots are those
-/// of CFBasicHash, and a name whose slot is taken goes into the next free one.
+/// Measured on the archived models of stores (`Decisions.md`): the hash is that of CFString, the numbers of slots are
+/// those of CFBasicHash, and a name whose slot is taken goes into the next free one.
 enum PropertyHashTable {
   /// Numbers of slots with the most names that each takes.
   private static let sizes: [(names: Int, slots: Int)] = [
@@ -53,8 +53,8 @@ enum PropertyHashTable {
 }
 
 extension ManagedObjectModel {
-  /// What decides the order of an entity's properties: their names and kinds in the order in which they go into the table,
-  /// inherited ones too.
+  /// What decides the order of an entity's properties: their names and kinds in the order in which they go into the
+  /// table, inherited ones too.
   struct PropertyLine: Hashable {
     enum Kind: Int {
       case attribute, transientAttribute, toOne, transientToOne, toMany, transientToMany, orderedToMany,

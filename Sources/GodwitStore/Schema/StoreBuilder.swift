@@ -6,7 +6,7 @@ package import GodwitModel
 /// 2. `insert` any number of times. Objects may be named in relationships before they are inserted.
 /// 3. `finish` completes relationships, makes the indexes, sets the key counters and closes the store.
 ///
-/// Memory does not grow with the number of objects: what must wait for `finish` lies in a temporary table.
+/// Memory does not grow with the number of objects: what must wait for `finish` is in a temporary table.
 /// Until `finish` returns the file is no valid store. Use it from one thread.
 package final class StoreBuilder {
   package let schema: StoreSchema

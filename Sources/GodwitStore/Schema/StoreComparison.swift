@@ -2,8 +2,8 @@ import Foundation
 
 /// Compares what two stores say: schema, every row of every table, metadata and external files.
 ///
-/// How pages are laid out does not count. Rows are read side by side, so that memory stays bounded; a difference is named
-/// by its place, never by its value.
+/// How pages are laid out does not count. Rows are read side by side, so that memory stays bounded; a difference is
+/// named by its place, never by its value.
 package struct StoreComparison {
   private let first: String
   private let second: String

@@ -1,8 +1,8 @@
 public import Foundation
 public import GodwitModel
 
-/// What a store says of itself: its identifier, the hashes of the model it was written with, and
-/// the application's own keys.
+/// The metadata of a store: its identifier, the hashes of the model that it was written with, and the application's own
+/// keys.
 ///
 /// It is the one row of `Z_METADATA`: a UUID and a binary property list.
 public struct StoreMetadata: Sendable, Hashable {
@@ -29,7 +29,7 @@ public struct StoreMetadata: Sendable, Hashable {
     ]
   }
 
-  /// The framework version that fresh stores name, that of macOS 14 and iOS 17.
+  /// The framework version in new stores: that of macOS 14 and iOS 17.
   public static let currentFrameworkVersion: Int64 = 1344
 
   /// The most bytes of a property list that are read.
@@ -40,8 +40,8 @@ public struct StoreMetadata: Sendable, Hashable {
   /// Reads the metadata of the store at a path, leaving no trace.
   ///
   /// - Parameter url: A store of any type that ``StoreType`` has.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or no store of Core
-  ///   Data's; `.permission` (77) when it cannot be read.
+  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or not a Core Data
+  ///   store; `.permission` (77) when it cannot be read.
   public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
 
   package init(readingStoreAt path: String) throws {

@@ -1,6 +1,6 @@
 import GodwitModel
 
-/// Join tables as Core Data names them: what is proved, fitted and open stands in `Decisions.md`.
+/// Join tables as Core Data names them. `Decisions.md` lists which rules are proved, fitted and open.
 extension StoreSchema {
   /// A many-to-many relationship and its inverse, before it is said which one names the table.
   private struct Pair {
@@ -173,14 +173,15 @@ extension StoreSchema {
     return (byName, isOneHierarchy ? guess(byName, rulesAgree: true) : nil)
   }
 
-  /// When Core Data works on an entity: roots first, by number, then subentities by number; an entity that a one-to-one to
-  /// one of its subentities brings forward comes right after the one that has the one-to-one.
+  /// When Core Data works on an entity: roots first, by number, then subentities by number; an entity that a one-to-one
+  /// to one of its subentities brings forward comes right after the one that has the one-to-one.
   private func rank(_ end: JoinNames.End, _ early: [String: Int]) -> (isSub: Int, number: Int, step: Int) {
     if let number = early[end.entity] { return (0, number, 1) }
     return (model.entity(end.entity)?.superentityName == nil ? 0 : 1, entityNumbers[end.entity] ?? 0, 0)
   }
 
-  /// Root entities that a one-to-one to one of their subentities brings forward, and the number of the entity that has it.
+  /// Root entities that a one-to-one to one of their subentities brings forward, and the number of the entity that has
+  /// it.
   private func earlyRoots() -> [String: Int] {
     var early: [String: Int] = [:]
     for entity in model.rootEntities {

@@ -38,8 +38,8 @@ extension StoreSchema {
       sql: numbers.count == 1 ? "\(column) = \(numbers[0])" : "\(column) IN (\(numbers.joined(separator: ", ")))")
   }
 
-  /// The condition that a row is an object of an entity or of one of its subentities. Every row of a table is one of its
-  /// root entity.
+  /// The condition that a row is an object of an entity or of one of its subentities. Every row of a table is one of
+  /// its root entity.
   ///
   /// - Parameter alias: The row's name in the statement.
   package func isKind(of entity: String, row alias: String? = nil) -> RowCondition {

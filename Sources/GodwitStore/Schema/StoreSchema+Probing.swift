@@ -2,7 +2,7 @@ public import Foundation
 public import GodwitModel
 
 extension StoreSchema {
-  /// What an existing store really has for the model.
+  /// Reads the schema of an existing store.
   ///
   /// Entity numbers come from `Z_PRIMARYKEY`, by name, else by former name, else by number (after a
   /// migration in place a renamed entity keeps its old name there). Tables and columns that the

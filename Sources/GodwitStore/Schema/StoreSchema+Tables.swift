@@ -1,7 +1,7 @@
 import GodwitModel
 
 extension StoreSchema {
-  /// The column type that Core Data declares, and the group the column stands in; nil when the
+  /// The column type that Core Data declares, and the group of the column; nil when the
   /// type has no column.
   static func storage(of type: AttributeType) -> (declaredType: String, group: Int)? {
     switch type {

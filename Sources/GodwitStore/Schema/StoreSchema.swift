@@ -1,9 +1,9 @@
 public import GodwitModel
 
-/// Where a model's objects live in a SQLite store: tables, columns, join tables, entity numbers.
+/// How a SQLite store holds a model's objects: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` says what Core Data would make today; ``init(model:ofStoreAt:)`` says what an existing
-/// file has, which differs where older versions of Core Data or an in-place migration made it.
+/// `init(model:)` gives what Core Data would make today. ``init(model:ofStoreAt:)`` gives what an existing file has,
+/// which may differ if an older version of Core Data or an in-place migration made it.
 public struct StoreSchema: Sendable, Hashable {
   /// What a column of an entity table holds.
   public enum ColumnRole: Sendable, Hashable {
@@ -135,7 +135,8 @@ public struct StoreSchema: Sendable, Hashable {
     case none
   }
 
-  /// The second column of the table of a many-to-many that is its own inverse; known from public reports, not from a file.
+  /// The second column of the table of a many-to-many that is its own inverse; known from public reports, not from a
+  /// file.
   static let reflexiveColumn = "REFLEXIVE"
 
   /// The version that the schema is for.
@@ -156,8 +157,8 @@ public struct StoreSchema: Sendable, Hashable {
   /// Names that Core Data may choose otherwise; none in the schema of an existing store.
   package var guesses: [NameGuess] { joinGuesses.value }
   var joinGuesses = Derived([NameGuess]())
-  /// Ordered to-many relationships without an inverse, `Entity.relationship`, whose order Core Data stores in a way that
-  /// nothing has shown; none in the schema of an existing store.
+  /// Ordered to-many relationships without an inverse, `Entity.relationship`, whose order Core Data stores in a way
+  /// that nothing has shown; none in the schema of an existing store.
   package var unknownOrders: [String] { orderDoubts.value }
   var orderDoubts = Derived([String]())
   /// Ends of many-to-many relationships whose columns would have the same name, in the order of their suffixes.
@@ -178,9 +179,9 @@ public struct StoreSchema: Sendable, Hashable {
 
   /// What Core Data (framework version 851 and later) would make for the model.
   ///
-  /// Derived attributes get their ordinary column; `triggers` has the triggers that keep them.
-  /// Attributes without a storage type (undefined, object ID, composite) get no column: how Core
-  /// Data stores composite attributes is not known.
+  /// Derived attributes get an ordinary column; `triggers` has the triggers that maintain them. Attributes without a
+  /// storage type (undefined, object ID, composite) get no column: how Core Data stores composite attributes is not
+  /// known.
   ///
   public init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
 

@@ -96,7 +96,7 @@ final class XMLStoreImport {
       remedy: "copy the store again, or restore it from a backup")
   }
 
-  /// The number that stands for an identifier; nil for one that cannot be any object's.
+  /// The number of an identifier; nil if it cannot be that of an object.
   private func number(of identifier: String) throws -> Int64? {
     guard let lookUp else { return XMLStoreNames.number(of: identifier) }
     try lookUp.bind([.text(identifier)])

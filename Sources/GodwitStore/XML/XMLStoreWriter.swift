@@ -36,8 +36,8 @@ package struct XMLStoreWriter {
 
   /// Writes a file; one that is there is replaced.
   ///
-  /// - Parameter progress: Called at the beginning and after a thousand objects or a mebibyte, with the number of objects
-  ///   written and that of all; what it throws ends the writing.
+  /// - Parameter progress: Called at the beginning and after a thousand objects or a mebibyte, with the number of
+  ///   objects written and that of all; what it throws ends the writing.
   /// - Throws: `.dataWrong` (65) naming the object and attribute when a text has a character that XML lacks, or an
   ///   external file is missing; `.inputOutput` (74) when the disk is full.
   package func write(to path: String, progress: (_ objects: Int64, _ total: Int64) throws -> Void = { _, _ in }) throws

@@ -1,4 +1,4 @@
-/// Text as it stands in XML.
+/// Text as it is written in XML.
 enum XMLText {
   /// A text that XML cannot hold.
   struct Unwritable: Error {

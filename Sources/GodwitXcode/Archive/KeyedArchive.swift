@@ -3,7 +3,7 @@ import GodwitModel
 /// The object graph of an `NSKeyedArchiver` archive, as names and property list values.
 ///
 /// A class in the archive is a name and nothing more: no object is ever made of it. Objects refer to
-/// each other by number, also in circles; whoever walks the graph does so step by step, and each
+/// each other by number, also in cycles. Code that walks the graph does so step by step, and each
 /// step is counted, so that no archive keeps its reader busy for long.
 struct KeyedArchive {
   /// Why bytes are no archive that can be read.
@@ -131,7 +131,7 @@ struct KeyedArchive {
     var seen: Set<String> = []
     for (key, value) in zip(keys, values) {
       guard let key = try text(key) else { throw Malformed(problem: "a key of a dictionary is not a string") }
-      // A key that has no value stands beside this token.
+      // A key without a value has this token.
       if case .plain(.string(Self.emptySlot)) = value { continue }
       guard seen.insert(key).inserted else { throw Malformed(problem: "a dictionary has the key '\(key)' twice") }
       entries.append((key, value))

@@ -121,7 +121,7 @@ extension CompiledModelReader {
     return relationship
   }
 
-  /// The property that a proxy stands for.
+  /// The property that a proxy represents.
   private mutating func underlying(_ object: KeyedArchive.Object) throws -> KeyedArchive.Object {
     guard object.className == "_NSPropertyDescriptionProxy" else { return object }
     guard let property = try self.object("NSUnderlyingProperty", of: object) else {

@@ -208,7 +208,7 @@ struct CompiledModelReader: ArchiveReader {
       case "NSFetchedPropertyDescription":
         entity.fetchedProperties.append(try fetchedProperty(property, key: key, at: place))
       case "_NSPropertyDescriptionProxy":
-        // It stands for a property that an ancestor declares.
+        // It represents a property that an ancestor declares.
         guard entity.superentityName != nil else { throw problem("\(place) is inherited, and there is no parent") }
       default: throw problem("unknown class '\(property.className)' of key 'NSProperties' at \(place)")
       }

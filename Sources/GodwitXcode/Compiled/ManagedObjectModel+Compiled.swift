@@ -4,8 +4,8 @@ public import GodwitModel
 extension ManagedObjectModel {
   /// Reads a compiled model, the content of a `.mom`.
   ///
-  /// The archive is read as data: no class that it names is ever made into an object. Properties
-  /// are in name order, since the archive keeps none. Fetch requests keep entity and predicate.
+  /// The archive is read as data: no class that it names is instantiated. Properties are in name order, since the
+  /// archive keeps none. Fetch requests keep entity and predicate.
   ///
   /// - Parameters:
   ///   - compiled: A keyed archive in binary or XML form.
@@ -20,7 +20,7 @@ extension ManagedObjectModel {
 
   /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
   ///
-  /// It may hold what only code can give a model; `CachedModel` tells what of it was left out.
+  /// It may have content that only code can give a model. `CachedModel` lists what was left out.
   ///
   /// - Parameters:
   ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
@@ -37,9 +37,8 @@ extension ManagedObjectModel {
 public struct CachedModel: Sendable, Hashable {
   /// The model.
   public let model: ManagedObjectModel
-  /// What the archive says and the model leaves out, one sentence each: defaults that are objects of
-  /// the application, validations and user info of shapes that Xcode's editor cannot make. None has
-  /// an effect on what the store holds.
+  /// What the archive has and the model leaves out, one sentence each: defaults that are objects of the application,
+  /// and validations and user info that Xcode's editor cannot make. None of them affects the content of the store.
   public let omissions: [String]
 
   /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
@@ -47,8 +46,8 @@ public struct CachedModel: Sendable, Hashable {
   /// - Parameters:
   ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
   ///   - name: What the model is to be called; the archive does not say.
-  /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is not
-  ///   known.
+  /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is
+  ///   not known.
   public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
 
   package init(modelCache: [UInt8], name: String) throws {

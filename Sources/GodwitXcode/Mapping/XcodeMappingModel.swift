@@ -1,14 +1,15 @@
 public import Foundation
 public import GodwitModel
 
-/// A mapping model file of Xcode's: a `.xcmappingmodel` (the folder, or the `xcmapping.xml` in it) or a compiled `.cdm`.
+/// Xcode's file of a mapping model: a `.xcmappingmodel` (the folder, or the `xcmapping.xml` in it) or a compiled
+/// `.cdm`.
 ///
-/// A source form leaves open what Xcode's compiler fills in from the two models, so a `MappingModel` is made
-/// of it with models at hand, and without any with those that lie inside the file. A compiled form has every expression.
+/// A source form leaves open what Xcode's compiler fills in from the two models. `mappingModel` therefore takes the two
+/// models; without them it uses those inside the file. A compiled form has every expression.
 public struct XcodeMappingModel: Sendable {
-  /// How a file goes with two models.
+  /// How a file fits two models.
   public enum Fit: Sendable, Hashable {
-    /// The version hashes of both sides agree.
+    /// The version hashes of both sides are equal.
     case hashes
     /// The file names versions of these names; its own copies of them are older, or cannot be read.
     case names
@@ -38,7 +39,8 @@ public struct XcodeMappingModel: Sendable {
   ///
   /// - Parameter url: A `.xcmappingmodel`, the `xcmapping.xml` in one, or a `.cdm`.
   /// - Throws: `GodwitError` with code `.missingInput` when it is missing or damaged (an `xcmapping.xml` with line and
-  ///   column), `.permission` when it cannot be read, `.configuration` when it says what Godwit cannot do.
+  ///   column), `.permission` when it cannot be read, `.configuration` when it needs something that Godwit does not
+  ///   support.
   public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
 
   package init(contentsOf path: String) throws {
@@ -89,7 +91,7 @@ public struct XcodeMappingModel: Sendable {
         let bytes = try reader.document.bytes(attribute, of: reader.root)
         models.append(try bytes.map { try EditorModelReader.read(embedded: $0, name: name) })
       } catch let error as GodwitError {
-        // It is a copy for want of the model itself: the mappings are none the worse.
+        // The copy is used because the model itself is missing. The mappings are not affected.
         models.append(nil)
         problem = problem ?? error
       }
@@ -190,7 +192,7 @@ public struct XcodeMappingModel: Sendable {
     return hashes.allSatisfy { own[$0.key] == $0.value }
   }
 
-  /// The first thing in which two models differ from those that the file was made for; nil when nothing does.
+  /// The first difference between two models and those that the file was made for; nil when there is none.
   public func difference(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> String? {
     difference(sourceEntityHashes, source, "source") ?? difference(destinationEntityHashes, destination, "destination")
   }

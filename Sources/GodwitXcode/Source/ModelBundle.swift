@@ -2,17 +2,17 @@ public import Foundation
 public import GodwitModel
 import GodwitXML
 
-/// The versions of a model in one place: a `.xcdatamodeld`, a lone `.xcdatamodel` with one version, or
-/// what is compiled of them, a `.momd` or a lone `.mom`.
+/// The versions of a model in one place: a `.xcdatamodeld`, a lone `.xcdatamodel` with one version, or their compiled
+/// forms, a `.momd` or a lone `.mom`.
 ///
-/// Xcode stores no order of versions. `versions` is sorted as a reader would: `Model 2` before `Model 10`.
+/// Xcode stores no order of versions. `versions` is in natural order: `Model 2` before `Model 10`.
 public struct ModelBundle: Sendable, Hashable {
   package let path: String
   /// Where the model is.
   public var url: URL { URL(filePath: path) }
   /// Version names, without `.xcdatamodel` or `.mom`.
   public let versions: [String]
-  /// The version that `.xccurrentversion` or `VersionInfo.plist` names, or the only one; nil when nothing says.
+  /// The version that `.xccurrentversion` or `VersionInfo.plist` names, or the only one; nil when it is not known.
   public let currentVersion: String?
 
   private enum Form { case model, modelBundle, compiledModel, compiledModelBundle }
@@ -24,7 +24,7 @@ public struct ModelBundle: Sendable, Hashable {
   /// By version name.
   private var published: [String: [String: VersionHash]] = [:]
 
-  /// Reads the names of the versions, and not the versions.
+  /// Reads the names of the versions, but not the versions.
   ///
   /// - Parameter url: A model, a `contents` or `elements` file inside one, or a folder with one model in it: a
   ///   framework, an `.app`, a test bundle, a folder of sources.
@@ -89,7 +89,8 @@ public struct ModelBundle: Sendable, Hashable {
     }
   }
 
-  /// The paths of the models in a folder and below it, sorted by name. Links are not followed, and hidden folders left out.
+  /// The paths of the models in a folder and below it, sorted by name. Links are not followed, and hidden folders left
+  /// out.
   ///
   /// - Parameter foreign: Names of folders that are passed over.
   package static func paths(inFolder folder: String, skipping foreign: Set<String>) -> [String] {
@@ -127,7 +128,7 @@ public struct ModelBundle: Sendable, Hashable {
 
   /// Gives the versions the hashes that are published for them.
   ///
-  /// A version that cannot be read is passed over.
+  /// A version that cannot be read is skipped.
   ///
   /// - Throws: as `PublishedVersionHashes.adopted(by:)`.
   public mutating func adopt(_ hashes: PublishedVersionHashes) throws {

@@ -4,8 +4,8 @@ import GodwitXML
 
 /// Default values and limits, which Xcode keeps as text when an attribute's type is changed.
 ///
-/// Xcode compiles a model with such values all the same, and none of them is part of the version hash. They are read
-/// as Xcode's compiler was seen to read them; where it was not seen, the value is left out. Either way a remark says so.
+/// Xcode compiles a model with such values all the same, and none of them is part of the version hash. They are read as
+/// Xcode's compiler was seen to read them; where it was not seen, the value is left out. Either way a remark says so.
 extension ModelContents {
   func readDefault(of element: MarkupElement, owner: String, into attribute: inout AttributeDescription) {
     let interval = element.attribute("defaultDateTimeInterval")

@@ -1,7 +1,7 @@
 import Foundation
 import GodwitModel
 
-/// Finds the model that a path leads to: the path itself, what an inner file belongs to, or what lies in a folder.
+/// Finds the model that a path leads to: the path itself, what an inner file belongs to, or the content of a folder.
 package enum ModelSearch {
   /// The file of a `.xcdatamodel` that holds the model.
   static let contentsName = "contents"

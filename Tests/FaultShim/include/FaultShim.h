@@ -30,8 +30,8 @@ struct fault_call {
   int64_t length;
 };
 
-// What becomes of a call: `failure` is an errno, or 0 to let it through; a write may be cut to `allowed` bytes (-1: none
-// of it is cut). A call that is not `real` succeeds without being made.
+// What happens to a call: `failure` is an errno, or 0 to let it through. A write may be cut to `allowed` bytes (-1: it
+// is not cut). A call that is not `real` succeeds without being made.
 struct fault_verdict {
   int failure;
   int64_t allowed;
@@ -46,8 +46,8 @@ typedef void (*fault_after)(void *context, const struct fault_call *call, int64_
 void fault_arm(fault_before before, fault_after after, void *context);
 void fault_disarm(void);
 
-// From here on this thread cannot read folders whose path ends so: after `after` more entries, readdir fails with `failure`.
-// NULL ends it. The text is not copied.
+// From here on this thread cannot read folders whose path ends with `ending`: after `after` more entries, readdir fails
+// with `failure`. NULL ends this. The text is not copied.
 void fault_unreadable(const char *ending, int after, int failure);
 
 // Whether code of this executable gets no further threads on this thread (EAGAIN), as under `ulimit -u`.
