@@ -292,11 +292,11 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   @Test func `large values are not prefetched`() throws {
-    let long = String(repeating: "long ", count: 5_000)
+    let long = String(repeating: "long ", count: 8_000)
     let fixture = try computing { .init("\(long)\($0)") }
     fixture.chunkRows = 60
     try ahead { _ = try fixture.run() }
-    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 25000") == ["267"])
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 40000") == ["267"])
   }
 
   /// What is evaluated ahead of the second mapping's statement over all keys.
