@@ -72,7 +72,7 @@ extension MigrationManager {
     do {
       try support.remove()
       progress(meter.progress)
-      try StoreCloner.make(of: files.path, to: path, isReflinkWanted: rule.makesReflinks) { bytes in
+      try StoreCloner.make(of: files.path, to: path, isReflinkWanted: job.hooks.makesReflinks) { bytes in
         if let made = meter.copied(bytes) { progress(made) }
         try watch.checkpoint()
       }

@@ -139,7 +139,7 @@ final class SingleStepRun {
       }
       for sql in program.scratchStatements { try connection.execute(sql) }
       // A large source is read beside the first chunks. Until its digest is there, the stamp stands for it.
-      let isLarge = digest != nil && existing == nil && source.files.size >= MigrationManager.largeSource
+      let isLarge = digest != nil && existing == nil && source.files.size >= EngineTuning.current.largeSourceBytes
       try ledger.create(
         identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp)
       if let existing {

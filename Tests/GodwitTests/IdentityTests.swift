@@ -46,8 +46,10 @@ private func content(_ fixture: MigrationFixture) throws -> [String] {
 }
 
 private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: () throws -> T) throws -> T {
-  try UniqueKeyScan.$leastRows.withValue(0) {
-    try UniqueKeyScan.$rowsPerSpan.withValue(rowsPerSpan) { try UniqueKeyScan.$fills.withValue(fills) { try body() } }
+  try EngineTuning.with(\.uniqueKeys.leastRows, 0) {
+    try EngineTuning.with(\.uniqueKeys.rowsPerSpan, rowsPerSpan) {
+      try EngineTuning.with(\.uniqueKeys.fills, fills) { try body() }
+    }
   }
 }
 
@@ -90,7 +92,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     other.connection = try #require(try connection.anotherReader(cache: .mebibytes(1)))
     other.functions = try SQLFunctions(connection: other.connection, sourceSchema: attached.sourceSchema, now: 0)
     if isStopped { other.connection.whileRunning(stopIf: { true }) }
-    let walk = UniqueKeyScan.$rowsPerSpan.withValue(rowsPerSpan) {
+    let walk = EngineTuning.with(\.uniqueKeys.rowsPerSpan, rowsPerSpan) {
       // Two spans of more rows than their share, where there are many.
       UniqueKeyScan(
         keys: -300...(isStopped ? 50_000 : 1200), rows: isStopped ? 2 : 225, own: own, other: other,
@@ -103,7 +105,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     let (walk, _) = try walk(fixture())
     var keys: [Int64] = []
     var identities: Set<[UInt8]> = []
-    try UniqueKeyScan.$fills.withValue(true) {
+    try EngineTuning.with(\.uniqueKeys.fills, true) {
       try walk.run { key, identity in
         keys.append(key)
         identities.insert(Array(identity))
@@ -137,7 +139,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
   @Test func `an interrupt that reaches only the second thread ends the scan`() throws {
     let (walk, _) = try walk(fixture(workers: 10_000), rowsPerSpan: 1, isStopped: true)
     let error = #expect(throws: GodwitError.self) {
-      try UniqueKeyScan.$fills.withValue(true) { try walk.run { _, _ in } }
+      try EngineTuning.with(\.uniqueKeys.fills, true) { try walk.run { _, _ in } }
     }
     #expect(error?.code == .stopped)
   }

@@ -66,7 +66,7 @@ import Testing
   func `values that an expression turns to nil are counted, in both lanes`(inSwift: Bool, rows: Int) throws {
     let fixture = try fixture()
     fixture.chunkRows = rows
-    let summary = try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { try fixture.run() }
+    let summary = try EngineTuning.with(\.runsAllInSwift, inSwift) { try fixture.run() }
     #expect(nils(summary.losses) == expected)
   }
 

@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -25,14 +26,14 @@ final class AssignmentResolver {
   /// An object has more edges than fit into memory.
   struct TooMany: Error {}
 
-  /// Of one object.
-  @TaskLocal static var limitEdges = 100_000
   private static let limitKnown = 50_000
 
   private let firstIsToMany: Bool
   private let assigned, reverse: SQLStatement
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can displace.
   private let lastOwn, lastLeading: SQLStatement?
+  /// More at once are gathered by SQL.
+  private let limitEdges = EngineTuning.current.limitEdges
   private let store: [(edge: ResolutionStatements.StoredEdge, statement: SQLStatement)]
   private let storesPlaces: Bool
   private var known: [Int64: Place?] = [:]
@@ -139,14 +140,14 @@ final class AssignmentResolver {
         floor = max(floor ?? place, place)
         if !assigned.row.isNull(1) { edges.append(Self.edge(assigned.row, place)) }
         hasAssigned = try assigned.step()
-        guard edges.count <= Self.limitEdges else { throw TooMany() }
+        guard edges.count <= limitEdges else { throw TooMany() }
       }
       while hasReverse, reverse.row.int64(0) == key {
         let place = Self.place(reverse.row, side: 1)
         if !firstIsToMany { floor = max(floor ?? place, place) }
         edges.append(Self.edge(reverse.row, place))
         hasReverse = try reverse.step()
-        guard edges.count <= Self.limitEdges else { throw TooMany() }
+        guard edges.count <= limitEdges else { throw TooMany() }
       }
       try settle(key, &edges, floor)
     }

@@ -70,7 +70,7 @@ extension Executor {
     return made
   }
 
-  var limits: LargeRowLimits { .inForce ?? LargeRowLimits(memory: job.memory) }
+  var limits: LargeRowLimits { EngineTuning.current.largeRows ?? LargeRowLimits(memory: job.memory) }
 
   /// Runs a statement that makes objects unless a value is too large; then nothing of it is left, and nil returned.
   private func sparing(_ body: () throws -> Int64) throws -> Int64? {

@@ -24,7 +24,7 @@ extension Executor {
     defer { ahead?.stop() }
     while let first = next, first <= chunk.range.last {
       let page = try run.page(of: mapping, from: first, through: chunk.range.last, ahead: &ahead)
-      if first == chunk.range.first, chunk.rows >= SourcePagePrefetcher.leastRows, let rest = page.next {
+      if first == chunk.range.first, chunk.rows >= EngineTuning.current.pages.leastRows, let rest = page.next {
         ahead = try run.readAhead(of: mapping, from: rest, through: chunk.range.last)
       }
       for prepared in page.objects {

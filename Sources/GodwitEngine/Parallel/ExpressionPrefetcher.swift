@@ -20,11 +20,6 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
 
   private struct TooLarge: Error {}
 
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 20_000
-  @TaskLocal static var rowsPerSpan: Int64 = 256
-  /// Whether the statement waits until the second thread has done what it may, which shows what only luck shows else.
-  @TaskLocal static var fills = false
   /// Spans that are kept, and bytes that one may take: larger values are evaluated where they are stored.
   private static let limitSpans = 16
   private static let limitBytes = 256 << 10
@@ -58,7 +53,7 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
     functions: SQLFunctions
   ) {
     (low, high) = (keys.lowerBound, keys.upperBound)
-    let spans = UInt64(max(1, rows / Self.rowsPerSpan))
+    let spans = UInt64(max(1, rows / EngineTuning.current.expressions.rowsPerSpan))
     let span = UInt64(bitPattern: high &- low)
     width = span / spans + 1
     count = Int(span / width) + 1
@@ -174,7 +169,7 @@ extension Executor {
   func executeCreation(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> Int64 {
     guard let chunk = chunks.first else { return 0 }
     guard let ahead = try evaluateAhead(statement, chunks) else { return try execute(statement, chunk) }
-    if ExpressionPrefetcher.fills { ahead.fill() }
+    if EngineTuning.current.expressions.fills { ahead.fill() }
     functions.ahead = ahead
     defer {
       functions.ahead = nil
@@ -188,7 +183,7 @@ extension Executor {
   {
     let rows = chunks.reduce(0) { $0 + $1.rows }
     let members = Self.createdMappings(chunks)
-    guard let chunk = chunks.first, chunk.predicate == nil, rows >= ExpressionPrefetcher.leastRows,
+    guard let chunk = chunks.first, chunk.predicate == nil, rows >= EngineTuning.current.expressions.leastRows,
       let (query, numbers) = try carried.creation.evaluations(of: members, in: statement)
     else { return nil }
     let table = try program.sourceTable(program.mappings[members[0]].source.name)

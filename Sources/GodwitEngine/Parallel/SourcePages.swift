@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitLowering
 import GodwitStore
 
@@ -25,7 +26,6 @@ struct SourcePage {
 
 /// What reads the pages of a chunk, by ascending keys.
 struct SourcePageQuery {
-  @TaskLocal static var rowsPerPage = 500
   let statement: ChunkStatement
   let keyColumns: [String]
   /// How many columns the source's table has, and which is the key.
@@ -34,7 +34,7 @@ struct SourcePageQuery {
   let mapped: MappedRow?
   /// A page of large rows is a short one.
   let limitBytes: Int
-  let limitRows = Self.rowsPerPage
+  let limitRows = EngineTuning.current.pages.rowsPerPage
 
   func page(_ prepared: SQLStatement, from first: Int64, through last: Int64) throws -> SourcePage {
     var page = SourcePage(first: first)
@@ -62,10 +62,6 @@ struct SourcePageQuery {
 /// It reads the source alone, and a page is the same whoever reads it. A page that fails is read again by the policy's
 /// thread, whose error has its place, or which asks for less.
 final class SourcePagePrefetcher: @unchecked Sendable {
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 5000
-  /// For tests: hears of every page that was read ahead and is used.
-  @TaskLocal static var onPage: (@Sendable () -> Void)?
   /// Pages that wait, of usual rows: large rows may make one page of several times the bytes, which waits alone.
   private static let limitPages = 4
 
@@ -91,7 +87,7 @@ final class SourcePagePrefetcher: @unchecked Sendable {
       while ready.isEmpty, !thread.isAtEnd { thread.condition.wait() }
       guard ready.first?.first == key else { return nil }
       thread.condition.broadcast()
-      Self.onPage?()
+      EngineTuning.current.pages.onPage?()
       return ready.removeFirst()
     }
   }

@@ -23,9 +23,6 @@ final class SpeculativeValidator: @unchecked Sendable {
   /// The header of a row of so many columns lies within its b-tree page.
   static let limitColumns = 80
 
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 50_000
-
   private let thread: ReaderThread
   private var condition: NSCondition { thread.condition }
   private var states: [Int: State]
@@ -104,7 +101,7 @@ extension Executor {
       works.append(.init(id: chunk.id, sql: validation.sql, range: chunk.range))
       rows += chunk.rows
     }
-    guard !works.isEmpty, rows >= SpeculativeValidator.leastRows else { return nil }
+    guard !works.isEmpty, rows >= EngineTuning.current.leastValidatedRows else { return nil }
     return try SpeculativeValidator(
       works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
   }

@@ -73,11 +73,6 @@ final class UniqueKeyScan: @unchecked Sendable {
     case ahead(Int)
   }
 
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 20_000
-  @TaskLocal static var rowsPerSpan: Int64 = 1024
-  /// Whether the caller's thread waits until the other one has read what it may, which shows what only luck shows else.
-  @TaskLocal static var fills = false
   /// Spans that are kept.
   private static let limitSpans = 16
   /// Bytes that one may take.
@@ -110,7 +105,7 @@ final class UniqueKeyScan: @unchecked Sendable {
   init(keys: ClosedRange<Int64>, rows: Int64, own: Scan, other: Scan, memory: ByteCount) {
     limitBytes = Int(memory.bytes) / Self.limitSpans
     (low, high) = (keys.lowerBound, keys.upperBound)
-    let spans = UInt64(max(1, rows / Self.rowsPerSpan))
+    let spans = UInt64(max(1, rows / EngineTuning.current.uniqueKeys.rowsPerSpan))
     let span = UInt64(bitPattern: high &- low)
     width = span / spans + 1
     count = Int(span / width) + 1
@@ -133,7 +128,7 @@ final class UniqueKeyScan: @unchecked Sendable {
       stop()
       try? other.connection.close()
     }
-    if Self.fills { fill() }
+    if EngineTuning.current.uniqueKeys.fills { fill() }
     // Who stops the run stops both.
     try own.connection.accompanied(by: other.connection) {
       for span in 0..<count {
@@ -291,7 +286,7 @@ extension Executor {
   private func identityWalk(
     of chunk: Chunk, _ mapping: Int, _ own: UniqueKeyScan.Scan
   ) throws -> UniqueKeyScan? {
-    guard chunk.rows >= UniqueKeyScan.leastRows, own.query.isSameOnAnyThread else { return nil }
+    guard chunk.rows >= EngineTuning.current.uniqueKeys.leastRows, own.query.isSameOnAnyThread else { return nil }
     let table = try program.sourceTable(program.mappings[mapping].source.name)
     let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
     let ends = try connection.rows(

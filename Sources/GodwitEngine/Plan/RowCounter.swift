@@ -15,8 +15,6 @@ struct RowCounter: @unchecked Sendable {
   let site: String
   let planner: Planner
 
-  /// A narrower span of keys is not worth a thread.
-  @TaskLocal static var leastKeys: Int64 = 50_000
   private static let parts: Int64 = 16
 
   /// The ranges that are still to be counted, and what was found.
@@ -62,7 +60,7 @@ struct RowCounter: @unchecked Sendable {
       return RowTally(flags: flags)
     }
     let (span, overflow) = high.subtractingReportingOverflow(low)
-    guard overflow || span >= Self.leastKeys,
+    guard overflow || span >= EngineTuning.current.leastCountedKeys,
       let reader = try connection.anotherReader(cache: .init(bytes: planner.job.memory.bytes / 32))
     else {
       return try tally(.min ... .max, connection, planner.functions)

@@ -123,7 +123,7 @@ extension PolicyRun {
       let keyPlace = table.table.columns.firstIndex(where: { $0.role == .primaryKey })
     else { throw GodwitError(.internalBug, "cannot find the table of '\(program.mappings[index].source.name)'") }
     let (statement, keyColumns) = try programNow.policy.policyPage(
-      index, columns: table.columns.aliased, isPrepared: isPrepared, limit: SourcePageQuery.rowsPerPage)
+      index, columns: table.columns.aliased, isPrepared: isPrepared, limit: EngineTuning.current.pages.rowsPerPage)
     return SourcePageQuery(
       statement: statement, keyColumns: keyColumns, width: table.table.columns.count, keyPlace: keyPlace,
       mapped: isPrepared ? try mappedRow(index) : nil, limitBytes: Int(clamping: max(64 << 10, memory.bytes / 32)))

@@ -172,8 +172,6 @@ package final class PolicyRun: PolicyHost {
   var keyLayout: ObjectLayout?
   /// What the running hook has written with such links.
   var keyed: [OwnPair] = []
-  /// For tests: with false, all links are resolved, and all associations are written down.
-  @TaskLocal static var writesDirectly = true
 
   /// `Entity.relationship` to the link and its end.
   let ends: [String: (link: Int, end: InversePair.End)]
@@ -232,7 +230,7 @@ package final class PolicyRun: PolicyHost {
   private func adoptShortCuts() {
     plainThrough = program.mappings.indices.map { state.plainThrough[$0] }
     left = program.mappings.indices.map { state.left[$0] }
-    let takes = Self.writesDirectly
+    let takes = EngineTuning.current.writesDirectly
     setShortCuts(
       direct: takes ? state.direct ?? program.directLinks : [], plain: takes ? state.plain ?? program.plainMappings : []
     )
