@@ -198,7 +198,7 @@ import Testing
         if object.key != 5 { try manager.createRelationships(forDestination: object, in: mapping) }
       }
       let registered = policy
-      try EngineTuning.with(\.writesDirectly, direct) {
+      _ = try EngineTuning.with(\.writesDirectly, direct) {
         try fixture.run(["P": { registered }, "Plain": { PlainPolicy() }])
       }
       contents.append(try fixture.content())
@@ -225,7 +225,7 @@ import Testing
         if object.key != 4 { try manager.createRelationships(forDestination: object, in: mapping) }
       }
       let registered = policy
-      try EngineTuning.with(\.writesDirectly, direct) { try fixture.run(["P": { registered }]) }
+      _ = try EngineTuning.with(\.writesDirectly, direct) { try fixture.run(["P": { registered }]) }
       #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE ZPARENT = 1") == ["5"])
     }
   }
@@ -259,7 +259,7 @@ import Testing
         manager.associate(sourceInstance: source, withDestinationInstance: account, for: mapping)
       }
       let registered = policy
-      try EngineTuning.with(\.writesDirectly, direct) { try fixture.run(["P": { registered }]) }
+      _ = try EngineTuning.with(\.writesDirectly, direct) { try fixture.run(["P": { registered }]) }
       #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZBASE WHERE ZPLACE = 1") == ["6"])
     }
   }

@@ -182,11 +182,24 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     }
   }
 
-  @Test func `a statement that carries files or asks a policy has one thread`() throws {
-    func statement(_ sql: String) -> ChunkStatement { ChunkStatement(sql: sql, builder: StatementBuilder()) }
-    #expect(statement("SELECT s.Z_PK, godwit_identity(s.Z_PK, s.ZNAME)").isSameOnAnyThread)
-    #expect(!statement("SELECT s.Z_PK, godwit_identity(s.Z_PK, godwit_carry(s.ZPHOTO, NULL))").isSameOnAnyThread)
-    #expect(!statement("SELECT s.Z_PK, godwit_identity(s.Z_PK, godwit_inline(s.ZPHOTO))").isSameOnAnyThread)
+  @Test func `a statement that brings files along has one thread`() throws {
+    func creation(_ allowsFiles: (old: Bool, new: Bool)) throws -> ChunkStatement {
+      func person(_ allowsFiles: Bool) -> EntityDescription {
+        var photo = AttributeDescription(name: "photo", type: .binary)
+        photo.allowsExternalBinaryDataStorage = allowsFiles
+        var person = EntityDescription.make("Person", [:])
+        person.attributes = [photo]
+        return person
+      }
+      let fixture = try MigrationFixture([person(allowsFiles.old)], to: [person(allowsFiles.new)])
+      try fixture.build { try $0.insert("Person", key: 1) }
+      fixture.mappings = [try .make("Person", "Person", kind: .copy)]
+      return try fixture.planned().0.creation.statement(0, predicate: nil)
+    }
+    #expect(try creation((false, false)).isSameOnAnyThread)
+    #expect(try creation((false, true)).isSameOnAnyThread)
+    #expect(try !creation((true, true)).isSameOnAnyThread)
+    #expect(try !creation((true, false)).isSameOnAnyThread)
   }
 
   // MARK: The map

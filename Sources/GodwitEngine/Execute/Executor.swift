@@ -106,7 +106,7 @@ package final class Executor {
     } catch {
       forgetWriters()
       if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
-        known.message.contains("UNIQUE constraint failed")
+        known.refusal == .duplicate
       {
         throw broken(constraint: nil, chunk)
       }
@@ -331,7 +331,7 @@ package final class Executor {
     let rule = try program.derivation.rules()[number]
     do {
       return .init(rows: try execute(rule.statement, chunk))
-    } catch let error as GodwitError where error.message.contains("integer overflow") {
+    } catch let error as GodwitError where error.refusal == .integerOverflow {
       throw GodwitError(
         .dataWrong, "cannot compute a derived attribute of '\(rule.entityName)': a sum does not fit",
         site: site(chunk),

@@ -309,7 +309,7 @@ extension ChunkStatement {
   /// Whether its values depend on the source alone: no file is carried, no policy asked, and nothing fetched that one
   /// thread keeps for all rows.
   var isSameOnAnyThread: Bool {
-    !sql.contains("godwit_carry") && !sql.contains("godwit_inline")
+    !builder.movesFiles
       && builder.functions.evaluations.allSatisfy { evaluation in
         guard case .expression(let expression) = evaluation.work else { return true }
         return !expression.asksOthers

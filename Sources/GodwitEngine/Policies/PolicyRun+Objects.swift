@@ -106,7 +106,7 @@ extension PolicyRun {
   /// Has a second core read the pages from a key on; nil where only this connection can.
   func readAhead(of index: Int, from first: Int64, through last: Int64) throws -> SourcePagePrefetcher? {
     let query = try pageQuery(index, isPrepared: try mappedRow(index).isPlain)
-    guard query.statement.builder.functions.evaluations.isEmpty, !query.statement.sql.contains("godwit_lookup"),
+    guard query.statement.builder.functions.evaluations.isEmpty, !query.statement.builder.readsSpill,
       let reader = try connection.anotherReader(cache: .init(bytes: memory.bytes / 32))
     else { return nil }
     let own = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: now)

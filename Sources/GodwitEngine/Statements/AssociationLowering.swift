@@ -57,9 +57,14 @@ package struct AssociationLowering {
   /// The destination key of the row `alias`, which is known to go through the mapping.
   func image(_ index: Int, ofRow alias: String) -> String {
     guard !isStored(index), case .offset(let offset) = facts.mappings[index].keys else {
-      return "godwit_lookup(\(index), \(alias).Z_PK)"
+      return spillLookup(index, key: "\(alias).Z_PK")
     }
     return offset == 0 ? "\(alias).Z_PK" : "(\(alias).Z_PK + \(builder.bind(.integer(offset))))"
+  }
+
+  private func spillLookup(_ index: Int, key: String) -> String {
+    builder.readsSpill = true
+    return "godwit_lookup(\(index), \(key))"
   }
 
   /// The destination key of the object whose source key is `key`; NULL when it was not migrated.
@@ -73,7 +78,7 @@ package struct AssociationLowering {
     {
       return "NULL"
     }
-    guard !isStored(index) else { return "godwit_lookup(\(index), \(key))" }
+    guard !isStored(index) else { return spillLookup(index, key: key) }
     if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")
     return

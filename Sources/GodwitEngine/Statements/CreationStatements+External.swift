@@ -22,9 +22,11 @@ extension CreationStatements {
     case (false, false): return nil
     case (false, true): return ExternalDataSQL.prefixed(plain)
     case (true, true):
+      builder.movesFiles = true
       let salt = externalSalt(of: attribute, copying: name, in: mapping).map { builder.bind(.text($0)) } ?? "NULL"
       return "(CASE WHEN \(reference) THEN godwit_carry(\(column), \(salt)) ELSE \(plain) END)"
     case (true, false):
+      builder.movesFiles = true
       let key =
         mapping.mapping.uniqueBy.isEmpty ? associations(builder).image(mapping.index, ofRow: "s") : "u.destination"
       let target = destinationSchema.column(of: attribute.name, in: mapping.destination.name) ?? ""

@@ -33,6 +33,12 @@ package final class StatementBuilder {
   /// Attributes whose value goes through `godwit_fit`, which notes a nil.
   package var fitted: Set<FittedAttribute> = []
 
+  /// Whether the statement brings external files along, or reads them.
+  package var movesFiles = false
+
+  /// Whether the statement looks associations up in spill files.
+  package var readsSpill = false
+
   package init() {}
 
   /// What `restore` goes back to.

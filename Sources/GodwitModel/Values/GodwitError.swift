@@ -74,6 +74,8 @@ public struct GodwitError: Error, Sendable, Equatable {
   public var remedy: String?
   /// What is durable or untouched. Printed as `safe`.
   public var safe: String?
+  /// What SQLite refused, where somebody has an answer to that.
+  package var refusal: DatabaseRefusal?
 
   /// An error of this type, for example one that a policy throws.
   ///

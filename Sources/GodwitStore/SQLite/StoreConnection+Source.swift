@@ -106,7 +106,7 @@ extension StoreConnection {
   func attach(_ uri: String) throws {
     do {
       try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])
-    } catch let error as GodwitError where error.message.contains("same text encoding") {
+    } catch let error as GodwitError where error.refusal == .textEncoding {
       let isMain = try value("PRAGMA main.encoding") != .text("UTF-8")
       throw GodwitError(
         .dataWrong,

@@ -233,6 +233,7 @@ public final class StoreConnection: @unchecked Sendable {
     // ATTACH would tell the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
+    error.refusal = Self.refusal(code, message)
     if isMade, code & 0xFF == SQLITE_CANTOPEN {
       error = Self.unopened(error, path: path, systemErrno: sqlite3_system_errno(handle))
     }
@@ -244,6 +245,17 @@ public final class StoreConnection: @unchecked Sendable {
       error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
     }
     return error
+  }
+
+  /// SQLite has no code of their own for two of these, so that its text tells.
+  private static func refusal(_ code: Int32, _ message: String) -> DatabaseRefusal? {
+    switch (code & 0xFF, code >> 8) {
+    // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE, _ROWID
+    case (SQLITE_CONSTRAINT, 6), (SQLITE_CONSTRAINT, 8), (SQLITE_CONSTRAINT, 10): .duplicate
+    case (SQLITE_ERROR, _) where message == "integer overflow": .integerOverflow
+    case (SQLITE_ERROR, _) where message.contains("same text encoding"): .textEncoding
+    default: nil
+    }
   }
 
   /// A file of the database under construction that SQLite could not open or create: not one that the user named.
