@@ -68,7 +68,7 @@ final class SingleStepRun {
       connection, job: job, files: source.files, existing: existing,
       digest: { try known?.source ?? identity().source })
     let (plan, program) = try made ? begin(opened, ledger, stamp) : resume(opened, ledger, stamp)
-    let executor = try executor(plan, program, opened, ledger, stamp, isResumed: !made)
+    let executor = try executor(plan, program, opened, ledger, stamp)
     var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: watch.start)
     progress(meter.progress)
     let stopped = try execute(executor, meter: &meter, progress: progress)
@@ -165,7 +165,7 @@ final class SingleStepRun {
 
   private func executor(
     _ plan: MigrationPlan, _ program: StepProgram, _ opened: AttachedSource, _ ledger: Ledger,
-    _ stamp: StoreFiles.Stamp, isResumed: Bool
+    _ stamp: StoreFiles.Stamp
   ) throws -> Executor {
     opened.functions.setNow(plan.facts.now)
     opened.functions.mover = ExternalDataMover(
@@ -180,7 +180,7 @@ final class SingleStepRun {
     if program.resolved.hasPolicies {
       executor.policies = try PolicyRun(
         job: job, program: program, connection: opened.connection, functions: opened.functions, ledger: ledger,
-        folder: folder, isResumed: isResumed)
+        folder: folder)
     }
     return executor
   }

@@ -136,8 +136,8 @@ extension Executor {
   ///
   /// - Returns: false when the chunk found no damage, or the same file was rebuilt before.
   func replaceDamagedSpill() throws -> Bool {
-    guard let (index, error) = functions.damagedSpill, !madeAnew.contains(index) else { return false }
-    functions.damagedSpill = nil
+    guard let (index, error) = functions.findings.damagedSpill, !madeAnew.contains(index) else { return false }
+    functions.findings.damagedSpill = nil
     functions.readers[index] = nil
     try connection.transaction { try makeSpillAnew(index, because: error) }
     return true

@@ -14,7 +14,7 @@ extension Executor {
     _ chunk: Chunk, _ mapping: Int, of statement: ChunkStatement, predicate: ParsedPredicate?
   ) throws -> [NilCount] {
     let watches = program.losses.nilWatches(mapping).filter { watch in
-      functions.hasFittedNil
+      functions.findings.hasFittedNil
         || !statement.builder.fitted.contains(.init(mapping: mapping, attribute: watch.attribute))
     }
     guard let statement = try program.losses.nils(mapping, watches, predicate: predicate) else { return [] }

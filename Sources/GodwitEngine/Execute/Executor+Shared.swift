@@ -35,7 +35,7 @@ extension Executor {
       try connection.transaction {
         try openReaders()
         functions.mover?.beginChunk()
-        functions.hasFittedNil = false
+        functions.findings.hasFittedNil = false
         functions.rows.memberRows = Array(repeating: 0, count: chunks.count)
         guard
           let made = try connection.sparing(
@@ -61,8 +61,8 @@ extension Executor {
     } catch is LargeRowMet {
       chunksWithLargeRows.formUnion(chunks.map(\.id))
       return false
-    } catch let error as GodwitError where error.code == .dataWrong || functions.damagedSpill != nil {
-      functions.damagedSpill = nil
+    } catch let error as GodwitError where error.code == .dataWrong || functions.findings.damagedSpill != nil {
+      functions.findings.damagedSpill = nil
       return false
     }
   }

@@ -25,7 +25,7 @@ package final class Executor {
   /// nil in a step without policies.
   package var policies: PolicyRun?
   /// The program as it stands: policies change how links are carried out.
-  var carried: StepProgram { policies?.programNow ?? program }
+  var carried: StepProgram { policies?.shortcuts.program ?? program }
   private let stamp: StoreFiles.Stamp
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
@@ -219,15 +219,18 @@ package final class Executor {
       && connection.value("SELECT 1 FROM main.sqlite_master WHERE type = 'index' AND name = ?1", [.text(name)]) != nil
   }
 
-  func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
-    try execute(statement, chunk, from: chunk.range.first, through: chunk.range.last)
+  func execute(
+    _ statement: ChunkStatement, _ chunk: Chunk, with inputs: StatementInputs = .init()
+  ) throws -> Int64 {
+    try execute(statement, chunk, from: chunk.range.first, through: chunk.range.last, with: inputs)
   }
 
   /// Runs a statement of the chunk for some of its keys.
   func execute(
-    _ statement: ChunkStatement, _ chunk: Chunk, from first: Int64, through last: Int64
+    _ statement: ChunkStatement, _ chunk: Chunk, from first: Int64, through last: Int64,
+    with inputs: StatementInputs = .init()
   ) throws -> Int64 {
-    try functions.running(statement, site: site(chunk)) {
+    try functions.running(statement, site: site(chunk), with: inputs) {
       try connection.execute(statement.sql, statement.builder.arguments(from: first, through: last))
       return connection.changes
     }
@@ -240,7 +243,7 @@ package final class Executor {
     let predicate = number.flatMap { job.chunkPredicates[mapping.name]?[$0] }
     let statement = try carried.creation.statement(index, predicate: predicate)
     functions.mover?.beginChunk()
-    functions.hasFittedNil = false
+    functions.findings.hasFittedNil = false
     let outcome = Ledger.Outcome(
       rows: try makeObjects(statement, chunk, index, predicate: predicate),
       several: try countSeveral(chunk, index, predicate: predicate),
@@ -274,7 +277,7 @@ package final class Executor {
   // MARK: Relationships
 
   private func relate(_ chunk: Chunk, _ link: Int, scan: Int) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(link) else { return .init() }
+    guard !carried.inlineLinks.contains(link) else { return .init() }
     let scan = try program.relationships.scans(link)[scan]
     var outcome = Ledger.Outcome(rows: try execute(try carried.relationships.statement(scan), chunk))
     if let several = try carried.losses.several(scan) {
@@ -298,13 +301,13 @@ package final class Executor {
   }
 
   private func prepareResolving(_ link: Int) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(link) else { return .init() }
+    guard !carried.inlineLinks.contains(link) else { return .init() }
     for sql in program.resolution.preparation(link) { try connection.execute(sql) }
     return .init()
   }
 
   private func resolve(_ chunk: Chunk, _ link: Int) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(link) else { return .init() }
+    guard !carried.inlineLinks.contains(link) else { return .init() }
     let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
     if let resolver = try AssignmentResolver(program, link: link, connection: connection, sparing: limit) {
       do {
@@ -344,7 +347,7 @@ package final class Executor {
   private func validate(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
     let validation = try program.validation.entity(entity)
-    functions.patterns = try validation.patterns.map { pattern in
+    let patterns = try validation.patterns.map { pattern in
       do { return try SQLFunctions.validationPattern(pattern) } catch {
         throw GodwitError(
           .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
@@ -352,11 +355,12 @@ package final class Executor {
       }
     }
     var broken: (key: Int64, rule: Int)?
-    try connection.query(
-      validation.sql, [.integer(chunk.range.first), .integer(chunk.range.last)]
-    ) { row in
-      broken = (row.int64(0), row.int(1))
-      return false
+    let statement = ChunkStatement(sql: validation.sql, builder: StatementBuilder())
+    try functions.running(statement, site: site(chunk), with: StatementInputs(patterns: patterns)) {
+      try connection.query(statement.sql, [.integer(chunk.range.first), .integer(chunk.range.last)]) { row in
+        broken = (row.int64(0), row.int(1))
+        return false
+      }
     }
     if let broken, validation.rules.indices.contains(broken.rule) {
       throw GodwitError(

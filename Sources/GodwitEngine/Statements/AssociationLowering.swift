@@ -73,7 +73,7 @@ package struct AssociationLowering {
   package func lookup(_ index: Int, key: String, entity: String? = nil) throws -> String {
     guard !isPolicy(index) else { return policyLookup(index, key: key, entity: entity) }
     // Objects of a mapping with a policy may be of any entity, so those look it up to whom it has nothing to give.
-    if let policies, let entity, policies.plain.contains(index),
+    if let policies, let entity, policies.computed.contains(index),
       !policies.isKind(mappings[index].destination.name, entity)
     {
       return "NULL"

@@ -3,7 +3,7 @@ import GodwitModel
 
 /// What a program has lowered so far.
 ///
-/// A program whose shortcuts change begins with none (`StepProgram.direct`, `.plain`): they decide how links and
+/// A program whose shortcuts change begins with none (`StepProgram.inlineLinks`, `.computedAssociations`): they decide how links and
 /// associations are read.
 final class KeptStatements {
   let pairs = Kept<Int, ChunkStatement>()

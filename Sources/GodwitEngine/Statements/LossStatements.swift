@@ -85,12 +85,12 @@ struct LossStatements: StageStatements {
   ) throws -> String? {
     let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
     guard !source.lookups.isEmpty,
-      chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isByHand)
+      chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isExplicit)
     else { return nil }
     let wanted = source.relationship.destinationEntityName
     let counts = try source.lookups.map { index in
-      if isByHand(index) {
-        return association.policyCount(index, key: chain.scalar(chain.key), isSeveral: chain.isToMany, entity: wanted)
+      if isExplicit(index) {
+        return association.policyCount(index, key: chain.scalar(chain.key), isSubselect: chain.isToMany, entity: wanted)
       }
       return chain.isToMany
         ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key, entity: wanted)))")

@@ -221,7 +221,7 @@ package struct RelationshipStatements: StageStatements {
     let assignment = links[job.link].assignments[number]
     let pairs = try self.pairs([assignment], lookups: [lookup], association: association)
     var (from, target) = ("(\(pairs.sql)) AS p", "target")
-    if isByHand(lookup) {
+    if isExplicit(lookup) {
       // The target is a source key here, from which a policy may have made several objects.
       let wanted = mappings[job.mapping].relationships[assignment.part].relationship.destinationEntityName
       from +=
@@ -327,7 +327,7 @@ package struct RelationshipStatements: StageStatements {
     /// What is looked up; for explicit associations the source key, which the caller looks up.
     func found(_ key: String) throws -> String {
       let wanted = source.relationship.destinationEntityName
-      return isByHand(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
+      return isExplicit(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
     }
     switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
     case .join(let join, let subjectColumn, let objectColumn, let order):
@@ -367,7 +367,7 @@ package struct RelationshipStatements: StageStatements {
       position = chain.isToMany ? chain.order : nil
       let image = try association.lookup(lookup, key: key, entity: source.relationship.destinationEntityName)
       inversePosition = try inverseOrder(
-        of: source, in: mapping, target: isByHand(lookup) ? image : target, association)
+        of: source, in: mapping, target: isExplicit(lookup) ? image : target, association)
     }
     let order = walk.map { " ORDER BY d.\(quoted($0.first)), d.\(quoted($0.second))" } ?? ""
     // The limit keeps SQLite from computing a lookup once for its value and once more for the question whether it is NULL.
