@@ -74,7 +74,7 @@ final class SingleStepRun {
     let stopped = try execute(executor, meter: &meter, progress: progress)
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
-    (summary.objects, summary.several, summary.displaced) = totals
+    (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
     summary.losses = try executor.losses(summary)
     summary.notes = plan.notes + executor.notes

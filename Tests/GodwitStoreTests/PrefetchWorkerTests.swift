@@ -92,7 +92,7 @@ import Testing
     var found: [Int] = []
     for item in 0..<200 {
       loop: while true {
-        switch worker.turn(at: item) {
+        switch worker.action(for: item) {
         case .use(let value):
           found.append(value)
           break loop
@@ -132,7 +132,7 @@ import Testing
     ThreadRefusal.run { worker.start { $0.computeItems { $0 } } }
     worker.fill()
     #expect(worker.take(0, waiting: .untilEnd) == nil)
-    guard case .compute = worker.turn(at: 1) else { return #expect(Bool(false)) }
+    guard case .compute = worker.action(for: 1) else { return #expect(Bool(false)) }
     worker.stop()
   }
 

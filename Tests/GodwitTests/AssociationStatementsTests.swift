@@ -32,7 +32,7 @@ struct AssociationStatementsTests {
       let association = program.associations(builder)
       _ = try association.lookup(mapping, key: "1", entity: nil)
       let read = builder.readsSpill
-      _ = association.image(mapping, ofRow: "s")
+      _ = association.counterpart(mapping, ofRow: "s")
       #expect(builder.readsSpill == read)
       return read
     }

@@ -87,7 +87,8 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     let attached = try AttachedSource(connection, job: job, files: files)
     let (_, program) = try attached.planner(job).plan(now: 0)
     let own = UniqueKeyScan.Scan(
-      query: try program.associationStage.pairs(1), connection: connection, functions: attached.functions, site: "here")
+      query: try program.associationStage.pairs(1), connection: connection, functions: attached.functions,
+      context: "here")
     var other = own
     other.connection = try #require(try connection.anotherReader(cache: .mebibytes(1)))
     other.functions = try SQLFunctions(connection: other.connection, sourceSchema: attached.sourceSchema, now: 0)
@@ -155,7 +156,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
       return try #require(error)
     }
     #expect(errors[0].message.contains("Worker p-35:"), "\(errors[0])")
-    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+    #expect(errors[0].message == errors[1].message && errors[0].context == errors[1].context)
     #expect(errors[0].safe == errors[1].safe && errors[0].remedy == errors[1].remedy)
   }
 

@@ -237,7 +237,7 @@ import Testing
     let found = try EngineTuning.with(\.largeRows, Count().limits(1000, 100, .max)) {
       try #require(throws: GodwitError.self) { try fixture.run() }
     }
-    #expect(found.message == expected.message && found.site == expected.site && found.code == expected.code)
+    #expect(found.message == expected.message && found.context == expected.context && found.code == expected.code)
   }
 
   @Test func `large values with external storage are copied from rows, and files are carried over`() throws {

@@ -154,7 +154,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
       }
     }
     #expect(errors[0].message.contains("Person p35:"))
-    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+    #expect(errors[0].message == errors[1].message && errors[0].context == errors[1].context)
   }
 
   /// One chunk of validation for the people from key 0 on, of a store.
@@ -251,7 +251,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
       }
       return try #require(error)
     }
-    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+    #expect(errors[0].message == errors[1].message && errors[0].context == errors[1].context)
     #expect(errors[0].message.contains("Person p"))
   }
 

@@ -2,7 +2,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Finds the edges of a link that no later assignment displaced, for a range of keys at its first end.
+/// Finds the edges of a link that no later assignment overrides, for a range of keys at its first end.
 ///
 /// It says what `StepProgram.resolve` says in SQL, by one walk: assignments are ordered by mapping, turn and side, and
 /// an edge stays when none of those that could displace it comes later. Those at its first object pass by in the walk;
@@ -10,10 +10,10 @@ import GodwitStore
 final class AssignmentResolver {
   /// The place of an assignment among all.
   private struct Place: Comparable {
-    var mapping, turn: Int64
+    var mapping, sequence: Int64
     var side: Int
 
-    static func < (a: Place, b: Place) -> Bool { (a.mapping, a.turn, a.side) < (b.mapping, b.turn, b.side) }
+    static func < (a: Place, b: Place) -> Bool { (a.mapping, a.sequence, a.side) < (b.mapping, b.sequence, b.side) }
   }
 
   private struct Edge {
@@ -57,7 +57,9 @@ final class AssignmentResolver {
 
   /// - Parameter limit: Rows with larger values are left to the caller.
   /// - Returns: nil for a link that is its own inverse, whose edges are told apart otherwise.
-  init?(_ program: StepProgram, link index: Int, connection: StoreConnection, sparing limit: ByteCount? = nil) throws {
+  init?(_ program: StepProgram, link index: Int, connection: StoreConnection, lengthLimit limit: ByteCount? = nil)
+    throws
+  {
     self.limit = limit
     let (link, table) = (program.links[index], "main.\(StepProgram.linkTable(index))")
     guard !link.isOwnInverse else { return nil }
@@ -154,7 +156,7 @@ final class AssignmentResolver {
   }
 
   private static func place(_ row: SQLRow, side: Int) -> Place {
-    Place(mapping: row.int64(2), turn: row.int64(3), side: side)
+    Place(mapping: row.int64(2), sequence: row.int64(3), side: side)
   }
 
   private static func edge(_ row: SQLRow, _ place: Place) -> Edge {
@@ -195,7 +197,7 @@ final class AssignmentResolver {
           try statement.runBound()
           continue
         }
-        guard try !statement.runBound(sparing: limit) else { continue }
+        guard try !statement.runBound(lengthLimit: limit) else { continue }
         let places = [position, inversePosition].map { $0.map { SQLValue.integer($0) } ?? .null }
         refused.append(
           Refused(
@@ -213,7 +215,7 @@ final class AssignmentResolver {
       guard let statement else { continue }
       try statement.bind(.integer(other))
       if try statement.step() {
-        let place = Place(mapping: statement.row.int64(0), turn: statement.row.int64(1), side: side)
+        let place = Place(mapping: statement.row.int64(0), sequence: statement.row.int64(1), side: side)
         last = max(last ?? place, place)
       }
       statement.reset()

@@ -29,8 +29,8 @@ extension Executor {
       }
       for prepared in page.objects {
         run.hook.prepared = prepared
-        try run.call(.createDestinationInstances, of: policy, on: prepared.object) { instance, mapping, pass in
-          try instance.createDestinationInstances(forSource: prepared.object, in: mapping, manager: &pass)
+        try run.call(.createDestinationInstances, of: policy, on: prepared.object) { instance, mapping, context in
+          try instance.createDestinationInstances(forSource: prepared.object, in: mapping, manager: &context)
         }
       }
       run.hook.prepared = nil
@@ -46,13 +46,13 @@ extension Executor {
     if hook == .createRelationships {
       try relateByPolicy(chunk, policy, run)
     } else {
-      try run.call(hook, of: policy, on: nil) { instance, mapping, pass in
+      try run.call(hook, of: policy, on: nil) { instance, mapping, context in
         switch hook {
-        case .begin: try instance.begin(mapping, with: &pass)
-        case .endInstanceCreation: try instance.endInstanceCreation(forMapping: mapping, manager: &pass)
-        case .endRelationshipCreation: try instance.endRelationshipCreation(forMapping: mapping, manager: &pass)
-        case .performCustomValidation: try instance.performCustomValidation(forMapping: mapping, manager: &pass)
-        case .end: try instance.end(mapping, manager: &pass)
+        case .begin: try instance.begin(mapping, with: &context)
+        case .endInstanceCreation: try instance.endInstanceCreation(forMapping: mapping, manager: &context)
+        case .endRelationshipCreation: try instance.endRelationshipCreation(forMapping: mapping, manager: &context)
+        case .performCustomValidation: try instance.performCustomValidation(forMapping: mapping, manager: &context)
+        case .end: try instance.end(mapping, manager: &context)
         case .createRelationships, .createDestinationInstances: break
         }
       }
@@ -76,8 +76,8 @@ extension Executor {
           layout, key: pair.destination, values: nil, context: run.step.destinationContext, run: run)
         run.hook.related = (index, pair)
         run.hook.isLeftToMapping = false
-        try run.call(.createRelationships, of: policy, on: object) { instance, mapping, pass in
-          try instance.createRelationships(forDestination: object, in: mapping, manager: &pass)
+        try run.call(.createRelationships, of: policy, on: object) { instance, mapping, context in
+          try instance.createRelationships(forDestination: object, in: mapping, manager: &context)
         }
         try run.finishRelating()
       }
@@ -95,6 +95,6 @@ extension Executor {
     }
     try run.finishChunk()
     let lost = run.losses.take()
-    return .init(rows: made.values.reduce(0, +), several: lost.ambiguousToOne, nils: lost.nils)
+    return .init(rows: made.values.reduce(0, +), ambiguousToOne: lost.ambiguousToOne, nils: lost.nils)
   }
 }

@@ -66,7 +66,7 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
       made.append(Entry(key: key, number: number, value: value))
     }
     do {
-      try functions.running(query, site: "", with: inputs) {
+      try functions.running(query, context: "", with: inputs) {
         try statement.run(query.builder.arguments(from: keys.lowerBound, through: keys.upperBound))
       }
     } catch {
@@ -122,7 +122,7 @@ extension Executor {
     let rows = chunks.reduce(0) { $0 + $1.rows }
     let members = Self.createdMappings(chunks)
     guard let chunk = chunks.first, chunk.predicate == nil, rows >= EngineTuning.current.expressions.leastRows,
-      let (query, numbers) = try carried.creation.evaluations(of: members, in: statement)
+      let (query, numbers) = try currentProgram.creation.evaluations(of: members, in: statement)
     else { return nil }
     let table = try program.sourceTable(program.mappings[members[0]].source.name)
     let ends = try connection.rows(
@@ -159,7 +159,7 @@ extension CreationStatements {
     }
     let builder = statement.builder
     let association = associations(builder)
-    let conditions = members.map { association.takes($0, alias: "s").sql }
+    let conditions = members.map { association.matches($0, alias: "s").sql }
     var calls: [String] = []
     var numbers: Set<Int> = []
     for (number, evaluation) in builder.functions.evaluations.enumerated() {

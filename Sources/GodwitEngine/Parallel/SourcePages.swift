@@ -84,7 +84,7 @@ final class SourcePagePrefetcher {
       var next: Int64? = first
       worker.computeItems { _ in
         guard let key = next, key <= last else { throw PrefetchWorker<SourcePage>.End() }
-        let page = try? functions.running(query.statement, site: "") {
+        let page = try? functions.running(query.statement, context: "") {
           try query.page(statement, from: key, through: last)
         }
         // The pages after one that failed cannot be told.

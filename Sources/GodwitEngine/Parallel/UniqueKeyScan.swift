@@ -17,13 +17,13 @@ final class UniqueKeyScan {
     var query: ChunkStatement
     var connection: StoreConnection
     var functions: SQLFunctions
-    var site: String
+    var context: String
 
     fileprivate func run(
       _ statement: SQLStatement, _ keys: ClosedRange<Int64>, _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
     ) throws {
       defer { statement.reset() }
-      try functions.running(query, site: site) {
+      try functions.running(query, context: context) {
         try statement.bind(query.builder.arguments(from: keys.lowerBound, through: keys.upperBound))
         while try statement.step() {
           let key = statement.row.int64(0)
@@ -105,7 +105,7 @@ final class UniqueKeyScan {
     try own.connection.accompanied(by: other.connection) {
       for span in 0..<spans.count {
         if let batch = try batch(of: span, statement) {
-          try own.functions.running(own.query, site: own.site) { try batch.forEach(body) }
+          try own.functions.running(own.query, context: own.context) { try batch.forEach(body) }
         } else {
           try own.run(statement, spans[span], body)
         }
@@ -117,7 +117,7 @@ final class UniqueKeyScan {
   private func batch(of span: Int, _ statement: SQLStatement) throws -> Batch? {
     while true {
       if let interruption = worker.interrupted { throw interruption }
-      switch worker.turn(at: span) {
+      switch worker.action(for: span) {
       case .use(let batch): return batch
       case .compute: return nil
       // The other thread is at it: better to read on than to wait.
@@ -140,7 +140,7 @@ extension Executor {
     _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
   ) throws {
     let own = UniqueKeyScan.Scan(
-      query: statement, connection: connection, functions: functions, site: site(chunk))
+      query: statement, connection: connection, functions: functions, context: context(chunk))
     if let walk = try identityWalk(of: chunk, mapping, own) { return try walk.run(body) }
     let prepared = try connection.prepare(statement.sql)
     defer { prepared.finalize() }

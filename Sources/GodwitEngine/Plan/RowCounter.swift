@@ -12,7 +12,7 @@ struct RowCounter: @unchecked Sendable {
   let statement: ChunkStatement
   let flags: Int
   let table: String
-  let site: String
+  let context: String
   let planner: Planner
 
   private static let parts: Int64 = 16
@@ -97,7 +97,7 @@ struct RowCounter: @unchecked Sendable {
   private func tally(
     _ range: ClosedRange<Int64>, _ connection: StoreConnection, _ functions: SQLFunctions
   ) throws -> RowTally {
-    try functions.running(statement, site: site) {
+    try functions.running(statement, context: context) {
       let row = try connection.rows(
         statement.sql, statement.builder.arguments(from: range.lowerBound, through: range.upperBound)
       ).first

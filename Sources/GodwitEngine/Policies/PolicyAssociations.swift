@@ -179,7 +179,7 @@ final class PolicyAssociations {
     else { return [] }
     let entity = Int64(try step.mappedRow(index).layout.number)
     let statement = try program.associationStage.takenKeys(index, limit: limit)
-    return try step.functions.running(statement, site: step.site) {
+    return try step.functions.running(statement, context: step.errorContext) {
       let prepared = try step.cached(statement.sql)
       defer { prepared.reset() }
       try prepared.bind(

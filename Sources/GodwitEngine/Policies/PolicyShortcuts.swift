@@ -24,7 +24,7 @@ struct PolicyShortcuts {
   mutating func adopt(_ state: PolicyState) {
     computedThrough = program.mappings.indices.map { state.computedThrough[$0] }
     leftToMapping = program.mappings.indices.map { state.leftToMapping[$0] }
-    let isAllowed = EngineTuning.current.writesDirectly
+    let isAllowed = EngineTuning.current.usesShortcuts
     set(
       inlineLinks: isAllowed ? state.inlineLinks ?? program.inlineLinkCandidates : [],
       computedAssociations: isAllowed ? state.computedAssociations ?? program.computedMappingCandidates : [])

@@ -22,12 +22,12 @@ struct PolicySourceReader {
     func read(isPrepared: Bool) throws -> (page: SourcePage, query: SourcePageQuery) {
       let query = try query(index, shortcuts, isPrepared: isPrepared)
       let statement = query.statement
-      let page = try step.functions.running(statement, site: step.site) {
+      let page = try step.functions.running(statement, context: step.errorContext) {
         try query.page(step.cached(statement.sql), from: first, through: last)
       }
       return (page, query)
     }
-    guard try step.mappedRow(index).isPlain else { return try read(isPrepared: false) }
+    guard try step.mappedRow(index).isComputableAhead else { return try read(isPrepared: false) }
     do { return try read(isPrepared: true) } catch let error as GodwitError where error.code == .dataWrong {
       // A value that does not fit is an error once the policy asks for it.
       return try read(isPrepared: false)
@@ -38,7 +38,7 @@ struct PolicySourceReader {
   func readAhead(
     of index: Int, from first: Int64, through last: Int64, _ shortcuts: PolicyShortcuts
   ) throws -> SourcePagePrefetcher? {
-    let query = try query(index, shortcuts, isPrepared: try step.mappedRow(index).isPlain)
+    let query = try query(index, shortcuts, isPrepared: try step.mappedRow(index).isComputableAhead)
     guard query.statement.builder.functions.evaluations.isEmpty, !query.statement.builder.readsSpill,
       let reader = try step.connection.anotherReader(cache: .init(bytes: step.memory.bytes / 32))
     else { return nil }

@@ -60,13 +60,13 @@ final class PolicyStep {
   }
 
   /// What messages call the policy at work.
-  var site: String { "policy '\(program.resolved.policies[current].name)'" }
+  var errorContext: String { "policy '\(program.resolved.policies[current].name)'" }
 
   /// A statement's rows, with its places for errors in force.
   func rows(
     _ statement: ChunkStatement, from first: Int64, through last: Int64, with inputs: StatementInputs = .init()
   ) throws -> [[SQLValue]] {
-    try functions.running(statement, site: site, with: inputs) {
+    try functions.running(statement, context: errorContext, with: inputs) {
       try rows(statement.sql, statement.builder.arguments(from: first, through: last))
     }
   }

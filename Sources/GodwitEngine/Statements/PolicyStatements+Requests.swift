@@ -30,7 +30,7 @@ extension PolicyStatements {
         return PolicyRequests(relationships: 0, statements: [], isPossible: false)
       }
       guard !step.inlineLinks.contains(link) else { continue }
-      if !source.relationship.isToMany, let count = try step.losses.several(asked: part, of: mapping) {
+      if !source.relationship.isToMany, let count = try step.losses.ambiguousToOne(asked: part, of: mapping) {
         requests.counts.append(count)
       }
       requests.statements +=
@@ -103,8 +103,8 @@ extension PolicyStatements {
       let association = associations(builder)
       let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
-      let image = try association.lookup(lookup, key: key, entity: wanted)
-      let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: image, association)
+      let counterpart = try association.lookup(lookup, key: key, entity: wanted)
+      let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: counterpart, association)
       let (tables, conditions) = chain.isToMany ? RelationshipStatements.split(chain.from) : ("", "")
       let sources =
         hasManySources
@@ -112,7 +112,7 @@ extension PolicyStatements {
         : ""
       // Of a mapping with a policy the source key here, from which it may have made several objects.
       let found = """
-        SELECT \(turn) AS turn, a.destination AS subject, \(isExplicit(lookup) ? key : image) AS target, \(inverse) AS inverse_position \
+        SELECT \(turn) AS turn, a.destination AS subject, \(isExplicit(lookup) ? key : counterpart) AS target, \(inverse) AS inverse_position \
         FROM temp.godwit_asked AS a \(sources)\
         CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = \(hasManySources ? "o" : "a").source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
         \(conditions.isEmpty ? "" : "WHERE \(conditions)")

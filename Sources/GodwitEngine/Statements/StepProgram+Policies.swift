@@ -68,7 +68,7 @@ extension StepProgram {
 }
 
 /// How a lookup finds what policies made: filled in where SQL of a step with policies is built.
-struct PolicyLookUps {
+struct PolicyLookups {
   /// Mappings with explicit associations, and those whose associations are computed all the same.
   var mappings, computed: Set<Int>
   /// `Z_ENT` of an entity and its subentities in the destination.

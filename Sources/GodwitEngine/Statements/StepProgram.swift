@@ -80,7 +80,7 @@ package struct StepProgram {
   var inlineLinkCandidates: Set<Int> { Set(links.indices.filter { links[$0].inlineEnd != nil }) }
 
   /// A link as it is carried out now.
-  func carried(_ index: Int) -> InversePair {
+  func currentLink(_ index: Int) -> InversePair {
     var link = links[index]
     guard inlineLinks.contains(index), let end = link.inlineEnd else { return link }
     (link.strategy, link.carriedEnd) = (.atCreation, end)
@@ -92,7 +92,7 @@ package struct StepProgram {
     association.checks = .done
     association.keySets = keySets
     if resolved.hasPolicies {
-      association.policies = PolicyLookUps(
+      association.policies = PolicyLookups(
         mappings: policyIndexes.subtracting(computedAssociations), computed: computedAssociations
       ) { entity in
         resolved.destinationModel.family(of: entity).compactMap { destinationSchema.number(of: $0.name) }

@@ -52,7 +52,7 @@ package struct EngineTuning: Sendable {
   /// Edges that are gathered in memory for one object.
   package var limitEdges = 100_000
   /// With false, all links are resolved, and all associations that policies make are written down.
-  package var writesDirectly = true
+  package var usesShortcuts = true
   /// The digest of a source of this many bytes is not waited for.
   package var largeSourceBytes: Int64 = 64 << 20
   /// What holds in place of the budget's limits.

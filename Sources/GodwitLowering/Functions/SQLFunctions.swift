@@ -103,7 +103,7 @@ package final class SQLFunctions {
   ///
   /// - Throws: `.dataWrong` with the place when a value did not fit or an expression failed.
   package func running<T>(
-    _ chunkStatement: ChunkStatement, site: @autoclosure () -> String, with inputs: StatementInputs = .init(),
+    _ chunkStatement: ChunkStatement, context: @autoclosure () -> String, with inputs: StatementInputs = .init(),
     _ body: () throws -> T
   ) throws -> T {
     let builder = chunkStatement.builder
@@ -128,27 +128,27 @@ package final class SQLFunctions {
       return try body()
     } catch {
       if let misfit = rows.misfit { _ = fail(misfit.site, key: misfit.key, found: misfit.kind.name) }
-      if let failure = statement.failure { throw self.error(failure, site: site()) }
+      if let failure = statement.failure { throw self.error(failure, context: context()) }
       if let spill = statement.thrown as? SpillError { throw GodwitError(spill) }
       if var known = statement.thrown as? GodwitError {
-        known.site = known.site ?? site()
+        known.context = known.context ?? context()
         throw known
       }
       if var known = error as? GodwitError {
-        known.site = known.site ?? site()
+        known.context = known.context ?? context()
         throw known
       }
       throw error
     }
   }
 
-  private func error(_ failure: RunningStatement.Failure, site: String) -> GodwitError {
+  private func error(_ failure: RunningStatement.Failure, context: String) -> GodwitError {
     let place = failure.site
     let found = failure.found == "real" ? "a number with a fraction or out of range" : Self.phrase(failure.found)
     return GodwitError(
       .dataWrong,
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
-      site: site, cause: place.cause.map { "expression '\($0)'" },
+      context: context, cause: place.cause.map { "expression '\($0)'" },
       remedy:
         "repair the source or change the mapping, then `godwit discard` the job and run again")
   }

@@ -25,12 +25,12 @@ public struct MappingRemark: Sendable, Hashable {
   /// The remark, in one sentence.
   public var text: String
   /// Whether somebody has to fill something in: the file cannot be read before.
-  public var isGap: Bool
+  public var isPlaceholder: Bool
 
-  package init(mapping: String?, subject: Subject = .entity, _ text: String, isGap: Bool = false) {
+  package init(mapping: String?, subject: Subject = .entity, _ text: String, isPlaceholder: Bool = false) {
     self.mapping = mapping
     self.subject = subject
     self.text = text
-    self.isGap = isGap
+    self.isPlaceholder = isPlaceholder
   }
 }

@@ -4,6 +4,8 @@ package enum DatabaseRefusal: Sendable {
   case duplicate
   /// A sum that is no 64-bit integer.
   case integerOverflow
+  /// What another connection has locked.
+  case locked
   /// To attach a database of another text encoding.
   case textEncoding
 }

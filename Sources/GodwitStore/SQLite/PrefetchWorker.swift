@@ -5,7 +5,7 @@ package import GodwitModel
 ///
 /// 1. The second thread claims one item after the other, as long as there is room for what they give.
 /// 2. It computes each with a connection of its own. What fails is left to the owner, whose error has its place.
-/// 3. The owner asks for an item with `take` or `turn(at:)`. Where the value is not there, the item is the owner's.
+/// 3. The owner asks for an item with `take` or `action(for:)`. Where the value is not there, the item is the owner's.
 ///
 /// Where the system makes no thread, the second thread is at its end at once: the owner computes everything.
 package final class PrefetchWorker<Value>: @unchecked Sendable {
@@ -24,7 +24,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   }
 
   /// What the owner does about an item.
-  package enum Turn {
+  package enum Action {
     case use(Value)
     case compute
     /// The second thread computes the item, so that the owner can compute this one meanwhile.
@@ -111,7 +111,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   }
 
   /// What to do about the next item. Where the second thread computes it, there may be another to compute meanwhile.
-  package func turn(at item: Int) -> Turn {
+  package func action(for item: Int) -> Action {
     condition.withLock {
       while true {
         switch states[item] {

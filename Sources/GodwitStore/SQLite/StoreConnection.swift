@@ -19,9 +19,9 @@ public final class StoreConnection: @unchecked Sendable {
   var sourcePath: String?
   /// How a source was attached that nobody writes; nil for any other.
   var sourceURI: String?
-  /// Whether the main database stands for the source too: see `standForSource`.
+  /// Whether the main database stands for the source too: see `aliasSourceToMain`.
   package internal(set) var isOwnSource = false
-  /// Whether SQLite refused a value or a row since `sparing` began.
+  /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
   /// What `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
@@ -206,7 +206,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// Take back what `body` did when something was refused, even where it did not fail for it.
   ///
   /// - Returns: nil when something was refused.
-  package func sparing<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
+  package func withLengthLimit<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, min(before, bytes))
@@ -252,6 +252,7 @@ public final class StoreConnection: @unchecked Sendable {
     switch (code & 0xFF, code >> 8) {
     // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE, _ROWID
     case (SQLITE_CONSTRAINT, 6), (SQLITE_CONSTRAINT, 8), (SQLITE_CONSTRAINT, 10): .duplicate
+    case (SQLITE_BUSY, _), (SQLITE_LOCKED, _): .locked
     case (SQLITE_ERROR, _) where message == "integer overflow": .integerOverflow
     case (SQLITE_ERROR, _) where message.contains("same text encoding"): .textEncoding
     default: nil

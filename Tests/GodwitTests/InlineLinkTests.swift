@@ -10,7 +10,7 @@ import Testing
 @testable import GodwitVerifier
 
 /// Links that are written with their objects until a policy sets them give what resolving all of them gives.
-@Suite struct DirectLinkTests {
+@Suite struct InlineLinkTests {
   /// People who live in homes become contacts at places, and know no order.
   private func people(isMirrored: Bool = true) throws -> MigrationFixture {
     let fixture = try MigrationFixture(
@@ -52,7 +52,7 @@ import Testing
     var places: [String] = []
     for direct in [true, false] {
       let fixture = try people(isMirrored: isMirrored)
-      try EngineTuning.with(\.writesDirectly, direct) {
+      try EngineTuning.with(\.usesShortcuts, direct) {
         let (summary, report) = try fixture.run(["P": { policy }])
         #expect(summary.outcome == .finished)
         #expect(report.isClean, "\(report)")
@@ -198,7 +198,7 @@ import Testing
         if object.key != 5 { try manager.createRelationships(forDestination: object, in: mapping) }
       }
       let registered = policy
-      _ = try EngineTuning.with(\.writesDirectly, direct) {
+      _ = try EngineTuning.with(\.usesShortcuts, direct) {
         try fixture.run(["P": { registered }, "Plain": { PlainPolicy() }])
       }
       contents.append(try fixture.content())
@@ -225,7 +225,7 @@ import Testing
         if object.key != 4 { try manager.createRelationships(forDestination: object, in: mapping) }
       }
       let registered = policy
-      _ = try EngineTuning.with(\.writesDirectly, direct) { try fixture.run(["P": { registered }]) }
+      _ = try EngineTuning.with(\.usesShortcuts, direct) { try fixture.run(["P": { registered }]) }
       #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE ZPARENT = 1") == ["5"])
     }
   }
@@ -259,7 +259,7 @@ import Testing
         manager.associate(sourceInstance: source, withDestinationInstance: account, for: mapping)
       }
       let registered = policy
-      _ = try EngineTuning.with(\.writesDirectly, direct) { try fixture.run(["P": { registered }]) }
+      _ = try EngineTuning.with(\.usesShortcuts, direct) { try fixture.run(["P": { registered }]) }
       #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZBASE WHERE ZPLACE = 1") == ["6"])
     }
   }
@@ -272,7 +272,7 @@ import Testing
       fixture.setPolicy("Plain", of: "HomeToPlace")
       try fixture.alter("UPDATE ZPERSON SET ZNAME = printf('%.*c', 5000, 'x') WHERE Z_PK % 4 = 0")
       try EngineTuning.with(\.largeRows, .init(rowBytes: 1000, valueBytes: 500, recordBytes: 2000)) {
-        try EngineTuning.with(\.writesDirectly, direct) { _ = try fixture.run(["Plain": { PlainPolicy() }]) }
+        try EngineTuning.with(\.usesShortcuts, direct) { _ = try fixture.run(["Plain": { PlainPolicy() }]) }
       }
       contents.append(try fixture.content())
       #expect(try fixture.rows("SELECT ZPLACE FROM source.ZCONTACT WHERE Z_PK IN (4, 8)") == ["5", "4"])
@@ -321,7 +321,7 @@ import Testing
         if object.key == 3 { control.stop(reason: "the test resumes") }
       }
       let registered = policy
-      try EngineTuning.with(\.writesDirectly, direct) {
+      try EngineTuning.with(\.usesShortcuts, direct) {
         let job = try fixture.job(["P": { registered }])
         #expect(try MigrationManager(job).run(control: control).outcome == .stopped)
         #expect(try MigrationManager(job).run().outcome == .finished)
@@ -436,7 +436,7 @@ import Testing
       fixture.chunkRows = rows
       for index in chosen { fixture.mappings[index].policyName = "Random" }
       do {
-        try EngineTuning.with(\.writesDirectly, direct) {
+        try EngineTuning.with(\.usesShortcuts, direct) {
           try EngineTuning.with(\.pages.rowsPerPage, direct ? 2 : 500) {
             try EngineTuning.with(\.pages.leastRows, direct ? 1 : .max) {
               let job = try fixture.job(["Random": { Self.random(seed) }])
