@@ -89,7 +89,7 @@ let package = Package(
       dependencies: [
         "GodwitModel", "GodwitSpill", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitLowering",
       ], swiftSettings: strict),
-    // Migrates a store in place.
+    // Migrates a store in place: by its schema alone, or by SQL on a clone.
     .target(
       name: "GodwitInPlace",
       dependencies: [

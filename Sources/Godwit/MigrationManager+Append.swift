@@ -69,7 +69,7 @@ extension MigrationManager {
       guard let files = source.existing?.files, try files.stamp() == stamp else { throw changedDestination() }
       try folder.markAppend()
       try InPlaceSwap(
-        store: job.destinationPath, keepsOld: false, keepsOldFiles: true, before: job.beforeAppendStep
+        store: job.destinationPath, keepsOld: false, keepsOldFiles: true, before: job.hooks.beforeAppendStep
       ).exchange(path, support: made.support, workFolder: folder.path)
       try folder.remove()
     }

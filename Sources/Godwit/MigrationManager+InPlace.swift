@@ -21,8 +21,9 @@ extension MigrationManager {
     _ rule: MigrationJob.InPlace, watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let swap = InPlaceSwap(
-      store: job.sourcePath, keepsOld: rule.keepsOld, makesHardLinks: rule.makesHardLinks, oldModel: job.sourceModel,
-      before: rule.beforeSwapStep)
+      store: job.sourcePath, keepsOld: rule.keepsOld, makesHardLinks: job.hooks.makesHardLinks,
+      oldModel: job.sourceModel,
+      before: job.hooks.beforeSwapStep)
     let isFinished = try isMigratedInPlace()
     if isFinished, !WorkFolder.exists(forDestination: job.sourcePath) {
       return MigrationSummary(outcome: .alreadyFinished)

@@ -72,7 +72,7 @@ extension MigrationManager {
     do {
       try support.remove()
       progress(meter.progress)
-      try StoreCloner.make(of: files.path, to: path, isReflinkWanted: rule.makesReflinks) { bytes in
+      try StoreCloner.make(of: files.path, to: path, isReflinkWanted: job.hooks.makesReflinks) { bytes in
         if let made = meter.copied(bytes) { progress(made) }
         try watch.checkpoint()
       }
@@ -187,7 +187,7 @@ extension MigrationManager {
   ) throws {
     try connection.execute("PRAGMA temp_store = FILE")
     try connection.execute("PRAGMA secure_delete = OFF")
-    connection.standForSource(named: job.sourcePath)
+    connection.aliasSourceToMain(named: job.sourcePath)
     watch.control.setInterrupt { connection.interrupt() }
     defer { watch.control.setInterrupt(nil) }
     connection.whileRunning { watch.stopReason != nil }
@@ -205,7 +205,7 @@ extension MigrationManager {
       connection.whileRunning(stopIf: nil)
       watch.control.setInterrupt(nil)
     }
-    meter.displaced = run.displaced
+    meter.overridden = run.overridden
   }
 
   /// Counters, metadata, what stays of tables that no model names, and triggers.

@@ -13,7 +13,7 @@ extension MigrationManager {
   func checkSpace(_ need: DiskNeed) throws {
     let temporary = FreeSpace.temporaryFolder
     let destination = (job.workPath as NSString).deletingLastPathComponent
-    let (room, other) = (job.freeSpace(destination), job.freeSpace(temporary))
+    let (room, other) = (job.hooks.freeSpace(destination), job.hooks.freeSpace(temporary))
     let isShared = room != nil && room?.device == other?.device
     func refusal(_ place: String, _ wanted: Int64, _ found: Int64, _ remedy: String) -> GodwitError {
       GodwitError(
@@ -38,9 +38,9 @@ extension MigrationManager {
   /// A plan with the room there is now.
   func measured(_ plan: MigrationPlan) -> MigrationPlan {
     var plan = plan
-    plan.freeBytes = job.freeSpace((job.workPath as NSString).deletingLastPathComponent)?.bytes
+    plan.freeBytes = job.hooks.freeSpace((job.workPath as NSString).deletingLastPathComponent)?.bytes
     plan.temporaryFolder = FreeSpace.temporaryFolder
-    plan.temporaryFreeBytes = job.freeSpace(FreeSpace.temporaryFolder)?.bytes
+    plan.temporaryFreeBytes = job.hooks.freeSpace(FreeSpace.temporaryFolder)?.bytes
     do { try checkSpace(plan.disk) } catch { plan.shortage = (error as? GodwitError)?.message ?? "\(error)" }
     return plan
   }

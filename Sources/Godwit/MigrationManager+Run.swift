@@ -122,9 +122,6 @@ extension MigrationManager {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  /// Sources of at least this size are hashed in the background.
-  @TaskLocal static var largeSource: Int64 = 64 << 20
-
   /// An existing destination: ours and the same job, or in the way.
   func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
     let inTheWay = GodwitError(

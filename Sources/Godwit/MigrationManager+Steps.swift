@@ -116,7 +116,8 @@ extension MigrationManager {
     identity.source = record.steps.last?.digest ?? record.identity.source
     record.steps.append(
       .init(
-        digest: identity.digest, objects: summary.objects, several: summary.several, displaced: summary.displaced,
+        digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
+        overridden: summary.overridden,
         dropped: summary.dropped, losses: summary.losses))
     try record.write(in: folder)
     if let before { try? WorkFolder.removeStep(before.path) }
@@ -147,7 +148,7 @@ extension MigrationManager {
         ?? GodwitError(
           .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)",
           remedy: "fix the cause and run the same command")
-      failure.site = failure.site ?? StepPosition(index: index, count: job.steps.count).site
+      failure.context = failure.context ?? StepPosition(index: index, count: job.steps.count).context
       failure.safe = failure.safe ?? "finished steps are durable; the source is untouched"
       throw failure
     }
@@ -168,8 +169,8 @@ extension MigrationManager {
     var summary = MigrationSummary(outcome: .stopped, reason: running?.reason)
     // Objects of the last step are those of the destination; what went wrong on the way counts in every step.
     summary.objects = running?.objects ?? record.steps.last?.objects ?? 0
-    summary.several = record.steps.reduce(running?.several ?? 0) { $0 + $1.several }
-    summary.displaced = record.steps.reduce(running?.displaced ?? 0) { $0 + $1.displaced }
+    summary.ambiguousToOne = record.steps.reduce(running?.ambiguousToOne ?? 0) { $0 + $1.ambiguousToOne }
+    summary.overridden = record.steps.reduce(running?.overridden ?? 0) { $0 + $1.overridden }
     summary.dropped = record.steps.flatMap(\.dropped) + (running?.dropped ?? [])
     summary.losses = LossReport(record.steps.flatMap { $0.losses?.losses ?? [] } + (running?.losses.losses ?? []))
     summary.wasResumed = isResumed || running?.wasResumed == true
@@ -252,7 +253,7 @@ extension MigrationManager {
         now: Self.now()
       ).0
     } catch var error as GodwitError {
-      error.site = error.site ?? step.position.site
+      error.context = error.context ?? step.position.context
       throw error
     }
   }

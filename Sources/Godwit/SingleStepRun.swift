@@ -68,13 +68,13 @@ final class SingleStepRun {
       connection, job: job, files: source.files, existing: existing,
       digest: { try known?.source ?? identity().source })
     let (plan, program) = try made ? begin(opened, ledger, stamp) : resume(opened, ledger, stamp)
-    let executor = try executor(plan, program, opened, ledger, stamp, isResumed: !made)
+    let executor = try executor(plan, program, opened, ledger, stamp)
     var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: watch.start)
     progress(meter.progress)
     let stopped = try execute(executor, meter: &meter, progress: progress)
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
-    (summary.objects, summary.several, summary.displaced) = totals
+    (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
     summary.losses = try executor.losses(summary)
     summary.notes = plan.notes + executor.notes
@@ -138,8 +138,8 @@ final class SingleStepRun {
         try manager.writeEntityNumbers(schema, connection)
       }
       for sql in program.scratchStatements { try connection.execute(sql) }
-      // A large source is read beside the first chunks. Until its digest is known, the stamp identifies it.
-      let isLarge = digest != nil && existing == nil && source.files.size >= MigrationManager.largeSource
+      // A large source is read beside the first chunks. Until its digest is there, the stamp stands for it.
+      let isLarge = digest != nil && existing == nil && source.files.size >= EngineTuning.current.largeSourceBytes
       try ledger.create(
         identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp)
       if let existing {
@@ -165,7 +165,7 @@ final class SingleStepRun {
 
   private func executor(
     _ plan: MigrationPlan, _ program: StepProgram, _ opened: AttachedSource, _ ledger: Ledger,
-    _ stamp: StoreFiles.Stamp, isResumed: Bool
+    _ stamp: StoreFiles.Stamp
   ) throws -> Executor {
     opened.functions.setNow(plan.facts.now)
     opened.functions.mover = ExternalDataMover(
@@ -180,7 +180,7 @@ final class SingleStepRun {
     if program.resolved.hasPolicies {
       executor.policies = try PolicyRun(
         job: job, program: program, connection: opened.connection, functions: opened.functions, ledger: ledger,
-        folder: folder, isResumed: isResumed)
+        folder: folder)
     }
     return executor
   }

@@ -13,10 +13,16 @@ struct StepRecord: Codable {
   struct Step: Codable {
     /// The digest of the step and of all before it.
     var digest: String
-    var objects, several, displaced: Int64
+    var objects, ambiguousToOne, overridden: Int64
     var dropped: [MigrationPlan.Dropped]
     /// nil in records of earlier versions.
     var losses: LossReport?
+
+    private enum CodingKeys: String, CodingKey {
+      case digest, objects, dropped, losses
+      case ambiguousToOne = "several"
+      case overridden = "displaced"
+    }
   }
 
   /// Raised when the content changes its meaning.

@@ -84,7 +84,7 @@ package final class StoreLock {
       _ = try connection.value("SELECT COUNT(*) FROM main.sqlite_master")
       let row = try connection.rows("PRAGMA main.wal_checkpoint(TRUNCATE)").first ?? []
       guard row.first != .integer(1) else { throw busy(action) }
-    } catch let error as GodwitError where error.code == .stopped || error.message.contains("locked") {
+    } catch let error as GodwitError where error.code == .stopped || error.refusal == .locked {
       throw busy(action)
     }
     try connection.close()

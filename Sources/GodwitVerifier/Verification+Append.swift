@@ -133,9 +133,9 @@ extension Verification {
   func settleEarlier(_ mapping: VerifiedMapping, offset: Int64) throws {
     let table = table(try destinationTable(mapping.destinationEntity).name)
     let isObject = isObject(mapping.destinationEntity, "Z_ENT", in: destinationSchema)
-    let set = try scratch.prepare("UPDATE \(image(mapping.index)) SET destination = ?2 WHERE source = ?1")
+    let set = try scratch.prepare("UPDATE \(counterparts(mapping.index)) SET destination = ?2 WHERE source = ?1")
     defer { set.finalize() }
-    try scratch.query("SELECT source FROM \(image(mapping.index)) ORDER BY source") { row in
+    try scratch.query("SELECT source FROM \(counterparts(mapping.index)) ORDER BY source") { row in
       let (key, overflow) = row.int64(0).addingReportingOverflow(offset)
       guard !overflow,
         try integer("SELECT 1 FROM \(table) WHERE Z_PK = ?1 AND \(isObject)", [.integer(key)], on: destination) != nil

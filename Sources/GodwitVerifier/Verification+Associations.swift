@@ -4,11 +4,11 @@ import GodwitStore
 
 /// Which source objects a mapping takes, and under which keys their objects should lie.
 ///
-/// `image_<mapping>` lists a mapping's source keys; `winner` is the source object that gave the
+/// `counterparts_<mapping>` lists a mapping's source keys; `winner` is the source object that gave the
 /// destination object its key: itself, or with `unique-by` the lowest of its kind.
 /// `made_<root>` lists what should be in a destination table.
 extension Verification {
-  func image(_ mapping: Int) -> String { "temp.image_\(mapping)" }
+  func counterparts(_ mapping: Int) -> String { "temp.counterparts_\(mapping)" }
 
   func made(_ root: String) -> String { "temp.made_\(destinationSchema.number(of: root) ?? 0)" }
 
@@ -26,7 +26,7 @@ extension Verification {
 
   private func take(_ mapping: VerifiedMapping) throws {
     let isUnique = !mapping.uniqueBy.isEmpty
-    let table = image(mapping.index)
+    let table = counterparts(mapping.index)
     try scratch.execute("CREATE TABLE \(table) (source INTEGER PRIMARY KEY, winner INTEGER, destination INTEGER)")
     if isUnique {
       try scratch.execute(
@@ -67,7 +67,7 @@ extension Verification {
     }
     if isUnique {
       try scratch.execute("DROP TABLE temp.unique_\(mapping.index)")
-      try scratch.execute("CREATE INDEX temp.winner_\(mapping.index) ON image_\(mapping.index) (winner, source)")
+      try scratch.execute("CREATE INDEX temp.winner_\(mapping.index) ON counterparts_\(mapping.index) (winner, source)")
     }
     objects.reset()
   }
@@ -125,7 +125,7 @@ extension Verification {
           report.count("source objects dropped with entity \(entity.name)", total)
           continue
         }
-        let union = takers.map { "SELECT source FROM \(image($0.index))" }.joined(separator: " UNION ")
+        let union = takers.map { "SELECT source FROM \(counterparts($0.index))" }.joined(separator: " UNION ")
         let taken = try scratch.integer("SELECT COUNT(*) FROM (\(union))") ?? 0
         report.count("source objects of \(entity.name) that mappings take", taken)
         report.count("source objects of \(entity.name) that no filter accepts", total - taken)
@@ -205,7 +205,7 @@ extension Verification {
   private func overlap(_ a: Int, _ b: Int) throws -> Bool {
     guard mappings[a].sourceEntity == mappings[b].sourceEntity else { return false }
     return try scratch.value(
-      "SELECT 1 FROM \(image(a)) AS a CROSS JOIN \(image(b)) AS b ON b.source = a.source LIMIT 1")
+      "SELECT 1 FROM \(counterparts(a)) AS a CROSS JOIN \(counterparts(b)) AS b ON b.source = a.source LIMIT 1")
       != nil
   }
 
@@ -225,7 +225,7 @@ extension Verification {
 
   private func winners(_ mapping: Int) throws -> [Sampled] {
     try scratch.rows(
-      "SELECT source FROM \(image(mapping)) WHERE source = winner ORDER BY source LIMIT \(Self.sampleSize)"
+      "SELECT source FROM \(counterparts(mapping)) WHERE source = winner ORDER BY source LIMIT \(Self.sampleSize)"
     ).compactMap { row in
       if case .integer(let key)? = row.first { Sampled(mapping: mapping, source: key) } else { nil }
     }
@@ -246,7 +246,8 @@ extension Verification {
       while hasClaimed, claimed.row.int64(0) < key { hasClaimed = try claimed.step() }
       if hasClaimed, claimed.row.int64(0) == key { return true }
       for mapping in reserved {
-        let known = try integer("SELECT 1 FROM \(image(mapping)) WHERE source = ?1", [.integer(key)], on: scratch)
+        let known = try integer(
+          "SELECT 1 FROM \(counterparts(mapping)) WHERE source = ?1", [.integer(key)], on: scratch)
         if known != nil { return true }
       }
       if keys.count < limit { keys.append(key) }
@@ -304,35 +305,35 @@ extension Verification {
   }
 
   private func settle(_ mapping: Int, root: String, shift: Int64) throws {
-    let ends = try scratch.rows("SELECT MIN(winner), MAX(winner) FROM \(image(mapping))").first ?? []
+    let ends = try scratch.rows("SELECT MIN(winner), MAX(winner) FROM \(counterparts(mapping))").first ?? []
     for case .integer(let end) in ends where end.addingReportingOverflow(shift).overflow {
       return try reportMissing(mapping)
     }
-    try scratch.execute("UPDATE \(image(mapping)) SET destination = winner + ?1", [.integer(shift)])
+    try scratch.execute("UPDATE \(counterparts(mapping)) SET destination = winner + ?1", [.integer(shift)])
     try claim(mapping, root: root)
   }
 
   private func settle(_ mapping: Int, root: String, start: Int64) throws {
-    let rows = try scratch.integer("SELECT COUNT(*) FROM \(image(mapping))") ?? 0
+    let rows = try scratch.integer("SELECT COUNT(*) FROM \(counterparts(mapping))") ?? 0
     guard !start.addingReportingOverflow(rows).overflow else { return try reportMissing(mapping) }
     try scratch.execute(
       """
-      UPDATE \(image(mapping)) SET destination = ?1 + r.place FROM (SELECT source AS first, \
-      row_number() OVER (ORDER BY source) - 1 AS place FROM \(image(mapping)) WHERE source = winner) AS r \
+      UPDATE \(counterparts(mapping)) SET destination = ?1 + r.place FROM (SELECT source AS first, \
+      row_number() OVER (ORDER BY source) - 1 AS place FROM \(counterparts(mapping)) WHERE source = winner) AS r \
       WHERE r.first = winner
       """, [.integer(start)])
     try claim(mapping, root: root)
   }
 
   private func claim(_ mapping: Int, root: String) throws {
-    let images = "FROM \(image(mapping)) AS i"
-    let wanted = try scratch.integer("SELECT COUNT(*) \(images) WHERE i.source = i.winner") ?? 0
+    let found = "FROM \(counterparts(mapping)) AS i"
+    let wanted = try scratch.integer("SELECT COUNT(*) \(found) WHERE i.source = i.winner") ?? 0
     try scratch.execute(
-      "INSERT OR IGNORE INTO \(made(root)) SELECT i.destination, \(mapping), i.source \(images) WHERE i.source = i.winner ORDER BY i.source"
+      "INSERT OR IGNORE INTO \(made(root)) SELECT i.destination, \(mapping), i.source \(found) WHERE i.source = i.winner ORDER BY i.source"
     )
     guard scratch.changes < wanted else { return }
     try scratch.query(
-      "SELECT i.destination \(images) JOIN \(made(root)) AS m ON m.destination = i.destination WHERE i.source = i.winner AND m.mapping <> \(mapping) ORDER BY 1"
+      "SELECT i.destination \(found) JOIN \(made(root)) AS m ON m.destination = i.destination WHERE i.source = i.winner AND m.mapping <> \(mapping) ORDER BY 1"
     ) { row in
       find(
         .sharedObject, mappings[mapping].destinationEntity, key: row.int64(0),
@@ -343,7 +344,7 @@ extension Verification {
 
   /// Nothing in the table can be what a mapping made.
   private func reportMissing(_ mapping: Int) throws {
-    try scratch.query("SELECT source FROM \(image(mapping)) WHERE source = winner ORDER BY source") { row in
+    try scratch.query("SELECT source FROM \(counterparts(mapping)) WHERE source = winner ORDER BY source") { row in
       find(
         .missingObject, mappings[mapping].destinationEntity,
         "mapping '\(mappings[mapping].name)' takes p\(row.int64(0)) of the source, but no row can be its object")

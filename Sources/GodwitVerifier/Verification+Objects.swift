@@ -9,7 +9,7 @@ extension Verification {
     for root in job.destinationModel.rootEntities { try compareRows(root: root.name) }
     for mapping in mappings where mapping.earlierOffset == nil {
       guard mapping.policyName == nil else {
-        let taken = try scratch.integer("SELECT COUNT(*) FROM \(image(mapping.index))") ?? 0
+        let taken = try scratch.integer("SELECT COUNT(*) FROM \(counterparts(mapping.index))") ?? 0
         report.count("not proved: what the policy of mapping '\(mapping.name)' made of its source objects", taken)
         continue
       }

@@ -51,7 +51,7 @@ extension Verification {
       // An object is assigned once for each property, whatever the number of its sources: it holds nothing
       // between two of them, so that one property's turn ends before the next one's begins.
       try scratch.query(
-        "SELECT source, destination FROM \(image(mapping.index)) WHERE source = winner AND destination IS NOT NULL ORDER BY source"
+        "SELECT source, destination FROM \(counterparts(mapping.index)) WHERE source = winner AND destination IS NOT NULL ORDER BY source"
       ) { row in
         for part in parts {
           try assign(part, of: link, mapping: mapping, winner: row.int64(0), object: row.int64(1))
@@ -71,7 +71,7 @@ extension Verification {
       return try assign(part, of: link, mapping: mapping, source: winner, object: object)
     }
     try scratch.query(
-      "SELECT source FROM \(image(mapping.index)) WHERE winner = ?1 ORDER BY source", [.integer(winner)]
+      "SELECT source FROM \(counterparts(mapping.index)) WHERE winner = ?1 ORDER BY source", [.integer(winner)]
     ) { row in
       try assign(part, of: link, mapping: mapping, source: row.int64(0), object: object)
       return true
@@ -92,10 +92,10 @@ extension Verification {
       var targets: [Target] = []
       for target in reached {
         guard
-          let image = try integer(
-            "SELECT destination FROM \(image(lookup)) WHERE source = ?1", [.integer(target.key)], on: scratch)
+          let counterpart = try integer(
+            "SELECT destination FROM \(counterparts(lookup)) WHERE source = ?1", [.integer(target.key)], on: scratch)
         else { continue }
-        targets.append(Target(key: image, place: target.place, inversePlace: target.inversePlace))
+        targets.append(Target(key: counterpart, place: target.place, inversePlace: target.inversePlace))
       }
       if !isToMany {
         guard let first = targets.min(by: { $0.key < $1.key }) else { continue }
@@ -248,7 +248,7 @@ extension Verification {
         } else if try original?.holdsLinkToNothing(side, from: a.int64(0), to: a.int64(1)) == true {
           old += 1
         } else {
-          report(.extraLink, a, "comes from no assignment, or from one that a later one displaced")
+          report(.extraLink, a, "comes from no assignment, or from one that a later one overrides")
         }
         hasActual = try actual.step()
       }

@@ -114,10 +114,10 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   mutating func add(_ other: VerificationReport, of position: StepPosition) {
     totalFindings += other.totalFindings
     for var finding in other.findings where findings.count < Self.findingLimit {
-      finding.message = "\(position.site): \(finding.message)"
+      finding.message = "\(position.context): \(finding.message)"
       findings.append(finding)
     }
-    for check in other.checks { count("\(check.name), \(position.site)", check.count) }
+    for check in other.checks { count("\(check.name), \(position.context)", check.count) }
   }
 
   /// The findings and the checks, one line each; the last line is the verdict.

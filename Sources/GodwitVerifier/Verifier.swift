@@ -123,7 +123,7 @@ public struct Verifier: Sendable {
       // the later steps read. Before the first step it cannot change anything: the source is watched.
       if job.steps[index].didMigrate != nil || index > 0 && job.steps[index].willMigrate != nil {
         report.count(
-          "not proved: steps whose store a hook changed, and those after them, from \(step.position.site)",
+          "not proved: steps whose store a hook changed, and those after them, from \(step.position.context)",
           Int64(job.steps.count - index))
         break
       }

@@ -122,6 +122,10 @@ struct `Printing progress` {
       try (JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])?["type"] as? String
     }
     #expect(types == ["version", "progress", "progress", "summary"])
+    let lastLine = String(stream.text.split(separator: "\n").last ?? "")
+    let last = try JSONSerialization.jsonObject(with: Data(lastLine.utf8))
+    let keys = try Set(#require(last as? [String: Any]).keys)
+    #expect(keys.isSuperset(of: ["several", "displaced", "objects", "losses", "wasResumed"]), "\(keys.sorted())")
   }
 
   @Test func `JSON progress of a failed run ends with a summary too`() throws {

@@ -76,7 +76,7 @@ func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
 
         """)
     #expect(placeless(try mappingModel(Array(text.utf8))).yaml == model.yaml)
-    let gap = MappingRemark(mapping: "M", subject: .relationship("r"), "where to?", isGap: true)
+    let gap = MappingRemark(mapping: "M", subject: .relationship("r"), "where to?", isPlaceholder: true)
     let draft = model.yaml(remarks: [gap])
     #expect(draft.contains("    relationships:\n      r: '???' # where to?\n"))
     let error = #expect(throws: GodwitError.self) { try mappingModel(Array(draft.utf8)) }

@@ -128,7 +128,7 @@ struct LargeRowWriterTests {
     try connection.execute("CREATE INDEX X ON I (A)")
     try connection.execute("CREATE TRIGGER R AFTER INSERT ON G BEGIN SELECT 1; END")
     let writer = try #require(try LargeRowWriter(connection, tables: ["T", "I", "G", "N", "K", "C", "W", "Nobody"]))
-    #expect(try ["T", "I", "G", "N", "K", "C", "W", "Nobody", "S"].filter { try writer.takes($0) } == ["T"])
+    #expect(try ["T", "I", "G", "N", "K", "C", "W", "Nobody", "S"].filter { try writer.supports($0) } == ["T"])
   }
 
   @Test func `a row is changed while its large values are set aside`() throws {
@@ -140,7 +140,7 @@ struct LargeRowWriterTests {
     ] {
       try connection.execute("INSERT INTO T VALUES (?1, NULL, ?2, ?3)", [.integer(key), b, c])
       var seen: [SQLValue] = []
-      let way = try writer.change(key, in: "T", sparing: .init(bytes: 100), holding: .init(bytes: 0)) {
+      let way = try writer.change(key, in: "T", lengthLimit: .init(bytes: 100), holding: .init(bytes: 0)) {
         seen = try connection.rows("SELECT B, C FROM T WHERE Z_PK = ?1", [.integer(key)])[0]
         try connection.execute("UPDATE T SET A = Z_PK * 1000000 WHERE Z_PK = ?1", [.integer(key)])
       }

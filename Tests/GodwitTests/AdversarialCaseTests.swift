@@ -108,7 +108,7 @@ import Testing
     }
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
     fixture.chunkRows = rows
-    #expect(try fixture.run().displaced == 0)
+    #expect(try fixture.run().overridden == 0)
     #expect(try fixture.rows("SELECT Z_PK, ZSPOUSE FROM source.ZPERSON ORDER BY 1") == ["1|4", "2|3", "3|2", "4|1"])
   }
 

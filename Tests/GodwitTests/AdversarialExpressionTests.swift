@@ -168,7 +168,7 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
       }
       guard lowered.reason == nil else { continue }
       let statement = ChunkStatement(sql: "SELECT s.Z_PK, \(lowered.sql) FROM source.ZE AS s", builder: builder)
-      let rows = try functions.running(statement, site: "test") {
+      let rows = try functions.running(statement, context: "test") {
         try connection.rows(statement.sql, builder.arguments())
       }
       for row in rows {

@@ -158,7 +158,7 @@ import Testing
     second.steps[0].mappingModels[0].entityMappings[0].name = "Second"
     struct Killed: Error {}
     var killed = second
-    killed.beforeAppendStep = { if $0 == 4 { throw Killed() } }
+    killed.hooks.beforeAppendStep = { if $0 == 4 { throw Killed() } }
     #expect(throws: Killed.self) { try MigrationManager(killed).run() }
     #expect(try files(fixture).count == 2)
     #expect(try MigrationManager.discard(destination: fixture.destinationPath))

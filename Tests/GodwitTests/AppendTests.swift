@@ -92,13 +92,13 @@ import Testing
       runs += 1
       struct Killed: Error {}
       let step = runs % 6 + 1
-      job.beforeAppendStep = { if $0 == step { throw Killed() } }
+      job.hooks.beforeAppendStep = { if $0 == step { throw Killed() } }
       let summary = try? MigrationManager(job).run(maximumSeconds: 0)
       if let summary, summary.outcome != .stopped { break }
       if step < 6 { #expect(try Data(contentsOf: URL(filePath: pieces.destinationPath)) == before || summary == nil) }
     }
     #expect(runs > 20)
-    job.beforeAppendStep = { _ in }
+    job.hooks.beforeAppendStep = { _ in }
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
     #expect(try pieces.files() == ["shop.sqlite"])
     #expect(try StoreDump(pieces.destinationPath).firstDifference(from: StoreDump(whole.destinationPath)) == nil)

@@ -24,4 +24,19 @@ struct AssociationStatementsTests {
     let stage = try StatementWorld.program().associationStage
     #expect(try stage.pairs(StatementWorld.company).builder === stage.pairs(StatementWorld.company).builder)
   }
+
+  @Test func `a statement that looks up a stored association reads its spill file`() throws {
+    let program = try StatementWorld.program()
+    func readsSpill(_ mapping: Int) throws -> Bool {
+      let builder = StatementBuilder()
+      let association = program.associations(builder)
+      _ = try association.lookup(mapping, key: "1", entity: nil)
+      let read = builder.readsSpill
+      _ = association.counterpart(mapping, ofRow: "s")
+      #expect(builder.readsSpill == read)
+      return read
+    }
+    #expect(try readsSpill(StatementWorld.company))
+    #expect(try !readsSpill(StatementWorld.town))
+  }
 }

@@ -46,7 +46,7 @@ struct CorpusCopyTests {
     for rows in isLarge ? TestTier.choose([1000], long: [200, 1000]) : [5, 1000] {
       let job = try job(name, in: folder, chunkRows: rows)
       let finished = try FinishedMigration(running: job)
-      #expect(finished.summary.dropped.isEmpty && finished.summary.displaced == 0)
+      #expect(finished.summary.dropped.isEmpty && finished.summary.overridden == 0)
       try compare(finished, schema: job.destinationSchema())
       if first == nil, !isLarge { try finished.expectVerified() }
       let dump = try StoreDump(job.destinationPath)

@@ -58,12 +58,12 @@ struct `Fusing of shipped versions` {
           once = try StoreDump(job.destinationPath)
         } catch let error as GodwitError {
           var stepped = job
-          stepped.fusesSteps = false
+          stepped.hooks.fusesSteps = false
           let other = #expect(throws: GodwitError.self, "\(path)") { try MigrationManager(stepped).run() }
           #expect(other?.code == error.code, "\(path)")
           continue
         }
-        job.fusesSteps = false
+        job.hooks.fusesSteps = false
         job.destinationPath = folder.file("hops/out.sqlite")
         try MigrationManager(job).run()
         let hops = try StoreDump(job.destinationPath)

@@ -71,7 +71,7 @@ import Testing
       keys.finish()
       return keys
     }
-    let count = try attached.functions.running(statement, site: "") {
+    let count = try attached.functions.running(statement, context: "") {
       try connection.instructions(of: statement.sql, statement.builder.arguments())
     }
     #expect(attached.functions.rows.memberRows.reduce(0, +) == Self.people)

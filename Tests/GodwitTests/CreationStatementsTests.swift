@@ -61,9 +61,9 @@ struct CreationStatementsTests {
     var program = try StatementWorld.program()
     let before = try program.creation.statement(StatementWorld.person, predicate: nil)
     let unchanged = program
-    program.direct = [0]
+    program.inlineLinks = [0]
     #expect(try program.creation.statement(StatementWorld.person, predicate: nil).builder !== before.builder)
-    program.plain = [0]
+    program.computedAssociations = [0]
     #expect(try unchanged.creation.statement(StatementWorld.person, predicate: nil).builder === before.builder)
   }
 }

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
 @testable import GodwitLowering
 @testable import GodwitStore
 @testable import GodwitVerifier
@@ -110,7 +111,7 @@ import Testing
   @Test(arguments: [false, true])
   func `amounts and what is calculated from them are those of decimals in both lanes`(inSwift: Bool) throws {
     let fixture = try fixture()
-    try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try fixture.run() }
+    try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
     try expectAmounts(fixture)
   }
 
@@ -123,7 +124,7 @@ import Testing
     for inSwift in [false, true] {
       let fixture = try fixture(filter: filter, amounts: Self.few)
       fixture.chunkRows = nil
-      try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try fixture.run() }
+      try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
       #expect(try fixture.rows("SELECT ZPRICE FROM ZITEM") == ["57.13"])
     }
   }
@@ -155,7 +156,7 @@ import Testing
             "m": "$source.m", "isNil": "TERNARY($source.m == nil, YES, NO)", "twice": "$source.m + $source.m + 0.1",
           ])
       ]
-      try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try fixture.run() }
+      try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
       #expect(
         try fixture.rows("SELECT ZM, ZISNIL, ZTWICE FROM ZA ORDER BY Z_PK")
           == ["inf|1|nil", "1e+300|1|nil", "NaN|1|nil", "nil|1|nil", "0.1|0|0.3"])

@@ -23,7 +23,7 @@ import Testing
   }
 
   private func run(_ job: FaultJob, inSwift: Bool, stoppingAfterEveryChunk: Bool) throws {
-    try ExpressionLowering.$runsAllInSwift.withValue(inSwift) {
+    try EngineTuning.with(\.runsAllInSwift, inSwift) {
       guard stoppingAfterEveryChunk else {
         #expect(try job.run().outcome == .finished)
         return
@@ -67,7 +67,7 @@ import Testing
     for isStopped in [false, true] {
       let job = try FaultJob(again: whole)
       job.chunkRows = rows
-      try LargeRowLimits.$inForce.withValue(limits) {
+      try EngineTuning.with(\.largeRows, limits) {
         try run(job, inSwift: false, stoppingAfterEveryChunk: isStopped && rows == 7)
       }
       #expect(try job.content() == expected)
@@ -82,7 +82,7 @@ import Testing
     var inSwift = false
     for _ in 0..<2000 {
       inSwift.toggle()
-      let summary = try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { try job.run(maximumSeconds: 0) }
+      let summary = try EngineTuning.with(\.runsAllInSwift, inSwift) { try job.run(maximumSeconds: 0) }
       if summary.outcome == .finished { break }
     }
     #expect(try job.content() == expected)
@@ -90,7 +90,7 @@ import Testing
 
   @Test func `the tests' switch moves mappings to the object lane`() throws {
     let job = try FaultJob(again: whole)
-    let lanes = try ExpressionLowering.$runsAllInSwift.withValue(true) {
+    let lanes = try EngineTuning.with(\.runsAllInSwift, true) {
       try MigrationManager(job.job).plan().steps[0].passes.flatMap(\.mappings).map(\.lane)
     }
     #expect(lanes.contains(.object))

@@ -41,7 +41,7 @@ import Testing
       _ = try MigrationManager(fixture.job).run()
       #expect(try Verifier(job: fixture.job).run().isClean)
     } else {
-      try ExpressionLowering.$runsAllInSwift.withValue(way == "swift") { _ = try fixture.run() }
+      try EngineTuning.with(\.runsAllInSwift, way == "swift") { _ = try fixture.run() }
     }
     #expect(try fixture.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK") == Self.truths)
   }
@@ -87,7 +87,7 @@ import Testing
           : try .make("A", "A", attributes: ["id": "TERNARY(1 == 1, $source.id, nil)"])
       ]
       let error = #expect(throws: GodwitError.self) {
-        try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try MigrationManager(fixture.job).run() }
+        try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try MigrationManager(fixture.job).run() }
       }
       #expect(error?.code == .dataWrong && error?.message.contains("p3") == true, "\(String(describing: error))")
     }
@@ -112,7 +112,7 @@ import Testing
           "A", "A",
           attributes: ["sum": "$source.bs.@sum.d", "average": "$source.bs.@avg.d", "none": "average:($source.bs.d)"])
       ]
-      try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try fixture.run() }
+      try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
       #expect(try fixture.rows("SELECT ZSUM, ZAVERAGE, ZNONE FROM ZA ORDER BY Z_PK") == ["nil|nil|nil", "0.0|0.0|nil"])
     }
   }

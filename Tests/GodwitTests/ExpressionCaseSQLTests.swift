@@ -33,7 +33,7 @@ import Testing
     private func run(_ sql: String, _ builder: StatementBuilder, key: Int64) throws -> SQLValue {
       let statement = ChunkStatement(
         sql: "SELECT \(sql) FROM source.ZPERSON AS s WHERE s.Z_PK = \(key)", builder: builder)
-      return try functions.running(statement, site: "test") {
+      return try functions.running(statement, context: "test") {
         try connection.rows(statement.sql, builder.arguments()).first?.first ?? .null
       }
     }
@@ -182,7 +182,7 @@ import Testing
     #expect(lowered.reason != nil)
     let statement = ChunkStatement(sql: "SELECT \(lowered.sql) FROM source.ZPERSON AS s", builder: builder)
     func rows() throws -> [[SQLValue]] {
-      try bench.functions.running(statement, site: "test") {
+      try bench.functions.running(statement, context: "test") {
         try bench.connection.rows(statement.sql, builder.arguments())
       }
     }

@@ -149,7 +149,7 @@ private struct FaultSweep {
 
   @Test func `after a fault in a chunk with large rows the next run ends in the same store`() throws {
     let limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: 0)
-    try LargeRowLimits.$inForce.withValue(limits) {
+    try EngineTuning.with(\.largeRows, limits) {
       let sweep = try FaultSweep(.everyStage)
       try sweep.run((3, 0)) { .fail(EIO, at: $0) }
       try sweep.run((3, 0)) { .death(at: $0) }

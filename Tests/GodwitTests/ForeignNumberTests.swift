@@ -130,7 +130,7 @@ struct ForeignNumberTests {
           ], relationships: ["author": .sourceRelationship("author"), "tags": .sourceRelationship("tags")]),
         .make("Note", "Extract", uniqueBy: ["text"], attributes: ["text": "$source.text"]),
       ]
-      let summary = try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { try fixture.run() }
+      let summary = try EngineTuning.with(\.runsAllInSwift, inSwift) { try fixture.run() }
       #expect(summary.notes == (isStray ? Self.notes : []))
       return try Self.content(fixture) + fixture.rows("SELECT ZTEXT FROM source.ZEXTRACT ORDER BY Z_PK")
     }

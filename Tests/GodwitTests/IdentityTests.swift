@@ -46,8 +46,10 @@ private func content(_ fixture: MigrationFixture) throws -> [String] {
 }
 
 private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: () throws -> T) throws -> T {
-  try UniqueKeyScan.$leastRows.withValue(0) {
-    try UniqueKeyScan.$rowsPerSpan.withValue(rowsPerSpan) { try UniqueKeyScan.$fills.withValue(fills) { try body() } }
+  try EngineTuning.with(\.uniqueKeys.leastRows, 0) {
+    try EngineTuning.with(\.uniqueKeys.rowsPerSpan, rowsPerSpan) {
+      try EngineTuning.with(\.uniqueKeys.fills, fills) { try body() }
+    }
   }
 }
 
@@ -85,12 +87,13 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     let attached = try AttachedSource(connection, job: job, files: files)
     let (_, program) = try attached.planner(job).plan(now: 0)
     let own = UniqueKeyScan.Scan(
-      query: try program.associationStage.pairs(1), connection: connection, functions: attached.functions, site: "here")
+      query: try program.associationStage.pairs(1), connection: connection, functions: attached.functions,
+      context: "here")
     var other = own
     other.connection = try #require(try connection.anotherReader(cache: .mebibytes(1)))
     other.functions = try SQLFunctions(connection: other.connection, sourceSchema: attached.sourceSchema, now: 0)
     if isStopped { other.connection.whileRunning(stopIf: { true }) }
-    let walk = UniqueKeyScan.$rowsPerSpan.withValue(rowsPerSpan) {
+    let walk = EngineTuning.with(\.uniqueKeys.rowsPerSpan, rowsPerSpan) {
       // Two spans of more rows than their share, where there are many.
       UniqueKeyScan(
         keys: -300...(isStopped ? 50_000 : 1200), rows: isStopped ? 2 : 225, own: own, other: other,
@@ -103,7 +106,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     let (walk, _) = try walk(fixture())
     var keys: [Int64] = []
     var identities: Set<[UInt8]> = []
-    try UniqueKeyScan.$fills.withValue(true) {
+    try EngineTuning.with(\.uniqueKeys.fills, true) {
       try walk.run { key, identity in
         keys.append(key)
         identities.insert(Array(identity))
@@ -137,7 +140,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
   @Test func `an interrupt that reaches only the second thread ends the scan`() throws {
     let (walk, _) = try walk(fixture(workers: 10_000), rowsPerSpan: 1, isStopped: true)
     let error = #expect(throws: GodwitError.self) {
-      try UniqueKeyScan.$fills.withValue(true) { try walk.run { _, _ in } }
+      try EngineTuning.with(\.uniqueKeys.fills, true) { try walk.run { _, _ in } }
     }
     #expect(error?.code == .stopped)
   }
@@ -153,7 +156,7 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
       return try #require(error)
     }
     #expect(errors[0].message.contains("Worker p-35:"), "\(errors[0])")
-    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+    #expect(errors[0].message == errors[1].message && errors[0].context == errors[1].context)
     #expect(errors[0].safe == errors[1].safe && errors[0].remedy == errors[1].remedy)
   }
 
@@ -180,11 +183,24 @@ private func onTwoCores<T>(rowsPerSpan: Int64 = 10, fills: Bool = true, _ body: 
     }
   }
 
-  @Test func `a statement that carries files or asks a policy has one thread`() throws {
-    func statement(_ sql: String) -> ChunkStatement { ChunkStatement(sql: sql, builder: StatementBuilder()) }
-    #expect(statement("SELECT s.Z_PK, godwit_identity(s.Z_PK, s.ZNAME)").isSameOnAnyThread)
-    #expect(!statement("SELECT s.Z_PK, godwit_identity(s.Z_PK, godwit_carry(s.ZPHOTO, NULL))").isSameOnAnyThread)
-    #expect(!statement("SELECT s.Z_PK, godwit_identity(s.Z_PK, godwit_inline(s.ZPHOTO))").isSameOnAnyThread)
+  @Test func `a statement that brings files along has one thread`() throws {
+    func creation(_ allowsFiles: (old: Bool, new: Bool)) throws -> ChunkStatement {
+      func person(_ allowsFiles: Bool) -> EntityDescription {
+        var photo = AttributeDescription(name: "photo", type: .binary)
+        photo.allowsExternalBinaryDataStorage = allowsFiles
+        var person = EntityDescription.make("Person", [:])
+        person.attributes = [photo]
+        return person
+      }
+      let fixture = try MigrationFixture([person(allowsFiles.old)], to: [person(allowsFiles.new)])
+      try fixture.build { try $0.insert("Person", key: 1) }
+      fixture.mappings = [try .make("Person", "Person", kind: .copy)]
+      return try fixture.planned().0.creation.statement(0, predicate: nil)
+    }
+    #expect(try creation((false, false)).isSameOnAnyThread)
+    #expect(try creation((false, true)).isSameOnAnyThread)
+    #expect(try !creation((true, true)).isSameOnAnyThread)
+    #expect(try !creation((true, false)).isSameOnAnyThread)
   }
 
   // MARK: The map

@@ -74,9 +74,9 @@ struct InPlaceExchangeTests {
   ) -> MigrationJob {
     var job = fixture.jobInPlace(path, keepsOld: keepsOld)
     if !isLightweight { job.steps[0].origin = nil }
-    job.inPlace?.makesHardLinks = links
-    job.inPlace?.makesReflinks = links
-    if let step { job.inPlace?.beforeSwapStep = { if $0 == step { throw Died() } } }
+    job.hooks.makesHardLinks = links
+    job.hooks.makesReflinks = links
+    if let step { job.hooks.beforeSwapStep = { if $0 == step { throw Died() } } }
     return job
   }
 

@@ -133,7 +133,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     let (statements, fixture) = try statements(without: deleted)
     // Where keys have no gap their ends tell, for cats and dogs together.
     let hasHoles = deleted.contains { !$0.contains("= 20") && !$0.contains("= 1") }
-    #expect(statements.contains { $0.contains("godwit_image") } == hasHoles, "\(statements)")
+    #expect(statements.contains { $0.contains("godwit_counterpart") } == hasHoles, "\(statements)")
     #expect(!statements.contains { $0.contains("LIMIT") } || hasHoles)
     try fixture.run()
     let (made, old) = (try join(fixture), try #require(StoreSchema(model: fixture.source).joinTables.first))

@@ -42,7 +42,7 @@ import Testing
     let expected = try run()
     let counts = (Count(), Count())
     for limits in [counts.0.limits(1000, 100, .max), counts.1.limits(1000, 100, 0)] {
-      let found = try LargeRowLimits.$inForce.withValue(limits) { try run() }
+      let found = try EngineTuning.with(\.largeRows, limits) { try run() }
       #expect(found == expected, "\(zip(found, expected).first { $0 != $1 }.map { "\($0)" } ?? "lengths differ")")
     }
     return counts
@@ -234,10 +234,10 @@ import Testing
     let expected = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(expected.message == "cannot evaluate 'letter' for Album p5: expected text, found bytes")
     _ = try MigrationManager.discard(destination: fixture.destinationPath)
-    let found = try LargeRowLimits.$inForce.withValue(Count().limits(1000, 100, .max)) {
+    let found = try EngineTuning.with(\.largeRows, Count().limits(1000, 100, .max)) {
       try #require(throws: GodwitError.self) { try fixture.run() }
     }
-    #expect(found.message == expected.message && found.site == expected.site && found.code == expected.code)
+    #expect(found.message == expected.message && found.context == expected.context && found.code == expected.code)
   }
 
   @Test func `large values with external storage are copied from rows, and files are carried over`() throws {
@@ -294,7 +294,7 @@ import Testing
           try connection.execute("UPDATE ZBOX SET ZLABEL = 'second'")
           try connection.close()
         }
-        try LargeRowLimits.$inForce.withValue(limits) { _ = try MigrationManager(job).run() }
+        try EngineTuning.with(\.largeRows, limits) { _ = try MigrationManager(job).run() }
       }
       #expect(try fixture.rows("PRAGMA source.integrity_check") == ["ok"])
       defer { try? FileManager.default.removeItem(atPath: fixture.destinationPath) }

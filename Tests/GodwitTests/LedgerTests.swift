@@ -44,12 +44,12 @@ struct LedgerTests {
 
   @Test func `the ledger counts a finished chunk as done and adds it to the totals`() throws {
     let ledger = try ledger()
-    try ledger.finish(Self.chunks[0], .init(rows: 3, several: 1, displaced: 0))
-    try ledger.finish(Self.chunks[2], .init(rows: 5, several: 0, displaced: 2))
+    try ledger.finish(Self.chunks[0], .init(rows: 3, ambiguousToOne: 1, overridden: 0))
+    try ledger.finish(Self.chunks[2], .init(rows: 5, ambiguousToOne: 0, overridden: 2))
     #expect(try ledger.done() == [0, 2])
     let totals = try ledger.totals()
     // Rows of other stages are no objects.
-    #expect(totals.objects == 3 && totals.several == 1 && totals.displaced == 2)
+    #expect(totals.objects == 3 && totals.ambiguousToOne == 1 && totals.overridden == 2)
   }
 
   @Test func `an uncommitted chunk is not done`() throws {

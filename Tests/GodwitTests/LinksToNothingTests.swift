@@ -112,7 +112,7 @@ private let filters = [
     var values = ["name": "$source.name"]
     for (name, text) in zip(names, filter == nil ? expressions : []) { values[name] = "CAST(\(text), \"NSString\")" }
     fixture.mappings = [try .make("Child", "Child", filter: filter, attributes: values)]
-    try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { _ = try fixture.run() }
+    try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
     return try fixture.rows(
       "SELECT Z_PK, \(names.map { "Z\($0.uppercased())" }.joined(separator: ", ")) FROM source.ZCHILD ORDER BY Z_PK")
   }

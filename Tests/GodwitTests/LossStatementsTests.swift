@@ -22,6 +22,6 @@ struct LossStatementsTests {
     let losses = try StatementWorld.program().losses
     #expect(losses.nilWatches(StatementWorld.town).isEmpty)
     #expect(try losses.nils(StatementWorld.town, [], predicate: nil) == nil)
-    #expect(try losses.several(StatementWorld.town, predicate: nil) == nil)
+    #expect(try losses.ambiguousToOne(StatementWorld.town, predicate: nil) == nil)
   }
 }

@@ -49,7 +49,7 @@ private func links(_ fixture: MigrationFixture, of schema: StoreSchema, in path:
     #expect(expected.count > 8)
     let found = try links(fixture, of: StoreSchema(model: fixture.destination), in: fixture.destinationPath)
     #expect(found == expected)
-    #expect(summary.displaced == 0)
+    #expect(summary.overridden == 0)
   }
 
   @Test func `an ordered many-to-many keeps the source's order with new positions`() throws {
@@ -103,6 +103,6 @@ private func links(_ fixture: MigrationFixture, of schema: StoreSchema, in path:
     let schema = StoreSchema(model: fixture.source)
     let before = try links(fixture, of: schema, in: fixture.sourcePath)
     #expect(try links(fixture, of: StoreSchema(model: fixture.destination), in: fixture.destinationPath).isEmpty)
-    #expect(summary.displaced == Int64(before.count))
+    #expect(summary.overridden == Int64(before.count))
   }
 }

@@ -232,7 +232,7 @@ struct `Drafts of mapping models` {
       ])
     let draft = MappingDraft(from: before, to: after)
     #expect(draft.model.entityMappings.map(\.name) == ["AToA", "BToB", "CToC", "DToD", "New"])
-    #expect(draft.remarks.filter(\.isGap).compactMap(\.subject.property) == ["n", "q", "friend"])
+    #expect(draft.remarks.filter(\.isPlaceholder).compactMap(\.subject.property) == ["n", "q", "friend"])
     let a = draft.model["AToA"]
     #expect(a?.attributeMappings.map(\.name) == ["same"])
     #expect(a?.relationshipMappings.map(\.value) == [.mapping("BToB", keyPath: ["bs"]), .sourceRelationship("cs")])
@@ -254,7 +254,7 @@ struct `Drafts of mapping models` {
       }
     }
     let draft = MappingDraft(from: fixture.source, to: fixture.destination)
-    #expect(draft.remarks.filter(\.isGap).isEmpty)
+    #expect(draft.remarks.filter(\.isPlaceholder).isEmpty)
     fixture.mappings = draft.model.entityMappings
     try fixture.run()
     #expect(try fixture.rows("SELECT Z_PK, ZN, ZB FROM source.ZA ORDER BY 1") == ["1|1|1", "2|2|1", "3|3|1"])

@@ -158,7 +158,7 @@ import Testing
     #expect(
       try fixture.rows("SELECT Z_PK, ZCONTINENT FROM source.ZCOUNTRY ORDER BY Z_PK") == ["1|1", "2|1", "3|2", "4|nil"])
     // The same continent found twice is one object.
-    #expect(summary.several == 0)
+    #expect(summary.ambiguousToOne == 0)
   }
 
   @Test func `of several counterparts of one object the first mapping's is taken and counted`() throws {
@@ -169,7 +169,7 @@ import Testing
     ]
     let summary = try fixture.run()
     #expect(try fixture.rows("SELECT MAX(ZCOUNTRY), COUNT(ZCOUNTRY) FROM source.ZMOOD") == ["4|6"])
-    #expect(summary.several == 6)
+    #expect(summary.ambiguousToOne == 6)
   }
 
   @Test func `a lookup keeps only objects of the relationship's destination entity and its subentities`() throws {
@@ -233,7 +233,7 @@ import Testing
     let summary = try fixture.run()
     #expect(try fixture.rows("SELECT Z_PK, ZLOCK FROM source.ZKEY ORDER BY Z_PK") == ["1|nil", "2|1", "3|2"])
     #expect(try fixture.rows("SELECT Z_PK, ZKEY FROM source.ZLOCK ORDER BY Z_PK") == ["1|2", "2|3", "3|nil"])
-    #expect(summary.displaced == 1)
+    #expect(summary.overridden == 1)
   }
 
   @Test func `a dangling link becomes nil`() throws {

@@ -48,13 +48,13 @@ extension MigrationFixture {
       #expect(found.outcome == .finished, sourceLocation: sourceLocation)
       #expect(found.isCounted == !isByDefinition, sourceLocation: sourceLocation)
       if isByDefinition {
-        #expect(found.objects == 0 && found.dropped == [] && found.displaced == 0, sourceLocation: sourceLocation)
+        #expect(found.objects == 0 && found.dropped == [] && found.overridden == 0, sourceLocation: sourceLocation)
         try expectSameByName(path, sourceLocation: sourceLocation)
         try expectSameRows(path, sourceLocation: sourceLocation)
       } else {
         #expect(found.objects == summary.objects, sourceLocation: sourceLocation)
         #expect(found.dropped == summary.dropped, sourceLocation: sourceLocation)
-        #expect(found.displaced == summary.displaced, sourceLocation: sourceLocation)
+        #expect(found.overridden == summary.overridden, sourceLocation: sourceLocation)
         let (content, expected) = (try InPlaceContent(path), try InPlaceContent(destinationPath))
         #expect(
           content == expected, "\(keepsOld ? "copied" : "edited"): \(content.firstDifference(from: expected) ?? "")",

@@ -269,7 +269,7 @@ struct `Stages` {
     }
     let error = failure { try MigrationManager(job).run() }
     #expect(error?.code == .inputOutput)
-    #expect(error?.site == "step 1 of 1")
+    #expect(error?.context == "step 1 of 1")
     #expect(try MigrationManager(job).status().state == .unfinished)
     job.steps[0].didMigrate?.body = { _ in diary.note("ran again") }
     #expect(try MigrationManager(job).run().outcome == .finished)

@@ -128,7 +128,7 @@ private struct Failure: Error, CustomStringConvertible {
     #expect(error.code == .dataWrong)
     #expect(error.message == "policy 'Fail' failed in createDestinationInstances for Person p9: no name")
     #expect(
-      error.site
+      error.context
         == "step 1 of 1, pass 2 of 2, instance creation, PersonToContact, chunk 2 (Person p7 to p12)")
     fail.create = nil
     let repaired = try fixture.job(["Fail": { [fail] in fail }])
@@ -156,7 +156,7 @@ private struct Failure: Error, CustomStringConvertible {
     }
     #expect(
       error.message == "policy 'Check' failed in performCustomValidation: Contact p5 at [Place p6] is six")
-    #expect(error.site?.contains("performCustomValidation, PersonToContact") == true)
+    #expect(error.context?.contains("performCustomValidation, PersonToContact") == true)
     #expect(error.code == .dataWrong)
 
     check.validate = { _, _ in throw GodwitError(.noPath, "told so") }
@@ -267,7 +267,7 @@ private struct Failure: Error, CustomStringConvertible {
     }
     #expect(error.code == .dataWrong, "\(what): \(error)")
     #expect(error.message.contains(message), "\(what): \(error)")
-    #expect(error.site?.contains("PersonToContact") == true, "\(what): \(error)")
+    #expect(error.context?.contains("PersonToContact") == true, "\(what): \(error)")
   }
 
   // MARK: Registration

@@ -97,7 +97,7 @@ import Testing
         for index in chosen { fixture.mappings[index].policyName = "Several" }
         do {
           // The other time links are resolved by SQL too.
-          try AssignmentResolver.$limitEdges.withValue(isReassociating ? 1 : 100_000) {
+          try EngineTuning.with(\.limitEdges, isReassociating ? 1 : 100_000) {
             _ = try MigrationManager(fixture.job(["Several": { severalOfOne(isReassociating: isReassociating) }])).run()
           }
           contents.append(try fixture.content())

@@ -10,7 +10,7 @@ import Testing
 @Suite struct PreflightTests {
   private func manager(_ job: FaultJob, free: @escaping @Sendable (String) -> FreeSpace?) throws -> MigrationManager {
     var job = try job.job
-    job.freeSpace = free
+    job.hooks.freeSpace = free
     return MigrationManager(job)
   }
 

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
 @testable import GodwitLowering
 @testable import GodwitStore
 @testable import GodwitVerifier
@@ -177,7 +178,7 @@ import Testing
       }
       let inSwift = random.chance(30)
       do {
-        try ExpressionLowering.$runsAllInSwift.withValue(inSwift) {
+        try EngineTuning.with(\.runsAllInSwift, inSwift) {
           _ = try MigrationManager(fixture.job).run()
         }
         let report = try Verifier(job: fixture.job).run()

@@ -4,7 +4,7 @@ import Testing
 
 /// The statements that settle gathered assignments, read as SQL.
 struct ResolutionStatementsTests {
-  @Test func `edges that no later assignment displaced go to the table of edges`() throws {
+  @Test func `edges that no later assignment overrides go to the table of edges`() throws {
     let program = try StatementWorld.program()
     let link = try program.link("Person", "spouse")
     let sql = try program.resolution.statements(link)

@@ -66,7 +66,7 @@ import Testing
   func `values that an expression turns to nil are counted, in both lanes`(inSwift: Bool, rows: Int) throws {
     let fixture = try fixture()
     fixture.chunkRows = rows
-    let summary = try ExpressionLowering.$runsAllInSwift.withValue(inSwift) { try fixture.run() }
+    let summary = try EngineTuning.with(\.runsAllInSwift, inSwift) { try fixture.run() }
     #expect(nils(summary.losses) == expected)
   }
 
@@ -258,13 +258,13 @@ import Testing
     let (summary, report) = try fixture.run(policies)
     #expect(report.isClean, "\(report)")
     // Homes 1, 3, 5 and 7 have a chief with an even key.
-    #expect(summary.several == 4)
-    #expect(summary.losses.losses.filter { $0.kind == .several }.map(\.count) == [4])
+    #expect(summary.ambiguousToOne == 4)
+    #expect(summary.losses.losses.filter { $0.kind == .ambiguousToOne }.map(\.count) == [4])
     #expect(try fixture.rows("SELECT COUNT(ZCHIEF) FROM source.ZPLACE") == ["7"])
   }
 
   @Test func `a to-one is not counted as several if a policy makes one object of each source object`() throws {
     let fixture = try homes()
-    #expect(try fixture.run(["Twice": { PlainPolicy() }]).0.several == 0)
+    #expect(try fixture.run(["Twice": { PlainPolicy() }]).0.ambiguousToOne == 0)
   }
 }

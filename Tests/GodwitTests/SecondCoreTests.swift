@@ -52,7 +52,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   private func facts(_ fixture: MigrationFixture, leastKeys: Int64) throws -> PlanFacts {
-    try RowCounter.$leastKeys.withValue(leastKeys) {
+    try EngineTuning.with(\.leastCountedKeys, leastKeys) {
       let job = try fixture.job
       return try OpenSource(job).planner(job).plan(now: 0).1.facts
     }
@@ -83,7 +83,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   /// Runs until the first chunk is durable, with a source that counts as large.
   private func begin(_ fixture: MigrationFixture) throws {
     let control = MigrationControl()
-    let summary = try MigrationManager.$largeSource.withValue(0) {
+    let summary = try EngineTuning.with(\.largeSourceBytes, 0) {
       try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: "enough") }
     }
     #expect(summary.outcome == .stopped)
@@ -125,7 +125,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 
   @Test func `the digest of a large source is in the finished store`() throws {
     let (large, small) = (try fixture(), try fixture())
-    try MigrationManager.$largeSource.withValue(0) { _ = try large.run() }
+    try EngineTuning.with(\.largeSourceBytes, 0) { _ = try large.run() }
     try small.run()
     #expect(try MigrationManager(large.job).run().outcome == .alreadyFinished)
     #expect(try MigrationManager(small.job).run().outcome == .alreadyFinished)
@@ -135,7 +135,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 
   @discardableResult
   private func run(_ fixture: MigrationFixture) throws -> MigrationSummary {
-    try SpeculativeValidator.$leastRows.withValue(0) { try fixture.run() }
+    try EngineTuning.with(\.leastValidatedRows, 0) { try fixture.run() }
   }
 
   @Test func `speculative validation gives the same store`() throws {
@@ -150,13 +150,13 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   @Test func `speculative validation reports a broken rule as ordinary validation does`() throws {
     let errors = try [0, Int64.max].map { leastRows in
       let fixture = try fixture { key in key == 101 || key == 5 ? .null : .init("person \(key)") }
-      return try SpeculativeValidator.$leastRows.withValue(leastRows) {
+      return try EngineTuning.with(\.leastValidatedRows, leastRows) {
         let error = #expect(throws: GodwitError.self) { try fixture.run() }
         return try #require(error)
       }
     }
     #expect(errors[0].message.contains("Person p35:"))
-    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+    #expect(errors[0].message == errors[1].message && errors[0].context == errors[1].context)
   }
 
   /// One chunk of validation for the people from key 0 on, of a store.
@@ -228,8 +228,8 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   private func ahead<T>(rowsPerSpan: Int64 = 10, _ body: () throws -> T) throws -> T {
-    try ExpressionPrefetcher.$leastRows.withValue(0) {
-      try ExpressionPrefetcher.$rowsPerSpan.withValue(rowsPerSpan) { try body() }
+    try EngineTuning.with(\.expressions.leastRows, 0) {
+      try EngineTuning.with(\.expressions.rowsPerSpan, rowsPerSpan) { try body() }
     }
   }
 
@@ -253,7 +253,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
       }
       return try #require(error)
     }
-    #expect(errors[0].message == errors[1].message && errors[0].site == errors[1].site)
+    #expect(errors[0].message == errors[1].message && errors[0].context == errors[1].context)
     #expect(errors[0].message.contains("Person p"))
   }
 
@@ -285,7 +285,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     }
     let (two, one) = (try fixture(), try fixture())
     // The keys of owners are read, with their filter in Swift, once the pets' statement is about to run.
-    try ExpressionPrefetcher.$fills.withValue(true) { try ahead { _ = try two.run() } }
+    try EngineTuning.with(\.expressions.fills, true) { try ahead { _ = try two.run() } }
     try one.run()
     let rows = "SELECT * FROM source.ZPET ORDER BY Z_PK"
     #expect(try two.rows(rows) == one.rows(rows))

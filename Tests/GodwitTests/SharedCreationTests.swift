@@ -118,7 +118,7 @@ import Testing
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(error.code == .dataWrong)
     #expect(error.message.contains("'name' for Person p8"), "\(error.message)")
-    #expect(error.site?.contains("PersonToChild, chunk 2 (Person p8 to p13)") == true, "\(error.site ?? "")")
+    #expect(error.context?.contains("PersonToChild, chunk 2 (Person p8 to p13)") == true, "\(error.context ?? "")")
     #expect(try MigrationManager(fixture.job).status().lines.reduce(0) { $0 + $1.done } == 4)
   }
 
@@ -127,7 +127,7 @@ import Testing
     try fixture.alter("UPDATE ZPERSON SET ZAGE = 40000 WHERE Z_PK = 20")
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(error.message.contains("'age' for Person p20"), "\(error.message)")
-    #expect(error.site?.contains("PersonToAdult") == true)
+    #expect(error.context?.contains("PersonToAdult") == true)
   }
 
   @Test func `a foreign key to a missing object gives no link, where keys have holes and where they have none`() throws

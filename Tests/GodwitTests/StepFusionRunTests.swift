@@ -64,7 +64,7 @@ struct `Fused runs` {
       if random.chance(50) { try damage(job.sourcePath, &random) }
       let once = try result(of: job)
       var apart = job
-      apart.fusesSteps = false
+      apart.hooks.fusesSteps = false
       apart.destinationPath = folder.file("apart/out.sqlite")
       let stepped = try result(of: apart)
       if case .made = once { made += 1 } else { failed += 1 }
@@ -174,11 +174,11 @@ struct `Fused runs` {
     let folder = try TemporaryFolder()
     let job = try job(folder)
     var apart = job
-    apart.fusesSteps = false
+    apart.hooks.fusesSteps = false
     try MigrationManager(apart).run()
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
     for (first, second) in [(job, apart), (apart, job)] {
-      let path = folder.file("half-\(first.fusesSteps)/notes.sqlite")
+      let path = folder.file("half-\(first.hooks.fusesSteps)/notes.sqlite")
       var (begun, other) = (first, second)
       (begun.destinationPath, other.destinationPath) = (path, path)
       let control = MigrationControl()

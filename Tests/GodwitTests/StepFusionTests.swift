@@ -390,12 +390,12 @@ struct `Fusing of inferred steps` {
     let fused = MigrationManager(plain).job
     #expect(fused.steps.map(\.versions) == [["V1", "V2", "V3", "V4"]])
     #expect(MigrationManager(fused).job.steps.count == 1)
-    plain.fusesSteps = false
+    plain.hooks.fusesSteps = false
     #expect(MigrationManager(plain).job.steps.count == 3)
     #expect(MigrationManager(fused).quickIdentity == MigrationManager(plain).quickIdentity)
     // The mappings are told, not who says that they are inferred.
     for index in plain.steps.indices { plain.steps[index].origin = nil }
-    plain.fusesSteps = true
+    plain.hooks.fusesSteps = true
     #expect(MigrationManager(plain).job.steps.count == 1)
   }
 

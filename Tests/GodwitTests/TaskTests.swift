@@ -148,13 +148,13 @@ struct TaskTests {
 
   @Test func `GodwitError has Foundation's description, failure reason and recovery suggestion`() {
     var error = GodwitError(
-      .configuration, "cannot read it", location: .init(file: "job.yaml", line: 3, column: 1), site: "step 1",
+      .configuration, "cannot read it", location: .init(file: "job.yaml", line: 3, column: 1), context: "step 1",
       cause: "it is empty", remedy: "write it", safe: "nothing was written")
     let any: any Error = error
     #expect(any.localizedDescription == "job.yaml:3:1: cannot read it")
     #expect((any as? any LocalizedError)?.failureReason == "step 1\nit is empty")
     #expect((any as? any LocalizedError)?.recoverySuggestion == "write it\nnothing was written")
-    (error.location, error.site, error.cause, error.remedy, error.safe) = (nil, nil, nil, nil, nil)
+    (error.location, error.context, error.cause, error.remedy, error.safe) = (nil, nil, nil, nil, nil)
     #expect(error.errorDescription == "cannot read it")
     #expect(error.failureReason == nil && error.recoverySuggestion == nil)
   }

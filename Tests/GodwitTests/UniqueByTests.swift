@@ -133,7 +133,7 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
         "Worker", "Worker", uniqueBy: ["name"], attributes: ["name": "$source.name"],
         relationships: ["boss": .sourceRelationship("boss")]),
     ]
-    #expect(try fixture.run().several == 2)
+    #expect(try fixture.run().ambiguousToOne == 2)
   }
 
   @Test func `an index of the source that serves the filter does not change unique-by objects`() throws {

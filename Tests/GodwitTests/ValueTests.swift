@@ -61,7 +61,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     }
     #expect(error.code == .dataWrong)
     #expect(error.message.contains("'n' for Item p1: expected an integer of 16 bits"))
-    #expect(error.site?.contains("instance creation, ItemToItem, chunk 1") == true)
+    #expect(error.context?.contains("instance creation, ItemToItem, chunk 1") == true)
   }
 
   @Test func `a fraction does not become an integer in silence`() throws {

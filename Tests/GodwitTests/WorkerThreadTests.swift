@@ -6,6 +6,7 @@ import Testing
 
 @testable import Godwit
 @testable import GodwitEngine
+@testable import GodwitJob
 
 @Suite struct WorkerThreadTests {
   @Test func `a thread that cannot be created is an error`() {
@@ -55,11 +56,11 @@ import Testing
         attributes: ["name": "$source.name", "code": "{$source.name, 'none'}[FIRST]"]),
     ]
     func work() throws { _ = try fixture.run() }
-    try RowCounter.$leastKeys.withValue(0) {
-      try ExpressionPrefetcher.$leastRows.withValue(0) {
-        try UniqueKeyScan.$leastRows.withValue(0) {
-          try SpeculativeValidator.$leastRows.withValue(0) {
-            try MigrationManager.$largeSource.withValue(0) {
+    try EngineTuning.with(\.leastCountedKeys, 0) {
+      try EngineTuning.with(\.expressions.leastRows, 0) {
+        try EngineTuning.with(\.uniqueKeys.leastRows, 0) {
+          try EngineTuning.with(\.leastValidatedRows, 0) {
+            try EngineTuning.with(\.largeSourceBytes, 0) {
               if refusing { try ThreadRefusal.run(work) } else { try work() }
             }
           }

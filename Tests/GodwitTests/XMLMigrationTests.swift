@@ -304,7 +304,7 @@ private func migrate(_ job: MigrationJob) throws {
     let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(error.code == .dataWrong)
     #expect(error.message.contains("XML cannot hold"))
-    #expect(error.site == "attribute 'mark' of Tool p3")
+    #expect(error.context == "attribute 'mark' of Tool p3")
     #expect(!FileManager.default.fileExists(atPath: folder.file("b.xml")))
   }
 

@@ -349,7 +349,7 @@ struct `Files of compiled models` {
       try write(bytes, path)
       let error = failure { _ = try ManagedObjectModel(contentsOf: path) }
       #expect(error?.code == .missingInput)
-      #expect(error?.site == path)
+      #expect(error?.context == path)
     }
     #expect(failure { _ = try ManagedObjectModel(contentsOf: folder.file("none.mom")) }?.code == .missingInput)
     #expect(failure { _ = try ManagedObjectModel(contentsOf: folder.file("none.momd")) }?.code == .missingInput)

@@ -39,7 +39,7 @@ struct SummaryRecord: Encodable {
   let job, destination: String
   /// Left out where rows were not counted.
   let objects: Int64?
-  let several, displaced: Int64
+  let ambiguousToOne, overridden: Int64
   let dropped: [MigrationPlan.Dropped]
   let losses: [LossReport.Loss]
   let notes: [String]
@@ -53,7 +53,7 @@ struct SummaryRecord: Encodable {
     self.job = job.name
     destination = job.destinationPath
     objects = summary.isCounted ? summary.objects : nil
-    (several, displaced) = (summary.several, summary.displaced)
+    (ambiguousToOne, overridden) = (summary.ambiguousToOne, summary.overridden)
     dropped = summary.dropped
     losses = summary.losses.losses
     notes = summary.notes
@@ -61,6 +61,13 @@ struct SummaryRecord: Encodable {
     peakBytes = summary.peakBytes
     budgetBytes = job.memory.bytes
     wasResumed = summary.wasResumed
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case type, outcome, reason, job, destination, objects, dropped, losses, notes, seconds, peakBytes, budgetBytes
+    case wasResumed
+    case ambiguousToOne = "several"
+    case overridden = "displaced"
   }
 }
 
@@ -80,6 +87,6 @@ struct FailureRecord: Encodable {
     location = error.location.map(\.text)
     status = error.code.rawValue
     message = error.message
-    (site, cause, remedy, safe) = (error.site, error.cause, error.remedy, error.safe)
+    (site, cause, remedy, safe) = (error.context, error.cause, error.remedy, error.safe)
   }
 }

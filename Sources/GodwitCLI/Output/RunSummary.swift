@@ -21,8 +21,8 @@ enum RunSummary {
       let step = job.steps.count > 1 ? "step \(loss.step): " : ""
       lines.append("  \(loss.label.padding(toLength: 11, withPad: " ", startingAt: 0))\(step)\(loss)")
     }
-    if summary.displaced > 0 {
-      lines.append("  displaced  \(summary.displaced) relationship assignments by a later one")
+    if summary.overridden > 0 {
+      lines.append("  overridden \(summary.overridden) relationship assignments by a later one")
     }
     lines += summary.notes.map { "  note       \($0)" }
     lines.append("  time       \(seconds(summary.seconds)) s")

@@ -7,7 +7,7 @@ struct MappingNewVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Draft a mapping file, as Xcode drafts a new mapping model.",
     discussion: """
-      A value that you must decide is printed as the placeholder \(MappingGap.marker). No job accepts the file until \
+      A value that you must decide is printed as the placeholder \(MappingPlaceholder.marker). No job accepts the file until \
       every placeholder is replaced.
       """)
 
@@ -18,10 +18,10 @@ struct MappingNewVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let draft = MappingDraft(from: try ModelVerb.read(source), to: try ModelVerb.read(destination))
     try output.write(draft.model, remarks: draft.remarks, in: session)
-    let gaps = draft.remarks.count(where: \.isGap)
+    let gaps = draft.remarks.count(where: \.isPlaceholder)
     if gaps > 0 {
       session.diagnostics.write(
-        "godwit: \(gaps) placeholder\(gaps == 1 ? "" : "s") to replace, marked \(MappingGap.marker)\n")
+        "godwit: \(gaps) placeholder\(gaps == 1 ? "" : "s") to replace, marked \(MappingPlaceholder.marker)\n")
     }
     return 0
   }

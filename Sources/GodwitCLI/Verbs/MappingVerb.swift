@@ -45,7 +45,12 @@ struct MappingOutput: ParsableArguments {
     struct Remark: Encodable {
       let mapping, property: String?
       let text: String
-      let isGap: Bool
+      let isPlaceholder: Bool
+
+      private enum CodingKeys: String, CodingKey {
+        case mapping, property, text
+        case isPlaceholder = "isGap"
+      }
     }
     let sourceModel, destinationModel, file: String?
     let mappings: [String]
@@ -59,7 +64,7 @@ struct MappingOutput: ParsableArguments {
       self.file = file
       mappings = model.entityMappings.map(\.name)
       self.remarks = remarks.map {
-        Remark(mapping: $0.mapping, property: $0.subject.property, text: $0.text, isGap: $0.isGap)
+        Remark(mapping: $0.mapping, property: $0.subject.property, text: $0.text, isPlaceholder: $0.isPlaceholder)
       }
       self.yaml = yaml
     }

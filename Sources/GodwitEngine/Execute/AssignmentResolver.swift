@@ -1,7 +1,8 @@
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Finds the edges of a link that no later assignment displaced, for a range of keys at its first end.
+/// Finds the edges of a link that no later assignment overrides, for a range of keys at its first end.
 ///
 /// It says what `StepProgram.resolve` says in SQL, by one walk: assignments are ordered by mapping, turn and side, and
 /// an edge stays when none of those that could displace it comes later. Those at its first object pass by in the walk;
@@ -9,10 +10,10 @@ import GodwitStore
 final class AssignmentResolver {
   /// The place of an assignment among all.
   private struct Place: Comparable {
-    var mapping, turn: Int64
+    var mapping, sequence: Int64
     var side: Int
 
-    static func < (a: Place, b: Place) -> Bool { (a.mapping, a.turn, a.side) < (b.mapping, b.turn, b.side) }
+    static func < (a: Place, b: Place) -> Bool { (a.mapping, a.sequence, a.side) < (b.mapping, b.sequence, b.side) }
   }
 
   private struct Edge {
@@ -25,8 +26,6 @@ final class AssignmentResolver {
   /// An object has more edges than fit into memory.
   struct TooMany: Error {}
 
-  /// Of one object.
-  @TaskLocal static var limitEdges = 100_000
   private static let limitKnown = 50_000
 
   private let firstIsToMany: Bool
@@ -34,6 +33,8 @@ final class AssignmentResolver {
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can
   /// displace.
   private let lastOwn, lastLeading: SQLStatement?
+  /// More at once are gathered by SQL.
+  private let limitEdges = EngineTuning.current.limitEdges
   private let store: [(edge: ResolutionStatements.StoredEdge, statement: SQLStatement)]
   private let storesPlaces: Bool
   private var known: [Int64: Place?] = [:]
@@ -57,7 +58,9 @@ final class AssignmentResolver {
 
   /// - Parameter limit: Rows with larger values are left to the caller.
   /// - Returns: nil for a link that is its own inverse, whose edges are told apart otherwise.
-  init?(_ program: StepProgram, link index: Int, connection: StoreConnection, sparing limit: ByteCount? = nil) throws {
+  init?(_ program: StepProgram, link index: Int, connection: StoreConnection, lengthLimit limit: ByteCount? = nil)
+    throws
+  {
     self.limit = limit
     let (link, table) = (program.links[index], "main.\(StepProgram.linkTable(index))")
     guard !link.isOwnInverse else { return nil }
@@ -140,21 +143,21 @@ final class AssignmentResolver {
         floor = max(floor ?? place, place)
         if !assigned.row.isNull(1) { edges.append(Self.edge(assigned.row, place)) }
         hasAssigned = try assigned.step()
-        guard edges.count <= Self.limitEdges else { throw TooMany() }
+        guard edges.count <= limitEdges else { throw TooMany() }
       }
       while hasReverse, reverse.row.int64(0) == key {
         let place = Self.place(reverse.row, side: 1)
         if !firstIsToMany { floor = max(floor ?? place, place) }
         edges.append(Self.edge(reverse.row, place))
         hasReverse = try reverse.step()
-        guard edges.count <= Self.limitEdges else { throw TooMany() }
+        guard edges.count <= limitEdges else { throw TooMany() }
       }
       try settle(key, &edges, floor)
     }
   }
 
   private static func place(_ row: SQLRow, side: Int) -> Place {
-    Place(mapping: row.int64(2), turn: row.int64(3), side: side)
+    Place(mapping: row.int64(2), sequence: row.int64(3), side: side)
   }
 
   private static func edge(_ row: SQLRow, _ place: Place) -> Edge {
@@ -195,7 +198,7 @@ final class AssignmentResolver {
           try statement.runBound()
           continue
         }
-        guard try !statement.runBound(sparing: limit) else { continue }
+        guard try !statement.runBound(lengthLimit: limit) else { continue }
         let places = [position, inversePosition].map { $0.map { SQLValue.integer($0) } ?? .null }
         refused.append(
           Refused(
@@ -213,7 +216,7 @@ final class AssignmentResolver {
       guard let statement else { continue }
       try statement.bind(.integer(other))
       if try statement.step() {
-        let place = Place(mapping: statement.row.int64(0), turn: statement.row.int64(1), side: side)
+        let place = Place(mapping: statement.row.int64(0), sequence: statement.row.int64(1), side: side)
         last = max(last ?? place, place)
       }
       statement.reset()

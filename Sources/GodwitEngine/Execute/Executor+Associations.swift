@@ -42,7 +42,7 @@ extension Executor {
   private func opening<T>(_ index: Int, _ open: (SpillMark?) throws -> T) throws -> T {
     do { return try open(try ledger.spillMark(mapping: index)?.mark) } catch let error as SpillError {
       guard error.isDamage else { throw error }
-      try makeSpillAnew(index, because: error)
+      try rebuildSpill(index, because: error)
     }
     return try open(try ledger.spillMark(mapping: index)?.mark)
   }
@@ -66,7 +66,7 @@ extension Executor {
     let statement = try program.associationStage.pairs(index)
     var pairs: Int64 = 0
     guard program.isUnique(index) else {
-      try functions.running(statement, site: site(chunk)) {
+      try functions.running(statement, context: context(chunk)) {
         try connection.query(
           statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
         ) { row in
@@ -93,7 +93,7 @@ extension Executor {
         destination = found
       }
       if destination == nil {
-        guard !isRepeated else { throw Self.cannotMakeAnew(program.mappings[index].name) }
+        guard !isRepeated else { throw Self.cannotRebuild(program.mappings[index].name) }
         let key = newKey(source)
         given += 1
         try store.add(source: source, key: key)
@@ -136,10 +136,10 @@ extension Executor {
   ///
   /// - Returns: false when the chunk found no damage, or the same file was rebuilt before.
   func replaceDamagedSpill() throws -> Bool {
-    guard let (index, error) = functions.damagedSpill, !madeAnew.contains(index) else { return false }
-    functions.damagedSpill = nil
+    guard let (index, error) = functions.findings.damagedSpill, !rebuiltSpills.contains(index) else { return false }
+    functions.findings.damagedSpill = nil
     functions.readers[index] = nil
-    try connection.transaction { try makeSpillAnew(index, because: error) }
+    try connection.transaction { try rebuildSpill(index, because: error) }
     return true
   }
 
@@ -147,7 +147,7 @@ extension Executor {
   /// and the keys that `unique-by` gave, which lie in the store under construction. Call inside a transaction.
   ///
   /// The pairs are the same, and with the same LZ4 library the bytes too; otherwise the ledger gets their mark.
-  private func makeSpillAnew(_ index: Int, because damage: SpillError) throws {
+  private func rebuildSpill(_ index: Int, because damage: SpillError) throws {
     let name = program.mappings[index].name
     guard let known = try ledger.spillMark(mapping: index) else { throw damage }
     let done = try ledger.done()
@@ -161,17 +161,17 @@ extension Executor {
       mark = try writer.flushChunk()
     }
     try writer.close()
-    guard pairs == known.pairs else { throw Self.cannotMakeAnew(name) }
+    guard pairs == known.pairs else { throw Self.cannotRebuild(name) }
     guard rename(part, path) == 0 else {
       throw GodwitError.disk("cannot replace the spill file '\(path)'", errno: errno)
     }
     try WorkFolder.sync((path as NSString).deletingLastPathComponent)
     if mark != known.mark { try ledger.setSpillMark(mark, pairs: pairs, mapping: index) }
-    madeAnew.insert(index)
+    rebuiltSpills.insert(index)
     notes.append("the spill file of mapping '\(name)' was damaged and rebuilt: \(damage.message)")
   }
 
-  private static func cannotMakeAnew(_ mapping: String) -> GodwitError {
+  private static func cannotRebuild(_ mapping: String) -> GodwitError {
     GodwitError(
       .inputOutput,
       "cannot rebuild the damaged spill file of mapping '\(mapping)': the store under construction is damaged too",

@@ -22,18 +22,19 @@ extension Executor {
     let copies = program.creation.plainCopies(index)
     guard !copies.isEmpty else { return try executeCreation(statement, [chunk]) }
     if !chunksWithLargeRows.contains(chunk.id),
-      let made = try sparing({ try executeCreation(statement, [chunk]) })
+      let made = try withLengthLimit({ try executeCreation(statement, [chunk]) })
     {
       return made
     }
     let mapping = program.mappings[index]
     let columns = Set(copies.map(\.sourceColumn)).sorted()
     let destination = try program.destinationTable(of: mapping.destination.name).name
-    guard let writer = try largeRowWriter(), try writer.takes(destination) else {
+    guard let writer = try largeRowWriter(), try writer.supports(destination) else {
       return try executeCreation(statement, [chunk])
     }
     let source = try program.sourceTable(mapping.source.name)
-    let part = try predicate.map { try carried.creation.statement(index, predicate: $0, isPart: true) } ?? statement
+    let part =
+      try predicate.map { try currentProgram.creation.statement(index, predicate: $0, isPart: true) } ?? statement
     var lean: [Set<String>: ChunkStatement] = [:]
     var made: Int64 = 0
     for span in try connection.spans(
@@ -45,7 +46,7 @@ extension Executor {
         func run() throws -> Int64 {
           try execute(part, chunk, from: keys.lowerBound, through: keys.upperBound)
         }
-        made += try sparing(run) ?? run()
+        made += try withLengthLimit(run) ?? run()
       case .large(let key):
         let values = try connection.openValues(
           above: .init(bytes: limits.valueBytes), database: StoreConnection.sourceSchema, table: source, key: key,
@@ -55,7 +56,8 @@ extension Executor {
         }
         let names = Set(apart.map(\.attribute))
         let statement =
-          try lean[names] ?? carried.creation.statement(index, predicate: predicate, leavingOut: names, isPart: true)
+          try lean[names]
+          ?? currentProgram.creation.statement(index, predicate: predicate, leavingOut: names, isPart: true)
         lean[names] = statement
         let count = try execute(statement, chunk, from: key, through: key)
         made += count
@@ -70,13 +72,13 @@ extension Executor {
     return made
   }
 
-  var limits: LargeRowLimits { .inForce ?? LargeRowLimits(memory: job.memory) }
+  var limits: LargeRowLimits { EngineTuning.current.largeRows ?? LargeRowLimits(memory: job.memory) }
 
   /// Runs a statement that makes objects unless a value is too large; then nothing of it is left, and nil returned.
-  private func sparing(_ body: () throws -> Int64) throws -> Int64? {
+  private func withLengthLimit(_ body: () throws -> Int64) throws -> Int64? {
     let pending = functions.mover?.pendingCount ?? 0
     try connection.execute("SAVEPOINT godwit_part")
-    let made = try connection.sparing(.init(bytes: limits.statementBytes), body)
+    let made = try connection.withLengthLimit(.init(bytes: limits.statementBytes), body)
     if made == nil {
       try connection.execute("ROLLBACK TO godwit_part")
       functions.mover?.forgetPending(after: pending)
@@ -90,7 +92,8 @@ extension Executor {
     for edge in edges {
       let writer = try largeRowWriter()
       let way = try writer?.change(
-        edge.key, in: edge.table, sparing: .init(bytes: limits.valueBytes), holding: .init(bytes: limits.recordBytes)
+        edge.key, in: edge.table, lengthLimit: .init(bytes: limits.valueBytes),
+        holding: .init(bytes: limits.recordBytes)
       ) { try connection.execute(edge.sql, edge.arguments) }
       if let way { limits.onRow?(way) } else { try connection.execute(edge.sql, edge.arguments) }
     }

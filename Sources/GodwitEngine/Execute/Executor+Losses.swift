@@ -14,11 +14,11 @@ extension Executor {
     _ chunk: Chunk, _ mapping: Int, of statement: ChunkStatement, predicate: ParsedPredicate?
   ) throws -> [NilCount] {
     let watches = program.losses.nilWatches(mapping).filter { watch in
-      functions.hasFittedNil
+      functions.findings.hasFittedNil
         || !statement.builder.fitted.contains(.init(mapping: mapping, attribute: watch.attribute))
     }
     guard let statement = try program.losses.nils(mapping, watches, predicate: predicate) else { return [] }
-    let counts = try functions.running(statement, site: site(chunk)) {
+    let counts = try functions.running(statement, context: context(chunk)) {
       try connection.rows(
         statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
       ).first ?? []
@@ -39,10 +39,10 @@ extension Executor {
         step: step, kind: .nils, subject: "\(mapping.destination.name).\(nils.attribute)", count: nils.count,
         reason: "mapping \(mapping.name)")
     }
-    if summary.several > 0 {
+    if summary.ambiguousToOne > 0 {
       found.losses.append(
         .init(
-          step: step, kind: .several, subject: "to-one relationships", count: summary.several,
+          step: step, kind: .ambiguousToOne, subject: "to-one relationships", count: summary.ambiguousToOne,
           reason: "a to-one holds one object"))
     }
     return found

@@ -28,17 +28,17 @@ extension Executor {
   ///   chunk can tell, or one is too large. Nothing was kept then.
   func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
     let mappings = Self.createdMappings(chunks)
-    guard let first = mappings.first, let statement = try carried.creation.statement(sharing: mappings) else {
+    guard let first = mappings.first, let statement = try currentProgram.creation.statement(sharing: mappings) else {
       return false
     }
     do {
       try connection.transaction {
         try openReaders()
         functions.mover?.beginChunk()
-        functions.hasFittedNil = false
+        functions.findings.hasFittedNil = false
         functions.rows.memberRows = Array(repeating: 0, count: chunks.count)
         guard
-          let made = try connection.sparing(
+          let made = try connection.withLengthLimit(
             .init(bytes: limits.statementBytes), { try executeCreation(statement, chunks) })
         else { throw LargeRowMet() }
         guard functions.rows.memberRows.reduce(0, +) == made else {
@@ -51,7 +51,8 @@ extension Executor {
           try ledger.finish(
             chunk,
             .init(
-              rows: functions.rows.memberRows[member], several: try countSeveral(chunk, mapping, predicate: nil),
+              rows: functions.rows.memberRows[member],
+              ambiguousToOne: try countAmbiguousToOne(chunk, mapping, predicate: nil),
               nils: try countNils(chunk, mapping, of: statement, predicate: nil)))
         }
         try recordDigest()
@@ -61,8 +62,8 @@ extension Executor {
     } catch is LargeRowMet {
       chunksWithLargeRows.formUnion(chunks.map(\.id))
       return false
-    } catch let error as GodwitError where error.code == .dataWrong || functions.damagedSpill != nil {
-      functions.damagedSpill = nil
+    } catch let error as GodwitError where error.code == .dataWrong || functions.findings.damagedSpill != nil {
+      functions.findings.damagedSpill = nil
       return false
     }
   }
@@ -71,8 +72,9 @@ extension Executor {
   func keySet(_ index: Int) throws -> KeySet {
     let statement = try program.associationStage.takenKeys(index)
     let keys = KeySet()
-    try functions.running(statement, site: "\(job.position.site), reading the keys of \(program.mappings[index].name)")
-    {
+    try functions.running(
+      statement, context: "\(job.position.context), reading the keys of \(program.mappings[index].name)"
+    ) {
       try connection.query(statement.sql, statement.builder.arguments()) { row in
         keys.append(row.int64(0))
         return true

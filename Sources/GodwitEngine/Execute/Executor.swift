@@ -24,8 +24,8 @@ package final class Executor {
   package var sourceDigest: BackgroundTask<String>?
   /// nil in a step without policies.
   package var policies: PolicyRun?
-  /// The current program: policies change how links are carried out.
-  var carried: StepProgram { policies?.programNow ?? program }
+  /// The program as it stands: policies change how links are carried out.
+  var currentProgram: StepProgram { policies?.shortcuts.program ?? program }
   private let stamp: StoreFiles.Stamp
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
@@ -36,7 +36,7 @@ package final class Executor {
   /// What happened that nobody would see in the result.
   package var notes: [String] = []
   /// Mappings whose spill file was rebuilt. A second damage to the same file stops the run.
-  var madeAnew: Set<Int> = []
+  var rebuiltSpills: Set<Int> = []
   /// Chunks whose statement met a value that is too large for it.
   var chunksWithLargeRows: Set<Int> = []
   /// Once it is needed; nil inside where there can be none.
@@ -106,7 +106,7 @@ package final class Executor {
     } catch {
       forgetWriters()
       if program.facts.highestDestinationKeys != nil, let known = error as? GodwitError,
-        known.message.contains("UNIQUE constraint failed")
+        known.refusal == .duplicate
       {
         throw broken(constraint: nil, chunk)
       }
@@ -148,14 +148,14 @@ package final class Executor {
       if let spill = error as? SpillError { return GodwitError(spill) }
       return error
     }
-    if known.site == nil { known.site = site(chunk) }
+    if known.context == nil { known.context = context(chunk) }
     if known.safe == nil {
       known.safe = chunk.id == 0 ? "the source is untouched" : "chunks before it are durable; the source is untouched"
     }
     return known
   }
 
-  func site(_ chunk: Chunk) -> String {
+  func context(_ chunk: Chunk) -> String {
     let pass = chunk.pass > 0 ? "pass \(chunk.pass) of \(plan.steps.first?.passes.count ?? 1), " : ""
     let entity = program.mappings.first { $0.name == chunk.name }?.source.name ?? chunk.name
     let what =
@@ -169,7 +169,8 @@ package final class Executor {
       case .validate, .validateEntity, .buildUniqueIndex: "validation"
       }
     let number = chunksAlike(chunk).firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
-    return "\(job.position.site), \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.site(entityName: entity)))"
+    return
+      "\(job.position.context), \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.context(entityName: entity)))"
   }
 
   func chunksAlike(_ chunk: Chunk) -> [Chunk] {
@@ -219,15 +220,18 @@ package final class Executor {
       && connection.value("SELECT 1 FROM main.sqlite_master WHERE type = 'index' AND name = ?1", [.text(name)]) != nil
   }
 
-  func execute(_ statement: ChunkStatement, _ chunk: Chunk) throws -> Int64 {
-    try execute(statement, chunk, from: chunk.range.first, through: chunk.range.last)
+  func execute(
+    _ statement: ChunkStatement, _ chunk: Chunk, with inputs: StatementInputs = .init()
+  ) throws -> Int64 {
+    try execute(statement, chunk, from: chunk.range.first, through: chunk.range.last, with: inputs)
   }
 
   /// Runs a statement of the chunk for some of its keys.
   func execute(
-    _ statement: ChunkStatement, _ chunk: Chunk, from first: Int64, through last: Int64
+    _ statement: ChunkStatement, _ chunk: Chunk, from first: Int64, through last: Int64,
+    with inputs: StatementInputs = .init()
   ) throws -> Int64 {
-    try functions.running(statement, site: site(chunk)) {
+    try functions.running(statement, context: context(chunk), with: inputs) {
       try connection.execute(statement.sql, statement.builder.arguments(from: first, through: last))
       return connection.changes
     }
@@ -238,12 +242,12 @@ package final class Executor {
   private func create(_ chunk: Chunk, _ index: Int, predicate number: Int?) throws -> Ledger.Outcome {
     let mapping = program.mappings[index]
     let predicate = number.flatMap { job.chunkPredicates[mapping.name]?[$0] }
-    let statement = try carried.creation.statement(index, predicate: predicate)
+    let statement = try currentProgram.creation.statement(index, predicate: predicate)
     functions.mover?.beginChunk()
-    functions.hasFittedNil = false
+    functions.findings.hasFittedNil = false
     let outcome = Ledger.Outcome(
       rows: try makeObjects(statement, chunk, index, predicate: predicate),
-      several: try countSeveral(chunk, index, predicate: predicate),
+      ambiguousToOne: try countAmbiguousToOne(chunk, index, predicate: predicate),
       nils: try countNils(chunk, index, of: statement, predicate: predicate))
     try functions.mover?.finishChunk(
       table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
@@ -252,11 +256,11 @@ package final class Executor {
   }
 
   /// Objects of a chunk whose to-one relationship found several.
-  func countSeveral(_ chunk: Chunk, _ mapping: Int, predicate: ParsedPredicate?) throws -> Int64 {
-    guard let several = try program.losses.several(mapping, predicate: predicate) else { return 0 }
-    return try functions.running(several, site: site(chunk)) {
+  func countAmbiguousToOne(_ chunk: Chunk, _ mapping: Int, predicate: ParsedPredicate?) throws -> Int64 {
+    guard let statement = try program.losses.ambiguousToOne(mapping, predicate: predicate) else { return 0 }
+    return try functions.running(statement, context: context(chunk)) {
       try connection.integer(
-        several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
+        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
     }
   }
 
@@ -274,13 +278,13 @@ package final class Executor {
   // MARK: Relationships
 
   private func relate(_ chunk: Chunk, _ link: Int, scan: Int) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(link) else { return .init() }
+    guard !currentProgram.inlineLinks.contains(link) else { return .init() }
     let scan = try program.relationships.scans(link)[scan]
-    var outcome = Ledger.Outcome(rows: try execute(try carried.relationships.statement(scan), chunk))
-    if let several = try carried.losses.several(scan) {
-      outcome.several = try functions.running(several, site: site(chunk)) {
+    var outcome = Ledger.Outcome(rows: try execute(try currentProgram.relationships.statement(scan), chunk))
+    if let statement = try currentProgram.losses.ambiguousToOne(scan) {
+      outcome.ambiguousToOne = try functions.running(statement, context: context(chunk)) {
         try connection.integer(
-          several.sql, several.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
+          statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
       }
     }
     return outcome
@@ -293,24 +297,24 @@ package final class Executor {
     let scans = try program.relationships.scans(link)
     for chunk in plan.chunks where done.contains(chunk.id) {
       guard case .relate(link, let scan) = chunk.work else { continue }
-      _ = try execute(try carried.relationships.statement(scans[scan]), chunk)
+      _ = try execute(try currentProgram.relationships.statement(scans[scan]), chunk)
     }
   }
 
   private func prepareResolving(_ link: Int) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(link) else { return .init() }
+    guard !currentProgram.inlineLinks.contains(link) else { return .init() }
     for sql in program.resolution.preparation(link) { try connection.execute(sql) }
     return .init()
   }
 
   private func resolve(_ chunk: Chunk, _ link: Int) throws -> Ledger.Outcome {
-    guard !carried.direct.contains(link) else { return .init() }
+    guard !currentProgram.inlineLinks.contains(link) else { return .init() }
     let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
-    if let resolver = try AssignmentResolver(program, link: link, connection: connection, sparing: limit) {
+    if let resolver = try AssignmentResolver(program, link: link, connection: connection, lengthLimit: limit) {
       do {
         try resolver.run(from: chunk.range.first, through: chunk.range.last)
         try storeInLargeRows(resolver.refused)
-        return .init(rows: resolver.kept, displaced: resolver.wanted - resolver.kept)
+        return .init(rows: resolver.kept, overridden: resolver.wanted - resolver.kept)
       } catch is AssignmentResolver.TooMany {
         for sql in program.resolution.gatheringPreparation(link) { try connection.execute(sql) }
       }
@@ -322,7 +326,7 @@ package final class Executor {
     try connection.execute(sql.gather, range)
     let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
     for sql in sql.store { try connection.execute(sql) }
-    return .init(rows: kept, displaced: max(0, wanted - kept))
+    return .init(rows: kept, overridden: max(0, wanted - kept))
   }
 
   // MARK: Derived attributes
@@ -331,10 +335,10 @@ package final class Executor {
     let rule = try program.derivation.rules()[number]
     do {
       return .init(rows: try execute(rule.statement, chunk))
-    } catch let error as GodwitError where error.message.contains("integer overflow") {
+    } catch let error as GodwitError where error.refusal == .integerOverflow {
       throw GodwitError(
         .dataWrong, "cannot compute a derived attribute of '\(rule.entityName)': a sum does not fit",
-        site: site(chunk),
+        context: context(chunk),
         remedy: "repair the source or change the mapping, then `godwit discard` the job and run again")
     }
   }
@@ -344,7 +348,7 @@ package final class Executor {
   private func validate(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
     let validation = try program.validation.entity(entity)
-    functions.patterns = try validation.patterns.map { pattern in
+    let patterns = try validation.patterns.map { pattern in
       do { return try SQLFunctions.validationPattern(pattern) } catch {
         throw GodwitError(
           .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
@@ -352,16 +356,17 @@ package final class Executor {
       }
     }
     var broken: (key: Int64, rule: Int)?
-    try connection.query(
-      validation.sql, [.integer(chunk.range.first), .integer(chunk.range.last)]
-    ) { row in
-      broken = (row.int64(0), row.int(1))
-      return false
+    let statement = ChunkStatement(sql: validation.sql, builder: StatementBuilder())
+    try functions.running(statement, context: context(chunk), with: StatementInputs(patterns: patterns)) {
+      try connection.query(statement.sql, [.integer(chunk.range.first), .integer(chunk.range.last)]) { row in
+        broken = (row.int64(0), row.int(1))
+        return false
+      }
     }
     if let broken, validation.rules.indices.contains(broken.rule) {
       throw GodwitError(
         .dataWrong, "validation failed for \(entity) p\(broken.key): \(validation.rules[broken.rule].message)",
-        site: site(chunk),
+        context: context(chunk),
         remedy:
           "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
       )
@@ -385,7 +390,7 @@ package final class Executor {
     let isAppending = program.facts.highestDestinationKeys != nil
     return GodwitError(
       .dataWrong, "validation failed: \(what ?? "two objects share a value of a uniqueness constraint")",
-      site: site(chunk),
+      context: context(chunk),
       remedy: isAppending
         ? "one of them may have been in the destination before this job: filter it out in the mapping, or repair the source; then `godwit discard` the job and run again"
         : "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")

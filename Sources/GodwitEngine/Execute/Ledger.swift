@@ -14,9 +14,9 @@ package struct Ledger {
   package struct Outcome {
     var rows: Int64 = 0
     /// To-one relationships that found several objects and took the first.
-    var several: Int64 = 0
-    /// Assignments that a later one displaced.
-    package var displaced: Int64 = 0
+    var ambiguousToOne: Int64 = 0
+    /// Assignments that a later one overrides.
+    package var overridden: Int64 = 0
     /// Values that expressions turned to nil.
     var nils: [NilCount] = []
   }
@@ -121,11 +121,11 @@ package struct Ledger {
   func finish(_ chunk: Chunk, _ outcome: Outcome) throws {
     try connection.execute(
       "UPDATE godwit_chunk SET done = 1, rows = ?2, several = ?3, displaced = ?4 WHERE id = ?1",
-      [.int(chunk.id), .integer(outcome.rows), .integer(outcome.several), .integer(outcome.displaced)])
+      [.int(chunk.id), .integer(outcome.rows), .integer(outcome.ambiguousToOne), .integer(outcome.overridden)])
     try addNils(outcome.nils, of: chunk)
   }
 
-  package func totals() throws -> (objects: Int64, several: Int64, displaced: Int64) {
+  package func totals() throws -> (objects: Int64, ambiguousToOne: Int64, overridden: Int64) {
     let row =
       try connection.rows(
         "SELECT COALESCE(SUM(rows) FILTER (WHERE stage IN ('create', 'policy')), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"

@@ -61,7 +61,7 @@ extension LossStatements {
     let association = associations(builder)
     let table = "main.\(quoted(try destinationTable(of: mapping.destination.name).name))"
     let source = try association.table(index)
-    let taken = association.takes(index, alias: "s").sql
+    let taken = association.matches(index, alias: "s").sql
     let (from, condition): (String, String)
     if isUnique(index) {
       from =
@@ -73,7 +73,7 @@ extension LossStatements {
       func end(_ key: String) -> String { key + (shift.map { " + \($0)" } ?? "") }
       condition = "d.Z_PK BETWEEN \(end("?1")) AND \(end("?2"))"
     } else {
-      from = "\(source) AS s CROSS JOIN \(table) AS d ON d.Z_PK = \(association.image(index, ofRow: "s"))"
+      from = "\(source) AS s CROSS JOIN \(table) AS d ON d.Z_PK = \(association.counterpart(index, ofRow: "s"))"
       condition = "s.Z_PK BETWEEN ?1 AND ?2"
     }
     let nils = watches.map { "d.\(quoted($0.column)) IS NULL" }

@@ -54,7 +54,7 @@ package final class SourceCheck {
       _ = try (check ?? SourceCheck(job, files, as: .full))?.finish { true }
       if check != nil { _ = try SourceCheck(job, files, as: .full)?.finish { true } }
     } catch var damage as GodwitError where damage.code == .dataWrong {
-      damage.site = known.site
+      damage.context = known.context
       return damage
     } catch {}
     return error

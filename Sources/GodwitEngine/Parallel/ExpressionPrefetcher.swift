@@ -18,33 +18,16 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
     var value: SQLValue
   }
 
-  private struct TooLarge: Error {}
-
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 20_000
-  @TaskLocal static var rowsPerSpan: Int64 = 256
-  /// Whether the statement waits until the second thread has done what it may, which shows what only luck shows else.
-  @TaskLocal static var fills = false
   /// Spans that are kept, and bytes that one may take: larger values are evaluated where they are stored.
   private static let limitSpans = 16
   private static let limitBytes = 256 << 10
 
-  private let low, high: Int64
-  private let width: UInt64
-  private let count: Int
-  /// Of the statement whose expressions these are.
-  let builder: StatementBuilder
+  private let spans: KeySpans
   /// By number, whether the second thread evaluates the expression.
   private let covers: [Bool]
-
-  private let thread: ReaderThread
-  private var condition: NSCondition { thread.condition }
-  private var ready: [Int: [Entry]] = [:]
-  private var running: Int?
-  /// The span that the statement is in; before the first one it may all be taken.
-  private var here = -2
-
-  // Of the statement's thread.
+  private let worker: PrefetchWorker<[Entry]>
+  /// The span that the statement is in.
+  private var here: Int?
   private var entries: [Entry] = []
   private var place = 0
   /// How many values were there when they were asked for.
@@ -57,31 +40,51 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
     query: ChunkStatement, numbers: Set<Int>, keys: ClosedRange<Int64>, rows: Int64, reader: StoreConnection,
     functions: SQLFunctions
   ) {
-    (low, high) = (keys.lowerBound, keys.upperBound)
-    let spans = UInt64(max(1, rows / Self.rowsPerSpan))
-    let span = UInt64(bitPattern: high &- low)
-    width = span / spans + 1
-    count = Int(span / width) + 1
+    spans = KeySpans(keys, rows: rows, rowsPerSpan: EngineTuning.current.expressions.rowsPerSpan)
     covers = (0...(numbers.max() ?? 0)).map(numbers.contains)
-    builder = query.builder
-    thread = ReaderThread(reader)
-    thread.start { [self] in work(query, functions) }
+    worker = PrefetchWorker(reader, count: spans.count, lead: 2, room: Self.limitSpans)
+    worker.start { [spans] worker in
+      let statement = try reader.prepare(query.sql)
+      defer { statement.finalize() }
+      worker.computeItems { try Self.evaluate(query, spans[$0], statement, functions) }
+    }
   }
 
-  private func span(of key: Int64) -> Int { Int(UInt64(bitPattern: key &- low) / width) }
-
-  private func keys(of span: Int) -> (first: Int64, last: Int64) {
-    let first = low &+ Int64(bitPattern: UInt64(span) &* width)
-    return (first, span == count - 1 ? high : first &+ Int64(bitPattern: width - 1))
+  private static func evaluate(
+    _ query: ChunkStatement, _ keys: ClosedRange<Int64>, _ statement: SQLStatement, _ functions: SQLFunctions
+  ) throws -> [Entry] {
+    var made: [Entry] = []
+    var bytes = 0
+    var inputs = StatementInputs()
+    inputs.recorder = { number, key, value in
+      bytes += 48
+      switch value {
+      case .text(let content), .blob(let content): bytes += content.count
+      default: break
+      }
+      guard bytes <= limitBytes else { throw PrefetchWorker<[Entry]>.End() }
+      made.append(Entry(key: key, number: number, value: value))
+    }
+    do {
+      try functions.running(query, context: "", with: inputs) {
+        try statement.run(query.builder.arguments(from: keys.lowerBound, through: keys.upperBound))
+      }
+    } catch {
+      // SQLite knows nothing of errors of ours.
+      throw bytes > limitBytes ? PrefetchWorker<[Entry]>.End() : error
+    }
+    return made
   }
-
-  // MARK: The statement's side
 
   /// The value of an expression for an object, if it was evaluated ahead. Keys ascend.
   func value(_ number: Int, _ key: Int64) -> SQLValue? {
-    guard number >= 0, number < covers.count, covers[number], key >= low, key <= high else { return nil }
-    let span = span(of: key)
-    if span != here { enter(span) }
+    guard number >= 0, number < covers.count, covers[number], spans.contains(key) else { return nil }
+    let span = spans.number(of: key)
+    if span != here {
+      // A span that is being evaluated is half done, and would be evaluated twice.
+      entries = worker.take(span, waiting: .whileRunning) ?? []
+      (here, place) = (span, 0)
+    }
     while place < entries.count, entries[place].key < key { place += 1 }
     var next = place
     while next < entries.count, entries[next].key == key {
@@ -94,77 +97,11 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
     return nil
   }
 
-  private func enter(_ span: Int) {
-    condition.withLock {
-      here = span
-      // It is half done at least, and would be evaluated twice.
-      while running == span { condition.wait() }
-      entries = ready.removeValue(forKey: span) ?? []
-      place = 0
-      for old in ready.keys where old < span { ready[old] = nil }
-      condition.broadcast()
-    }
-  }
-
   /// Ends the thread and waits for it.
-  func stop() { thread.stop() }
+  func stop() { worker.stop() }
 
   /// Waits until as much is ready as may be.
-  func fill() {
-    condition.withLock { while !thread.isAtEnd, ready.count < Self.limitSpans { condition.wait() } }
-  }
-
-  // MARK: The second thread
-
-  private func work(_ query: ChunkStatement, _ functions: SQLFunctions) {
-    let statement = try? thread.connection.prepare(query.sql)
-    defer {
-      statement?.finalize()
-      condition.withLock {
-        running = nil
-        condition.broadcast()
-      }
-    }
-    guard let statement else { return }
-    var next = 0
-    while let span = take(from: next) {
-      next = span + 1
-      var made: [Entry] = []
-      var bytes = 0
-      functions.recorder = { number, key, value in
-        bytes += 48
-        switch value {
-        case .text(let content), .blob(let content): bytes += content.count
-        default: break
-        }
-        guard bytes <= Self.limitBytes else { throw TooLarge() }
-        made.append(Entry(key: key, number: number, value: value))
-      }
-      let (first, last) = keys(of: span)
-      // What fails here is evaluated again by the statement, whose error has its place.
-      let isDone =
-        (try? functions.running(query, site: "") {
-          try statement.run(query.builder.arguments(from: first, through: last))
-        }) != nil
-      condition.withLock {
-        running = nil
-        if isDone { ready[span] = made }
-        condition.broadcast()
-      }
-      if bytes > Self.limitBytes { return }
-    }
-  }
-
-  /// The next span to evaluate; nil at the end.
-  private func take(from next: Int) -> Int? {
-    condition.withLock {
-      while !thread.isStopped, ready.count >= Self.limitSpans { condition.wait() }
-      let span = max(next, here + 2)
-      guard !thread.isStopped, span < count else { return nil }
-      running = span
-      return span
-    }
-  }
+  func fill() { worker.fill() }
 }
 
 extension Executor {
@@ -175,13 +112,9 @@ extension Executor {
   func executeCreation(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws -> Int64 {
     guard let chunk = chunks.first else { return 0 }
     guard let ahead = try evaluateAhead(statement, chunks) else { return try execute(statement, chunk) }
-    if ExpressionPrefetcher.fills { ahead.fill() }
-    functions.ahead = ahead
-    defer {
-      functions.ahead = nil
-      ahead.stop()
-    }
-    return try execute(statement, chunk)
+    if EngineTuning.current.expressions.fills { ahead.fill() }
+    defer { ahead.stop() }
+    return try execute(statement, chunk, with: StatementInputs(knownValues: ahead))
   }
 
   private func evaluateAhead(_ statement: ChunkStatement, _ chunks: some Collection<Chunk>) throws
@@ -189,8 +122,8 @@ extension Executor {
   {
     let rows = chunks.reduce(0) { $0 + $1.rows }
     let members = Self.createdMappings(chunks)
-    guard let chunk = chunks.first, chunk.predicate == nil, rows >= ExpressionPrefetcher.leastRows,
-      let (query, numbers) = try carried.creation.evaluations(of: members, in: statement)
+    guard let chunk = chunks.first, chunk.predicate == nil, rows >= EngineTuning.current.expressions.leastRows,
+      let (query, numbers) = try currentProgram.creation.evaluations(of: members, in: statement)
     else { return nil }
     let table = try program.sourceTable(program.mappings[members[0]].source.name)
     let ends = try connection.rows(
@@ -227,7 +160,7 @@ extension CreationStatements {
     }
     let builder = statement.builder
     let association = associations(builder)
-    let conditions = members.map { association.takes($0, alias: "s").sql }
+    let conditions = members.map { association.matches($0, alias: "s").sql }
     var calls: [String] = []
     var numbers: Set<Int> = []
     for (number, evaluation) in builder.functions.evaluations.enumerated() {

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitLowering
 import GodwitStore
 
@@ -25,7 +26,6 @@ struct SourcePage {
 
 /// What reads the pages of a chunk, by ascending keys.
 struct SourcePageQuery {
-  @TaskLocal static var rowsPerPage = 500
   let statement: ChunkStatement
   let keyColumns: [String]
   /// How many columns the source's table has, and which is the key.
@@ -34,7 +34,7 @@ struct SourcePageQuery {
   let mapped: MappedRow?
   /// A page of large rows is a short one.
   let limitBytes: Int
-  let limitRows = Self.rowsPerPage
+  let limitRows = EngineTuning.current.pages.rowsPerPage
 
   func page(_ prepared: SQLStatement, from first: Int64, through last: Int64) throws -> SourcePage {
     var page = SourcePage(first: first)
@@ -61,63 +61,48 @@ struct SourcePageQuery {
 ///
 /// It reads the source alone, and a page is the same whoever reads it. A page that fails is read again by the policy's
 /// thread, whose error has its place, or which asks for less.
-final class SourcePagePrefetcher: @unchecked Sendable {
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 5000
-  /// For tests: called with every page that was read ahead and is used.
-  @TaskLocal static var onPage: (@Sendable () -> Void)?
+final class SourcePagePrefetcher {
   /// Pages that wait, of usual rows: large rows may make one page of several times the bytes, which waits alone.
   private static let limitPages = 4
 
   let query: SourcePageQuery
-  private var limitBytes: Int { query.limitBytes * Self.limitPages }
-  /// Of the short cuts that the query was made for.
+  /// Of the shortcuts that the query was made for.
   let generation: Int
-  private let thread: ReaderThread
-  private var ready: [SourcePage] = []
+  private let worker: PrefetchWorker<SourcePage>
+  /// How many pages were asked for.
+  private var taken = 0
 
   init(
     _ query: SourcePageQuery, generation: Int, from first: Int64, through last: Int64, reader: StoreConnection,
     functions: SQLFunctions
   ) {
     (self.query, self.generation) = (query, generation)
-    thread = ReaderThread(reader)
-    thread.start { [self] in work(from: first, through: last, functions) }
+    worker = PrefetchWorker(reader, lead: 1, room: query.limitBytes * Self.limitPages) { $0.bytes }
+    worker.start { worker in
+      let statement = try reader.prepare(query.statement.sql)
+      defer { statement.finalize() }
+      var next: Int64? = first
+      worker.computeItems { _ in
+        guard let key = next, key <= last else { throw PrefetchWorker<SourcePage>.End() }
+        let page = try? functions.running(query.statement, context: "") {
+          try query.page(statement, from: key, through: last)
+        }
+        // The pages after one that failed cannot be told.
+        guard let page else { throw PrefetchWorker<SourcePage>.End() }
+        next = page.next
+        return page
+      }
+    }
   }
 
   /// The page from a key on; nil when there is none, or it failed. Pages come one after the other.
   func page(from key: Int64) -> SourcePage? {
-    thread.condition.withLock {
-      while ready.isEmpty, !thread.isAtEnd { thread.condition.wait() }
-      guard ready.first?.first == key else { return nil }
-      thread.condition.broadcast()
-      Self.onPage?()
-      return ready.removeFirst()
-    }
+    guard let page = worker.take(taken, waiting: .untilEnd), page.first == key else { return nil }
+    taken += 1
+    EngineTuning.current.pages.onPage?()
+    return page
   }
 
   /// Ends the thread and waits for it.
-  func stop() { thread.stop() }
-
-  private func work(from first: Int64, through last: Int64, _ functions: SQLFunctions) {
-    let statement = try? thread.connection.prepare(query.statement.sql)
-    defer { statement?.finalize() }
-    var next: Int64? = first
-    while let statement, let key = next, key <= last {
-      let page = try? functions.running(query.statement, site: "") {
-        try query.page(statement, from: key, through: last)
-      }
-      guard let page else { return }
-      next = page.next
-      let goesOn = thread.condition.withLock {
-        while !thread.isStopped, !ready.isEmpty, ready.reduce(page.bytes, { $0 + $1.bytes }) > limitBytes {
-          thread.condition.wait()
-        }
-        ready.append(page)
-        thread.condition.broadcast()
-        return !thread.isStopped
-      }
-      guard goesOn else { return }
-    }
-  }
+  func stop() { worker.stop() }
 }

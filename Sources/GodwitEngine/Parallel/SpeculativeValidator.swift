@@ -9,7 +9,7 @@ import GodwitStore
 /// 2. It reads the file through a connection of its own without locks, whose pages are those of the tables.
 /// 3. A chunk counts only when nothing was found. Whatever else happens, a broken rule, a page that moved under the
 ///    reader, an error, the chunk is validated in its turn, and reported there.
-final class SpeculativeValidator: @unchecked Sendable {
+final class SpeculativeValidator {
   /// A chunk whose rules ask only whether values are there.
   struct Work: Sendable {
     var id: Int
@@ -18,61 +18,48 @@ final class SpeculativeValidator: @unchecked Sendable {
     var range: Chunk.KeyRange
   }
 
-  private enum State { case open, running, passed, left }
-
-  /// The header of a row with this many columns is within its b-tree page.
+  /// The header of a row of so many columns lies within its b-tree page.
   static let limitColumns = 80
 
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 50_000
-
-  private let thread: ReaderThread
-  private var condition: NSCondition { thread.condition }
-  private var states: [Int: State]
+  private let worker: PrefetchWorker<Void>
+  /// The worker's item of a chunk.
+  private let items: [Int: Int]
+  /// What the worker has answered.
+  private var answers: [Int: Bool] = [:]
 
   /// - Parameters:
   ///   - path: The store under construction.
   ///   - cache: Memory for pages of it.
   init(_ works: [Work], path: String, cache: ByteCount) throws {
-    states = Dictionary(uniqueKeysWithValues: works.map { ($0.id, .open) })
+    // From the end: the run comes from the other side.
+    let works = Array(works.reversed())
+    items = Dictionary(uniqueKeysWithValues: works.enumerated().map { ($1.id, $0) })
     let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
     try connection.attachUnlocked(path: path, cache: cache)
-    thread = ReaderThread(connection)
-    // From the end: the run comes from the other side.
-    thread.start { [self] in work(works.reversed()) }
+    worker = PrefetchWorker(connection, count: works.count, lead: nil)
+    worker.start { worker in
+      worker.computeItems { try Self.isInOrder(works[$0], connection) ? () : nil }
+    }
   }
 
   /// Whether a chunk was found in order. Otherwise it is the caller's from now on.
   func passed(_ chunk: Int) -> Bool {
-    condition.withLock {
-      if states[chunk] == .passed { return true }
-      states[chunk] = .left
-      return false
-    }
+    guard let item = items[chunk] else { return false }
+    if let known = answers[chunk] { return known }
+    let hasPassed = worker.take(item, waiting: .never) != nil
+    answers[chunk] = hasPassed
+    return hasPassed
   }
 
   /// Ends the thread and waits for it.
-  func stop() { thread.stop() }
+  func stop() { worker.stop() }
 
   /// Waits until nothing is left to do.
-  func finish() { condition.withLock { while !thread.isAtEnd { condition.wait() } } }
+  func finish() { worker.fill() }
 
-  private func work(_ works: [Work]) {
-    for work in works {
-      let isMine = condition.withLock {
-        guard !thread.isStopped, states[work.id] == .open else { return false }
-        states[work.id] = .running
-        return true
-      }
-      guard isMine else { continue }
-      let isInOrder = (try? check(work)) ?? false
-      condition.withLock { if states[work.id] == .running { states[work.id] = isInOrder ? .passed : .left } }
-    }
-  }
-
-  private func check(_ work: Work) throws -> Bool {
+  private static func isInOrder(_ work: Work, _ connection: StoreConnection) throws -> Bool {
     var isInOrder = true
-    try thread.connection.query(work.sql, [.integer(work.range.first), .integer(work.range.last)]) { _ in
+    try connection.query(work.sql, [.integer(work.range.first), .integer(work.range.last)]) { _ in
       isInOrder = false
       return false
     }
@@ -104,7 +91,7 @@ extension Executor {
       works.append(.init(id: chunk.id, sql: validation.sql, range: chunk.range))
       rows += chunk.rows
     }
-    guard !works.isEmpty, rows >= SpeculativeValidator.leastRows else { return nil }
+    guard !works.isEmpty, rows >= EngineTuning.current.leastValidatedRows else { return nil }
     return try SpeculativeValidator(
       works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
   }

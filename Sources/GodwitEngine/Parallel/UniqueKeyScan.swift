@@ -7,23 +7,23 @@ import GodwitStore
 /// Reads the identities of a chunk's objects in key order, on two cores where that is worth a thread.
 ///
 /// 1. The keys of the chunk are cut into spans of about as many rows.
-/// 2. Each thread takes the next span that nobody has taken, the caller's the first one. It reads the span it is at row
-///    by row; what is ahead of it, either reads into memory.
-/// 3. A span that failed, or that holds too much, is read again when it is its turn: so errors are those of one thread,
-///    in the order of the rows.
-final class UniqueKeyScan: @unchecked Sendable {
+/// 2. Each thread takes the next span that nobody has taken, the caller's the first one. It reads the span it is at row by
+///    row; what is ahead of it, either reads into memory.
+/// 3. A span that failed, or that holds too much, is read again when it is its turn: so errors are those of one thread, in
+///    the order of the rows.
+final class UniqueKeyScan {
   /// One thread's means to read.
   struct Scan {
     var query: ChunkStatement
     var connection: StoreConnection
     var functions: SQLFunctions
-    var site: String
+    var context: String
 
     fileprivate func run(
       _ statement: SQLStatement, _ keys: ClosedRange<Int64>, _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
     ) throws {
       defer { statement.reset() }
-      try functions.running(query, site: site) {
+      try functions.running(query, context: context) {
         try statement.bind(query.builder.arguments(from: keys.lowerBound, through: keys.upperBound))
         while try statement.step() {
           let key = statement.row.int64(0)
@@ -41,7 +41,10 @@ final class UniqueKeyScan: @unchecked Sendable {
     var bytes: [UInt8] = []
 
     mutating func append(_ key: Int64, _ identity: UnsafeRawBufferPointer) throws {
-      guard bytes.count + identity.count + keys.count * 16 <= limitBytes else { throw TooLarge() }
+      guard bytes.count + identity.count + keys.count * 16 <= limitBytes else {
+        // Where values are large, reading ahead is work done twice.
+        throw PrefetchWorker<Batch>.End()
+      }
       bytes.append(contentsOf: identity)
       keys.append(key)
       ends.append(bytes.count)
@@ -58,46 +61,15 @@ final class UniqueKeyScan: @unchecked Sendable {
     }
   }
 
-  private struct TooLarge: Error {}
-  private enum State {
-    case taken
-    case ready(Batch)
-    /// To be read in its turn.
-    case left
-
-    var isTaken: Bool { if case .taken = self { true } else { false } }
-  }
-  private enum Turn {
-    case ready(Batch)
-    case own
-    case ahead(Int)
-  }
-
-  /// Fewer rows are not worth a thread.
-  @TaskLocal static var leastRows: Int64 = 20_000
-  @TaskLocal static var rowsPerSpan: Int64 = 1024
-  /// Whether the caller's thread waits until the other one has read what it may, which shows what only luck shows else.
-  @TaskLocal static var fills = false
   /// Spans that are kept.
   private static let limitSpans = 16
   /// Bytes that one may take.
   private let limitBytes: Int
 
-  private let low, high: Int64
-  private let width: UInt64
-  private let count: Int
+  private let spans: KeySpans
   private let own: Scan
   private let other: Scan
-
-  private let condition = NSCondition()
-  private var states: [Int: State] = [:]
-  /// The first span that nobody has taken.
-  private var next = 1
-  /// Nothing is read ahead any more.
-  private var isStopped = false
-  private var isAtEnd = false
-  /// What interrupted the second thread: the caller's may not have been in a statement.
-  private var interruption: GodwitError?
+  private let worker: PrefetchWorker<Batch>
   /// Spans that the second thread has read; the caller's thread may ask once `run` is over.
   private(set) var spansBeside = 0
 
@@ -109,168 +81,55 @@ final class UniqueKeyScan: @unchecked Sendable {
   ///   - memory: For what is read ahead.
   init(keys: ClosedRange<Int64>, rows: Int64, own: Scan, other: Scan, memory: ByteCount) {
     limitBytes = Int(memory.bytes) / Self.limitSpans
-    (low, high) = (keys.lowerBound, keys.upperBound)
-    let spans = UInt64(max(1, rows / Self.rowsPerSpan))
-    let span = UInt64(bitPattern: high &- low)
-    width = span / spans + 1
-    count = Int(span / width) + 1
-    self.own = own
-    self.other = other
-  }
-
-  private func keys(of span: Int) -> ClosedRange<Int64> {
-    let first = low &+ Int64(bitPattern: UInt64(span) &* width)
-    return first...(span == count - 1 ? high : first &+ Int64(bitPattern: width - 1))
+    spans = KeySpans(keys, rows: rows, rowsPerSpan: EngineTuning.current.uniqueKeys.rowsPerSpan)
+    (self.own, self.other) = (own, other)
+    worker = PrefetchWorker(other.connection, count: spans.count, first: 1, lead: 1, room: Self.limitSpans)
   }
 
   /// Hands each identity to `body`, with the key of its row. The identity is valid during the call only.
   func run(_ body: (Int64, UnsafeRawBufferPointer) throws -> Void) throws {
     let statement = try own.connection.prepare(own.query.sql)
     defer { statement.finalize() }
-    // Without a thread all spans are the caller's.
-    if !WorkerThread.start({ [self] in work() }) { condition.withLock { (isStopped, isAtEnd) = (true, true) } }
-    defer {
-      stop()
-      try? other.connection.close()
+    worker.start { [unowned self] worker in
+      let statement = try other.connection.prepare(other.query.sql)
+      defer { statement.finalize() }
+      worker.computeItems { span in
+        let batch = try gather(span, other, statement)
+        spansBeside += 1
+        return batch
+      }
     }
-    if Self.fills { fill() }
+    defer { worker.stop() }
+    if EngineTuning.current.uniqueKeys.fills { worker.fill() }
     // Who stops the run stops both.
     try own.connection.accompanied(by: other.connection) {
-      for span in 0..<count {
+      for span in 0..<spans.count {
         if let batch = try batch(of: span, statement) {
-          try own.functions.running(own.query, site: own.site) { try batch.forEach(body) }
+          try own.functions.running(own.query, context: own.context) { try batch.forEach(body) }
         } else {
-          try own.run(statement, keys(of: span), body)
+          try own.run(statement, spans[span], body)
         }
       }
     }
   }
-
-  /// Waits until as much is read ahead as may be.
-  private func fill() {
-    condition.withLock {
-      while !isAtEnd, next < count && states.count < Self.limitSpans || states.values.contains(where: \.isTaken) {
-        condition.wait()
-      }
-    }
-  }
-
-  /// Ends the thread and waits for it.
-  private func stop() {
-    condition.withLock {
-      isStopped = true
-      condition.broadcast()
-      // An interrupt between two statements is lost.
-      while !isAtEnd {
-        other.connection.interrupt()
-        _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
-      }
-    }
-  }
-
-  // MARK: The caller's thread
 
   /// What was read ahead of a span; nil when it is to be read now.
   private func batch(of span: Int, _ statement: SQLStatement) throws -> Batch? {
     while true {
-      if let interruption = condition.withLock({ interruption }) { throw interruption }
-      switch turn(at: span) {
-      case .ready(let batch): return batch
-      case .own: return nil
-      case .ahead(let ahead):
-        do { put(try gather(ahead, own, statement), for: ahead) } catch {
-          fail(ahead, error)
-        }
+      if let interruption = worker.interrupted { throw interruption }
+      switch worker.action(for: span) {
+      case .use(let batch): return batch
+      case .compute: return nil
+      // The other thread is at it: better to read on than to wait.
+      case .computeAhead(let ahead): worker.compute(ahead) { try gather($0, own, statement) }
       }
     }
-  }
-
-  private func turn(at span: Int) -> Turn {
-    condition.withLock {
-      while true {
-        switch states[span] {
-        case .ready(let batch):
-          states[span] = nil
-          condition.broadcast()
-          return .ready(batch)
-        case .left:
-          states[span] = nil
-          condition.broadcast()
-          return .own
-        case nil:
-          next = max(next, span + 1)
-          return .own
-        case .taken:
-          // The other thread is at it: better to read on than to wait.
-          if let ahead = takeNext() { return .ahead(ahead) }
-          condition.wait()
-        }
-      }
-    }
-  }
-
-  // MARK: Both threads
-
-  /// The next span to read ahead. Call with the lock.
-  private func takeNext() -> Int? {
-    guard !isStopped, next < count, states.count < Self.limitSpans else { return nil }
-    next += 1
-    states[next - 1] = .taken
-    return next - 1
   }
 
   private func gather(_ span: Int, _ scan: Scan, _ statement: SQLStatement) throws -> Batch {
     var batch = Batch(limitBytes: limitBytes)
-    try scan.run(statement, keys(of: span)) { try batch.append($0, $1) }
+    try scan.run(statement, spans[span]) { try batch.append($0, $1) }
     return batch
-  }
-
-  private func put(_ batch: Batch, for span: Int) {
-    condition.withLock {
-      states[span] = .ready(batch)
-      condition.broadcast()
-    }
-  }
-
-  private func fail(_ span: Int, _ error: any Error) {
-    condition.withLock {
-      states[span] = .left
-      // Where values are large, reading ahead is work done twice.
-      if error is TooLarge { isStopped = true }
-      // An interrupt does not come again.
-      if let known = error as? GodwitError, known.code == .stopped { interruption = known }
-      condition.broadcast()
-    }
-  }
-
-  // MARK: The second thread
-
-  private func work() {
-    let statement = try? other.connection.prepare(other.query.sql)
-    if let statement {
-      while let span = condition.withLock({ waitForNext() }) {
-        do {
-          put(try gather(span, other, statement), for: span)
-          spansBeside += 1
-        } catch {
-          fail(span, error)
-        }
-      }
-      statement.finalize()
-    }
-    condition.withLock {
-      isAtEnd = true
-      condition.broadcast()
-    }
-  }
-
-  /// Call with the lock.
-  private func waitForNext() -> Int? {
-    while !isStopped, next < count {
-      if let span = takeNext() { return span }
-      condition.wait()
-    }
-    return nil
   }
 }
 
@@ -281,7 +140,7 @@ extension Executor {
     _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
   ) throws {
     let own = UniqueKeyScan.Scan(
-      query: statement, connection: connection, functions: functions, site: site(chunk))
+      query: statement, connection: connection, functions: functions, context: context(chunk))
     if let walk = try identityWalk(of: chunk, mapping, own) { return try walk.run(body) }
     let prepared = try connection.prepare(statement.sql)
     defer { prepared.finalize() }
@@ -291,7 +150,7 @@ extension Executor {
   private func identityWalk(
     of chunk: Chunk, _ mapping: Int, _ own: UniqueKeyScan.Scan
   ) throws -> UniqueKeyScan? {
-    guard chunk.rows >= UniqueKeyScan.leastRows, own.query.isSameOnAnyThread else { return nil }
+    guard chunk.rows >= EngineTuning.current.uniqueKeys.leastRows, own.query.isSameOnAnyThread else { return nil }
     let table = try program.sourceTable(program.mappings[mapping].source.name)
     let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
     let ends = try connection.rows(
@@ -314,7 +173,7 @@ extension ChunkStatement {
   /// Whether its values depend on the source alone: no file is carried, no policy asked, and nothing fetched that one
   /// thread keeps for all rows.
   var isSameOnAnyThread: Bool {
-    !sql.contains("godwit_carry") && !sql.contains("godwit_inline")
+    !builder.movesFiles
       && builder.functions.evaluations.allSatisfy { evaluation in
         guard case .expression(let expression) = evaluation.work else { return true }
         return !expression.asksOthers

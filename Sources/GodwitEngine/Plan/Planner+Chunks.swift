@@ -166,9 +166,9 @@ extension Planner {
       predicates.indices.map { "SUM(p\($0))" } + ["SUM((\(sum)) = 0)", "SUM((\(sum)) > 1)"]
     let statement = ChunkStatement(
       sql:
-        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(try association.table(mapping.index)) AS s WHERE \(association.takes(mapping.index, alias: "s").sql) LIMIT -1)",
+        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(try association.table(mapping.index)) AS s WHERE \(association.matches(mapping.index, alias: "s").sql) LIMIT -1)",
       builder: builder)
-    let row = try functions.running(statement, site: "planning, counting the chunks of \(mapping.name)") {
+    let row = try functions.running(statement, context: "planning, counting the chunks of \(mapping.name)") {
       try connection.rows(statement.sql, builder.arguments()).first ?? []
     }
     func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }

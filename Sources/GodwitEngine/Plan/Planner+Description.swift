@@ -113,7 +113,7 @@ extension Planner {
   }
 
   private static func phrase(_ link: InversePair) -> String {
-    link.directEnd == nil
+    link.inlineEnd == nil
       ? link.strategy.rawValue : "\(InversePair.Strategy.atCreation.rawValue), until a policy sets it"
   }
 

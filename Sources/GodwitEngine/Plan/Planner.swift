@@ -99,7 +99,7 @@ package struct Planner {
   /// Names the table in errors that have no place, such as those of a damaged page.
   func reading<T>(_ table: String, _ body: () throws -> T) throws -> T {
     do { return try body() } catch var error as GodwitError {
-      error.site = error.site ?? "planning, reading table \(table)"
+      error.context = error.context ?? "planning, reading table \(table)"
       throw error
     }
   }
@@ -140,7 +140,7 @@ package struct Planner {
         location: filtered[Self.limitFilters].mapping.location,
         remedy: "split the work into two jobs, the second with append: true")
     }
-    let tests = filtered.map { "(\(association.takes($0.index, alias: "s").sql)) IS TRUE" }
+    let tests = filtered.map { "(\(association.matches($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.
     let condition = sourceSchema.isObject(of: [entity.name], row: "s", usesIndex: filtered.isEmpty)
     var key = "s.Z_PK"
@@ -153,10 +153,10 @@ package struct Planner {
       filtered.isEmpty
       ? "SELECT (SELECT COUNT(*) \(rows)), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"
       : "SELECT godwit_tally(\(([key] + tests).joined(separator: ", "))) \(rows)"
-    let site = "planning, counting \(entity.name)"
+    let context = "planning, counting \(entity.name)"
     var tally = RowTally(flags: filtered.count)
     if filtered.isEmpty {
-      let row = try functions.running(ChunkStatement(sql: query, builder: builder), site: site) {
+      let row = try functions.running(ChunkStatement(sql: query, builder: builder), context: context) {
         try connection.rows(query, builder.arguments()).first ?? []
       }
       if row.count == 3, case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2]) {
@@ -166,7 +166,7 @@ package struct Planner {
       let inRange = "\(condition.clause.isEmpty ? " WHERE" : " AND") s.Z_PK BETWEEN ?1 AND ?2"
       tally = try RowCounter(
         statement: ChunkStatement(sql: query + inRange, builder: builder), flags: filtered.count, table: table,
-        site: site, planner: self
+        context: context, planner: self
       ).count()
     }
     guard tally.all.rows > 0 else { return 0 }

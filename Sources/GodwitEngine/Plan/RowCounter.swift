@@ -12,11 +12,9 @@ struct RowCounter: @unchecked Sendable {
   let statement: ChunkStatement
   let flags: Int
   let table: String
-  let site: String
+  let context: String
   let planner: Planner
 
-  /// A narrower span of keys is not worth a thread.
-  @TaskLocal static var leastKeys: Int64 = 50_000
   private static let parts: Int64 = 16
 
   /// The ranges that are still to be counted, and what was found.
@@ -62,7 +60,7 @@ struct RowCounter: @unchecked Sendable {
       return RowTally(flags: flags)
     }
     let (span, overflow) = high.subtractingReportingOverflow(low)
-    guard overflow || span >= Self.leastKeys,
+    guard overflow || span >= EngineTuning.current.leastCountedKeys,
       let reader = try connection.anotherReader(cache: .init(bytes: planner.job.memory.bytes / 32))
     else {
       return try tally(.min ... .max, connection, planner.functions)
@@ -99,7 +97,7 @@ struct RowCounter: @unchecked Sendable {
   private func tally(
     _ range: ClosedRange<Int64>, _ connection: StoreConnection, _ functions: SQLFunctions
   ) throws -> RowTally {
-    try functions.running(statement, site: site) {
+    try functions.running(statement, context: context) {
       let row = try connection.rows(
         statement.sql, statement.builder.arguments(from: range.lowerBound, through: range.upperBound)
       ).first

@@ -55,7 +55,7 @@ package struct InversePair {
   package var carriedEnd: End?
   /// In a step with policies, the end whose objects are written with the other's key until a policy sets the
   /// relationship; nil where only the order of assignments tells what stays.
-  var directEnd: End?
+  var inlineEnd: End?
 
   package func side(_ end: End) -> Side? { end == .first ? first : second }
   /// The side whose rows store the link as a foreign key; nil for a join table.
@@ -113,7 +113,7 @@ extension InversePair {
     for index in links.indices { try links[index].checkEarlier(resolved) }
     for index in links.indices {
       if resolved.hasPolicies {
-        links[index].directEnd = links[index].endWrittenDirectly(resolved: resolved, facts: facts)
+        links[index].inlineEnd = links[index].endWrittenDirectly(resolved: resolved, facts: facts)
       } else {
         links[index].choose(resolved: resolved, facts: facts)
       }

@@ -14,7 +14,7 @@ package struct AssociationLowering {
   let schema: StoreSchema
   let builder: StatementBuilder
   /// nil in a step without policies.
-  var policies: PolicyLookUps?
+  var policies: PolicyLookups?
   /// How filters are tested: the planner runs each on every row, so that later statements need not look again.
   var checks = ExpressionLowering.Checks.inline
   /// Mappings whose source keys are kept in memory.
@@ -29,7 +29,7 @@ package struct AssociationLowering {
   func isStored(_ index: Int) -> Bool { Self.isStored(mappings[index], facts: facts) }
 
   /// The condition that a source row goes through a mapping.
-  func takes(_ index: Int, alias: String) -> (sql: String, reason: String?) {
+  func matches(_ index: Int, alias: String) -> (sql: String, reason: String?) {
     let mapping = mappings[index]
     var terms = [schema.isObject(of: [mapping.source.name], row: alias).sql].compactMap(\.self)
     if let earlier = mapping.earlier, case .offset(let offset) = facts.mappings[index].keys {
@@ -55,11 +55,16 @@ package struct AssociationLowering {
   }
 
   /// The destination key of the row `alias`, which is known to go through the mapping.
-  func image(_ index: Int, ofRow alias: String) -> String {
+  func counterpart(_ index: Int, ofRow alias: String) -> String {
     guard !isStored(index), case .offset(let offset) = facts.mappings[index].keys else {
-      return "godwit_lookup(\(index), \(alias).Z_PK)"
+      return spillLookup(index, key: "\(alias).Z_PK")
     }
     return offset == 0 ? "\(alias).Z_PK" : "(\(alias).Z_PK + \(builder.bind(.integer(offset))))"
+  }
+
+  private func spillLookup(_ index: Int, key: String) -> String {
+    builder.readsSpill = true
+    return "godwit_lookup(\(index), \(key))"
   }
 
   /// The destination key of the object whose source key is `key`; NULL when it was not migrated.
@@ -68,16 +73,16 @@ package struct AssociationLowering {
   package func lookup(_ index: Int, key: String, entity: String? = nil) throws -> String {
     guard !isPolicy(index) else { return policyLookup(index, key: key, entity: entity) }
     // Objects of a mapping with a policy may be of any entity, so those look it up to whom it has nothing to give.
-    if let policies, let entity, policies.plain.contains(index),
+    if let policies, let entity, policies.computed.contains(index),
       !policies.isKind(mappings[index].destination.name, entity)
     {
       return "NULL"
     }
-    guard !isStored(index) else { return "godwit_lookup(\(index), \(key))" }
+    guard !isStored(index) else { return spillLookup(index, key: key) }
     if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")
     return
-      "(SELECT \(image(index, ofRow: alias)) FROM \(try table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql))"
+      "(SELECT \(counterpart(index, ofRow: alias)) FROM \(try table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND \(matches(index, alias: alias).sql))"
   }
 
   /// The same as an expression on a LEFT JOIN that is added to `joins`: SQLite seeks in a joined table, where
@@ -87,8 +92,8 @@ package struct AssociationLowering {
     if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")
     joins.append(
-      "LEFT JOIN \(try table(index)) AS \(alias) ON \(alias).Z_PK = \(key) AND \(takes(index, alias: alias).sql)")
-    return image(index, ofRow: alias)
+      "LEFT JOIN \(try table(index)) AS \(alias) ON \(alias).Z_PK = \(key) AND \(matches(index, alias: alias).sql)")
+    return counterpart(index, ofRow: alias)
   }
 
   /// The same without a look into the source; nil where only that tells, or the association is not computed.
@@ -97,23 +102,23 @@ package struct AssociationLowering {
     guard mappings[index].earlier == nil, !isStored(index), !isPolicy(index), case .offset(let offset) = known.keys
     else { return nil }
     if known.rows == 0 { return "NULL" }
-    if let run = run(of: [index], key: key) { return "(CASE WHEN \(run.holds) THEN \(run.image) END)" }
+    if let run = run(of: [index], key: key) { return "(CASE WHEN \(run.holds) THEN \(run.counterpart) END)" }
     guard keySets.contains(index) else { return nil }
     builder.needsKeySet(index)
-    return "godwit_image(\(index), \(key), \(builder.bind(.integer(offset))))"
+    return "godwit_counterpart(\(index), \(key), \(builder.bind(.integer(offset))))"
   }
 
   /// The same in several mappings that no object goes through two of.
   func quickLookup(firstOf indices: [Int], key: String) -> String? {
-    if let run = run(of: indices, key: key) { return "(CASE WHEN \(run.holds) THEN \(run.image) END)" }
+    if let run = run(of: indices, key: key) { return "(CASE WHEN \(run.holds) THEN \(run.counterpart) END)" }
     let found = indices.compactMap { quickLookup($0, key: key) }
     guard found.count == indices.count else { return nil }
     return found.count == 1 ? found[0] : "COALESCE(\(found.joined(separator: ", ")))"
   }
 
-  /// The lookup of a key in several mappings of one table, where the keys that they take have no gap between their
-  /// ends: whether an object is found, and its key; nil where that is not known, or the key is more than a column.
-  func run(of indices: [Int], key: String) -> (holds: String, image: String)? {
+  /// The lookup of a key in several mappings of one table, where the keys that they take have no gap between their ends:
+  /// whether an object is found, and its key; nil where that is not known, or the key is more than a column.
+  func run(of indices: [Int], key: String) -> (holds: String, counterpart: String)? {
     guard !key.contains("("), facts.areExclusive(indices),
       indices.allSatisfy({ mappings[$0].earlier == nil && !isStored($0) && !isPolicy($0) })
     else { return nil }
@@ -128,10 +133,10 @@ package struct AssociationLowering {
     else { return nil }
     let (span, overflow) = high.subtractingReportingOverflow(low)
     guard !overflow, span == known.reduce(0, { $0 + $1.rows }) - 1 else { return nil }
-    let image = offset == 0 ? key : "\(key) + \(builder.bind(.integer(offset)))"
+    let counterpart = offset == 0 ? key : "\(key) + \(builder.bind(.integer(offset)))"
     return (
       "\(key) BETWEEN \(builder.bind(.integer(low))) AND \(builder.bind(.integer(high))) AND \(key) = CAST(\(key) AS INTEGER)",
-      image
+      counterpart
     )
   }
 

@@ -14,7 +14,7 @@ struct AssociationStatements: StageStatements {
     let builder = StatementBuilder()
     let mapping = mappings[index]
     let association = associations(builder)
-    let taken = association.takes(index, alias: "s")
+    let taken = association.matches(index, alias: "s")
     var reasons = taken.reason.map { [$0] } ?? []
     var columns = "s.Z_PK"
     if !mapping.mapping.uniqueBy.isEmpty {
@@ -46,8 +46,8 @@ struct AssociationStatements: StageStatements {
       sql: """
         INSERT INTO main.\(StepProgram.pairTable(index)) (turn, root, source, entity, destination) \
         SELECT 0, \(sourceSchema.number(of: root) ?? -1), s.Z_PK, \(destinationSchema.number(of: mapping.destination.name) ?? -1), \
-        \(association.image(index, ofRow: "s")) FROM \(try association.table(index)) AS s \
-        WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK
+        \(association.counterpart(index, ofRow: "s")) FROM \(try association.table(index)) AS s \
+        WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.matches(index, alias: "s").sql) ORDER BY s.Z_PK
         """, builder: builder)
   }
 
@@ -55,7 +55,7 @@ struct AssociationStatements: StageStatements {
   func takenKeys(_ index: Int, limit: Int = -1) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
-    let taken = association.takes(index, alias: "s")
+    let taken = association.matches(index, alias: "s")
     return ChunkStatement(
       sql:
         "SELECT s.Z_PK FROM \(try association.table(index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK LIMIT \(limit)",

@@ -14,19 +14,22 @@ extension CreationStatements {
   /// | no | yes | byte 1 is put before it |
   func externalValue(
     of attribute: AttributeDescription, copying name: String, in mapping: ResolvedEntityMapping, column: String,
-    plain: String, site: Int, builder: StatementBuilder
+    checked: String, site: Int, builder: StatementBuilder
   ) -> String? {
     guard let from = resolved.sourceModel.attribute(name, of: mapping.source.name) else { return nil }
     let reference = ExternalDataSQL.isReference(column)
     switch (from.allowsExternalBinaryDataStorage, attribute.allowsExternalBinaryDataStorage) {
     case (false, false): return nil
-    case (false, true): return ExternalDataSQL.prefixed(plain)
+    case (false, true): return ExternalDataSQL.prefixed(checked)
     case (true, true):
+      builder.movesFiles = true
       let salt = externalSalt(of: attribute, copying: name, in: mapping).map { builder.bind(.text($0)) } ?? "NULL"
-      return "(CASE WHEN \(reference) THEN godwit_carry(\(column), \(salt)) ELSE \(plain) END)"
+      return "(CASE WHEN \(reference) THEN godwit_carry(\(column), \(salt)) ELSE \(checked) END)"
     case (true, false):
+      builder.movesFiles = true
       let key =
-        mapping.mapping.uniqueBy.isEmpty ? associations(builder).image(mapping.index, ofRow: "s") : "u.destination"
+        mapping.mapping.uniqueBy.isEmpty
+        ? associations(builder).counterpart(mapping.index, ofRow: "s") : "u.destination"
       let target = destinationSchema.column(of: attribute.name, in: mapping.destination.name) ?? ""
       return
         "(CASE WHEN \(column) IS NULL THEN NULL WHEN typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) = x'01' THEN substr(\(column), 2) WHEN \(reference) THEN godwit_inline(\(column), \(site), s.Z_PK, \(builder.bind(.text(target))), \(key)) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(column))) END)"

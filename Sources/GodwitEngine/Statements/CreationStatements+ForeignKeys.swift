@@ -15,7 +15,7 @@ extension CreationStatements {
   ) throws -> [ForeignKeyColumn] {
     var columns: [ForeignKeyColumn] = []
     for index in step.foreignKeyLinks(of: mapping.destination.name) {
-      let link = step.carried(index)
+      let link = step.currentLink(index)
       guard let side = link.foreignKeySide, link.strategy == .atCreation || link.strategy == .fromInverse,
         case .foreignKey(_, let column, let entityColumn, let orderColumn) = destinationSchema.storage(
           of: side.relationship.name, in: mapping.destination.name),

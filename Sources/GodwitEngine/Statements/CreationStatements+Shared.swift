@@ -45,16 +45,16 @@ extension CreationStatements {
     }
     let parts = columns.map { column in values.map { $0[column] ?? "NULL" } }
     // Where every row goes through one of the mappings, the last one needs no question.
-    let takesAll = takesAll(indices)
+    let matchesAll = matchesAll(indices)
     func choose(_ parts: [String], by conditions: [String]) -> String {
       if Set(parts).count == 1 { return parts[0] }
-      let asked = takesAll ? conditions.dropLast() : conditions[...]
+      let asked = matchesAll ? conditions.dropLast() : conditions[...]
       let cases = zip(asked, parts).map { "WHEN \($0) THEN \($1)" }
-      return "(CASE \(cases.joined(separator: " "))\(takesAll ? " ELSE \(parts[parts.count - 1])" : "") END)"
+      return "(CASE \(cases.joined(separator: " "))\(matchesAll ? " ELSE \(parts[parts.count - 1])" : "") END)"
     }
     let numbers = indices.indices.map(String.init)
     func member(of alias: String) -> String {
-      choose(numbers, by: indices.map { association.takes($0, alias: alias).sql })
+      choose(numbers, by: indices.map { association.matches($0, alias: alias).sql })
     }
     let short = member(of: "s")
     let uses = parts.count { Set($0).count > 1 } + 2
@@ -62,7 +62,7 @@ extension CreationStatements {
       uses * short.utf8.count <= Self.limitInPlace && !short.contains("godwit_") && !short.contains("SELECT")
     let chosen = isInPlace ? short : "s.godwit_member"
     let conditions =
-      isInPlace ? indices.map { association.takes($0, alias: "s").sql } : numbers.map { "\(chosen) = \($0)" }
+      isInPlace ? indices.map { association.matches($0, alias: "s").sql } : numbers.map { "\(chosen) = \($0)" }
     func choose(_ parts: [String]) -> String { choose(parts, by: conditions) }
     var selected = parts.map(choose)
     // Mappings that test the same have one call between them; which place failed is found out by each one's own chunk.
@@ -76,7 +76,7 @@ extension CreationStatements {
     let table = try association.table(indices[0])
     let from: String
     if isInPlace {
-      let isTaken = takesAll ? "" : " AND \(chosen) IS NOT NULL"
+      let isTaken = matchesAll ? "" : " AND \(chosen) IS NOT NULL"
       from = "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2\(isTaken) ORDER BY s.Z_PK"
     } else {
       let read = ["Z_PK"] + sourceColumns(of: indices[0]).filter { $0 != "Z_PK" && Self.names($0, in: selected) }
@@ -90,7 +90,7 @@ extension CreationStatements {
   }
 
   /// Whether every row of the mappings' table goes through one of them.
-  private func takesAll(_ indices: [Int]) -> Bool {
+  private func matchesAll(_ indices: [Int]) -> Bool {
     let table = sourceSchema.table(of: mappings[indices[0]].source.name)?.name
     let rows = facts.entities.filter { sourceSchema.table(of: $0.name)?.name == table }.reduce(0) { $0 + $1.rows }
     return indices.reduce(0) { $0 + facts.mappings[$1].rows } == rows

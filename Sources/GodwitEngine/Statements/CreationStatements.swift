@@ -94,7 +94,7 @@ package struct CreationStatements: StageStatements {
     var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
     let isUnique = !mapping.mapping.uniqueBy.isEmpty
     var values = [
-      isUnique ? "u.destination" : association.image(index, ofRow: "s"),
+      isUnique ? "u.destination" : association.counterpart(index, ofRow: "s"),
       "\(destinationSchema.number(of: mapping.destination.name) ?? 0)", "1",
     ]
     for (attribute, source) in mapping.attributes {
@@ -115,7 +115,7 @@ package struct CreationStatements: StageStatements {
         "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(try association.table(index)) AS s ON s.Z_PK = u.source"
       condition = "u.source BETWEEN ?1 AND ?2"
     } else {
-      let taken = association.takes(index, alias: "s")
+      let taken = association.matches(index, alias: "s")
       reasons += taken.reason.map { [$0] } ?? []
       from = "\(try association.table(index)) AS s"
       condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
@@ -160,10 +160,10 @@ package struct CreationStatements: StageStatements {
         builder.rowChecks?.add(sql, RowCheck.Field(reading: attribute.type, site: site), isLarge: true)
         return "NULL"
       }
-      let plain = ExpressionLowering.checked(sql, type: attribute.type, site: site, key: "s.Z_PK")
+      let checked = ExpressionLowering.checked(sql, type: attribute.type, site: site, key: "s.Z_PK")
       if attribute.type == .binary || attribute.type == .transformable,
         let external = externalValue(
-          of: attribute, copying: name, in: mapping, column: sql, plain: plain, site: site, builder: builder)
+          of: attribute, copying: name, in: mapping, column: sql, checked: checked, site: site, builder: builder)
       {
         return external
       }
@@ -173,8 +173,8 @@ package struct CreationStatements: StageStatements {
         builder.rowChecks?.add(sql, field)
         return attribute.type == .boolean ? Self.truth(sql) : sql
       }
-      if attribute.type == .boolean { return Self.truth(plain) }
-      guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return plain }
+      if attribute.type == .boolean { return Self.truth(checked) }
+      guard let range = attribute.type.integerRange, attribute.type != .integer64 else { return checked }
       return
         "(CASE WHEN \(sql) IS NULL OR (typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(range.lowerBound) AND \(range.upperBound)) THEN \(sql) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(sql))) END)"
     case .expression(let expression):

@@ -3,7 +3,7 @@ import GodwitModel
 
 /// What a program has lowered so far.
 ///
-/// A program whose shortcuts change begins with none (`StepProgram.direct`, `.plain`): they decide how links and
+/// A program whose shortcuts change begins with none (`StepProgram.inlineLinks`, `.computedAssociations`): they decide how links and
 /// associations are read.
 final class KeptStatements {
   let pairs = Kept<Int, ChunkStatement>()
@@ -12,8 +12,8 @@ final class KeptStatements {
   let evaluations = Kept<EvaluationKey, (ChunkStatement, Set<Int>)?>()
   let scans = Kept<Int, [RelationshipScan]>()
   let relationships = Kept<RelationshipScan, ChunkStatement>()
-  let several = Kept<CreationKey, ChunkStatement?>()
-  let severalOfScans = Kept<RelationshipScan, ChunkStatement?>()
+  let ambiguousToOne = Kept<CreationKey, ChunkStatement?>()
+  let ambiguousToOneOfScans = Kept<RelationshipScan, ChunkStatement?>()
   let nilWatches = Kept<Int, [NilWatch]>()
   let nils = Kept<NilStatementKey, ChunkStatement>()
   let resolutions = Kept<Int, ResolutionStatements.Statements>()

@@ -9,12 +9,12 @@ struct LossStatements: StageStatements {
   let step: StepProgram
 
   /// How many rows of a create chunk have a to-one that finds several objects; nil when none can.
-  func several(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
+  func ambiguousToOne(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
     let key = CreationKey(mapping: index, predicate: predicate)
-    return try step.kept.several(key) { try lowerSeveral(index, predicate: predicate) }
+    return try step.kept.ambiguousToOne(key) { try lowerAmbiguousToOne(index, predicate: predicate) }
   }
 
-  private func lowerSeveral(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
+  private func lowerAmbiguousToOne(_ index: Int, predicate: ParsedPredicate?) throws -> ChunkStatement? {
     let mapping = mappings[index]
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -40,11 +40,11 @@ struct LossStatements: StageStatements {
       builder: builder)
   }
 
-  func several(_ scan: RelationshipScan) throws -> ChunkStatement? {
-    try step.kept.severalOfScans(scan) { try lowerSeveral(scan) }
+  func ambiguousToOne(_ scan: RelationshipScan) throws -> ChunkStatement? {
+    try step.kept.ambiguousToOneOfScans(scan) { try lowerAmbiguousToOne(scan) }
   }
 
-  private func lowerSeveral(_ job: RelationshipScan) throws -> ChunkStatement? {
+  private func lowerAmbiguousToOne(_ job: RelationshipScan) throws -> ChunkStatement? {
     guard case .single(let number) = job.work else { return nil }
     let mapping = mappings[job.mapping]
     let builder = StatementBuilder()
@@ -56,7 +56,7 @@ struct LossStatements: StageStatements {
   }
 
   /// The same for the objects of `temp.godwit_asked`, whose relationships a policy leaves to its mapping.
-  func several(asked part: Int, of mapping: ResolvedEntityMapping) throws -> ChunkStatement? {
+  func ambiguousToOne(asked part: Int, of mapping: ResolvedEntityMapping) throws -> ChunkStatement? {
     let builder = StatementBuilder()
     let association = associations(builder)
     guard let count = try found(by: mapping.relationships[part], of: mapping, association) else { return nil }
@@ -75,7 +75,7 @@ struct LossStatements: StageStatements {
       return
         "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
     }
-    return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql)"
+    return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.matches(index, alias: "s").sql)"
   }
 
   /// The number of objects a to-one finds, as SQL; nil when it cannot exceed one.
@@ -85,12 +85,12 @@ struct LossStatements: StageStatements {
   ) throws -> String? {
     let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
     guard !source.lookups.isEmpty,
-      chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isByHand)
+      chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isExplicit)
     else { return nil }
     let wanted = source.relationship.destinationEntityName
     let counts = try source.lookups.map { index in
-      if isByHand(index) {
-        return association.policyCount(index, key: chain.scalar(chain.key), isSeveral: chain.isToMany, entity: wanted)
+      if isExplicit(index) {
+        return association.policyCount(index, key: chain.scalar(chain.key), isSubselect: chain.isToMany, entity: wanted)
       }
       return chain.isToMany
         ? chain.scalar("COUNT(DISTINCT \(try association.lookup(index, key: chain.key, entity: wanted)))")

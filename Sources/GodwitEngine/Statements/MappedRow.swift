@@ -13,12 +13,12 @@ final class MappedRow {
   /// The values for source row `?1`.
   let statement: ChunkStatement
   /// Whether the values may be computed before the policy asks for them.
-  let isPlain: Bool
-  /// Attributes that may turn to nil, and the column of each value.
+  let isComputableAhead: Bool
+  /// Attributes that may turn to nil, and where each one's value stands.
   let watches: [(watch: NilWatch, place: Int)]
 
   init(
-    _ mapping: ResolvedEntityMapping, columns: [String], statement: ChunkStatement, isPlain: Bool,
+    _ mapping: ResolvedEntityMapping, columns: [String], statement: ChunkStatement, isComputableAhead: Bool,
     watches: [NilWatch], layout: ObjectLayout
   ) {
     self.mapping = mapping.mapping
@@ -26,7 +26,7 @@ final class MappedRow {
     self.layout = layout
     places = columns.compactMap { layout.places[$0] }
     self.statement = statement
-    self.isPlain = isPlain
+    self.isComputableAhead = isComputableAhead
     self.watches = watches.compactMap { watch in layout.places[watch.column].map { (watch, $0) } }
   }
 

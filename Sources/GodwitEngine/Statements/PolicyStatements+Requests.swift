@@ -20,8 +20,8 @@ extension PolicyStatements {
   ///
   /// Nothing is left to do for those that are written with their objects.
   ///
-  /// - Parameter isSeveral: Whether an object may have several source objects.
-  func requests(_ index: Int, isSeveral: Bool) throws -> PolicyRequests {
+  /// - Parameter hasManySources: Whether an object may have several source objects.
+  func requests(_ index: Int, hasManySources: Bool) throws -> PolicyRequests {
     let mapping = mappings[index]
     var requests = PolicyRequests(relationships: mapping.relationships.count, statements: [], isPossible: true)
     for (part, source) in mapping.relationships.enumerated() {
@@ -29,13 +29,13 @@ extension PolicyStatements {
       guard source.policyCall == nil, !isCounted, let (link, end) = assigned(part, of: index) else {
         return PolicyRequests(relationships: 0, statements: [], isPossible: false)
       }
-      guard !step.direct.contains(link) else { continue }
-      if !source.relationship.isToMany, let count = try step.losses.several(asked: part, of: mapping) {
+      guard !step.inlineLinks.contains(link) else { continue }
+      if !source.relationship.isToMany, let count = try step.losses.ambiguousToOne(asked: part, of: mapping) {
         requests.counts.append(count)
       }
       requests.statements +=
         try source.relationship.isToMany
-        ? requestedTargets(link, end, part, of: mapping, isSeveral: isSeveral)
+        ? requestedTargets(link, end, part, of: mapping, hasManySources: hasManySources)
         : [requestedTarget(link, end, part, of: mapping)]
     }
     return requests
@@ -48,7 +48,7 @@ extension PolicyStatements {
 
   /// What takes a link from the objects it was written with; nil where it is no key in their rows.
   func clearing(_ link: Int) -> String? {
-    guard let end = links[link].directEnd, let side = links[link].side(end),
+    guard let end = links[link].inlineEnd, let side = links[link].side(end),
       case .foreignKey(let table, let column, let entityColumn, _) = destinationSchema.storage(
         of: side.relationship.name, in: side.entityName)
     else { return nil }
@@ -87,7 +87,7 @@ extension PolicyStatements {
 
   /// That the assignment happened, and what each lookup finds from all source objects.
   private func requestedTargets(
-    _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, isSeveral: Bool
+    _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, hasManySources: Bool
   ) throws -> [ChunkStatement] {
     let source = mapping.relationships[part]
     let wanted = source.relationship.destinationEntityName
@@ -103,22 +103,22 @@ extension PolicyStatements {
       let association = associations(builder)
       let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
-      let image = try association.lookup(lookup, key: key, entity: wanted)
-      let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: image, association)
+      let counterpart = try association.lookup(lookup, key: key, entity: wanted)
+      let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: counterpart, association)
       let (tables, conditions) = chain.isToMany ? RelationshipStatements.split(chain.from) : ("", "")
       let sources =
-        isSeveral
+        hasManySources
         ? "CROSS JOIN main.\(StepProgram.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity "
         : ""
       // Of a mapping with a policy the source key here, from which it may have made several objects.
       let found = """
-        SELECT \(turn) AS turn, a.destination AS subject, \(isByHand(lookup) ? key : image) AS target, \(inverse) AS inverse_position \
+        SELECT \(turn) AS turn, a.destination AS subject, \(isExplicit(lookup) ? key : counterpart) AS target, \(inverse) AS inverse_position \
         FROM temp.godwit_asked AS a \(sources)\
-        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = \(isSeveral ? "o" : "a").source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
+        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = \(hasManySources ? "o" : "a").source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
         \(conditions.isEmpty ? "" : "WHERE \(conditions)")
         """
       var (from, target) = ("(\(found)) AS p", "p.target")
-      if isByHand(lookup) {
+      if isExplicit(lookup) {
         from +=
           " CROSS JOIN main.\(StepProgram.pairTable(lookup)) AS q ON \(association.pairCondition(lookup, key: "p.target", entity: wanted))"
         target = "q.destination"

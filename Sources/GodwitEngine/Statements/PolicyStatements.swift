@@ -15,7 +15,8 @@ struct PolicyStatements: StageStatements {
     let statement = ChunkStatement(
       sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: single.builder)
     return MappedRow(
-      mapping, columns: single.columns, statement: statement, isPlain: isPlain(mapping, single.builder),
+      mapping, columns: single.columns, statement: statement,
+      isComputableAhead: isComputableAhead(mapping, single.builder),
       watches: step.losses.nilWatches(index), layout: layout)
   }
 
@@ -32,7 +33,7 @@ struct PolicyStatements: StageStatements {
     let from = (["\(try association.table(index)) AS s"] + joins).joined(separator: " ")
     let statement = ChunkStatement(
       sql:
-        "SELECT \(list) FROM \(from) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.takes(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
+        "SELECT \(list) FROM \(from) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.matches(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
       builder: mapped.builder)
     return (statement, keys.map(\.name))
   }
@@ -55,7 +56,7 @@ struct PolicyStatements: StageStatements {
 
   /// Whether the values of a mapping may be computed before its policy asks: nothing is evaluated in Swift, where the
   /// policy may be asked, and no file is brought along.
-  private func isPlain(_ mapping: ResolvedEntityMapping, _ builder: StatementBuilder) -> Bool {
+  private func isComputableAhead(_ mapping: ResolvedEntityMapping, _ builder: StatementBuilder) -> Bool {
     let source = resolved.sourceModel.attributes(of: mapping.source.name)
     return builder.functions.evaluations.isEmpty
       && !(source + mapping.attributes.map(\.attribute)).contains(where: \.allowsExternalBinaryDataStorage)

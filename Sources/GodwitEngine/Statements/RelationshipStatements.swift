@@ -221,7 +221,7 @@ package struct RelationshipStatements: StageStatements {
     let assignment = links[job.link].assignments[number]
     let pairs = try self.pairs([assignment], lookups: [lookup], association: association)
     var (from, target) = ("(\(pairs.sql)) AS p", "target")
-    if isByHand(lookup) {
+    if isExplicit(lookup) {
       // The target is a source key here, from which a policy may have made several objects.
       let wanted = mappings[job.mapping].relationships[assignment.part].relationship.destinationEntityName
       from +=
@@ -247,9 +247,9 @@ package struct RelationshipStatements: StageStatements {
     let rows: String
     let subject: String
     if mapping.mapping.uniqueBy.isEmpty {
-      let taken = association.takes(job.mapping, alias: "s")
+      let taken = association.matches(job.mapping, alias: "s")
       rows = "\(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
-      subject = association.image(job.mapping, ofRow: "s")
+      subject = association.counterpart(job.mapping, ofRow: "s")
     } else {
       rows =
         "main.\(StepProgram.uniqueTable(job.mapping)) AS u CROSS JOIN \(try association.table(job.mapping)) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
@@ -319,15 +319,15 @@ package struct RelationshipStatements: StageStatements {
     let (assignment, lookup) = (assignments[0], lookups[0])
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
-    let taken = association.takes(mapping.index, alias: "s")
-    var subject = association.image(mapping.index, ofRow: "s")
+    let taken = association.matches(mapping.index, alias: "s")
+    var subject = association.counterpart(mapping.index, ofRow: "s")
     let table = try association.table(mapping.index)
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
     /// What is looked up; for explicit associations the source key, which the caller looks up.
     func found(_ key: String) throws -> String {
       let wanted = source.relationship.destinationEntityName
-      return isByHand(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
+      return isExplicit(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
     }
     switch hop.map({ sourceSchema.storage(of: $0, in: mapping.source.name) }) {
     case .join(let join, let subjectColumn, let objectColumn, let order):
@@ -365,9 +365,9 @@ package struct RelationshipStatements: StageStatements {
       from =
         "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
       position = chain.isToMany ? chain.order : nil
-      let image = try association.lookup(lookup, key: key, entity: source.relationship.destinationEntityName)
+      let counterpart = try association.lookup(lookup, key: key, entity: source.relationship.destinationEntityName)
       inversePosition = try inverseOrder(
-        of: source, in: mapping, target: isByHand(lookup) ? image : target, association)
+        of: source, in: mapping, target: isExplicit(lookup) ? counterpart : target, association)
     }
     let order = walk.map { " ORDER BY d.\(quoted($0.first)), d.\(quoted($0.second))" } ?? ""
     // The limit keeps SQLite from computing a lookup once for its value and once more for the question whether it is
@@ -393,10 +393,10 @@ package struct RelationshipStatements: StageStatements {
     else { return nil }
     let (first, second) = (quoted(walk.first), quoted(walk.second))
     let sql = """
-      SELECT \(own.image), \(found.image) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS d \
+      SELECT \(own.counterpart), \(found.counterpart) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS d \
       WHERE d.\(first) BETWEEN ?1 AND ?2 AND \(own.holds) AND \(found.holds) ORDER BY d.\(first), d.\(second)
       """
-    return (sql, association.takes(mapping.index, alias: "s").reason.map { [$0] } ?? [])
+    return (sql, association.matches(mapping.index, alias: "s").reason.map { [$0] } ?? [])
   }
 
   static func split(_ from: String) -> (tables: String, conditions: String) {

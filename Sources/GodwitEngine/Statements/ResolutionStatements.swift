@@ -31,7 +31,7 @@ struct ResolutionStatements: StageStatements {
   }
 
   /// The statements that resolve a link for a range of keys at its first end: gathered edges that no
-  /// later assignment displaced are stored.
+  /// later assignment overrides are stored.
   ///
   /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
   /// `d`, and `xd` the place of `d` among those of `x`.
@@ -105,7 +105,7 @@ struct ResolutionStatements: StageStatements {
       """
   }
 
-  /// The condition that no later assignment displaced edge `e`.
+  /// The condition that no later assignment overrides edge `e`.
   ///
   /// Assignments run in mapping order, then source key, then property name. Within a mapping
   /// destination keys ascend with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or for

@@ -20,7 +20,7 @@ extension StageStatements {
   func isStored(_ mapping: Int) -> Bool { step.isStored(mapping) }
   func isUnique(_ mapping: Int) -> Bool { step.isUnique(mapping) }
   func isPolicy(_ mapping: Int) -> Bool { step.isPolicy(mapping) }
-  func isByHand(_ mapping: Int) -> Bool { step.isByHand(mapping) }
+  func isExplicit(_ mapping: Int) -> Bool { step.isExplicit(mapping) }
   func sourceTable(_ entity: String) throws -> String { try step.sourceTable(entity) }
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable { try step.destinationTable(of: entity) }
 }

@@ -10,31 +10,31 @@ import GodwitStore
 /// | `godwit_pair_<mapping>` | this source object and this destination object are associated; indexed once a lookup comes from the destination |
 ///
 /// All links are resolved in assignment order, since a policy may set any of them. Those that none has set so far are
-/// written with their objects where `InversePair.directEnd` says so: see `PolicyRun.gather`.
+/// written with their objects where `InversePair.inlineEnd` says so: see `PolicyRun.resolveInOrder`.
 extension StepProgram {
   func isPolicy(_ index: Int) -> Bool { policyIndexes.contains(index) }
 
   /// Whether the associations of a mapping are in a table: a policy made them explicitly.
-  func isByHand(_ index: Int) -> Bool { isPolicy(index) && !plain.contains(index) }
+  func isExplicit(_ index: Int) -> Bool { isPolicy(index) && !computedAssociations.contains(index) }
 
   /// Mappings with a policy whose associations are computed until it makes others.
-  var plainMappings: Set<Int> { policyIndexes.filter { !isStored($0) } }
+  var computedMappingCandidates: Set<Int> { policyIndexes.filter { !isStored($0) } }
 
   static let requestTable =
     "godwit_asked (turn INTEGER, source INTEGER, entity INTEGER, destination INTEGER)"
 
   /// Links that are written with the objects of a mapping.
-  func directLinks(of index: Int) -> Set<Int> {
-    direct.filter { link in
-      links[link].assignments.contains { $0.mapping == index && $0.end == links[link].directEnd }
+  func inlineLinks(of index: Int) -> Set<Int> {
+    inlineLinks.filter { link in
+      links[link].assignments.contains { $0.mapping == index && $0.end == links[link].inlineEnd }
     }
   }
 
   /// Links that are written with objects which look a mapping up.
-  func directLinks(lookingUp index: Int) -> Set<Int> {
-    direct.filter { link in
+  func inlineLinks(lookingUp index: Int) -> Set<Int> {
+    inlineLinks.filter { link in
       links[link].assignments.contains { assignment in
-        assignment.end == links[link].directEnd
+        assignment.end == links[link].inlineEnd
           && mappings[assignment.mapping].relationships[assignment.part].lookups.contains(index)
       }
     }
@@ -68,9 +68,9 @@ extension StepProgram {
 }
 
 /// How a lookup finds what policies made: filled in where SQL of a step with policies is built.
-struct PolicyLookUps {
+struct PolicyLookups {
   /// Mappings with explicit associations, and those whose associations are computed all the same.
-  var mappings, plain: Set<Int>
+  var mappings, computed: Set<Int>
   /// `Z_ENT` of an entity and its subentities in the destination.
   var destinationNumbers: (String) -> [Int]
   /// Whether an entity of the destination is another or descends from it.
@@ -82,10 +82,10 @@ extension AssociationLowering {
 
   /// What joins pairs `q` of a mapping with a policy to the source key `key`, and keeps objects of an entity.
   ///
-  /// - Parameter isSeveral: Whether the key is a sub-select of many.
-  func pairCondition(_ index: Int, key: String, isSeveral: Bool = false, entity: String?) -> String {
+  /// - Parameter isSubselect: Whether the key is a sub-select of many.
+  func pairCondition(_ index: Int, key: String, isSubselect: Bool = false, entity: String?) -> String {
     let root = schema.model.root(of: mappings[index].source.name)?.name ?? mappings[index].source.name
-    var sql = "q.source \(isSeveral ? "IN" : "=") \(key) AND q.root = \(schema.number(of: root) ?? -1)"
+    var sql = "q.source \(isSubselect ? "IN" : "=") \(key) AND q.root = \(schema.number(of: root) ?? -1)"
     if let entity, let numbers = policies?.destinationNumbers(entity) {
       sql += " AND q.entity IN (\(numbers.map(String.init).joined(separator: ", ")))"
     }
@@ -93,8 +93,8 @@ extension AssociationLowering {
   }
 
   /// How many objects a policy associated with a source key, or with several.
-  func policyCount(_ index: Int, key: String, isSeveral: Bool, entity: String?) -> String {
-    "(SELECT COUNT(DISTINCT q.destination) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, isSeveral: isSeveral, entity: entity)))"
+  func policyCount(_ index: Int, key: String, isSubselect: Bool, entity: String?) -> String {
+    "(SELECT COUNT(DISTINCT q.destination) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, isSubselect: isSubselect, entity: entity)))"
   }
 
   /// The lowest of the keys of the objects that a policy associated with a source key.

@@ -22,10 +22,10 @@ package struct StepProgram {
   /// Mappings whose source keys are kept in memory for lookups.
   let keySets: Set<Int>
   /// Links that are written with their objects since no policy has set them.
-  var direct: Set<Int> = [] { didSet { kept = KeptStatements() } }
+  var inlineLinks: Set<Int> = [] { didSet { kept = KeptStatements() } }
   /// Mappings with a policy that has made of each source object what the mapping alone would have made: their
   /// associations are computed.
-  var plain: Set<Int> = [] { didSet { kept = KeptStatements() } }
+  var computedAssociations: Set<Int> = [] { didSet { kept = KeptStatements() } }
   /// What was lowered so far.
   private(set) var kept = KeptStatements()
 
@@ -77,12 +77,12 @@ package struct StepProgram {
   package var mappings: [ResolvedEntityMapping] { resolved.entityMappings }
 
   /// Links that are written with their objects until a policy sets them.
-  var directLinks: Set<Int> { Set(links.indices.filter { links[$0].directEnd != nil }) }
+  var inlineLinkCandidates: Set<Int> { Set(links.indices.filter { links[$0].inlineEnd != nil }) }
 
   /// A link as it is carried out now.
-  func carried(_ index: Int) -> InversePair {
+  func currentLink(_ index: Int) -> InversePair {
     var link = links[index]
-    guard direct.contains(index), let end = link.directEnd else { return link }
+    guard inlineLinks.contains(index), let end = link.inlineEnd else { return link }
     (link.strategy, link.carriedEnd) = (.atCreation, end)
     return link
   }
@@ -92,7 +92,9 @@ package struct StepProgram {
     association.checks = .done
     association.keySets = keySets
     if resolved.hasPolicies {
-      association.policies = PolicyLookUps(mappings: policyIndexes.subtracting(plain), plain: plain) { entity in
+      association.policies = PolicyLookups(
+        mappings: policyIndexes.subtracting(computedAssociations), computed: computedAssociations
+      ) { entity in
         resolved.destinationModel.family(of: entity).compactMap { destinationSchema.number(of: $0.name) }
       } isKind: { entity, ancestor in
         resolved.destinationModel.isKind(entity, of: ancestor)

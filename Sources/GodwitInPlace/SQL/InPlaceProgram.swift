@@ -36,8 +36,8 @@ package protocol InPlaceProgram {
 
 /// The work on the store or a copy of it, in one transaction that the caller begins and ends.
 package protocol InPlaceRun: AnyObject {
-  /// Relationship assignments that a later one displaced.
-  var displaced: Int64 { get }
+  /// Relationship assignments that a later one overrides.
+  var overridden: Int64 { get }
 
   /// Everything to do, in order.
   ///

@@ -14,8 +14,8 @@ package struct InPlaceSQLMeter {
   private var rows: Int64 = 0
   private var totalRows: Int64 = 1
   private(set) package var progress: MigrationProgress
-  /// Relationship assignments that a later one displaced.
-  package var displaced: Int64 = 0
+  /// Relationship assignments that a later one overrides.
+  package var overridden: Int64 = 0
 
   /// Copying is so much of the work, where a store is copied.
   private static let copyPercent = 40.0
@@ -90,7 +90,7 @@ package struct InPlaceSQLMeter {
     var summary = MigrationSummary(outcome: outcome)
     summary.objects = program.objects ?? 0
     summary.isCounted = isCounted
-    summary.displaced = displaced
+    summary.overridden = overridden
     summary.dropped = program.dropped
     summary.losses = program.losses
     summary.notes = program.notes

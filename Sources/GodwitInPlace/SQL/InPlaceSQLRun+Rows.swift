@@ -69,7 +69,7 @@ extension InPlaceSQLRun {
           FROM \(rows.from) WHERE \(rows.condition) AND (\(differs.joinedEvenly(by: " OR ")))
           """, builder: rows.builder)
       functions.mover?.beginChunk()
-      try functions.running(statement, site: "step 1 of 1, comparing \(table.new.name), \(mapping.name)") {
+      try functions.running(statement, context: "step 1 of 1, comparing \(table.new.name), \(mapping.name)") {
         try connection.execute(statement.sql, statement.builder.arguments())
       }
       try functions.mover?.finishChunk(table: table.new.name, on: connection)

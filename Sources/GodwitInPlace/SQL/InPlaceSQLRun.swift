@@ -19,8 +19,8 @@ final class InPlaceSQLRun: InPlaceRun {
   let functions: SQLFunctions
   private let executor: Executor
   private let editor: SchemaOnlyEditor
-  /// Relationship assignments that a later one displaced.
-  private(set) var displaced: Int64 = 0
+  /// Relationship assignments that a later one overrides.
+  private(set) var overridden: Int64 = 0
 
   var step: StepProgram { program.step }
   var destination: StoreSchema { program.step.destinationSchema }
@@ -76,7 +76,7 @@ final class InPlaceSQLRun: InPlaceRun {
   private func task(_ work: ChunkWork, _ name: String, rows: Int64) -> InPlaceTask {
     let chunk = Chunk(id: 0, pass: 0, work: work, name: name, range: .all, rows: rows)
     return task(work.phase.rawValue, name, rows: rows) { [self] in
-      displaced += try executor.perform(chunk).displaced
+      overridden += try executor.perform(chunk).overridden
     }
   }
 

@@ -14,7 +14,7 @@ final class SchemaOnlyRun: InPlaceRun {
   private let program: SchemaOnlyProgram
   private let connection: StoreConnection
   private let editor: SchemaOnlyEditor
-  let displaced: Int64 = 0
+  let overridden: Int64 = 0
 
   init(_ program: SchemaOnlyProgram, connection: StoreConnection) {
     self.program = program

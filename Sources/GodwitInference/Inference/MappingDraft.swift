@@ -2,12 +2,12 @@ public import GodwitModel
 
 /// A new mapping model for two models, as Xcode would make it, for a person to complete.
 ///
-/// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that the
-/// source has. Removed entities get no mapping. What only a person can decide is a placeholder.
+/// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that has one in the
+/// source; nothing for entities that are gone. What only a person knows is a placeholder.
 public struct MappingDraft: Sendable {
   /// The mapping model. Where a person has to choose, a property has no value.
   public private(set) var model: MappingModel
-  /// Remarks, including the placeholders.
+  /// Remarks, and the placeholders among them.
   public private(set) var remarks: [MappingRemark] = []
 
   private let source, destination: ManagedObjectModel
@@ -35,9 +35,9 @@ public struct MappingDraft: Sendable {
   }
 
   private mutating func remark(
-    _ mapping: String, _ subject: MappingRemark.Subject, _ text: String, isGap: Bool = false
+    _ mapping: String, _ subject: MappingRemark.Subject, _ text: String, isPlaceholder: Bool = false
   ) {
-    remarks.append(MappingRemark(mapping: mapping, subject: subject, text, isGap: isGap))
+    remarks.append(MappingRemark(mapping: mapping, subject: subject, text, isPlaceholder: isPlaceholder))
   }
 
   private mutating func add(_ before: EntityDescription, _ after: EntityDescription) {
@@ -68,11 +68,12 @@ public struct MappingDraft: Sendable {
     else {
       let isOpen = !now.isOptional && now.defaultValue.isNull
       let text = isOpen ? "required, no default" : now.defaultValue.isNull ? "stays nil" : "takes the default"
-      return remark(mapping.name, subject, "new \(PropertyFacts(now).kind): \(text)", isGap: isOpen)
+      return remark(mapping.name, subject, "new \(PropertyFacts(now).kind): \(text)", isPlaceholder: isOpen)
     }
     guard was.type == now.type, was.compositeName == now.compositeName else {
       return remark(
-        mapping.name, subject, "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind)", isGap: true)
+        mapping.name, subject, "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind)",
+        isPlaceholder: true)
     }
     let isTightened = was.isOptional && !now.isOptional
     if was.name != now.name { remark(mapping.name, subject, "renamed") }
@@ -94,13 +95,13 @@ public struct MappingDraft: Sendable {
     else {
       return remark(
         mapping.name, subject, now.requiresObject ? "new and required" : "new: leads nowhere",
-        isGap: now.requiresObject)
+        isPlaceholder: now.requiresObject)
     }
     let carried = source.family(of: was.destinationEntityName).compactMap { pairing.newName(of: $0.name) }
     guard carried.contains(where: { destination.isKind($0, of: now.destinationEntityName) }) else {
       return remark(
         mapping.name, subject, "led to '\(was.destinationEntityName)', now leads to '\(now.destinationEntityName)'",
-        isGap: true)
+        isPlaceholder: true)
     }
     if was.name != now.name { remark(mapping.name, subject, "renamed") }
     if was.isToMany, !now.isToMany { remark(mapping.name, subject, "to-many to to-one: the first is taken") }

@@ -48,7 +48,7 @@ public struct Chunk: Sendable, Hashable {
   }
 
   /// `chunk 17 (Person p40001 to p50000)` without the number.
-  package func site(entityName: String) -> String {
+  package func context(entityName: String) -> String {
     if let predicate { return "\(entityName), predicate \(predicate + 1)" }
     switch (range.lower, range.upper) {
     case (nil, nil): return "every \(entityName)"

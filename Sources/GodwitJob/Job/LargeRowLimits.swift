@@ -14,11 +14,8 @@ package struct LargeRowLimits: Sendable {
   /// Hears how each row was completed.
   package var onRow: (@Sendable (LargeRowWriter.Way) -> Void)?
 
-  /// What holds in place of the budget's limits.
-  @TaskLocal package static var inForce: LargeRowLimits?
-
-  /// A row of the first limit costs about a sixth more time than one that is made by its chunk's statement, and SQLite
-  /// holds the latter two or three times: a fifth of the budget.
+  /// A row of the first limit costs about a sixth more time than one that is made by its chunk's statement, and SQLite holds
+  /// the latter two or three times: a fifth of the budget.
   package init(memory: ByteCount) {
     rowBytes = max(1 << 20, memory.bytes / 16)
     valueBytes = rowBytes / 32

@@ -1,5 +1,5 @@
 public import Foundation
-package import GodwitDisk
+import GodwitDisk
 public import GodwitModel
 public import GodwitStore
 
@@ -79,8 +79,6 @@ public struct MigrationJob: Sendable {
   }
   /// The steps as they were asked for, when some became one; they are what the job's digest tells of.
   private var requestedSteps: [MigrationStep]?
-  /// Whether steps become one where that makes no difference; a test compares.
-  var fusesSteps = true
   /// Where the source model came from, for the plan; nil when it is one of those given.
   package var sourceModelOrigin: String?
   /// Where mapping models were looked for and what was found, for the plan.
@@ -126,11 +124,6 @@ public struct MigrationJob: Sendable {
   public struct InPlace: Sendable {
     /// Whether the old store stays, as `Name~.ext`.
     public var keepsOld: Bool
-    /// Called before each step of the exchange; a test dies there.
-    package var beforeSwapStep: @Sendable (Int) throws -> Void = { _ in }
-    /// What a file system without them lacks; a test turns them off.
-    package var makesHardLinks = true
-    package var makesReflinks = true
 
     /// - Parameter keepsOld: Whether the old store stays, as `Name~.ext`.
     public init(keepsOld: Bool = true) { self.keepsOld = keepsOld }
@@ -143,14 +136,11 @@ public struct MigrationJob: Sendable {
 
   /// How the job replaces its source; nil for a job with another destination.
   public var inPlace: InPlace?
-  /// Room on the file system of a folder; a test tells another figure.
-  package var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
+  package var hooks = EngineTuning.JobHooks()
   /// The folder of everything unfinished.
   package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
   /// Whether the new objects are added to an existing destination.
   public var appends = false
-  /// Called before each step of the exchange that ends an append; a test dies there.
-  package var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
   /// The source store.
   public var source: URL {
     get { URL(filePath: sourcePath) }
@@ -276,7 +266,7 @@ public struct MigrationJob: Sendable {
   /// The job with inferred steps made one where the result is equal: see `StepFusion`. Its digest is that of the steps
   /// as they were asked for, whatever became of them.
   package func fusingSteps() -> MigrationJob {
-    guard fusesSteps, requestedSteps == nil, steps.count > 1 else { return self }
+    guard hooks.fusesSteps, requestedSteps == nil, steps.count > 1 else { return self }
     var fused = [steps[0]]
     for step in steps.dropFirst() {
       var step = step

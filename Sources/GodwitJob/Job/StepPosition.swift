@@ -16,5 +16,5 @@ package struct StepPosition: Sendable, Hashable {
   package var isLast: Bool { index == count - 1 }
 
   /// For example `step 2 of 4`.
-  package var site: String { "step \(index + 1) of \(count)" }
+  package var context: String { "step \(index + 1) of \(count)" }
 }

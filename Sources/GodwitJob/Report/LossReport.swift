@@ -22,7 +22,7 @@ public struct LossReport: Sendable, Codable, Hashable {
     /// Values that are rounded because the attribute's new numeric type cannot hold them exactly.
     case rounded
     /// To-one relationships that found several objects and took the first.
-    case several
+    case ambiguousToOne = "several"
   }
 
   /// One thing that is lost, with its number.
@@ -47,7 +47,7 @@ public struct LossReport: Sendable, Codable, Hashable {
       switch kind {
       case .linksToNothing: false
       case .policy: true
-      case .objects, .values, .links, .nils, .rounded, .several: (count ?? 0) > 0
+      case .objects, .values, .links, .nils, .rounded, .ambiguousToOne: (count ?? 0) > 0
       }
     }
   }
@@ -81,7 +81,7 @@ extension LossReport.Loss: CustomStringConvertible {
     case .policy: return "\(subject) (\(reason))"
     case .nils: return "\(number) values of \(subject) became nil (\(reason))"
     case .rounded: return "\(number) values of \(subject) (\(reason))"
-    case .several: return "\(number) to-one relationships found several objects and took the first"
+    case .ambiguousToOne: return "\(number) to-one relationships found several objects and took the first"
     }
   }
 
@@ -93,7 +93,7 @@ extension LossReport.Loss: CustomStringConvertible {
     case .linksToNothing: "links"
     case .policy: "policy"
     case .rounded: "rounded"
-    case .several: "several"
+    case .ambiguousToOne: "several"
     }
   }
 }

@@ -74,9 +74,9 @@ public struct MigrationSummary: Sendable, Hashable {
   /// false after a migration in place by definition alone, which reads no row: `objects` is 0 then.
   public var isCounted = true
   /// To-one relationships that found several objects and took the first.
-  public var several: Int64 = 0
-  /// Relationship assignments that a later one displaced.
-  public var displaced: Int64 = 0
+  public var ambiguousToOne: Int64 = 0
+  /// Relationship assignments that a later one overrides.
+  public var overridden: Int64 = 0
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
   /// What the migration lost, in the order of steps.
@@ -91,16 +91,16 @@ public struct MigrationSummary: Sendable, Hashable {
   public var wasResumed: Bool = false
 
   package init(
-    outcome: Outcome, reason: String? = nil, objects: Int64 = 0, isCounted: Bool = true, several: Int64 = 0,
-    displaced: Int64 = 0, dropped: [MigrationPlan.Dropped] = [], losses: LossReport = LossReport(),
+    outcome: Outcome, reason: String? = nil, objects: Int64 = 0, isCounted: Bool = true, ambiguousToOne: Int64 = 0,
+    overridden: Int64 = 0, dropped: [MigrationPlan.Dropped] = [], losses: LossReport = LossReport(),
     notes: [String] = [], seconds: Double = 0, peakBytes: Int64 = 0, wasResumed: Bool = false
   ) {
     self.outcome = outcome
     self.reason = reason
     self.objects = objects
     self.isCounted = isCounted
-    self.several = several
-    self.displaced = displaced
+    self.ambiguousToOne = ambiguousToOne
+    self.overridden = overridden
     self.dropped = dropped
     self.losses = losses
     self.notes = notes

@@ -1,3 +1,4 @@
+import GodwitJob
 package import GodwitModel
 package import GodwitStore
 
@@ -50,9 +51,6 @@ package struct ExpressionLowering {
     case done
   }
 
-  /// Whether every expression runs in Swift; for tests that compare the lanes.
-  @TaskLocal static var runsAllInSwift = false
-
   let schema: StoreSchema
   let role: Role
   let row: Row
@@ -104,7 +102,7 @@ package struct ExpressionLowering {
     lowering.checks = checks
     let mark = builder.mark
     do {
-      if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
+      if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
       let sql = try lowering.predicate(filter.predicate)
       try Budget.check(sql)
       return (sql, nil)
@@ -128,7 +126,7 @@ package struct ExpressionLowering {
     lowering.checks = builder.rowChecks == nil ? .inline : .byRow
     let mark = builder.mark
     do {
-      if runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
+      if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
       let lowered = try lowering.lower(expression.expression)
       let sql = try lowering.single(lowered, expression.expression)
       try Budget.check(sql)

@@ -20,9 +20,6 @@ package final class ExternalDataMover {
   private var isFolderMade = false
   private var isSynced = true
   private var pending: [Pending] = []
-  /// Whether values are handed to a policy: references stay those of the source until an object is inserted, and a
-  /// file that becomes a value is read as a whole.
-  package var servesPolicy = false
 
   /// A large file whose bytes a row waits for.
   private struct Pending {
@@ -51,9 +48,12 @@ package final class ExternalDataMover {
 
   /// Carries the file of a value that stays external.
   ///
-  /// - Parameter salt: makes a new name of the file's, for a second value that refers to it.
+  /// - Parameters:
+  ///   - salt: makes a new name of the file's, for a second value that refers to it.
+  ///   - servesPolicy: Whether the value is handed to a policy: then its reference stays that of the source until the
+  ///     object is inserted.
   /// - Returns: the stored value; that of the source when its file is missing, so that nothing is lost that was there.
-  package func carry(_ value: [UInt8], salt: String?) throws -> [UInt8] {
+  package func carry(_ value: [UInt8], salt: String?, servesPolicy: Bool = false) throws -> [UInt8] {
     guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
     if !isFolderMade {
       for (folder, like) in [(destination.path, source.path), (destination.dataPath, source.dataPath)] {
@@ -75,8 +75,10 @@ package final class ExternalDataMover {
     return cuts.map { String(digits[$0]) }.joined(separator: "-")
   }
 
-  /// The plain value of an external one, or zero bytes for `finishChunk` to fill; nil when the file is missing.
-  func inline(_ name: String, column: String, key: Int64) throws -> SQLFunctionResult? {
+  /// The plain value of an external one, or so many zero bytes for `finishChunk` to fill; nil when the file is missing.
+  ///
+  /// - Parameter servesPolicy: Whether the value is handed to a policy: then the file is read as a whole.
+  func inline(_ name: String, column: String, key: Int64, servesPolicy: Bool) throws -> SQLFunctionResult? {
     guard let size = source.size(of: name) else { return nil }
     if servesPolicy { return try source.bytes(of: name, limit: ObjectContext.externalLimit).map { .value(.blob($0)) } }
     guard size > Self.wholeBytes else {

@@ -43,7 +43,7 @@ extension SQLFunctions {
   /// The error of an expression that fails on a row, as memory reports it.
   func failure(_ message: String, _ arguments: SQLFunctionArguments, site: Int, key: Int) -> GodwitError {
     let number = Int(truncatingIfNeeded: arguments.int64(site))
-    let place = current.sites.indices.contains(number) ? current.sites[number] : nil
+    let place = statement.site(number)
     return GodwitError(
       .dataWrong,
       "cannot evaluate '\(place?.cause ?? "")' for \(place?.entityName ?? "") p\(arguments.int64(key)): \(message)")

@@ -7,7 +7,10 @@ extension SQLFunctions {
     try register("godwit_carry", arguments: 2) { functions, arguments in
       guard let mover = functions.mover else { return .argument(0) }
       let salt = arguments.kind(1) == .text ? String(decoding: arguments.bytes(1), as: UTF8.self) : nil
-      return .value(.blob(try mover.carry(arguments.bytes(0), salt: salt)))
+      return .value(
+        .blob(
+          try mover.carry(
+            arguments.bytes(0), salt: salt, servesPolicy: functions.statement.inputs.servesPolicy)))
     }
     // godwit_inline(value, site, source key, column, destination key): the bytes of the file.
     try register("godwit_inline", arguments: 5) { functions, arguments in
@@ -16,7 +19,10 @@ extension SQLFunctions {
         return functions.fail(site, key: arguments.int64(2), found: "blob")
       }
       let column = String(decoding: arguments.bytes(3), as: UTF8.self)
-      guard let result = try mover.inline(name, column: column, key: arguments.int64(4)) else {
+      guard
+        let result = try mover.inline(
+          name, column: column, key: arguments.int64(4), servesPolicy: functions.statement.inputs.servesPolicy)
+      else {
         throw GodwitError(
           .dataWrong,
           "cannot \(functions.place(site, key: arguments.int64(2))): its external file '\(mover.source.path(of: name))' is missing",

@@ -53,10 +53,11 @@ extension SQLFunctions {
     }
     try register("godwit_matches", arguments: 2) { functions, arguments in
       let number = Int(arguments.int64(0))
-      guard arguments.kind(1) == .text, functions.patterns.indices.contains(number) else { return .value(.null) }
+      let patterns = functions.statement.inputs.patterns
+      guard arguments.kind(1) == .text, patterns.indices.contains(number) else { return .value(.null) }
       let text = String(decoding: arguments.bytes(1), as: UTF8.self)
       let all = NSRange(text.startIndex..., in: text)
-      return .value(.integer(functions.patterns[number].firstMatch(in: text, range: all) == nil ? 0 : 1))
+      return .value(.integer(patterns[number].firstMatch(in: text, range: all) == nil ? 0 : 1))
     }
   }
 

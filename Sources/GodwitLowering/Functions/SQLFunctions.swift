@@ -5,43 +5,27 @@ package import GodwitStore
 
 /// The Swift side of lowered SQL: checks, text functions, lookups and expressions that SQL cannot say.
 ///
-/// Registered once on a connection. `running` says which statement's places and expressions the calls
-/// refer to, and turns a failed call into an error with its place. One thread at a time.
+/// Registered once on a connection. `running` says which statement the calls refer to and what it is given, and turns a
+/// failed call into an error with its place. One thread at a time.
 package final class SQLFunctions {
-  private struct Failure {
-    var site: ReadingSite
-    var key: Int64
-    var found: String
-  }
-
   let connection: StoreConnection
   package let evaluation: SourceEvaluation
-  private(set) var current = LoweredFunctions()
-  private var expressions: PreparedExpressions?
-  /// Those of statements that have run: a statement runs for a chunk, or for one object of a policy.
+  /// The statement that runs; an empty one between statements.
+  private(set) var statement = RunningStatement()
+  /// The expressions of statements that have run: a statement runs for a chunk, or for one object of a policy.
   private var knownExpressions: [ObjectIdentifier: PreparedExpressions] = [:]
   private static let limitExpressions = 64
-  private var failure: Failure?
   private var depth = 0
-  private var thrown: (any Error)?
   /// Readers of spill files, by mapping.
   @exclusivity(unchecked) package var readers = SpillReaders()
-  /// The mapping whose spill file a lookup found damaged.
-  package var damagedSpill: (mapping: Int, error: SpillError)?
   /// Carries external binary data; nil where nothing is written.
   package var mover: ExternalDataMover?
-  /// Knows values of the expressions of the statement that runs.
-  package var ahead: (any KnownValues)?
-  /// Hears of every value that an expression gave: its number, the key, the value.
-  package var recorder: ((Int, Int64, SQLValue) throws -> Void)?
-  /// Whether `godwit_fit` has met a nil since this was set to false.
-  @exclusivity(unchecked) package var hasFittedNil = false
-  /// Checks, source keys and counts of what is called for every row.
-  package let rows = RowFunctions()
   /// Reads the source keys of a mapping.
   package var readKeySet: ((Int) throws -> KeySet)?
-  /// Compiled patterns of the validation rules in force, anchored at both ends.
-  package var patterns: [NSRegularExpression] = []
+  /// What the statements of a chunk have found beside their rows.
+  @exclusivity(unchecked) package var findings = ChunkFindings()
+  /// Checks, source keys and counts of what is called for every row.
+  package let rows = RowFunctions()
 
   /// Anchored at both ends, so that a shorter alternative does not hide the whole match.
   package static func validationPattern(_ pattern: String) throws -> NSRegularExpression {
@@ -63,41 +47,33 @@ package final class SQLFunctions {
       do throws(SpillError) {
         return .value(try reader.lookup(source: arguments.int64(1)).map { .integer($0) } ?? .null)
       } catch {
-        if error.isDamage { functions.damagedSpill = (Int(arguments.int64(0)), error) }
+        if error.isDamage { functions.findings.damagedSpill = (Int(arguments.int64(0)), error) }
         throw error
       }
     }
     // godwit_eval(expression, key, attributes that it reads…)
     try register("godwit_eval", arguments: -1) { functions, arguments in
       let (number, key) = (Int(arguments.int64(0)), arguments.int64(1))
-      // Numbers are those of one statement: another may run while it is prepared.
-      if let ahead = functions.ahead, functions.expressions?.builder === ahead.builder,
-        arguments.kind(1) == .integer, let known = ahead.value(number, key)
+      if let ahead = functions.statement.inputs.knownValues, arguments.kind(1) == .integer,
+        let known = ahead.value(number, key)
       {
         return .value(known)
       }
       guard let prepared = functions.prepared(number) else { return .failure("no such expression") }
       let value = try functions.evaluation.value(of: prepared, key: key, attributes: arguments)
-      try functions.recorder?(number, key, value)
+      try functions.statement.inputs.recorder?(number, key, value)
       return .value(value)
     }
   }
 
-  /// The expressions of a statement that its rows have called.
-  private final class PreparedExpressions {
-    let builder: StatementBuilder
-    var byNumber: [SourceEvaluation.Prepared?] = []
-
-    init(_ builder: StatementBuilder) { self.builder = builder }
-  }
-
   private func prepared(_ number: Int) -> SourceEvaluation.Prepared? {
-    guard let expressions, number >= 0 else { return nil }
+    guard let expressions = statement.expressions, number >= 0 else { return nil }
     if number < expressions.byNumber.count, let known = expressions.byNumber[number] { return known }
-    guard number < current.evaluations.count else { return nil }
-    let missing = current.evaluations.count - expressions.byNumber.count
+    let evaluations = statement.functions.evaluations
+    guard number < evaluations.count else { return nil }
+    let missing = evaluations.count - expressions.byNumber.count
     expressions.byNumber += Array(repeating: nil, count: max(0, missing))
-    let prepared = evaluation.prepare(current.evaluations[number])
+    let prepared = evaluation.prepare(evaluations[number])
     expressions.byNumber[number] = prepared
     return prepared
   }
@@ -111,7 +87,7 @@ package final class SQLFunctions {
   }
 
   /// Notes an error that a callback is about to fail with, so that `running` can throw it as it is.
-  func note(_ error: any Error) { thrown = error }
+  func note(_ error: any Error) { statement.thrown = error }
 
   /// Where expressions find the source's external binary data.
   package func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
@@ -123,26 +99,28 @@ package final class SQLFunctions {
 
   package var now: Double { evaluation.now }
 
-  /// Runs `body`, whose statements were built with `statement`'s builder.
+  /// Runs `body`, whose statements were built with `chunkStatement`'s builder.
   ///
   /// - Throws: `.dataWrong` with the place when a value did not fit or an expression failed.
   package func running<T>(
-    _ statement: ChunkStatement, site: @autoclosure () -> String, _ body: () throws -> T
+    _ chunkStatement: ChunkStatement, context: @autoclosure () -> String, with inputs: StatementInputs = .init(),
+    _ body: () throws -> T
   ) throws -> T {
-    for mapping in statement.builder.functions.keySets where rows.keySet(mapping) == nil {
+    let builder = chunkStatement.builder
+    for mapping in builder.functions.keySets where rows.keySet(mapping) == nil {
       rows.setKeySet(try readKeySet?(mapping), for: mapping)
     }
     // A policy's answer to an expression may run statements of its own.
-    let outer = (current, expressions)
-    (current, expressions) = (statement.builder.functions, expressions(of: statement.builder))
-    rows.checks = current.rowChecks
+    let (outer, outerCall) = (statement, evaluation.policyCall)
+    statement = RunningStatement(
+      functions: builder.functions, expressions: expressions(of: builder), inputs: inputs)
+    if let call = inputs.policyCall { evaluation.policyCall = call }
+    rows.checks = statement.functions.rowChecks
     rows.misfit = nil
-    failure = nil
-    thrown = nil
     depth += 1
     defer {
-      (current, expressions) = outer
-      rows.checks = current.rowChecks
+      (statement, evaluation.policyCall) = (outer, outerCall)
+      rows.checks = outer.functions.rowChecks
       depth -= 1
       if depth == 0 { evaluation.forget() }
     }
@@ -150,27 +128,27 @@ package final class SQLFunctions {
       return try body()
     } catch {
       if let misfit = rows.misfit { _ = fail(misfit.site, key: misfit.key, found: misfit.kind.name) }
-      if let failure { throw self.error(failure, site: site()) }
-      if let spill = thrown as? SpillError { throw GodwitError(spill) }
-      if var known = thrown as? GodwitError {
-        known.site = known.site ?? site()
+      if let failure = statement.failure { throw self.error(failure, context: context()) }
+      if let spill = statement.thrown as? SpillError { throw GodwitError(spill) }
+      if var known = statement.thrown as? GodwitError {
+        known.context = known.context ?? context()
         throw known
       }
       if var known = error as? GodwitError {
-        known.site = known.site ?? site()
+        known.context = known.context ?? context()
         throw known
       }
       throw error
     }
   }
 
-  private func error(_ failure: Failure, site: String) -> GodwitError {
+  private func error(_ failure: RunningStatement.Failure, context: String) -> GodwitError {
     let place = failure.site
     let found = failure.found == "real" ? "a number with a fraction or out of range" : Self.phrase(failure.found)
     return GodwitError(
       .dataWrong,
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
-      site: site, cause: place.cause.map { "expression '\($0)'" },
+      context: context, cause: place.cause.map { "expression '\($0)'" },
       remedy:
         "repair the source or change the mapping, then `godwit discard` the job and run again")
   }
@@ -192,7 +170,7 @@ package final class SQLFunctions {
     // Whoever steps a statement with these functions does so through `running`, which holds `self`.
     try connection.register(function: name, arguments: arguments) { [unowned self] values in
       do { return try body(self, values) } catch {
-        thrown = error
+        statement.thrown = error
         throw error
       }
     }
@@ -209,7 +187,7 @@ package final class SQLFunctions {
     try register("godwit_fit", arguments: 4) { functions, arguments in
       let kind = arguments.kind(0)
       if kind == .null {
-        functions.hasFittedNil = true
+        functions.findings.hasFittedNil = true
         return .argument(0)
       }
       let type = AttributeType(rawValue: Int(arguments.int64(1))) ?? .undefined
@@ -249,25 +227,14 @@ package final class SQLFunctions {
 
   /// `evaluate 'photo' for Person p4`, for a message.
   func place(_ site: Int, key: Int64) -> String {
-    guard current.sites.indices.contains(site) else { return "read a value" }
-    let place = current.sites[site]
+    guard let place = statement.site(site) else { return "read a value" }
     return "\(place.action) '\(place.propertyName)' for \(place.entityName) p\(key)"
   }
 
   func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
-    if current.sites.indices.contains(site) {
-      failure = Failure(site: current.sites[site], key: key, found: found)
-    }
+    if let place = statement.site(site) { statement.failure = .init(site: place, key: key, found: found) }
     return .failure("a value does not fit")
   }
-}
-
-/// Values of a statement's expressions that were evaluated ahead.
-package protocol KnownValues: AnyObject {
-  /// Of the statement whose expressions these are.
-  var builder: StatementBuilder { get }
-  /// The value of an expression for the row with a key; nil where it is not known.
-  func value(_ number: Int, _ key: Int64) -> SQLValue?
 }
 
 /// Readers of spill files by mapping: a list, since one is asked for with every row.

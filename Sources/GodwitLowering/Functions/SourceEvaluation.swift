@@ -9,8 +9,8 @@ package final class SourceEvaluation {
   var now: Double
   /// How often an expression was made ready, which costs more than evaluating it.
   private(set) var preparations = 0
-  /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated.
-  package var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
+  /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated: see `StatementInputs`.
+  var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
 
   init(connection: StoreConnection, schema: StoreSchema, now: Double) {
     context = ObjectContext(connection: connection, schema: schema, database: StoreConnection.sourceSchema)

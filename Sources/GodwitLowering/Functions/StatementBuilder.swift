@@ -33,6 +33,12 @@ package final class StatementBuilder {
   /// Attributes whose value goes through `godwit_fit`, which notes a nil.
   package var fitted: Set<FittedAttribute> = []
 
+  /// Whether the statement brings external files along, or reads them.
+  package var movesFiles = false
+
+  /// Whether the statement looks associations up in spill files.
+  package var readsSpill = false
+
   package init() {}
 
   /// What `restore` goes back to.
@@ -53,7 +59,7 @@ package final class StatementBuilder {
   /// The number of a test, for `godwit_row`.
   func rowCheck(_ check: RowCheck) -> Int { functions.rowCheck(check) }
 
-  /// Says that the statement asks `godwit_image` of a mapping.
+  /// Says that the statement asks `godwit_counterpart` of a mapping.
   package func needsKeySet(_ mapping: Int) { functions.keySets.insert(mapping) }
 
   /// The number of an expression that runs in Swift, for `godwit_eval`.
@@ -123,7 +129,7 @@ package struct LoweredFunctions {
   private(set) var sites: [ReadingSite] = []
   private(set) package var evaluations: [Evaluation] = []
   private(set) var rowChecks: [RowCheck] = []
-  /// Mappings whose source keys `godwit_image` must know.
+  /// Mappings whose source keys `godwit_counterpart` must know.
   package var keySets: Set<Int> = []
 
   mutating func rowCheck(_ check: RowCheck) -> Int {

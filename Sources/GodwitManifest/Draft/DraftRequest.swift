@@ -295,7 +295,7 @@ package struct DraftRequest: Sendable {
     case .links: return "\(what)links of \(loss.subject) (\(loss.reason))\(later)"
     case .linksToNothing: return "\(what)links of \(loss.subject) lead to no object, and are nil\(later)"
     case .policy: return "what the policy \(loss.subject) would do (\(loss.reason))"
-    case .nils, .rounded, .several: return "\(loss.label) \(loss)"
+    case .nils, .rounded, .ambiguousToOne: return "\(loss.label) \(loss)"
     }
   }
 

@@ -206,10 +206,10 @@ struct MappingReader {
       return SourceText("nil", location: reader.file.location(of: node))
     }
     let text = try reader.text(node, key: key, expected: expected)
-    guard text != MappingGap.marker else {
+    guard text != MappingPlaceholder.marker else {
       throw reader.error(
-        "'\(key)' is still a placeholder ('\(MappingGap.marker)')", at: reader.file.textLocation(of: node),
-        remedy: "write \(expected) in place of '\(MappingGap.marker)', or remove the line")
+        "'\(key)' is still a placeholder ('\(MappingPlaceholder.marker)')", at: reader.file.textLocation(of: node),
+        remedy: "write \(expected) in place of '\(MappingPlaceholder.marker)', or remove the line")
     }
     return SourceText(text, location: reader.file.textLocation(of: node))
   }

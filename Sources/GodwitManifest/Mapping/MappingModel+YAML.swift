@@ -7,8 +7,8 @@ extension MappingModel {
   /// gives an equal model, except for locations.
   public var yaml: String { yaml(remarks: []) }
 
-  /// The model as a mapping file, with remarks at the ends of lines, and with placeholders that a reader refuses until
-  /// they are replaced.
+  /// The model as a mapping file with remarks at the ends of lines, and with placeholders that the reader refuses until
+  /// someone has filled them.
   public func yaml(remarks: [MappingRemark]) -> String {
     var text = ""
     for remark in remarks where remark.mapping == nil { text += MappingComment.line(remark.text) + "\n" }
@@ -39,7 +39,7 @@ extension EntityMapping {
   /// The mapping as an item of `entity-mappings`.
   fileprivate func yaml(remarks: [MappingRemark]) -> String {
     func comment(_ subject: MappingRemark.Subject) -> String {
-      let texts = remarks.filter { $0.subject == subject && !$0.isGap }.map(\.text)
+      let texts = remarks.filter { $0.subject == subject && !$0.isPlaceholder }.map(\.text)
       return texts.isEmpty ? "" : " " + MappingComment.line(texts.joined(separator: "; "))
     }
     var lines = ["- name: \(YAMLText.scalar(name))\(comment(.entity))"]
@@ -52,13 +52,13 @@ extension EntityMapping {
     add("filter", filter.map { $0.source.text.isEmpty ? $0.predicate.description : $0.source.text })
     add("policy", policyName)
     if !uniqueBy.isEmpty { lines.append("  unique-by: [\(uniqueBy.map(YAMLText.scalar).joined(separator: ", "))]") }
-    /// Lines by property: what is mapped, gaps, and remarks on what is not mapped.
+    /// Lines by property: what is mapped, placeholders, and remarks on what is not mapped.
     func section(
       _ title: String, _ mapped: [(name: String, line: String)], _ subject: (String) -> MappingRemark.Subject
     ) {
-      let gaps = remarks.filter { $0.isGap && $0.subject == subject($0.subject.property ?? "") }
+      let gaps = remarks.filter { $0.isPlaceholder && $0.subject == subject($0.subject.property ?? "") }
       let loose = remarks.filter { remark in
-        guard !remark.isGap, let property = remark.subject.property, remark.subject == subject(property) else {
+        guard !remark.isPlaceholder, let property = remark.subject.property, remark.subject == subject(property) else {
           return false
         }
         return !mapped.contains { $0.name == property }
@@ -67,7 +67,7 @@ extension EntityMapping {
       for (name, line) in mapped { lines.append("    \(YAMLText.scalar(name)): \(line)\(comment(subject(name)))") }
       for gap in gaps {
         lines.append(
-          "    \(YAMLText.scalar(gap.subject.property ?? "")): \(YAMLText.scalar(MappingGap.marker)) "
+          "    \(YAMLText.scalar(gap.subject.property ?? "")): \(YAMLText.scalar(MappingPlaceholder.marker)) "
             + MappingComment.line(gap.text))
       }
       for remark in loose {

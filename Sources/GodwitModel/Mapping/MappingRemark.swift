@@ -24,13 +24,13 @@ public struct MappingRemark: Sendable, Hashable {
   public var subject: Subject
   /// The remark, in one sentence.
   public var text: String
-  /// Whether the remark marks a placeholder, which must be replaced before the file can be read.
-  public var isGap: Bool
+  /// Whether somebody has to fill something in: the file cannot be read before.
+  public var isPlaceholder: Bool
 
-  package init(mapping: String?, subject: Subject = .entity, _ text: String, isGap: Bool = false) {
+  package init(mapping: String?, subject: Subject = .entity, _ text: String, isPlaceholder: Bool = false) {
     self.mapping = mapping
     self.subject = subject
     self.text = text
-    self.isGap = isGap
+    self.isPlaceholder = isPlaceholder
   }
 }

@@ -6,7 +6,7 @@ extension GodwitError: LocalizedError {
 
   /// Where it happened and why; nil when nothing more is known.
   public var failureReason: String? {
-    let parts = [site, cause].compactMap(\.self)
+    let parts = [context, cause].compactMap(\.self)
     return parts.isEmpty ? nil : parts.joined(separator: "\n")
   }
 

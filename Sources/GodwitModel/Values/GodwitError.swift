@@ -66,13 +66,15 @@ public struct GodwitError: Error, Sendable, Equatable {
   /// The place in a file that the error is about; nil for none.
   public var location: Location?
   /// Step, pass, stage, mapping, chunk; or the object concerned. Printed as `where`.
-  public var site: String?
+  public var context: String?
   /// Printed as `cause`. May span lines (an expression with a caret under the token).
   public var cause: String?
   /// What to do next. Printed as `try`.
   public var remedy: String?
   /// What is durable or untouched. Printed as `safe`.
   public var safe: String?
+  /// What SQLite refused, where somebody has an answer to that.
+  package var refusal: DatabaseRefusal?
 
   /// An error of this type, for example one that a policy throws.
   ///
@@ -80,18 +82,18 @@ public struct GodwitError: Error, Sendable, Equatable {
   ///   - code: The kind of failure, which decides the exit status.
   ///   - message: What went wrong, in one sentence without a final full stop.
   ///   - location: The place in a file that the error is about.
-  ///   - site: Step, mapping or object concerned.
+  ///   - context: Step, mapping or object concerned.
   ///   - cause: Why it went wrong.
   ///   - remedy: What to do next.
   ///   - safe: What is durable or untouched.
   public init(
-    _ code: Code, _ message: String, location: Location? = nil, site: String? = nil,
+    _ code: Code, _ message: String, location: Location? = nil, context: String? = nil,
     cause: String? = nil, remedy: String? = nil, safe: String? = nil
   ) {
     self.code = code
     self.message = message
     self.location = location
-    self.site = site
+    self.context = context
     self.cause = cause
     self.remedy = remedy
     self.safe = safe
@@ -102,7 +104,7 @@ extension GodwitError {
   /// The message after the place of the file it is about: what a list of errors has one line for.
   package var line: String {
     if let location { return "\(location.text): \(message)".onOneLine }
-    return (message + (site.map { " ('\($0)')" } ?? "")).onOneLine
+    return (message + (context.map { " ('\($0)')" } ?? "")).onOneLine
   }
 }
 
@@ -125,7 +127,7 @@ extension GodwitError: CustomStringConvertible {
     var text = ""
     if let location { text += "\(location.text): " }
     text = (text + message).onOneLine
-    for (label, value) in [("where", site), ("cause", cause), ("try", remedy), ("safe", safe)] {
+    for (label, value) in [("where", context), ("cause", cause), ("try", remedy), ("safe", safe)] {
       guard let value else { continue }
       let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
       for (index, line) in lines.enumerated() {

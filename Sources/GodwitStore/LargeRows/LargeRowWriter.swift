@@ -46,9 +46,9 @@ package final class LargeRowWriter {
     guard attached != nil else { return nil }
   }
 
-  /// Whether rows of a table can be written: it has the key `Z_PK`, no index, no trigger, and no column that must hold
-  /// a value or is computed.
-  package func takes(_ table: String) throws -> Bool {
+  /// Whether rows of a table can be written: it has the key `Z_PK`, no index, no trigger, and no column that must hold a
+  /// value or is computed.
+  package func supports(_ table: String) throws -> Bool {
     guard file.hasTable(table) else { return false }
     let others = try connection.integer(
       "SELECT COUNT(*) FROM main.sqlite_master WHERE tbl_name = ?1 COLLATE NOCASE AND type IN ('index', 'trigger')",
@@ -112,9 +112,9 @@ package final class LargeRowWriter {
   ///   - body: Changes the row by an ordinary statement that reads none of its texts and blobs.
   /// - Returns: nil when the row cannot be changed so, and `body` was not called.
   package func change(
-    _ key: Int64, in table: String, sparing limit: ByteCount, holding record: ByteCount, _ body: () throws -> Void
+    _ key: Int64, in table: String, lengthLimit limit: ByteCount, holding record: ByteCount, _ body: () throws -> Void
   ) throws -> Way? {
-    guard try takes(table) else { return nil }
+    guard try supports(table) else { return nil }
     let columns = try columns(of: table)
     var large = try connection.openValues(above: limit, database: "main", table: table, key: key, columns: columns)
     guard !large.isEmpty else { return nil }

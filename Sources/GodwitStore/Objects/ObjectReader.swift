@@ -155,7 +155,7 @@ package final class ObjectReader {
         do { properties.append((name, try attributeValue(row.value(column), attribute))) } catch var error
           as GodwitError
         {
-          error.site = error.site ?? "\(plan.entity) p\(key) of '\(path)'"
+          error.context = error.context ?? "\(plan.entity) p\(key) of '\(path)'"
           throw error
         }
       case .toOne(let destination, let column, let entityColumn, let hasSubentities):

@@ -6,7 +6,7 @@ import GodwitModel
 /// | function | result |
 /// |---|---|
 /// | `godwit_row(check, member, source key, result, value, …)` | the result, when every value passes |
-/// | `godwit_image(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
+/// | `godwit_counterpart(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
 /// | `godwit_identity(source key, value, …)` | NULL; `withIdentity(of:)` then has the values of `unique-by` as one key: each with its kind and length, so that no two lists meet |
 /// | `godwit_tally(key, flag, …)` | an aggregate: text that `RowTally` reads |
 package final class RowFunctions {
@@ -32,7 +32,7 @@ package final class RowFunctions {
 
   package init() {}
 
-  /// The keys of a mapping; a call of `godwit_image` for a set that is not there fails.
+  /// The keys of a mapping; a call of `godwit_counterpart` for a set that is not there fails.
   package func keySet(_ number: Int) -> KeySet? { number >= 0 && number < keySets.count ? keySets[number] : nil }
 
   package func setKeySet(_ set: KeySet?, for number: Int) {
@@ -60,7 +60,7 @@ package final class RowFunctions {
     sqlite3_result_value(context, arguments.pointer(3))
   }
 
-  fileprivate func image(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
+  fileprivate func counterpart(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
     guard let set = keySet(Int(truncatingIfNeeded: arguments.int64(0))) else {
       return sqlite3_result_error(context, "the keys of a mapping were not read", -1)
     }
@@ -234,10 +234,10 @@ extension StoreConnection {
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
       functions.check(context, SQLFunctionArguments(values: values, count: Int(count)))
     }
-    try register(functions, "godwit_image", 3) { context, count, values in
+    try register(functions, "godwit_counterpart", 3) { context, count, values in
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
-      functions.image(context, SQLFunctionArguments(values: values, count: Int(count)))
+      functions.counterpart(context, SQLFunctionArguments(values: values, count: Int(count)))
     }
     try register(functions, "godwit_identity", -1) { context, count, values in
       guard let data = sqlite3_user_data(context) else { return }

@@ -45,7 +45,7 @@ package final class RowReader {
   package func row(_ key: Int64) throws -> StoredRow? {
     try byKey.bind(.integer(key))
     defer { byKey.reset() }
-    switch try byKey.step(sparing: LargeValue.limit) {
+    switch try byKey.step(lengthLimit: LargeValue.limit) {
     case .row: return StoredRow(values: byKey.row.values(0..<columns.count))
     case .done: return nil
     case .tooLarge: return try sparedRow(key)
@@ -57,7 +57,7 @@ package final class RowReader {
     guard let first = nextKey else { return nil }
     if !isBound { try inOrder.bind(.integer(first)) }
     isBound = true
-    switch try inOrder.step(sparing: LargeValue.limit) {
+    switch try inOrder.step(lengthLimit: LargeValue.limit) {
     case .row:
       setNext(after: inOrder.row.int64(0))
       return StoredRow(values: inOrder.row.values(0..<columns.count))
@@ -108,7 +108,7 @@ package final class RowReader {
     single[text] = statement
     try statement.bind(.integer(key))
     defer { statement.reset() }
-    switch try statement.step(sparing: LargeValue.limit) {
+    switch try statement.step(lengthLimit: LargeValue.limit) {
     case .row: return .value(statement.row.value(0))
     case .done: return .missing
     case .tooLarge: return .tooLarge

@@ -92,8 +92,8 @@ public final class SQLStatement {
   /// Runs a statement that gives no rows unless a value is above a limit.
   ///
   /// - Returns: false when one was; then nothing was done, provided the statement changes one row.
-  package func runBound(sparing limit: ByteCount) throws -> Bool {
-    if case .tooLarge = try step(sparing: limit) { return false }
+  package func runBound(lengthLimit limit: ByteCount) throws -> Bool {
+    if case .tooLarge = try step(lengthLimit: limit) { return false }
     reset()
     return true
   }
@@ -113,15 +113,14 @@ public final class SQLStatement {
     }
   }
 
-  enum SparingStep {
+  enum LimitedStep {
     case row, done
     /// The row has a value above the limit; the statement is reset.
     case tooLarge
   }
 
-  /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the
-  /// value.
-  func step(sparing limit: ByteCount) throws -> SparingStep {
+  /// Moves to the next row unless it has a value above a limit: SQLite finds that out before it makes room for the value.
+  func step(lengthLimit limit: ByteCount) throws -> LimitedStep {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, bytes)
     if before < bytes { sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, before) }

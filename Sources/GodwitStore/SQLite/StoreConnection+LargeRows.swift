@@ -36,7 +36,7 @@ extension StoreConnection {
     var isAtEnd = false
     try walk.bind([.integer(next), .integer(last)])
     while !isAtEnd {
-      switch try walk.step(sparing: limit) {
+      switch try walk.step(lengthLimit: limit) {
       case .done: isAtEnd = true
       case .row:
         let row = walk.row

@@ -25,4 +25,10 @@ extension StoreConnection {
         return Unmanaged<ProgressCheck>.fromOpaque(context).takeUnretainedValue().isStopped() ? 1 : 0
       }, context)
   }
+
+  /// Asks `isStopped` too, beside what `whileRunning(stopIf:)` has set.
+  package func addStopCondition(_ isStopped: @escaping () -> Bool) {
+    let first = progressCheck
+    whileRunning(stopIf: { first?.isStopped() == true || isStopped() })
+  }
 }

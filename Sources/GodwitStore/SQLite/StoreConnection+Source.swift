@@ -56,7 +56,7 @@ extension StoreConnection {
       try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(kib)")
     } catch var error as GodwitError {
       // SQLite names the main database; the file concerned is the source, unless the error says where it is.
-      if error.site == nil { error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'") }
+      if error.context == nil { error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'") }
       if error.code == .inputOutput, !FileManager.default.isReadableFile(atPath: files.path) {
         error.code = .missingInput
       }
@@ -106,12 +106,12 @@ extension StoreConnection {
   func attach(_ uri: String) throws {
     do {
       try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])
-    } catch let error as GodwitError where error.message.contains("same text encoding") {
+    } catch let error as GodwitError where error.refusal == .textEncoding {
       let isMain = try value("PRAGMA main.encoding") != .text("UTF-8")
       throw GodwitError(
         .dataWrong,
         "cannot read store '\(path)': expected text in UTF-8, as Core Data writes it, found UTF-16",
-        site: isMain ? path : nil,
+        context: isMain ? path : nil,
         remedy: "rebuild the file in UTF-8: `sqlite3 OLD .dump | sqlite3 NEW`")
     }
     do {

@@ -19,9 +19,9 @@ public final class StoreConnection: @unchecked Sendable {
   var sourcePath: String?
   /// How a source was attached that nobody writes; nil for any other.
   var sourceURI: String?
-  /// Whether the main database is also the source: see `standForSource`.
+  /// Whether the main database stands for the source too: see `aliasSourceToMain`.
   package internal(set) var isOwnSource = false
-  /// Whether SQLite refused a value or a row since `sparing` began.
+  /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
   /// What `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
@@ -207,7 +207,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// Take back what `body` did when something was refused, even where it did not fail for it.
   ///
   /// - Returns: nil when something was refused.
-  package func sparing<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
+  package func withLengthLimit<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, min(before, bytes))
@@ -234,6 +234,7 @@ public final class StoreConnection: @unchecked Sendable {
     // ATTACH would tell the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
+    error.refusal = Self.refusal(code, message)
     if isMade, code & 0xFF == SQLITE_CANTOPEN {
       error = Self.unopened(error, path: path, systemErrno: sqlite3_system_errno(handle))
     }
@@ -245,6 +246,18 @@ public final class StoreConnection: @unchecked Sendable {
       error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
     }
     return error
+  }
+
+  /// SQLite has no code of their own for two of these, so that its text tells.
+  private static func refusal(_ code: Int32, _ message: String) -> DatabaseRefusal? {
+    switch (code & 0xFF, code >> 8) {
+    // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE, _ROWID
+    case (SQLITE_CONSTRAINT, 6), (SQLITE_CONSTRAINT, 8), (SQLITE_CONSTRAINT, 10): .duplicate
+    case (SQLITE_BUSY, _), (SQLITE_LOCKED, _): .locked
+    case (SQLITE_ERROR, _) where message == "integer overflow": .integerOverflow
+    case (SQLITE_ERROR, _) where message.contains("same text encoding"): .textEncoding
+    default: nil
+    }
   }
 
   /// A file of the database under construction that SQLite could not open or create: not one that the user named.

@@ -81,7 +81,7 @@ public struct StoreMetadata: Sendable, Hashable {
     }
     let order = "FROM \(prefix).Z_METADATA ORDER BY Z_VERSION LIMIT 1"
     // SQLite refuses larger values before it makes room for them.
-    let heads = try connection.sparing(.init(bytes: Self.limitBytes)) {
+    let heads = try connection.withLengthLimit(.init(bytes: Self.limitBytes)) {
       try connection.rows("SELECT Z_UUID, length(Z_PLIST) \(order)")
     }
     guard let heads else { throw wrong("expected an identifier of at most 16 MiB in 'Z_UUID', found more") }

@@ -24,7 +24,7 @@ package enum StoreModelCache {
     }
     let source = "FROM \(prefix).Z_MODELCACHE WHERE Z_CONTENT IS NOT NULL LIMIT 1"
     guard hasContent else { return nil }
-    let content = try connection.sparing(.init(bytes: limitBytes)) {
+    let content = try connection.withLengthLimit(.init(bytes: limitBytes)) {
       try connection.value("SELECT Z_CONTENT \(source)")
     }
     guard let content else {

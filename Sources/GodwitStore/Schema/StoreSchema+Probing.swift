@@ -77,7 +77,7 @@ struct StoreProbe {
     }
     var entities: [(number: Int, name: String)] = []
     // Nobody's name is longer; what a damaged row holds is not read.
-    let isRead: Void? = try connection.sparing(.mebibytes(1)) {
+    let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
       try connection.query(
         "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
       ) {

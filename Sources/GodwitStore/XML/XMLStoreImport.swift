@@ -92,7 +92,7 @@ final class XMLStoreImport {
   private func wrong(_ problem: String, at place: GodwitError.Location, object: XMLStoreReader.Object) -> GodwitError {
     GodwitError(
       .dataWrong, "cannot read the XML store: \(problem)", location: place,
-      site: "object '\(object.identifier)' of type \(object.type)",
+      context: "object '\(object.identifier)' of type \(object.type)",
       remedy: "copy the store again, or restore it from a backup")
   }
 
@@ -137,7 +137,7 @@ final class XMLStoreImport {
         entity.name, key: key, attributes: try attributes(of: object, entity), relationships: relationships)
     } catch var error as GodwitError where error.location == nil {
       error.location = object.place
-      error.site = error.site ?? "object '\(object.identifier)' of type \(object.type)"
+      error.context = error.context ?? "object '\(object.identifier)' of type \(object.type)"
       throw error
     }
   }
@@ -236,7 +236,7 @@ final class XMLStoreImport {
     throw GodwitError(
       .dataWrong,
       "cannot read the XML store: relationship '\(relationship.name)' of entity '\(entity)' and its inverse '\(inverse)' do not name the same objects",
-      site: "'\(path)'", remedy: "the file was changed since it was written: run the job again")
+      context: "'\(path)'", remedy: "the file was changed since it was written: run the job again")
   }
 
   /// Every key is that of an object, of the destination entity or a subentity; no object has two owners.
@@ -306,7 +306,7 @@ final class XMLStoreImport {
     let line = try connection.integer("SELECT line FROM temp.identifiers WHERE key = ?1", [.integer(number)])
     return GodwitError(
       .dataWrong, "cannot read the XML store: \(problem)",
-      location: line.map { .init(file: path, line: Int($0), column: 1) }, site: "object \(try name(number))",
+      location: line.map { .init(file: path, line: Int($0), column: 1) }, context: "object \(try name(number))",
       remedy: "copy the store again, or restore it from a backup")
   }
 

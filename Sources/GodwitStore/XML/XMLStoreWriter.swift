@@ -98,7 +98,7 @@ package struct XMLStoreWriter {
       case .missingFile(let external):
         throw GodwitError(
           .dataWrong, "cannot write '\(self.name)': the external file '\(external)' is missing",
-          site: "attribute '\(name)' of \(entity) p\(object.reference.key)", remedy: "restore the file")
+          context: "attribute '\(name)' of \(entity) p\(object.reference.key)", remedy: "restore the file")
       case .toOne(let reference): related[name] = reference.map { [$0] } ?? []
       case .toMany(let references): related[name] = references
       }
@@ -125,7 +125,7 @@ package struct XMLStoreWriter {
     do throws(XMLText.Unwritable) { text = try value.xmlText(as: attribute) } catch {
       throw GodwitError(
         .dataWrong, "cannot write '\(name)': a text has \(error.found), which XML cannot hold",
-        site: "attribute '\(attribute.name)' of \(object.entity) p\(object.key)",
+        context: "attribute '\(attribute.name)' of \(object.entity) p\(object.key)",
         remedy: "correct the value, remove the character in the mapping, or use a SQLite store",
         safe: "the source is untouched")
     }

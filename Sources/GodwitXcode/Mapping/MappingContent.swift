@@ -99,7 +99,7 @@ struct MappingContent: Sendable {
   private func problem(_ text: String, _ property: Property, in entity: Entity, try remedy: String) -> GodwitError {
     GodwitError(
       .configuration, "cannot use property '\(property.name)' of mapping '\(entity.name)': \(text)",
-      location: property.location, site: property.location == nil ? "mapping model '\(file)'" : nil, remedy: remedy)
+      location: property.location, context: property.location == nil ? "mapping model '\(file)'" : nil, remedy: remedy)
   }
 
   // MARK: Defaults

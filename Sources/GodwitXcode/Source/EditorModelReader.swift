@@ -35,7 +35,7 @@ struct EditorModelReader: ArchiveReader {
         remedy: "give the .xcdatamodeld that the mapping model was made for")
     case .elements(let file):
       GodwitError(
-        .missingInput, "cannot read model '\(name)': \(text)", site: file,
+        .missingInput, "cannot read model '\(name)': \(text)", context: file,
         remedy: "open the model in Xcode 4.3 or later, or give the .mom that was compiled from it")
     }
   }

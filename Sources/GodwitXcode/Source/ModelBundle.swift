@@ -156,7 +156,7 @@ public struct ModelBundle: Sendable, Hashable {
       }
       return try ManagedObjectModel(compiled: bytes, name: name)
     } catch var error as GodwitError {
-      error.site = error.site ?? file
+      error.context = error.context ?? file
       throw error
     }
   }

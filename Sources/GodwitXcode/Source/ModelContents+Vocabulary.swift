@@ -136,6 +136,6 @@ extension ModelContents {
   private func problem(_ text: String, line: Int, column: Int) -> GodwitError {
     GodwitError(
       .missingInput, "cannot read model '\(modelName)': \(text)", location: location(line, column),
-      site: hasLines ? nil : file, remedy: "correct the model in Xcode's editor")
+      context: hasLines ? nil : file, remedy: "correct the model in Xcode's editor")
   }
 }

@@ -80,7 +80,7 @@ struct ModelContents {
       return model
     } catch var error as GodwitError {
       error.location = error.location ?? location(root.line, root.column)
-      if error.location == nil { error.site = error.site ?? file }
+      if error.location == nil { error.context = error.context ?? file }
       throw error
     }
   }

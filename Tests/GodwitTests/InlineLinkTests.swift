@@ -10,7 +10,7 @@ import Testing
 @testable import GodwitVerifier
 
 /// Links that are written with their objects until a policy sets them give what resolving all of them gives.
-@Suite struct DirectLinkTests {
+@Suite struct InlineLinkTests {
   /// People who live in homes become contacts at places, and know no order.
   private func people(isMirrored: Bool = true) throws -> MigrationFixture {
     let fixture = try MigrationFixture(
@@ -52,7 +52,7 @@ import Testing
     var places: [String] = []
     for direct in [true, false] {
       let fixture = try people(isMirrored: isMirrored)
-      try PolicyRun.$writesDirectly.withValue(direct) {
+      try EngineTuning.with(\.usesShortcuts, direct) {
         let (summary, report) = try fixture.run(["P": { policy }])
         #expect(summary.outcome == .finished)
         #expect(report.isClean, "\(report)")
@@ -198,7 +198,7 @@ import Testing
         if object.key != 5 { try manager.createRelationships(forDestination: object, in: mapping) }
       }
       let registered = policy
-      try PolicyRun.$writesDirectly.withValue(direct) {
+      _ = try EngineTuning.with(\.usesShortcuts, direct) {
         try fixture.run(["P": { registered }, "Plain": { PlainPolicy() }])
       }
       contents.append(try fixture.content())
@@ -225,7 +225,7 @@ import Testing
         if object.key != 4 { try manager.createRelationships(forDestination: object, in: mapping) }
       }
       let registered = policy
-      try PolicyRun.$writesDirectly.withValue(direct) { try fixture.run(["P": { registered }]) }
+      _ = try EngineTuning.with(\.usesShortcuts, direct) { try fixture.run(["P": { registered }]) }
       #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE ZPARENT = 1") == ["5"])
     }
   }
@@ -259,7 +259,7 @@ import Testing
         manager.associate(sourceInstance: source, withDestinationInstance: account, for: mapping)
       }
       let registered = policy
-      try PolicyRun.$writesDirectly.withValue(direct) { try fixture.run(["P": { registered }]) }
+      _ = try EngineTuning.with(\.usesShortcuts, direct) { try fixture.run(["P": { registered }]) }
       #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZBASE WHERE ZPLACE = 1") == ["6"])
     }
   }
@@ -271,8 +271,8 @@ import Testing
       fixture.mappings[1].policyName = nil
       fixture.setPolicy("Plain", of: "HomeToPlace")
       try fixture.alter("UPDATE ZPERSON SET ZNAME = printf('%.*c', 5000, 'x') WHERE Z_PK % 4 = 0")
-      try LargeRowLimits.$inForce.withValue(.init(rowBytes: 1000, valueBytes: 500, recordBytes: 2000)) {
-        try PolicyRun.$writesDirectly.withValue(direct) { _ = try fixture.run(["Plain": { PlainPolicy() }]) }
+      try EngineTuning.with(\.largeRows, .init(rowBytes: 1000, valueBytes: 500, recordBytes: 2000)) {
+        try EngineTuning.with(\.usesShortcuts, direct) { _ = try fixture.run(["Plain": { PlainPolicy() }]) }
       }
       contents.append(try fixture.content())
       #expect(try fixture.rows("SELECT ZPLACE FROM source.ZCONTACT WHERE Z_PK IN (4, 8)") == ["5", "4"])
@@ -321,7 +321,7 @@ import Testing
         if object.key == 3 { control.stop(reason: "the test resumes") }
       }
       let registered = policy
-      try PolicyRun.$writesDirectly.withValue(direct) {
+      try EngineTuning.with(\.usesShortcuts, direct) {
         let job = try fixture.job(["P": { registered }])
         #expect(try MigrationManager(job).run(control: control).outcome == .stopped)
         #expect(try MigrationManager(job).run().outcome == .finished)
@@ -398,8 +398,8 @@ import Testing
       fixture.chunkRows = nil
       // A value that does not fit: the page with it is read without values.
       if spoilt { try fixture.alter("UPDATE ZPERSON SET ZNAME = x'07' WHERE Z_PK = 9") }
-      return try SourcePageQuery.$rowsPerPage.withValue(2) {
-        try SourcePagePrefetcher.$leastRows.withValue(leastRows) {
+      return try EngineTuning.with(\.pages.rowsPerPage, 2) {
+        try EngineTuning.with(\.pages.leastRows, leastRows) {
           do {
             try fixture.run(["P": { ClosurePolicy() }])
             return try fixture.content()
@@ -409,7 +409,7 @@ import Testing
     }
     let log = HookLog()
     let onPage: @Sendable () -> Void = { log.note("page") }
-    _ = try SourcePagePrefetcher.$onPage.withValue(onPage) { try run(1, spoilt: false) }
+    _ = try EngineTuning.with(\.pages.onPage, onPage) { try run(1, spoilt: false) }
     // Twelve people by two, the first page apart; the last but one says that there may be more.
     #expect(log.all.count >= 5)
     for spoilt in [false, true] {
@@ -436,9 +436,9 @@ import Testing
       fixture.chunkRows = rows
       for index in chosen { fixture.mappings[index].policyName = "Random" }
       do {
-        try PolicyRun.$writesDirectly.withValue(direct) {
-          try SourcePageQuery.$rowsPerPage.withValue(direct ? 2 : 500) {
-            try SourcePagePrefetcher.$leastRows.withValue(direct ? 1 : .max) {
+        try EngineTuning.with(\.usesShortcuts, direct) {
+          try EngineTuning.with(\.pages.rowsPerPage, direct ? 2 : 500) {
+            try EngineTuning.with(\.pages.leastRows, direct ? 1 : .max) {
               let job = try fixture.job(["Random": { Self.random(seed) }])
               // Stopped now and then, so that what is kept of links is read back.
               let seconds: Double? = direct && seed % 3 == 0 ? 0 : nil

@@ -1,0 +1,203 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// The tables of assignments to relationships: what sets them one by one, and what sets those of many objects together.
+final class PolicyAssignments {
+  /// What an assignment sets a relationship to: the object, its place among the others, and the place of the assigned
+  /// object at its end.
+  typealias Target = (key: Int64, place: Int64, inversePlace: Int64)
+  /// Where an assignment stands among all.
+  typealias Place = (mapping: Int64, sequence: Int64)
+
+  private let step: PolicyStep
+  private let associations: PolicyAssociations
+  /// `Entity.relationship` to the link and its end.
+  private let ends: [String: (link: Int, end: InversePair.End)]
+  /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
+  private var asked: [Int: [Asked]] = [:]
+  /// What sets them, by mapping.
+  private var requests: [RequestKey: PolicyRequests] = [:]
+  /// How many of them wait at most.
+  private static let limitWaiting = 4096
+
+  /// The object that is to have its relationships, its first source object, and the sequence before its assignments'.
+  struct Asked {
+    var sequence, source, entity, destination: Int64
+
+    init(_ pair: PolicyPair, sequence: Int64? = nil) {
+      self.sequence = sequence ?? pair.sequence
+      (source, entity, destination) = (pair.source, pair.entity, pair.destination)
+    }
+  }
+
+  private struct RequestKey: Hashable {
+    var mapping: Int
+    var hasManySources: Bool
+  }
+
+  init(_ step: PolicyStep, _ associations: PolicyAssociations) {
+    (self.step, self.associations) = (step, associations)
+    var ends: [String: (link: Int, end: InversePair.End)] = [:]
+    for (index, link) in step.program.links.enumerated() {
+      for end in [InversePair.End.first, .second] {
+        if let side = link.side(end) { ends["\(side.entityName).\(side.relationship.name)"] = (index, end) }
+      }
+    }
+    self.ends = ends
+  }
+
+  /// Forgets what a chunk that was rolled back has asked for.
+  func takeBack() { (asked, requests) = ([:], [:]) }
+
+  /// Forgets what sets relationships: the links that are written with their objects have changed.
+  func forgetRequests() { requests = [:] }
+
+  /// The link of a relationship, seen from an object.
+  func end(
+    of name: String, in entity: String
+  ) throws -> (link: Int, end: InversePair.End, relationship: RelationshipDescription) {
+    guard let relationship = step.model.relationship(name, of: entity) else {
+      let hint = Spelling.suggestion(for: name, among: step.model.relationships(of: entity).map(\.name))
+      throw step.failure("'\(entity)' has no relationship '\(name)'\(hint)")
+    }
+    let declaring = step.model.declaringEntity(of: name, in: entity)?.name ?? entity
+    guard let found = ends["\(declaring).\(name)"] else {
+      throw step.failure("relationship '\(declaring).\(name)' is not stored: it is transient")
+    }
+    return (found.link, found.end, relationship)
+  }
+
+  private func table(_ link: Int) -> String { "main.\(StepProgram.linkTable(link))" }
+
+  // MARK: One assignment
+
+  func assign(
+    _ link: Int, _ end: InversePair.End, _ subject: Int64, _ targets: [Target], isToMany: Bool, at place: Place
+  ) throws {
+    func write(_ target: Target?) throws {
+      try insert(
+        link, end, subject: subject, target: target.map { .integer($0.key) } ?? .null, at: place,
+        position: target.map { .integer($0.place) } ?? .null,
+        inversePosition: target.map { .integer($0.inversePlace) } ?? .null)
+    }
+    // That the assignment happened, whatever it led to.
+    if isToMany || targets.isEmpty { try write(nil) }
+    for target in targets { try write(target) }
+  }
+
+  /// Joins an object to the later one of the last assignments to the two ends, so that it overrides nothing and is not
+  /// overridden. Where neither end was assigned to, it comes before everything.
+  func join(_ target: Int64, to object: Int64, _ link: Int, _ end: InversePair.End) throws {
+    let far: InversePair.End = step.program.links[link].isOwnInverse ? .first : end == .first ? .second : .first
+    let (own, other) = (try last(link, end, object), try last(link, far, target))
+    let isFar: Bool
+    switch (own, other) {
+    case (let own?, let other?):
+      isFar = (own.place.mapping, own.place.sequence) < (other.place.mapping, other.place.sequence)
+    case (nil, .some): isFar = true
+    case (.some, nil): isFar = false
+    // Always from the first end: at one place in the order, an assignment from the second would override it.
+    case (nil, nil): isFar = end == .second
+    }
+    let chosen = (isFar ? other : own) ?? ((-(1 << 40), 0), 0)
+    let (side, subject, found) = isFar ? (far, target, object) : (end, object, target)
+    try insert(
+      link, side, subject: subject, target: .integer(found), at: chosen.place, position: .integer(chosen.position),
+      inversePosition: .int(step.program.resolved.policies[step.current].position))
+  }
+
+  /// The last assignment to an object, and the position after those of all.
+  private func last(
+    _ link: Int, _ side: InversePair.End, _ subject: Int64
+  ) throws -> (place: Place, position: Int64)? {
+    let row = try step.rows(
+      """
+      SELECT mapping, turn, \
+      (SELECT MAX(position) FROM \(table(link)) WHERE side = ?1 AND subject = ?2) FROM \(table(link)) \
+      WHERE side = ?1 AND subject = ?2 ORDER BY 1 DESC, 2 DESC LIMIT 1
+      """, [.int(side.rawValue), .integer(subject)]
+    ).first
+    guard case .integer(let mapping)? = row?[0], case .integer(let sequence)? = row?[1] else { return nil }
+    guard case .integer(let highest)? = row?[2], highest < .max else { return ((mapping, sequence), 0) }
+    return ((mapping, sequence), highest + 1)
+  }
+
+  private func insert(
+    _ link: Int, _ end: InversePair.End, subject: Int64, target: SQLValue, at place: Place, position: SQLValue,
+    inversePosition: SQLValue
+  ) throws {
+    try step.cached(
+      "INSERT INTO \(table(link)) (side, mapping, subject, target, position, inverse_position, turn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    ).run([
+      .int(end.rawValue), .integer(place.mapping), .integer(subject), target, position, inversePosition,
+      .integer(place.sequence),
+    ])
+  }
+
+  // MARK: Assignments of many objects
+
+  /// What sets the relationships of many objects of a mapping.
+  ///
+  /// - Parameter program: As it stands.
+  func requests(_ index: Int, hasManySources: Bool, _ program: StepProgram) throws -> PolicyRequests {
+    let key = RequestKey(mapping: index, hasManySources: hasManySources)
+    if let known = requests[key] { return known }
+    let made = try program.policy.requests(index, hasManySources: hasManySources)
+    requests[key] = made
+    return made
+  }
+
+  var hasAsked: Bool { !asked.isEmpty }
+
+  /// Leaves the relationships of an object to what sets those of many.
+  ///
+  /// - Returns: Whether as many wait as may.
+  func ask(_ one: Asked, _ index: Int) -> Bool {
+    asked[index, default: []].append(one)
+    return asked[index]?.count == Self.limitWaiting
+  }
+
+  /// Sets the relationships that were asked for; before anything reads assignments, and before anything changes what they
+  /// are looked up by.
+  ///
+  /// - Parameter program: As it stands.
+  /// - Returns: How many to-one relationships found several objects.
+  func writeAsked(_ state: PolicyState, _ program: StepProgram) throws -> Int64 {
+    guard !asked.isEmpty else { return 0 }
+    let waiting = asked
+    asked = [:]
+    try associations.write()
+    try makeAskedTable()
+    var ambiguous: Int64 = 0
+    for index in waiting.keys.sorted() {
+      let hasManySources = state.hasManySources(index)
+      if hasManySources { try associations.makeIndex(index) }
+      for one in waiting[index] ?? [] { try writeAsked(one) }
+      let requests = try requests(index, hasManySources: hasManySources, program)
+      for statement in requests.statements { _ = try step.rows(statement, from: Int64(index), through: 0) }
+      for statement in requests.counts {
+        if case .integer(let count)? = try step.rows(statement, from: 0, through: 0).first?.first { ambiguous += count }
+      }
+      try emptyAskedTable()
+    }
+    return ambiguous
+  }
+
+  func makeAskedTable() throws {
+    try step.connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(StepProgram.requestTable)")
+  }
+
+  func emptyAskedTable() throws { try step.connection.execute("DELETE FROM temp.godwit_asked") }
+
+  func writeAsked(_ one: Asked) throws {
+    let insert = try step.cached(
+      "INSERT INTO temp.godwit_asked (turn, source, entity, destination) VALUES (?1, ?2, ?3, ?4)")
+    insert.bind(one.sequence, at: 1)
+    insert.bind(one.source, at: 2)
+    insert.bind(one.entity, at: 3)
+    insert.bind(one.destination, at: 4)
+    try insert.runBound()
+  }
+}

@@ -1,0 +1,125 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Links that are written with their objects as long as no policy sets them.
+///
+/// What the mappings say of such a link lies in the objects' rows from the beginning, and no assignment is written down.
+/// When a policy does something that only the order of assignments can settle, `resolveInOrder` writes down what mappings
+/// have assigned up to then, and from there on the link is one like the others.
+extension PolicyRun {
+  /// Has links resolved in the order of assignments.
+  ///
+  /// Call it before what it is for: a policy sets or reads a link, associates otherwise than the default does, or does not
+  /// leave an object's relationships to its mapping.
+  ///
+  /// - Parameter isReading: Whether a hook looks; what it would write is set aside while `begin` runs again.
+  func resolveInOrder(_ links: Set<Int>, isReading: Bool = false) throws {
+    var wanted = links.intersection(shortcuts.inlineLinks)
+    guard !wanted.isEmpty, !isReplaying || isReading else { return }
+    if hook.kind == .createDestinationInstances, let index = step.currentMapping {
+      let own = shortcuts.linksOfMapping[index]
+      if !own.isDisjoint(with: wanted) {
+        // The rows at hand were read with the keys of all of them.
+        wanted.formUnion(own)
+        (hook.keyColumns, hook.keyLayout) = ([], nil)
+      }
+    }
+    try writeAsked()
+    setShortcuts(
+      inlineLinks: shortcuts.inlineLinks.subtracting(wanted), computedAssociations: shortcuts.computedAssociations)
+    writer.endStatements()
+    try associations.write()
+    for link in wanted.sorted() {
+      if let clearing = program.policy.clearing(link) { try step.connection.execute(clearing) }
+      try relateAgain(link)
+      for assignment in program.links[link].assignments where program.isPolicy(assignment.mapping) {
+        try assignLeft(assignment, of: link)
+      }
+    }
+  }
+
+  /// The rows of `temp.godwit_asked` at a time.
+  private static let limitLeft = 50_000
+
+  /// Writes down what a mapping has assigned to the objects that were left to it.
+  private func assignLeft(_ assignment: InversePair.Assignment, of link: Int) throws {
+    let index = assignment.mapping
+    var last = shortcuts.leftToMapping[index]
+    if hook.isLeftToMapping, let related = hook.related, related.mapping == index {
+      last = PolicyState.Place(source: related.pair.source, sequence: related.pair.sequence)
+    }
+    guard let last else { return }
+    // What comes from now on comes later.
+    state.sequence += Int64(program.mappings[index].relationships.count)
+    let statement = try shortcuts.program.policy.request(assignment, of: link)
+    try associations.write()
+    try assignments.makeAskedTable()
+    var place = PolicyState.Place(source: .min, sequence: -1)
+    while let end = try noteLeft(index, after: place, through: last) {
+      _ = try step.rows(statement, from: Int64(index), through: 0)
+      try assignments.emptyAskedTable()
+      place = end
+    }
+  }
+
+  /// Puts associations of a mapping with objects of its entity into `temp.godwit_asked`.
+  ///
+  /// - Returns: The last of them; nil when there are no more.
+  private func noteLeft(
+    _ index: Int, after place: PolicyState.Place, through last: PolicyState.Place
+  ) throws -> PolicyState.Place? {
+    guard !shortcuts.computedAssociations.contains(index) else {
+      let pairs = try associations.computedPairs(index, after: place, through: last.source, limit: Self.limitLeft)
+      for pair in pairs { try assignments.writeAsked(.init(pair)) }
+      return pairs.last.map { .init(source: $0.source, sequence: $0.sequence) }
+    }
+    let numbers = destinationModel.family(of: program.mappings[index].destination.name).compactMap {
+      program.destinationSchema.number(of: $0.name).map(String.init)
+    }
+    try step.connection.execute(
+      """
+      INSERT INTO temp.godwit_asked (turn, source, entity, destination) \
+      SELECT turn, source, entity, destination FROM main.\(StepProgram.pairTable(index)) \
+      WHERE (source, turn) > (?1, ?2) AND (source, turn) <= (?3, ?4) AND entity IN (\(numbers.joined(separator: ", "))) \
+      ORDER BY source, turn LIMIT \(Self.limitLeft)
+      """, [place.source, place.sequence, last.source, last.sequence].map { .integer($0) })
+    let end = try step.rows(
+      "SELECT source, turn FROM temp.godwit_asked ORDER BY source DESC, turn DESC LIMIT 1", []
+    ).first
+    guard let end, case (.integer(let source), .integer(let sequence)) = (end[0], end[1]) else { return nil }
+    return .init(source: source, sequence: sequence)
+  }
+
+  /// At the end of a `createRelationships`: an object that was not left to its mapping ends the writing with objects.
+  func finishRelating() throws {
+    guard let (mapping, pair) = hook.related, !shortcuts.linksOfMapping[mapping].isEmpty else { return }
+    if hook.isLeftToMapping {
+      shortcuts.leftToMapping[mapping] = PolicyState.Place(source: pair.source, sequence: pair.sequence)
+    } else {
+      try resolveInOrder(shortcuts.linksOfMapping[mapping])
+    }
+  }
+
+  /// At the end of a `createDestinationInstances`: objects have the keys if their own hook has associated them.
+  func settleKeys() throws {
+    if hook.own.count == hook.keyed.count, hook.keyed.allSatisfy(hook.own.contains) { return }
+    let (own, written, keyColumns) = (hook.own.elements, Set(hook.keyed), hook.keyColumns)
+    guard let layout = hook.keyLayout, let prepared = hook.prepared,
+      let table = program.destinationSchema.table(of: layout.entityName)?.name
+    else { return }
+    let places = keyColumns.indices.map { "\(quoted(keyColumns[$0])) = ?\($0 + 2)" }.joined(separator: ", ")
+    let update = try step.cached("UPDATE main.\(quoted(table)) SET \(places) WHERE Z_PK = ?1")
+    func set(_ pairs: Set<PolicyOwnPair>, _ keys: [SQLValue]) throws {
+      for pair in pairs.sorted(by: { $0.destination < $1.destination }) {
+        guard let entity = program.destinationSchema.entityName(Int(truncatingIfNeeded: pair.entity)),
+          destinationModel.isKind(entity, of: layout.entityName)
+        else { continue }
+        try update.run([.integer(pair.destination)] + keys)
+      }
+    }
+    try set(written.subtracting(own), keyColumns.map { _ in .null })
+    try set(own.subtracting(written), prepared.keys)
+  }
+}

@@ -1,0 +1,46 @@
+import GodwitJob
+
+/// What policies have left as their mappings say: links that are written with their objects, and associations that are
+/// computed.
+struct PolicyShortcuts {
+  /// The program as it stands: with the links that are written with their objects and the associations that are computed.
+  private(set) var program: StepProgram
+  /// Links that are written with their objects since no policy has set them.
+  private(set) var inlineLinks: Set<Int> = []
+  /// Mappings whose associations are computed since their policy has made what the mapping alone would have made.
+  private(set) var computedAssociations: Set<Int> = []
+  /// Those links of each mapping, and whether a mapping sets no other relationships.
+  private(set) var linksOfMapping: [Set<Int>] = []
+  private(set) var isAllInline: [Bool] = []
+  /// Counts the changes of these.
+  private(set) var generation = 0
+  /// As the state has them, by mapping, with what the running chunk adds.
+  var computedThrough: [Int64?] = []
+  var leftToMapping: [PolicyState.Place?] = []
+
+  init(_ program: StepProgram) { self.program = program }
+
+  /// Takes over what the state says; before a policy's first chunk all that the program allows.
+  mutating func adopt(_ state: PolicyState) {
+    computedThrough = program.mappings.indices.map { state.computedThrough[$0] }
+    leftToMapping = program.mappings.indices.map { state.leftToMapping[$0] }
+    let isAllowed = EngineTuning.current.usesShortcuts
+    set(
+      inlineLinks: isAllowed ? state.inlineLinks ?? program.inlineLinkCandidates : [],
+      computedAssociations: isAllowed ? state.computedAssociations ?? program.computedMappingCandidates : [])
+  }
+
+  mutating func set(inlineLinks: Set<Int>, computedAssociations: Set<Int>) {
+    generation += 1
+    (self.inlineLinks, self.computedAssociations) = (inlineLinks, computedAssociations)
+    (program.inlineLinks, program.computedAssociations) = (inlineLinks, computedAssociations)
+    linksOfMapping = program.mappings.indices.map { program.inlineLinks(of: $0) }
+    isAllInline = zip(program.mappings, linksOfMapping).map { !$1.isEmpty && $0.relationships.count == $1.count }
+  }
+
+  /// Puts them into the state that the ledger keeps.
+  func store(in state: inout PolicyState) {
+    for (index, key) in computedThrough.enumerated() { state.computedThrough[index] = key }
+    for (index, place) in leftToMapping.enumerated() { state.leftToMapping[index] = place }
+  }
+}

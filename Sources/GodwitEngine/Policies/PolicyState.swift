@@ -1,0 +1,49 @@
+/// What policies keep from chunk to chunk; it lies in the ledger and commits with each chunk of theirs.
+struct PolicyState: Codable, Equatable {
+  /// Destination root entity name to the key that the next new object takes.
+  var nextKeys: [String: Int64]
+  /// Counts associations and assignments, which orders them.
+  var sequence: Int64 = 0
+  /// Mappings with associations of other source objects than the one that their policy was called for.
+  var foreign: Set<Int>?
+  /// Mappings of which an object may have several source objects, or be none that its policy made.
+  var manySources: Set<Int>?
+  /// Policy to the dense keys it has given.
+  var dense: [Int: Int64] = [:]
+  /// Policy to what `nextKeys` was before its `begin`: when that runs again, its objects take the same keys.
+  var keysAtBegin: [Int: [String: Int64]] = [:]
+  /// Links that are written with their objects; nil before a policy's first chunk.
+  var inlineLinks: Set<Int>?
+  /// Mappings whose associations are computed; nil before a policy's first chunk.
+  var computedAssociations: Set<Int>?
+  /// The last source object that such a mapping has made its object of.
+  var computedThrough: [Int: Int64] = [:]
+  /// The last object whose relationships were left to its mapping, by mapping with such links.
+  var leftToMapping: [Int: Place] = [:]
+  /// A binary property list.
+  var userInfo: [UInt8]
+
+  /// An association's place among those of its mapping.
+  struct Place: Codable, Equatable {
+    var source, sequence: Int64
+
+    private enum CodingKeys: String, CodingKey {
+      case source
+      case sequence = "turn"
+    }
+  }
+
+  /// The keys of the ledger's entry, which another version of the program may have written.
+  private enum CodingKeys: String, CodingKey {
+    case nextKeys, foreign, dense, keysAtBegin, userInfo
+    case sequence = "turn"
+    case manySources = "several"
+    case inlineLinks = "direct"
+    case computedAssociations = "plain"
+    case computedThrough = "plainThrough"
+    case leftToMapping = "left"
+  }
+
+  func hasManySources(_ mapping: Int) -> Bool { manySources?.contains(mapping) == true }
+  func hasForeignSources(_ mapping: Int) -> Bool { foreign?.contains(mapping) == true }
+}

@@ -1,0 +1,90 @@
+import GodwitJob
+import GodwitStore
+
+/// The hook that runs, and what it has done so far.
+struct RunningHook {
+  private(set) var kind = PolicyHook.begin
+  /// Counts the calls of hooks.
+  private(set) var number = 0
+  private(set) var problem: (any Error)?
+
+  // MARK: The object that it is for
+
+  /// The source object of the running `createDestinationInstances`, until an object has taken its key.
+  var keyedSource: ManagedObject?
+  /// That object with what its mapping gives it, where known.
+  var prepared: PreparedObject?
+  /// The columns of the links that are written with the objects of that hook, and the layout of its mapping's entity.
+  var keyColumns: [String] = []
+  var keyLayout: ObjectLayout?
+  /// The association that a running `createRelationships` is for.
+  var related: (mapping: Int, pair: PolicyPair)?
+  /// Whether that hook has left its object's relationships to the mapping.
+  var isLeftToMapping = false
+
+  // MARK: What it has done
+
+  /// Associated or linked, and not seen in the store yet.
+  var unproved: Set<PolicyIdentity> = []
+  /// Objects that it has made.
+  var made = InlineSet<PolicyObjectKey>()
+  /// What it has associated with its own source object.
+  var own = InlineSet<PolicyOwnPair>()
+  /// The same where associations are computed, until the hook shows that they are others.
+  var ownPairs: [PolicyPair] = []
+  /// What it has written with the keys of links.
+  var keyed: [PolicyOwnPair] = []
+
+  /// Begins a call. `prepared`, the key columns, `related` and `isLeftToMapping` are what its caller has set.
+  mutating func begin(_ kind: PolicyHook, on object: ManagedObject?) {
+    self.kind = kind
+    number += 1
+    problem = nil
+    if !unproved.isEmpty { unproved = [] }
+    if !own.isEmpty { own.removeAll() }
+    if !made.isEmpty { made.removeAll() }
+    if !keyed.isEmpty { keyed.removeAll(keepingCapacity: keyed.count < 100) }
+    if !ownPairs.isEmpty { ownPairs.removeAll(keepingCapacity: true) }
+    keyedSource = kind == .createDestinationInstances ? object : nil
+  }
+
+  /// Remembers what a subscript could not throw.
+  mutating func note(_ error: any Error) { problem = problem ?? error }
+
+  /// Forgets the page of source objects.
+  mutating func endPage() { (prepared, keyColumns, keyLayout) = (nil, [], nil) }
+
+  /// Forgets what belongs to a chunk that was rolled back.
+  mutating func takeBack() {
+    endPage()
+    (related, unproved, ownPairs) = (nil, [], [])
+  }
+}
+
+/// An object by the name of its entity.
+struct PolicyIdentity: Hashable {
+  var entity: String
+  var key: Int64
+
+  init(_ object: ManagedObject) { (entity, key) = (object.entityName, object.key) }
+}
+
+/// An object by the number of its entity.
+struct PolicyObjectKey: Hashable {
+  var number: Int
+  var key: Int64
+
+  init(number: Int, key: Int64) { (self.number, self.key) = (number, key) }
+  init(_ object: ManagedObject) { (number, key) = (object.layout.number, object.key) }
+}
+
+/// An association by entity numbers: that of the source's root, and that of the destination object's own entity.
+struct PolicyPair {
+  var sequence, root, source, entity, destination: Int64
+}
+
+/// An association of the source object that a hook is called for.
+struct PolicyOwnPair: Hashable {
+  var mapping: Int
+  var entity, destination: Int64
+}

@@ -1,0 +1,71 @@
+package import GodwitDisk
+
+/// What tests set to see what otherwise only size, luck or a special file system shows. It is no part of the public API,
+/// and no verb sets it.
+package struct EngineTuning: Sendable {
+  /// The tuning of the calling task.
+  @TaskLocal package static var current = EngineTuning()
+
+  /// When a second thread reads ahead by spans of keys.
+  package struct Spans: Sendable {
+    /// Fewer rows are not worth a thread.
+    package var leastRows: Int64 = 20_000
+    package var rowsPerSpan: Int64
+    /// Whether the first thread waits until the second has done what it may.
+    package var fills = false
+  }
+
+  /// When a second thread reads pages for a policy.
+  package struct Pages: Sendable {
+    /// Fewer rows are not worth a thread.
+    package var leastRows: Int64 = 5000
+    package var rowsPerPage = 500
+    /// Hears of every page that was read ahead and is used.
+    package var onPage: (@Sendable () -> Void)?
+  }
+
+  /// What one job does with files; a job has it as `MigrationJob.hooks`.
+  package struct JobHooks: Sendable {
+    /// Whether steps become one where that makes no difference.
+    package var fusesSteps = true
+    /// Called before each step of the exchange in place.
+    package var beforeSwapStep: @Sendable (Int) throws -> Void = { _ in }
+    /// Called before each step of the exchange that ends an append.
+    package var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
+    /// What a file system without them lacks.
+    package var makesHardLinks = true
+    package var makesReflinks = true
+    /// Room on the file system of a folder.
+    package var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
+  }
+
+  /// Of `ExpressionPrefetcher`.
+  package var expressions = Spans(rowsPerSpan: 256)
+  /// Of `UniqueKeyScan`.
+  package var uniqueKeys = Spans(rowsPerSpan: 1024)
+  /// Of `SourcePagePrefetcher`.
+  package var pages = Pages()
+  /// Fewer rows are not worth a `SpeculativeValidator`.
+  package var leastValidatedRows: Int64 = 50_000
+  /// Tables of a shorter range of keys are counted by one thread.
+  package var leastCountedKeys: Int64 = 50_000
+  /// Edges that are gathered in memory for one object.
+  package var limitEdges = 100_000
+  /// With false, all links are resolved, and all associations that policies make are written down.
+  package var usesShortcuts = true
+  /// The digest of a source of this many bytes is not waited for.
+  package var largeSourceBytes: Int64 = 64 << 20
+  /// What holds in place of the budget's limits.
+  package var largeRows: LargeRowLimits?
+  /// Whether no expression becomes SQL.
+  package var runsAllInSwift = false
+
+  /// Runs a body with one of the values changed.
+  package static func with<Value, T>(
+    _ path: WritableKeyPath<EngineTuning, Value>, _ value: Value, _ body: () throws -> T
+  ) rethrows -> T {
+    var tuning = current
+    tuning[keyPath: path] = value
+    return try $current.withValue(tuning, operation: body)
+  }
+}
