@@ -257,6 +257,21 @@ struct PlanFileTests {
     #expect(json.output.contains("\"isEqual\" : true"), "\(json.output)")
   }
 
+  @Test func `a value that changes no count is a change of the source's content`() throws {
+    let project = try Self.project()
+    try Self.plan(project)
+    try Self.change(project, "UPDATE ZNOTE SET ZTEXT = 'other' WHERE Z_PK = 3")
+    let plan = try project.path("plan.json")
+    let diff = project.godwit("plan", try project.path("job.yaml"), "--diff", plan)
+    #expect(
+      diff.output == "1 change since the plan '\(plan)'\n  content of the source: changed\n", "\(diff.diagnostics)")
+    // Of a plan that no file holds, nobody knows the content.
+    try project.write("old.json", project.godwit("plan", "--json", try project.path("job.yaml")).output)
+    try Self.change(project, "UPDATE ZNOTE SET ZTEXT = 'others' WHERE Z_PK = 3")
+    let counts = project.godwit("plan", try project.path("job.yaml"), "--diff", try project.path("old.json"))
+    #expect(counts.output.hasPrefix("nothing changed"), "\(counts.output)")
+  }
+
   @Test func `the difference names filters, expressions, counts, losses and steps`() throws {
     let project = try Self.project()
     let before = project.godwit("plan", "--json", try project.path("job.yaml"))

@@ -18,6 +18,19 @@ struct PlanIdentity: Codable, Equatable {
     var digest: String
     /// Sizes, times and first bytes of the files: while they are the same the content is not read again.
     var stamp: StoreFiles.Stamp
+
+    /// Reads all of the source.
+    init(of job: MigrationJob) throws {
+      let files = try StoreFiles(path: job.sourcePath)
+      // Before the content: a change while it is read is noticed by whoever compares.
+      stamp = try files.stamp()
+      digest = try files.contentDigest()
+    }
+
+    /// The source as it is now: read again if its files are not as they were.
+    func now(of job: MigrationJob) throws -> Source {
+      try StoreFiles(path: job.sourcePath).stamp() == stamp ? self : Source(of: job)
+    }
   }
 
   /// The versions of the path, in order.
@@ -42,16 +55,6 @@ struct PlanIdentity: Codable, Equatable {
     inPlace = job.inPlace != nil
     keepsOld = job.inPlace?.keepsOld ?? true
     appends = job.appends
-  }
-
-  /// The identity with the content of the source, all of which is read.
-  func readingSource(of job: MigrationJob) throws -> PlanIdentity {
-    var identity = self
-    let files = try StoreFiles(path: job.sourcePath)
-    // Before the content: a change while it is read is noticed by whoever compares.
-    let stamp = try files.stamp()
-    identity.source = Source(digest: try files.contentDigest(), stamp: stamp)
-    return identity
   }
 
   /// What differs, in words. The source of this identity is looked at again if its files are not as they were.
@@ -87,11 +90,8 @@ struct PlanIdentity: Codable, Equatable {
     compare("'in-place'", inPlace, now.inPlace)
     compare("'keep-old'", keepsOld, now.keepsOld)
     compare("'append'", appends, now.appends)
-    if let source {
-      let files = try StoreFiles(path: job.sourcePath)
-      if try files.stamp() != source.stamp, try files.contentDigest() != source.digest {
-        found.append("the content of the source '\(job.sourcePath)'")
-      }
+    if let source, try source.now(of: job).digest != source.digest {
+      found.append("the content of the source '\(job.sourcePath)'")
     }
     return found
   }

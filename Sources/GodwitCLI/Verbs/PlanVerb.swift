@@ -86,6 +86,7 @@ struct PlanVerb: Verb {
     var record = PlanRecord(migration, manager: manager, plan: plan, isNeeded: isNeeded)
     record.identity = PlanIdentity(manager.job, manifestPath: loader.manifest.file)
     if let older {
+      record.identity?.source = try older.plan.identity?.source?.now(of: manager.job)
       let difference = PlanDifference(from: older.plan, to: record, file: older.file)
       if chosenFormat == .json {
         try session.print(json: difference)
@@ -103,7 +104,7 @@ struct PlanVerb: Verb {
     if let error = plan.flatMap({ $0.missingPolicies.isEmpty ? nil : migration.missingPolicyError }) { throw error }
     if let error = plan.flatMap({ migration.error(for: $0.losses) }) { throw migration.tellingHints(error) }
     if let output {
-      record.identity = try record.identity?.readingSource(of: manager.job)
+      if record.identity?.source == nil { record.identity?.source = try PlanIdentity.Source(of: manager.job) }
       record.manifest = PlanManifest(path: job.manifest, overrides: settings)
       try PlanFile.write(try JSONText.document(record) + "\n", to: output)
       session.diagnostics.write("wrote the plan to '\(output)'\n")
