@@ -112,6 +112,24 @@ struct PlanTests {
     #expect(plan.output.contains("; later steps are taken to be as long as step 1\n"))
   }
 
+  @Test func `before a loss is found, later steps are not called more`() throws {
+    let project = try Self.project(versions: 3)
+    for (name, text) in [
+      ("a", "godwit-mapping: 1\nsource-model: Notes\ndestination-model: Notes 2\nentity-mappings:\n")
+    ] {
+      try project.write(
+        "\(name).mapping.yaml",
+        text + "  - {name: N, type: copy, source: Note, destination: Note, attributes: {weather: $source.mood}}\n"
+          + "  - {name: T, type: copy, source: Tag, destination: Tag}\n")
+    }
+    let plan = project.godwit("plan", try project.path("job.yaml"))
+    #expect(
+      plan.output.contains(
+        "  verdict      no loss was found so far; 1 step may lose data, which is counted when the step before is done\n"
+      ),
+      "\(plan.output)\(plan.diagnostics)")
+  }
+
   @Test func `the verdict names what would stop the run`() throws {
     let project = try Self.project("on-loss: fail\n")
     let plan = project.godwit("plan", try project.path("job.yaml"))

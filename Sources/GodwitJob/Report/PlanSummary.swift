@@ -18,6 +18,9 @@ public struct PlanSummary: Sendable, Codable, Hashable {
   public var path: [String]
   /// One for each step.
   public var steps: [StepState]
+  /// The steps, from 1, in which Core Data's default policy runs in place of one that nobody registered. What that one would
+  /// have done is not counted.
+  public var stepsWithoutPolicy: [Int]
   /// The step that the counts are of, from 1: the first that is not done.
   public var countedStep: Int
   /// Objects that the counted step reads.
@@ -48,10 +51,12 @@ public struct PlanSummary: Sendable, Codable, Hashable {
     countedStep = counted
     steps = plan.steps.indices.map { index in
       let losses = plan.losses.ofStep(index + 1)
-      if losses.contains(where: \.isLoss) { return .loses }
+      if losses.contains(where: { $0.isLoss && $0.kind != .policy }) { return .loses }
       if index + 1 <= counted { return .keeps }
-      return losses.contains { $0.count == nil } ? .mayLose : .notCounted
+      return losses.contains { $0.count == nil && $0.kind != .policy } ? .mayLose : .notCounted
     }
+    stepsWithoutPolicy = plan.steps.indices.map { $0 + 1 }
+      .filter { step in plan.losses.ofStep(step).contains { $0.kind == .policy } }
     objectsRead = plan.facts.entities.reduce(0) { $0 + $1.rows }
     let mappings =
       plan.steps.indices.contains(counted - 1) ? plan.steps[counted - 1].passes.flatMap(\.mappings) : []
@@ -63,7 +68,7 @@ public struct PlanSummary: Sendable, Codable, Hashable {
     }
     (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .several))
     obstacles = Self.obstacles(plan)
-    verdict = Self.verdict(steps, obstacles: obstacles)
+    verdict = Self.verdict(steps, withoutPolicy: stepsWithoutPolicy.count, obstacles: obstacles)
   }
 
   private static func obstacles(_ plan: MigrationPlan) -> [String] {
@@ -82,23 +87,33 @@ public struct PlanSummary: Sendable, Codable, Hashable {
     return found
   }
 
-  private static func verdict(_ steps: [StepState], obstacles: [String]) -> String {
+  private static func verdict(_ steps: [StepState], withoutPolicy: Int, obstacles: [String]) -> String {
     let losing = steps.count { $0 == .loses }
-    let open = steps.count { $0 == .mayLose || $0 == .notCounted }
     let mayLose = steps.count { $0 == .mayLose }
+    let unknown = steps.count { $0 == .notCounted }
+    func number(_ count: Int, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
     var parts: [String] = []
     if steps.count == 1 {
       parts.append(losing == 1 ? "the step loses data" : "no loss was found")
     } else if losing > 0 {
       parts.append("\(losing) of \(steps.count) steps \(losing == 1 ? "loses" : "lose") data")
     } else {
-      parts.append(open == 0 ? "no loss was found in \(steps.count) steps" : "no loss was found so far")
+      parts.append(mayLose + unknown == 0 ? "no loss was found in \(steps.count) steps" : "no loss was found so far")
     }
-    if mayLose > 0 { parts.append("\(mayLose) more may, which is counted when the step before is done") }
-    let unknown = open - mayLose
+    if withoutPolicy > 0 {
+      parts.append(
+        steps.count == 1
+          ? "it runs without a policy" : number(withoutPolicy, "step runs", "steps run") + " without a policy")
+    }
+    let later = "is counted when the step before is done"
+    if mayLose > 0 {
+      parts.append(
+        (losing > 0 ? "\(mayLose) more may" : number(mayLose, "step may lose data", "steps may lose data"))
+          + ", which \(later)")
+    }
     if unknown > 0 {
       parts.append(
-        "\(unknown) \(unknown == 1 ? "step is" : "steps are") counted when the step before is done")
+        unknown == 1 ? "1 step \(later)" : "\(unknown) steps are counted when the steps before are done")
     }
     if let first = obstacles.first {
       parts.insert(obstacles.count > 1 ? "\(first) (and \(obstacles.count - 1) more)" : first, at: 0)
