@@ -6,10 +6,11 @@ public import GodwitVerifier
 extension MigrationManager {
   /// What `run` would do, counted on a thread of its own: see the synchronous `plan()`.
   ///
-  /// - Throws: `CancellationError` where the task was cancelled before; else what the synchronous `plan()` throws.
-  public func plan() async throws -> MigrationPlan {
+  /// - Parameter estimatesTime: Whether a sample of the source is made in memory to estimate the time of a run.
+  /// - Throws: `CancellationError` where the task was cancelled before; else what the synchronous `plan` throws.
+  public func plan(estimatingTime estimatesTime: Bool = false) async throws -> MigrationPlan {
     try Task.checkCancellation()
-    let synchronous: @Sendable () throws -> MigrationPlan = { try self.plan() }
+    let synchronous: @Sendable () throws -> MigrationPlan = { try self.plan(estimatingTime: estimatesTime) }
     return try await onThread(synchronous)
   }
 

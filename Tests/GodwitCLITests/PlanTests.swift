@@ -187,6 +187,22 @@ struct PlanTests {
     #expect(shown() == ["  note         a", "  note         b", "               and 2 more, see --details"])
   }
 
+  @Test func `planning with a sample of the source writes nothing`() throws {
+    let project = try Self.project()
+    func files() throws -> [String: Data] {
+      let folder = try project.path("")
+      let names = try FileManager.default.subpathsOfDirectory(atPath: folder)
+      return Dictionary(
+        uniqueKeysWithValues: names.map { ($0, (try? Data(contentsOf: URL(filePath: folder + "/" + $0))) ?? Data()) })
+    }
+    let before = try files()
+    for options in [[], ["--details"], ["--json"], ["--format", "dot"]] {
+      let plan = project.godwit(["plan", try project.path("job.yaml")] + options)
+      #expect(plan.status == 0, "\(plan.diagnostics)")
+    }
+    #expect(try files() == before)
+  }
+
   @Test func `JSON has what it had, a summary and an estimate of the time`() throws {
     let project = try Self.project()
     let plan = project.godwit("plan", "--json", try project.path("job.yaml"))

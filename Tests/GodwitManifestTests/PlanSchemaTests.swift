@@ -36,4 +36,16 @@ struct `Schemas of plans` {
     #expect(run(["run", "--quiet"]).isEmpty)
     #expect(plan.findings(try godwit("plan", "--json")) == [])
   }
+
+  @Test(arguments: [("travel/job.yaml", Int32(0), "losses"), ("todo/by-policy.yaml", 78, "missingPolicies")])
+  func `plans that lose something or lack a policy conform`(job: String, status: Int32, key: String) throws {
+    let folder = try TemporaryFolder()
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    let path = PeoplizerStores.folder.deletingLastPathComponent().appending(path: job).path
+    let arguments = ["plan", "--json", path, "--destination", folder.file("out.sqlite")]
+    #expect(GodwitCommand.run(arguments: arguments, in: session) == status, "\(session.diagnostics.text)")
+    let node = try #require(try compose(yaml: session.output.text))
+    #expect(node[key]?.sequence?.isEmpty == false)
+    #expect(try JSONSchema(named: "plan.schema.json").findings(node) == [])
+  }
 }
