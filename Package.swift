@@ -167,7 +167,7 @@ let package = Package(
     .testTarget(
       name: "GodwitManifestTests",
       dependencies: [
-        "GodwitManifest", "GodwitLint", "Godwit", "GodwitJob", "GodwitModel", "GodwitXcode", "TestSupport",
+        "GodwitManifest", "GodwitLint", "GodwitCLI", "Godwit", "GodwitJob", "GodwitModel", "GodwitXcode", "TestSupport",
         .product(name: "Yams", package: "Yams"),
       ], swiftSettings: strict),
     .testTarget(

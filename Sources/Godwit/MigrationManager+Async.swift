@@ -6,10 +6,11 @@ public import GodwitVerifier
 extension MigrationManager {
   /// Plans what `run` would do, on its own thread: see the synchronous `plan()`.
   ///
-  /// - Throws: `CancellationError` if the task was cancelled; otherwise what the synchronous `plan()` throws.
-  public func plan() async throws -> MigrationPlan {
+  /// - Parameter estimatesTime: Whether a sample of the source is made in memory to estimate the time of a run.
+  /// - Throws: `CancellationError` if the task was cancelled; otherwise what the synchronous `plan` throws.
+  public func plan(estimatingTime estimatesTime: Bool = false) async throws -> MigrationPlan {
     try Task.checkCancellation()
-    let synchronous: @Sendable () throws -> MigrationPlan = { try self.plan() }
+    let synchronous: @Sendable () throws -> MigrationPlan = { try self.plan(estimatingTime: estimatesTime) }
     return try await onThread(synchronous)
   }
 

@@ -20,10 +20,15 @@ extension MigrationManager {
   // MARK: Plan
 
   /// The plan of a run that begins, with the way it takes when it is in place.
-  func plan(_ source: OpenSource) throws -> MigrationPlan {
-    var (plan, program) = try source.planner(job).plan(now: Self.now())
-    guard job.inPlace != nil, let attached = source.attached else { return plan }
-    plan.describe(try InPlaceStrategy(job: job, source: attached, type: source.files.type) { (plan, program) })
+  ///
+  /// - Parameter opening: How long it took to open the source, where the time of a run is to be estimated.
+  func plan(_ source: OpenSource, opening: Duration?) throws -> MigrationPlan {
+    let planner = try source.planner(job)
+    var (plan, program) = try planner.plan(now: Self.now())
+    if job.inPlace != nil, let attached = source.attached {
+      plan.describe(try InPlaceStrategy(job: job, source: attached, type: source.files.type) { (plan, program) })
+    }
+    if let opening { plan.time = estimate(planner.timeEstimate(plan, program), of: plan, opening) }
     return plan
   }
 

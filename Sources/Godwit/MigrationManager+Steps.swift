@@ -199,7 +199,7 @@ extension MigrationManager {
   // MARK: Plan
 
   /// The plan of all steps. The rows of a step can be counted only when the steps before it are done.
-  func planSteps() throws -> MigrationPlan {
+  func planSteps(_ estimatesTime: Bool) throws -> MigrationPlan {
     let folder = WorkFolder.path(forDestination: job.destinationPath)
     let record = try StepRecord.read(in: folder)
     let current = min(record?.steps.count ?? 0, job.steps.count - 1)
@@ -207,13 +207,21 @@ extension MigrationManager {
     let here = job.step(current, source: current == 0 ? nil : before)
     let source = try OpenSource(
       here, existing: here.appends ? try existingDestination() : nil, digest: record?.steps.last?.digest)
-    var plan: MigrationPlan
+    var (plan, program): (MigrationPlan, StepProgram)
+    let planner = try source.planner(here)
+    var done: Set<Int> = []
     if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: current + 1, in: folder)) {
       defer { try? ledger.connection.close() }
-      plan = try source.planner(here).plan(facts: try ledger.facts(), chunks: try ledger.chunks()).0
+      (plan, program) = try planner.plan(facts: try ledger.facts(), chunks: try ledger.chunks())
+      done = try ledger.done()
     } else {
-      plan = try source.planner(here).plan(now: Self.now()).0
+      (plan, program) = try planner.plan(now: Self.now())
     }
+    if estimatesTime {
+      plan.time = planner.timeEstimate(plan, program, done: done).repeated(
+        job.steps.count - current, because: "later steps are taken to be as long as step \(current + 1)")
+    }
+    plan.countedStep = current + 1
     plan.source = job.sourcePath
     plan.sourceModelOrigin = job.sourceModelOrigin
     // The store of the step before and the one under construction lie side by side.

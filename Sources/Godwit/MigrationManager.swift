@@ -55,29 +55,39 @@ public struct MigrationManager: Sendable {
   /// An unfinished run's plan is read from its ledger. The plan lists policies that nobody registered; `run` refuses
   /// them.
   ///
+  /// - Parameter estimatesTime: Whether a sample of the source is made in memory to estimate the time of a run, which takes
+  ///   less than a second.
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
-  public func plan() throws -> MigrationPlan {
+  public func plan(estimatingTime estimatesTime: Bool = false) throws -> MigrationPlan {
     try refuseWithoutStore()
     let missing = job.missingPolicies
     var complete = self
     for use in missing { complete.job.policies.register(use.policy, PlannedPolicy()) }
-    var plan = try complete.planWithPolicies()
+    var plan = try complete.planWithPolicies(estimatesTime)
+    plan.refusesLosses = job.failsOnLoss
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch
     plan.notes += try job.layoutNotes()
     return plan
   }
 
-  private func planWithPolicies() throws -> MigrationPlan {
-    guard !job.isStepped else { return try planSteps() }
+  private func planWithPolicies(_ estimatesTime: Bool) throws -> MigrationPlan {
+    guard !job.isStepped else { return try planSteps(estimatesTime) }
+    let clock = ContinuousClock()
+    let begin = clock.now
     let source = try OpenSource(job, existing: try existingDestination())
+    let opening = clock.now - begin
     if let resumed = try openLedger() {
       defer { try? resumed.connection.close() }
-      var plan = try source.planner(job).plan(facts: try resumed.facts(), chunks: try resumed.chunks()).0
+      let planner = try source.planner(job)
+      var (plan, program) = try planner.plan(facts: try resumed.facts(), chunks: try resumed.chunks())
       if job.inPlace != nil { plan.describe(.executor(reason: Self.goesOn)) }
+      if estimatesTime {
+        plan.time = estimate(planner.timeEstimate(plan, program, done: try resumed.done()), of: plan, opening)
+      }
       return measured(plan)
     }
-    return measured(try plan(source))
+    return measured(try plan(source, opening: estimatesTime ? opening : nil))
   }
 
   /// What is durable: the chunks of an unfinished run, or that the destination is finished.

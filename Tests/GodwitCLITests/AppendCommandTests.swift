@@ -15,7 +15,7 @@ import Testing
       try BuiltCommand.run(arguments: arguments, in: job.path)
     }
     #expect(try run("run", "job.yaml").status == 0)
-    let plan = try run("plan", "second.yaml")
+    let plan = try run("plan", "--details", "second.yaml")
     #expect(plan.output.contains("appends to 303 objects in"))
     #expect(try run("plan", "--detailed-exitcode", "second.yaml").status == 2)
     #expect(try run("status", "second.yaml").output.contains("not started"))

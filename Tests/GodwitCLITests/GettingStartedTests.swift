@@ -7,12 +7,12 @@ struct GettingStartedTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  private static func page(_ name: String) throws -> String {
+  static func page(_ name: String) throws -> String {
     try String(contentsOf: root.appending(path: name), encoding: .utf8)
   }
 
   /// The texts of the page's blocks in one language.
-  private static func blocks(_ language: String, of page: String) -> [String] {
+  static func blocks(_ language: String, of page: String) -> [String] {
     page.components(separatedBy: "\n```\(language)\n").dropFirst().map { String($0.prefix(upTo: end(of: $0))) }
   }
 
@@ -21,7 +21,7 @@ struct GettingStartedTests {
   }
 
   /// What the reader has: a store, a bundle and mapping models beside it.
-  private static func folder() throws -> TemporaryFolder {
+  static func folder() throws -> TemporaryFolder {
     let folder = try TemporaryFolder("godwit-started")
     let jobs = root.appending(path: "jobs/peoplizer")
     for name in try FileManager.default.contentsOfDirectory(atPath: jobs.path)
@@ -33,7 +33,7 @@ struct GettingStartedTests {
     return folder
   }
 
-  private static func run(_ script: String, in folder: TemporaryFolder) throws -> BuiltCommand.Result {
+  static func run(_ script: String, in folder: TemporaryFolder) throws -> BuiltCommand.Result {
     try ShellCommand.run("godwit() { \"$GODWIT\" \"$@\"; }; set -e\n" + script, in: folder.path)
   }
 

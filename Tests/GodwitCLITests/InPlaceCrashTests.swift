@@ -161,7 +161,7 @@ private final class InPlaceJob {
     let before = try whole.content
     let pristine = try InPlaceJob(people: 4000, keepsOld: keepsOld, copying: whole)
     var job = try InPlaceJob(people: 4000, keepsOld: keepsOld, copying: pristine)
-    let plan = try BuiltCommand.run("plan", whole.manifest)
+    let plan = try BuiltCommand.run("plan", "--details", whole.manifest)
     #expect(plan.output.contains("in place by SQL, loading no rows"))
     let expected = try whole.finish()
     #expect(expected != before)

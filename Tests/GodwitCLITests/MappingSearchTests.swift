@@ -50,7 +50,7 @@ private let convert = mapping.replacingOccurrences(
   func `a mapping model anywhere in the project is found`(marker: String) throws {
     let project = try project(marker)
     try project.write("repo/Migration/Deep/notes.mapping.yaml", convert)
-    let plan = project.godwit("plan", try project.path("job.yaml"))
+    let plan = project.godwit("plan", "--details", try project.path("job.yaml"))
     #expect(plan.status == 0, "\(plan)")
     #expect(plan.output.contains("searched for mapping models in '"))
     #expect(plan.output.contains("the project in '"))
@@ -61,7 +61,7 @@ private let convert = mapping.replacingOccurrences(
   @Test func `without a project only the models' folder is searched, and the message says so`() throws {
     let project = try project(nil)
     try project.write("repo/Migration/notes.mapping.yaml", convert)
-    let plan = project.godwit("plan", try project.path("job.yaml"))
+    let plan = project.godwit("plan", "--details", try project.path("job.yaml"))
     #expect(plan.status == 69)
     #expect(plan.diagnostics.contains("searched for mapping models in '"), "\(plan.diagnostics)")
     #expect(plan.diagnostics.contains("App/Models': none found"), "\(plan.diagnostics)")
@@ -75,14 +75,14 @@ private let convert = mapping.replacingOccurrences(
     }
     let found = MappingSearch(besideModels: [try project.path("repo/App/Models/Notes.xcdatamodeld")])
     #expect(found.files == [])
-    #expect(project.godwit("plan", try project.path("job.yaml")).status == 69)
+    #expect(project.godwit("plan", "--details", try project.path("job.yaml")).status == 69)
   }
 
   @Test func `a mapping model beside the models wins over one elsewhere`() throws {
     let project = try project(".git")
     try project.write("repo/App/Models/near.mapping.yaml", convert)
     try project.write("repo/Old/far.mapping.yaml", convert.replacingOccurrences(of: "$source.text", with: "'far'"))
-    let plan = project.godwit("plan", try project.path("job.yaml"))
+    let plan = project.godwit("plan", "--details", try project.path("job.yaml"))
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(plan.output.contains("mappings     near.mapping.yaml"))
     #expect(
@@ -94,7 +94,7 @@ private let convert = mapping.replacingOccurrences(
     let project = try project(".git")
     try project.write(
       "repo/Old/old.mapping.yaml", convert.replacingOccurrences(of: "source: Note\n", with: "source: Memo\n"))
-    let plan = project.godwit("plan", try project.path("job.yaml"))
+    let plan = project.godwit("plan", "--details", try project.path("job.yaml"))
     #expect(plan.status == 69)
     #expect(
       plan.diagnostics.contains("it is stale, or for other models of these names: it names the entity 'Memo'"),

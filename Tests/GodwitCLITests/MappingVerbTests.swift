@@ -66,7 +66,7 @@ struct `Converting mapping models of the corpus` {
 
       """
     try Data(manifest.utf8).write(to: URL(filePath: folder.file("job.yaml")))
-    let plan = godwit("plan", folder.file("job.yaml"))
+    let plan = godwit("plan", "--details", folder.file("job.yaml"))
     #expect(plan.status == 0 && plan.output.contains("MoodToMood"))
     let run = try BuiltCommand.run("run", folder.file("job.yaml"))
     #expect(run.status == 0, "\(run.diagnostics)")
@@ -275,7 +275,7 @@ struct `Inferring and drafting mapping models` {
 
       """.utf8
     ).write(to: URL(filePath: job))
-    let plan = godwit("plan", job)
+    let plan = godwit("plan", "--details", job)
     #expect(plan.status == 0 && plan.output.contains("IEM_Transform_Note"), "\(plan.diagnostics)")
     #expect(try BuiltCommand.run("run", job).status == 0)
     #expect(godwit("verify", job).status == 0)

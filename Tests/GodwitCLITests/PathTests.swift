@@ -34,7 +34,7 @@ private struct PeoplizerCopy {
 struct `Jobs that find their way` {
   @Test func `Peoplizer 1 to 5 runs as one chain`() throws {
     let copy = try PeoplizerCopy()
-    let plan = try copy.command("plan", "v1-to-v5.yaml")
+    let plan = try copy.command("plan", "--details", "v1-to-v5.yaml")
     #expect(plan.status == 0, "\(plan.diagnostics)")
     for hop in 1...4 { #expect(plan.output.contains("mappings     V\(hop)toV\(hop + 1).mapping.yaml")) }
     let ran = try copy.command("run", "v1-to-v5.yaml")
@@ -52,7 +52,7 @@ struct `Jobs that find their way` {
     let copy = try PeoplizerCopy()
     #expect(try copy.command("run", "v1-to-v2.yaml").status == 0)
     let before = try Data(contentsOf: URL(filePath: copy.folder.file("out/people-2.sqlite")))
-    let plan = try copy.command("plan", "v2-in-place.yaml")
+    let plan = try copy.command("plan", "--details", "v2-in-place.yaml")
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(try Data(contentsOf: URL(filePath: copy.folder.file("out/people-2.sqlite"))) == before)
     let ran = try copy.command("run", "v2-in-place.yaml")
@@ -149,7 +149,7 @@ struct `Jobs that find their way` {
       """
     try Data(manifest.utf8).write(to: URL(filePath: folder.file("job.yaml")))
     let job = folder.file("job.yaml")
-    let plan = run("plan", "-v", job)
+    let plan = run("plan", "--details", "-v", job)
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(
       plan.output.contains(
@@ -162,7 +162,7 @@ struct `Jobs that find their way` {
 
     let cut = manifest + "chunks: {by: {IEM_Transform_Note: [\"text != nil\", \"text == nil\"]}}\n"
     try Data(cut.utf8).write(to: URL(filePath: job))
-    let apart = run("plan", "-v", job)
+    let apart = run("plan", "--details", "-v", job)
     #expect(
       apart.output.contains(
         "step 2 of 2: Notes 2 to Notes 3\n  mappings     inferred\n  apart        from the previous step: 'chunks.by' cuts 'IEM_Transform_Note'\n"

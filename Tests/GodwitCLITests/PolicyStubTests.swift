@@ -63,7 +63,7 @@ private func project(_ mappings: String = mappings) throws -> ProjectFixture {
 @Suite struct PolicyStubTests {
   @Test func `plan lists every unregistered policy, shows the rest, and ends with 78`() throws {
     let project = try project()
-    let plan = project.godwit("plan", try project.path("job.yaml"))
+    let plan = project.godwit("plan", "--details", try project.path("job.yaml"))
     #expect(plan.status == 78)
     for line in [
       "NoteToNote: Note to Note", "stages",

@@ -33,7 +33,9 @@ struct ProjectFixture {
     try builder.finish()
   }
 
-  func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
+  func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) { godwit(arguments) }
+
+  func godwit(_ arguments: [String]) -> (status: Int32, output: String, diagnostics: String) {
     let session = CommandSession(output: .memory(), diagnostics: .memory())
     let status = GodwitCommand.run(arguments: arguments, in: session)
     return (status, session.output.text, session.diagnostics.text)

@@ -70,7 +70,7 @@ struct `The model inside a store` {
   @Test func `the model inside a store is the source model if no listed one fits, and the plan says so`() throws {
     let folder = try TemporaryFolder()
     let job = try writeJob(in: folder, cached: archive(attributes: ["title"]).deflated)
-    let plan = run("plan", job)
+    let plan = run("plan", "--details", job)
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(plan.output.contains("Notes to Notes 2"))
     #expect(plan.output.contains("\n  source model  from the store's own cache\n"))
@@ -88,7 +88,7 @@ struct `The model inside a store` {
     let bytes = archive(attributes: ["title"])
     let job = try writeJob(
       in: folder, cached: bytes.deflated, listed: [ManagedObjectModel(compiled: bytes, name: "Notes")])
-    let plan = run("plan", job)
+    let plan = run("plan", "--details", job)
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(!plan.output.contains("source model"))
     #expect(plan.output.contains("Notes to Notes 2"))

@@ -57,7 +57,7 @@ import Testing
     return folder
   }
 
-  private func start(_ arguments: String..., in folder: TemporaryFolder) throws -> Process {
+  private func start(_ arguments: [String], in folder: TemporaryFolder) throws -> Process {
     let process = Process()
     process.executableURL = URL(filePath: try #require(Self.executable))
     process.arguments = arguments
@@ -73,7 +73,7 @@ import Testing
   }
 
   private func run(_ arguments: String..., in folder: TemporaryFolder) throws -> (status: Int32, text: String) {
-    let process = try start(arguments[0], arguments[1], in: folder)
+    let process = try start(arguments, in: folder)
     process.waitUntilExit()
     let text = try ["out.txt", "err.txt"].map { try String(contentsOfFile: folder.file($0), encoding: .utf8) }
     return (process.terminationStatus, text.joined())
@@ -97,7 +97,7 @@ import Testing
 
   @Test func `the to-do policy and expression give the same rows`() throws {
     let folder = try copy()
-    let plan = try run("plan", "by-policy.yaml", in: folder)
+    let plan = try run("plan", "--details", "by-policy.yaml", in: folder)
     #expect(plan.text.contains("lane       object (policy QuietEntries)"))
     for job in ["by-policy", "by-expression"] {
       let made = try run("run", "\(job).yaml", in: folder)
@@ -123,6 +123,7 @@ import Testing
     let plan = try BuiltCommand.run("plan", "by-policy.yaml", in: folder.path)
     #expect(plan.status == 0)
     #expect(plan.output.contains("policy       QuietEntries (mapping ListEntryToListEntry: not registered"))
+    #expect(plan.output.contains("  verdict      no loss was found; it runs without a policy\n"), "\(plan.output)")
   }
 
   @Test func `a run with a policy killed again and again ends with the same rows`() throws {
@@ -132,7 +133,7 @@ import Testing
       .write(toFile: manifest, atomically: true, encoding: .utf8)
     var kills = 0
     for round in 1...8 {
-      let process = try start("run", "by-policy.yaml", in: folder)
+      let process = try start(["run", "by-policy.yaml"], in: folder)
       usleep(UInt32(60_000 + round * 60_000))
       guard process.isRunning else { break }
       kill(process.processIdentifier, SIGKILL)

@@ -100,7 +100,7 @@ public enum GodwitCommand {
 
   /// Whether a reading verb was asked for JSON; a reader of JSON gets its failures as JSON too.
   private static func asksForJSON(_ arguments: [String]) -> Bool {
-    arguments.contains("--format=json")
+    arguments.contains("--format=json") || arguments.first == "plan" && arguments.contains("--json")
       || zip(arguments, arguments.dropFirst()).contains { $0 == ("--format", "json") }
   }
 

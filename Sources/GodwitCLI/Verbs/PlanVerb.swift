@@ -7,11 +7,39 @@ import GodwitModel
 struct PlanVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "plan",
-    abstract: "Show steps, passes, chunks, lanes with reasons, rows, losses and disk space; write nothing.")
+    abstract: "Show the path, objects in, out and lost, time and disk space; write nothing but a plan that -o names.",
+    discussion: """
+      The text is about ten lines. --details adds every step, pass, chunk, lane with its reason, filter and loss. The time is \
+      an estimate: a small sample of the source is made in memory. --format dot and mermaid draw the mapping. -o writes the \
+      plan as JSON with the digests of all that it depends on; `godwit run --plan FILE` does that plan, or says what changed \
+      and ends with 73.
+      """)
 
   @OptionGroup var job: JobOptions
   @OptionGroup var overrides: OverrideOptions
-  @OptionGroup var format: FormatOptions
+
+  @Option(
+    help: ArgumentHelp("Print text or JSON, or draw the mapping for Graphviz or Mermaid.", valueName: Format.names))
+  var format: Format?
+
+  @Flag(help: "Print JSON, as with --format json.")
+  var json = false
+
+  @Flag(help: "Print everything that the plan knows as text.")
+  var details = false
+
+  @Option(
+    name: .customLong("diff"),
+    help: ArgumentHelp(
+      "Show what changed since an older plan in JSON: path, steps, mappings, losses, counts.", valueName: "OLD.json"))
+  var older: String?
+
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Write the plan as JSON for `godwit run --plan`; replaces an older plan. Reads all of the source once for its digest.",
+      valueName: "FILE"))
+  var output: String?
 
   @Flag(
     name: .customLong("detailed-exitcode"),
@@ -21,29 +49,95 @@ struct PlanVerb: Verb {
   @Flag(name: .customLong("fail-on-loss"), help: "Exit with 65 if the migration would lose data.")
   var failOnLoss = false
 
+  /// How a plan is printed.
+  enum Format: String, ExpressibleByArgument, CaseIterable {
+    case text, json, dot, mermaid
+  }
+
+  func validate() throws {
+    if json, let format, format != .json { throw ValidationError("expected one of --json and --format \(format)") }
+    if details, chosenFormat != .text { throw ValidationError("--details is for text: JSON has everything") }
+    if older != nil {
+      if details { throw ValidationError("expected one of --details and --diff") }
+      if ![.text, .json].contains(chosenFormat) { throw ValidationError("--diff prints text or JSON") }
+    }
+    if output == "-" { throw ValidationError("-o writes a file: --format json prints the plan") }
+  }
+
+  private var chosenFormat: Format { json ? .json : format ?? .text }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
-    var migration = try job.loader(in: session, overrides: overrides.values()).job()
+    // What is wrong with these files is said before anything is counted.
+    let older = try self.older.map { (file: $0, plan: try PlanFile.read($0)) }
+    if let output { _ = try PlanFile.mayReplace(output) }
+    let settings = try overrides.values()
+    let loader = try job.loader(in: session, overrides: settings)
+    var migration = try loader.job()
     if failOnLoss { migration.failsOnLoss = true }
     let manager = MigrationManager(migration)
     let isFinished = try manager.isFinished()
     let plan: MigrationPlan?
-    do { plan = isFinished ? nil : try manager.plan() } catch { throw migration.tellingHints(error) }
+    do { plan = isFinished ? nil : try manager.plan(estimatingTime: true) } catch {
+      throw migration.tellingHints(error)
+    }
     session.warnOfReplacedValues(in: migration)
     session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
-    switch format.format {
-    case .json: try session.print(json: PlanRecord(migration, plan: plan))
-    case .text:
-      session.output.write(
-        plan.map { "\($0)\n" + (migration.fitsAlready ? Self.fits(migration) : "") }
-          ?? "job \(migration.name): already finished, nothing to do ('\(migration.destinationPath)')\n")
+    let isNeeded = plan != nil && !migration.fitsAlready
+    var record = PlanRecord(migration, manager: manager, plan: plan, isNeeded: isNeeded)
+    record.identity = PlanIdentity(manager.job, manifestPath: loader.manifest.file)
+    if let older {
+      record.identity?.source = try older.plan.identity?.source?.now(of: manager.job)
+      let difference = PlanDifference(from: older.plan, to: record, file: older.file)
+      if chosenFormat == .json {
+        try session.print(json: difference)
+      } else {
+        session.output.write("\(difference)\n")
+      }
+    } else {
+      switch chosenFormat {
+      case .json: try session.print(json: record)
+      case .text: session.output.write(text(plan, of: migration))
+      case .dot: session.output.write(data: try picture(manager.job, plan).dot)
+      case .mermaid: session.output.write(data: try picture(manager.job, plan).mermaid)
+      }
     }
     if let error = plan.flatMap({ $0.missingPolicies.isEmpty ? nil : migration.missingPolicyError }) { throw error }
     if let error = plan.flatMap({ migration.error(for: $0.losses) }) { throw migration.tellingHints(error) }
-    return detailedExitCode && !isFinished && !migration.fitsAlready ? 2 : 0
+    if let output {
+      if record.identity?.source == nil { record.identity?.source = try PlanIdentity.Source(of: manager.job) }
+      record.manifest = PlanManifest(path: job.manifest, overrides: settings)
+      try PlanFile.write(try JSONText.document(record) + "\n", to: output)
+      session.diagnostics.write("wrote the plan to '\(output)'\n")
+    }
+    return detailedExitCode && isNeeded ? 2 : 0
+  }
+
+  private func picture(_ job: MigrationJob, _ plan: MigrationPlan?) throws -> MappingPicture {
+    guard let plan else {
+      throw GodwitError(
+        .cannotCreate, "cannot draw the job '\(job.name)': it is already finished",
+        remedy: "name another destination with --destination to draw what the job would do again")
+    }
+    return MappingPicture(job, plan: plan)
   }
 }
 
+extension PlanVerb.Format {
+  fileprivate static let names = allCases.map(\.rawValue).joined(separator: "|")
+}
+
 extension PlanVerb {
+  private func text(_ plan: MigrationPlan?, of migration: MigrationJob) -> String {
+    guard let plan else {
+      return "job \(migration.name): already finished, nothing to do ('\(migration.destinationPath)')\n"
+    }
+    guard details else {
+      return plan.overview + "\n" + (migration.fitsAlready ? "  " + Self.fits(migration) : "")
+        + "  more         `godwit plan --details` shows every mapping, filter, lane, loss and note\n"
+    }
+    return "\(plan)\n" + (migration.fitsAlready ? Self.fits(migration) : "")
+  }
+
   private static func fits(_ job: MigrationJob) -> String {
     "note         the source already has version '\(job.destinationModel.name)': no migration is needed, and `godwit run` \(job.inPlace == nil ? "makes a copy" : "writes it again")\n"
   }
@@ -54,46 +148,5 @@ extension MigrationJob {
   fileprivate var fitsAlready: Bool {
     !appends && steps.allSatisfy { $0.isInferred && $0.willMigrate == nil && $0.didMigrate == nil }
       && sourceModel.isCompatible(with: destinationModel.versionHashes)
-  }
-}
-
-/// A plan as JSON.
-private struct PlanRecord: Encodable {
-  let job, source, destination: String
-  let sourceModelOrigin: String?
-  let isMigrationNeeded: Bool
-  var steps: [MigrationPlan.Step]?
-  var stages: [MigrationPlan.StageCount]?
-  var chunks: Int?
-  var losses: [LossReport.Loss]?
-  var missingPolicies: [PolicyUse]?
-  var mappingSearch: [String]?
-  var notes: [String]?
-  var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
-  var temporaryFolder: String?
-  var shortage: String?
-
-  init(_ migration: MigrationJob, plan: MigrationPlan?) {
-    job = migration.name
-    source = migration.sourcePath
-    destination = migration.destinationPath
-    sourceModelOrigin = migration.sourceModelOrigin
-    isMigrationNeeded = plan != nil && !migration.fitsAlready
-    guard let plan else { return }
-    steps = plan.steps
-    stages = plan.stages
-    chunks = plan.chunks.count
-    losses = plan.losses.losses
-    missingPolicies = plan.missingPolicies
-    mappingSearch = plan.mappingSearch
-    notes = plan.notes
-    totalRows = plan.totalRows
-    diskBytes = plan.diskBytes
-    temporaryBytes = plan.disk.temporaryBytes
-    freeBytes = plan.freeBytes
-    temporaryFolder = plan.temporaryFolder
-    temporaryFreeBytes = plan.temporaryFreeBytes
-    sourceBytes = plan.sourceBytes
-    shortage = plan.shortage
   }
 }

@@ -13,8 +13,22 @@ struct RunVerb: Verb {
       A run may be killed at any time: the same command resumes.
       """)
 
-  @OptionGroup var job: JobOptions
+  @Argument(
+    help: ArgumentHelp(
+      "The job manifest; - for standard input. --plan alone takes that of the plan.", valueName: "JOB.yaml"))
+  var manifest: String?
+
+  @Flag(name: .shortAndLong, help: "Log each action to standard error.")
+  var verbose = false
+
   @OptionGroup var overrides: OverrideOptions
+
+  @Option(
+    name: .customLong("plan"),
+    help: ArgumentHelp(
+      "Do exactly what a plan of `godwit plan -o FILE` says; if anything changed since, say what and exit with 73.",
+      valueName: "FILE"))
+  var planFile: String?
 
   @Option(help: ArgumentHelp("How to show progress.", valueName: "auto|bar|plain|json|none"))
   var progress: ProgressMode = .auto
@@ -35,6 +49,19 @@ struct RunVerb: Verb {
     help: "If the migration loses data, stop with 65 before the destination is put in place.")
   var failOnLoss = false
 
+  func validate() throws {
+    if manifest == nil, planFile == nil { throw ValidationError("Missing expected argument '<JOB.yaml>'") }
+  }
+
+  /// The manifest and what is set in it: those of the command line, or those that the plan was made from.
+  private func loader(_ check: PlanCheck?, in session: CommandSession) throws -> JobLoader {
+    var (path, settings) = (manifest, try overrides.values())
+    if path == nil, let check, let again = try check.plan.manifest?.reopened(for: check.path) {
+      (path, settings) = (again.path, again.overrides + settings)
+    }
+    return try session.loader(ofManifest: path ?? "-", overrides: settings, isVerbose: verbose)
+  }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()
@@ -44,7 +71,9 @@ struct RunVerb: Verb {
     try printer.begin()
     let start = Date()
     do {
-      var migration = try job.loader(in: session, overrides: overrides.values()).job()
+      let check = try planFile.map(PlanCheck.init(path:))
+      let loader = try loader(check, in: session)
+      var migration = try loader.job()
       if failOnLoss { migration.failsOnLoss = true }
       if !quiet {
         session.warnOfReplacedValues(in: migration)
@@ -53,7 +82,9 @@ struct RunVerb: Verb {
       let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
       let summary: MigrationSummary
       do {
-        summary = try MigrationManager(migration).run(control: control, maximumSeconds: left) { printer.update($0) }
+        let manager = MigrationManager(migration)
+        try check?.refuseOther(migration, manager: manager, manifestPath: loader.manifest.file)
+        summary = try manager.run(control: control, maximumSeconds: left) { printer.update($0) }
       } catch { throw migration.tellingHints(error) }
       signals.finish()
       try printer.end(summary, job: migration)

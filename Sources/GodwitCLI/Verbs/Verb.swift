@@ -38,14 +38,24 @@ struct JobOptions: ParsableArguments {
   var verbose = false
 
   func loader(in session: CommandSession, overrides: [ManifestOverride] = []) throws -> JobLoader {
-    try JobLoader(
-      manifestPath: manifest, overrides: overrides, logger: logger(in: session), policies: session.policies,
-      hookOutput: { [diagnostics = session.diagnostics] in diagnostics.write($0) })
+    try session.loader(ofManifest: manifest, overrides: overrides, isVerbose: verbose)
   }
 
-  func logger(in session: CommandSession) -> Logger {
-    var logger = Logger(label: "godwit") { _ in DiagnosticsLogHandler(stream: session.diagnostics) }
-    logger.logLevel = verbose ? .debug : .error
+  func logger(in session: CommandSession) -> Logger { session.logger(isVerbose: verbose) }
+}
+
+extension CommandSession {
+  func loader(
+    ofManifest path: String, overrides: [ManifestOverride], isVerbose: Bool
+  ) throws -> JobLoader {
+    try JobLoader(
+      manifestPath: path, overrides: overrides, logger: logger(isVerbose: isVerbose), policies: policies,
+      hookOutput: { [diagnostics] in diagnostics.write($0) })
+  }
+
+  func logger(isVerbose: Bool) -> Logger {
+    var logger = Logger(label: "godwit") { [diagnostics] _ in DiagnosticsLogHandler(stream: diagnostics) }
+    logger.logLevel = isVerbose ? .debug : .error
     return logger
   }
 }

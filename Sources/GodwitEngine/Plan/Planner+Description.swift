@@ -39,6 +39,8 @@ extension Planner {
     let numbers = try numericCounts()
     plan.losses = try losses(program, dropped: dropped, numbers: numbers)
     plan.notes = try notes(program, external: external, numbers: numbers)
+    plan.misfits = misfits(numbers)
+    plan.refusesLosses = job.failsOnLoss
     return plan
   }
 
@@ -109,7 +111,8 @@ extension Planner {
       chunks: chunks.count { if case .create(index, _) = $0.work { true } else { false } },
       keys: policy == nil ? keys : keys + ", then new ones",
       association: policy != nil ? "explicit" : program.isStored(index) ? "spill file" : "computed",
-      relationships: relationships)
+      relationships: relationships, policy: policy?.name,
+      uniqueBy: mapping.mapping.uniqueBy.isEmpty ? nil : mapping.mapping.uniqueBy)
   }
 
   private static func phrase(_ link: InversePair) -> String {

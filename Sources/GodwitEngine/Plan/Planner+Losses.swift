@@ -71,9 +71,18 @@ extension Planner {
   func misfitNotes(_ numbers: [NumericCount]) -> [String] {
     numbers.filter { $0.misfits > 0 }.map { found in
       found.isInteger
-        ? "the run will stop: \(found.misfits) values of \(found.path) do not fit, \(found.types)"
+        ? "the run will stop: \(Self.misfit(found))"
         : "\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN"
     }
+  }
+
+  /// Those that stop the run.
+  func misfits(_ numbers: [NumericCount]) -> [String] {
+    numbers.filter { $0.misfits > 0 && $0.isInteger }.map(Self.misfit)
+  }
+
+  private static func misfit(_ found: NumericCount) -> String {
+    "\(found.misfits) values of \(found.path) do not fit, \(found.types)"
   }
 
   /// A step whose source is not there yet is planned on a store without rows: what it may lose is named, not counted.

@@ -17,7 +17,7 @@ extension Planner {
     MigrationPlan.Mapping(
       name: policy.mapping.name, source: "", destination: policy.mapping.destinationEntityName ?? "", filter: nil,
       lane: .object, reasons: ["policy \(policy.name)"], rows: 0, chunks: 0, keys: "new", association: "none",
-      relationships: [:])
+      relationships: [:], policy: policy.name)
   }
 
   /// About where the new objects of policies begin and end in a table, for cutting later stages.

@@ -72,26 +72,37 @@ public struct LossReport: Sendable, Codable, Hashable {
 extension LossReport.Loss: CustomStringConvertible {
   /// One line: what is lost, how many, and why.
   public var description: String {
-    let number = count.map { "\($0)" } ?? "any"
+    guard let count else { return uncounted }
     switch kind {
-    case .objects: return "\(number) of \(subject) (\(reason))"
-    case .values: return "\(number) values of \(subject) (\(reason))"
-    case .links: return "\(number) links of \(subject) (\(reason))"
-    case .linksToNothing: return "\(number) links of \(subject) lead to no object, and are nil"
-    case .policy: return "\(subject) (\(reason))"
-    case .nils: return "\(number) values of \(subject) became nil (\(reason))"
-    case .rounded: return "\(number) values of \(subject) (\(reason))"
-    case .ambiguousToOne: return "\(number) to-one relationships found several objects and took the first"
+    case .objects: return "\(count) of \(subject) (\(reason))"
+    case .values: return "\(count) values of \(subject) (\(reason))"
+    case .links: return "\(count) links of \(subject) (\(reason))"
+    case .linksToNothing: return "\(count) links of \(subject) lead to no object, and are nil"
+    case .policy: return uncounted
+    case .nils: return "\(count) values of \(subject) became nil (\(reason))"
+    case .rounded: return "\(count) values of \(subject) (\(reason))"
+    case .ambiguousToOne: return "\(count) to-one relationships found several objects and took the first"
     }
   }
 
-  /// One word for the start of a line.
+  /// What nobody counted: it names what a step leaves out, and says that there may be none.
+  private var uncounted: String {
+    switch kind {
+    case .objects: return "all objects of \(subject), if there are any (\(reason); not counted yet)"
+    case .values, .nils, .rounded: return "all values of \(subject), if there are any (\(reason); not counted yet)"
+    case .links, .linksToNothing, .ambiguousToOne:
+      return "all links of \(subject), if there are any (\(reason); not counted yet)"
+    case .policy: return "\(subject) (\(reason))"
+    }
+  }
+
+  /// One or two words for the start of a line.
   public var label: String {
     switch kind {
-    case .objects: "dropped"
-    case .values, .links, .nils: "lost"
-    case .linksToNothing: "links"
     case .policy: "policy"
+    case .objects: count == nil ? "may drop" : "dropped"
+    case .values, .links, .nils: count == nil ? "may lose" : "lost"
+    case .linksToNothing: "links"
     case .rounded: "rounded"
     case .ambiguousToOne: "several"
     }

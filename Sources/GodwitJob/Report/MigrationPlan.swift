@@ -35,10 +35,15 @@ public struct MigrationPlan: Sendable {
     public var association: String
     /// How each mapped relationship is set.
     public var relationships: [String: String]
+    /// The class of the mapping's policy; nil without one.
+    public var policy: String?
+    /// The destination attributes of `unique-by`; nil without them.
+    public var uniqueBy: [String]?
 
     package init(
       name: String, source: String, destination: String, filter: String? = nil, lane: Lane, reasons: [String],
-      rows: Int64, chunks: Int, keys: String, association: String, relationships: [String: String]
+      rows: Int64, chunks: Int, keys: String, association: String, relationships: [String: String],
+      policy: String? = nil, uniqueBy: [String]? = nil
     ) {
       self.name = name
       self.source = source
@@ -51,6 +56,8 @@ public struct MigrationPlan: Sendable {
       self.keys = keys
       self.association = association
       self.relationships = relationships
+      self.policy = policy
+      self.uniqueBy = uniqueBy
     }
   }
 
@@ -170,6 +177,14 @@ public struct MigrationPlan: Sendable {
   public var sourceBytes: Int64
   /// Why there is too little free space for a run; nil if there is enough.
   public package(set) var shortage: String?
+  /// How long a run may take; nil where nobody asked for it.
+  public var time: TimeEstimate?
+  /// The step that is counted, from 1: the first that is not done.
+  package var countedStep = 1
+  /// Values that the destination cannot hold, in words: the run stops at them.
+  package var misfits: [String] = []
+  /// Whether a loss stops the run.
+  package var refusesLosses = false
   /// The limits of the run.
   public var limits = MigrationLimits()
   /// The mappings whose policy nobody registered: `run` refuses the job until they are.
@@ -214,7 +229,8 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan: Equatable {
-  /// Whether both plans do the same to the same stores. Free disk space and the time of the plan do not count.
+  /// Whether both plans do the same to the same stores. Free disk space, the time of the plan and its estimate of a run's
+  /// time do not count.
   public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
     (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
       && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)
@@ -224,7 +240,7 @@ extension MigrationPlan: Equatable {
 }
 
 extension MigrationPlan: CustomStringConvertible {
-  /// The plan as `godwit plan` prints it, over several lines.
+  /// The whole plan as `godwit plan --details` prints it, over many lines. ``overview`` is about ten.
   public var description: String {
     var lines = [
       "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",

@@ -1,0 +1,195 @@
+import GodwitModel
+
+/// A plan in a few figures: what `godwit plan` prints first.
+public struct PlanSummary: Sendable, Codable, Hashable {
+  /// What is known of the losses of a step.
+  public enum StepState: String, Sendable, Codable, Hashable {
+    /// The step is counted, and something is lost.
+    case loses
+    /// The step is counted, and nothing is lost that counting shows.
+    case keeps
+    /// The step is counted when the step before is done. Its mappings leave something out, if there is any.
+    case mayLose = "may lose"
+    /// The step is counted when the step before is done.
+    case notCounted = "not counted"
+  }
+
+  /// The versions from the source to the destination, those that a step passes included.
+  public var path: [String]
+  /// One for each step.
+  public var steps: [StepState]
+  /// The steps, from 1, in which Core Data's default policy runs in place of one that nobody registered. What that one would
+  /// have done is not counted.
+  public var stepsWithoutPolicy: [Int]
+  /// The step that the counts are of, from 1: the first that is not done.
+  public var countedStep: Int
+  /// Objects that the counted step reads.
+  public var objectsRead: Int64
+  /// Objects that the counted step makes: see ``writtenIsAtMost`` and ``writtenByPolicies``.
+  public var objectsWritten: Int64
+  /// Whether mappings with `unique-by` make one object of several, so that fewer are made.
+  public var writtenIsAtMost: Bool
+  /// Whether policies decide how many objects are made. The count assumes one from each source object.
+  public var writtenByPolicies: Bool
+  /// Objects that do not come over, as far as they are counted.
+  public var objectsLost: Int64
+  /// Values that do not come over, as far as they are counted, those that are rounded included.
+  public var valuesLost: Int64
+  /// Links that do not come over, as far as they are counted.
+  public var linksLost: Int64
+  /// Why a run would stop, each with its exit status.
+  public var obstacles: [String]
+  /// One sentence, for example `2 of 5 steps lose data`.
+  public var verdict: String
+
+  init(_ plan: MigrationPlan) {
+    path = plan.steps.reduce(into: []) { path, step in
+      let versions = step.hops ?? [step.sourceModel, step.destinationModel]
+      path += path.isEmpty ? versions[...] : versions.dropFirst()
+    }
+    let counted = plan.countedStep
+    countedStep = counted
+    steps = plan.steps.indices.map { index in
+      let losses = plan.losses.ofStep(index + 1)
+      if losses.contains(where: { $0.isLoss && $0.kind != .policy }) { return .loses }
+      if index + 1 <= counted { return .keeps }
+      return losses.contains { $0.count == nil && $0.kind != .policy } ? .mayLose : .notCounted
+    }
+    stepsWithoutPolicy = plan.steps.indices.map { $0 + 1 }
+      .filter { step in plan.losses.ofStep(step).contains { $0.kind == .policy } }
+    objectsRead = plan.facts.entities.reduce(0) { $0 + $1.rows }
+    let mappings =
+      plan.steps.indices.contains(counted - 1) ? plan.steps[counted - 1].passes.flatMap(\.mappings) : []
+    objectsWritten = mappings.reduce(0) { $0 + $1.rows }
+    writtenIsAtMost = mappings.contains { $0.uniqueBy != nil && $0.rows > 0 }
+    writtenByPolicies = mappings.contains { $0.policy != nil }
+    func sum(_ kinds: LossReport.Kind...) -> Int64 {
+      plan.losses.losses.reduce(0) { $0 + (kinds.contains($1.kind) ? $1.count ?? 0 : 0) }
+    }
+    (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .several))
+    obstacles = Self.obstacles(plan)
+    verdict = Self.verdict(steps, withoutPolicy: stepsWithoutPolicy.count, obstacles: obstacles)
+  }
+
+  private static func obstacles(_ plan: MigrationPlan) -> [String] {
+    var found: [String] = []
+    var policies: [String] = []
+    for use in plan.missingPolicies where !policies.contains(use.policy) { policies.append(use.policy) }
+    if !policies.isEmpty {
+      let names = policies.map { "'\($0)'" }.joined(separator: ", ")
+      found.append("the run stops with 78: no policy is registered as \(names)")
+    }
+    found += plan.misfits.map { "the run stops with 65: \($0)" }
+    if plan.refusesLosses, !plan.losses.refusable.isEmpty {
+      found.append("the run stops with 65: the job must lose nothing (on-loss: fail)")
+    }
+    if let shortage = plan.shortage { found.append("the run stops with 74: \(shortage)") }
+    return found
+  }
+
+  private static func verdict(_ steps: [StepState], withoutPolicy: Int, obstacles: [String]) -> String {
+    let losing = steps.count { $0 == .loses }
+    let mayLose = steps.count { $0 == .mayLose }
+    let unknown = steps.count { $0 == .notCounted }
+    func number(_ count: Int, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
+    var parts: [String] = []
+    if steps.count == 1 {
+      parts.append(losing == 1 ? "the step loses data" : "no loss was found")
+    } else if losing > 0 {
+      parts.append("\(losing) of \(steps.count) steps \(losing == 1 ? "loses" : "lose") data")
+    } else {
+      parts.append(mayLose + unknown == 0 ? "no loss was found in \(steps.count) steps" : "no loss was found so far")
+    }
+    if withoutPolicy > 0 {
+      parts.append(
+        steps.count == 1
+          ? "it runs without a policy" : number(withoutPolicy, "step runs", "steps run") + " without a policy")
+    }
+    let later = "is counted when the step before is done"
+    if mayLose > 0 {
+      parts.append(
+        (losing > 0 ? "\(mayLose) more may" : number(mayLose, "step may lose data", "steps may lose data"))
+          + ", which \(later)")
+    }
+    if unknown > 0 {
+      parts.append(
+        unknown == 1 ? "1 step \(later)" : "\(unknown) steps are counted when the steps before are done")
+    }
+    if let first = obstacles.first {
+      parts.insert(obstacles.count > 1 ? "\(first) (and \(obstacles.count - 1) more)" : first, at: 0)
+    }
+    return parts.joined(separator: "; ")
+  }
+}
+
+extension MigrationPlan {
+  /// The plan in a few figures.
+  public var summary: PlanSummary { PlanSummary(self) }
+
+  /// The plan in about ten lines, as `godwit plan` prints it.
+  public var overview: String {
+    let summary = summary
+    var lines = ["job \(job)"]
+    func line(_ label: String, _ text: String) { lines.append("  " + label.padded(to: 13) + text) }
+    line("path", Self.path(summary.path) + " (\(mappingText))")
+    line("source", "\(source) (\(ByteCount(bytes: sourceBytes)))")
+    line("destination", destination)
+    line("objects", objectText(summary))
+    let listed = losses.losses.filter { $0.kind != .linksToNothing }
+    let shown = listed.enumerated().sorted { Self.weight($0.element, $0.offset) > Self.weight($1.element, $1.offset) }
+      .prefix(listed.count > Self.shownLosses ? Self.shownLosses - 1 : Self.shownLosses).map(\.element)
+    for loss in shown {
+      let step = steps.count > 1 ? "step \(loss.step): " : ""
+      line(loss.label, step + "\(loss)")
+    }
+    if listed.count > shown.count { line("", "and \(listed.count - shown.count) more, see --details") }
+    for note in notes.prefix(notes.count > Self.shownNotes ? Self.shownNotes - 1 : Self.shownNotes) {
+      line("note", note)
+    }
+    if notes.count > Self.shownNotes { line("", "and \(notes.count - Self.shownNotes + 1) more, see --details") }
+    if let time { line("time", "\(time)") }
+    let free = freeBytes.map { ", \(ByteCount(bytes: $0)) free" } ?? ""
+    let sorting =
+      disk.temporaryBytes > 0 ? ", and \(ByteCount(bytes: disk.temporaryBytes)) for sorting" : ""
+    line("disk", "\(ByteCount(bytes: disk.destinationBytes)) beside the destination\(free)\(sorting)")
+    line("verdict", summary.verdict)
+    return lines.map(\.onOneLine).joined(separator: "\n")
+  }
+
+  private static let shownLosses = 5
+  private static let shownNotes = 3
+
+  /// Counted losses before those that are not counted, objects before values and links, and larger numbers first.
+  private static func weight(_ loss: LossReport.Loss, _ place: Int) -> (Int, Int, Int64, Int) {
+    let kind = loss.kind == .objects || loss.kind == .policy ? 1 : 0
+    return (loss.isLoss ? 1 : 0, kind, loss.count ?? 0, -place)
+  }
+
+  private static func path(_ versions: [String]) -> String {
+    guard versions.count > 6 else { return versions.joined(separator: " to ") }
+    return (versions.prefix(3) + ["…"] + versions.suffix(2)).joined(separator: " to ")
+  }
+
+  /// How many steps there are, and what serves them.
+  private var mappingText: String {
+    let inferred = steps.count { $0.origin == MigrationStep.inferredOrigin }
+    let count = "\(steps.count) step\(steps.count == 1 ? "" : "s")"
+    switch (inferred, steps.count - inferred) {
+    case (0, 1): return "\(count), \(steps[0].origin ?? "a mapping model that the job names")"
+    case (0, _): return "\(count), each with a mapping model"
+    case (_, 0): return "\(count), inferred"
+    case (_, let explicit): return "\(count), \(explicit) with a mapping model, \(inferred) inferred"
+    }
+  }
+
+  private func objectText(_ summary: PlanSummary) -> String {
+    var written = "\(summary.objectsWritten) out"
+    if summary.writtenIsAtMost { written = "at most " + written }
+    if summary.writtenByPolicies { written += " if the policies make one from each" }
+    let lost = [(summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.linksLost, "link")]
+      .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
+    let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
+    let part = steps.count > 1 ? "step \(summary.countedStep): " : ""
+    return "\(part)\(summary.objectsRead) in, \(written); \(losses)"
+  }
+}
