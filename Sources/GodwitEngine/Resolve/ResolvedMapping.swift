@@ -58,9 +58,10 @@ package struct ResolvedMapping: Sendable {
     let resolver = MappingResolver(
       source: source, destination: destination, mappings: all, registry: registry, unregistered: unregistered,
       earlier: earlier)
-    entityMappings = try resolver.resolve()
+    let resolved = try resolver.resolve()
+    entityMappings = resolved
     policies = resolver.policies
-    indexesByDestination = Dictionary(grouping: entityMappings.indices) { entityMappings[$0].destination.name }
+    indexesByDestination = Dictionary(grouping: resolved.indices) { resolved[$0].destination.name }
     defaulted = all.compactMap { mapping in
       mapping.policyName.flatMap { registry[$0] == nil ? (mapping.name, $0) : nil }
     }
