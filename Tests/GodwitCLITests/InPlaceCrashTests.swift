@@ -186,7 +186,7 @@ private final class InPlaceJob {
   }
 
   @Test func `a signal during a migration in place leaves the store unchanged and ends the run`() throws {
-    let people = TestTier.choose(20_000, long: 60_000)
+    let people: Int64 = TestTier.choose(20_000, long: 60_000)
     let pristine = try InPlaceJob(people: people, keepsOld: true)
     for keepsOld in [true, false] {
       try signal(try InPlaceJob(people: people, keepsOld: keepsOld, copying: pristine))

@@ -118,8 +118,8 @@ extension Planner {
     var made: Int64 = 0
     let time = try clock.measure {
       // A single value may be larger than the budget.
-      _ = try connection.sparing(.mebibytes(1)) {
-        try functions.running(statement, site: "planning, sampling \(mapping.name)") {
+      _ = try connection.withLengthLimit(.mebibytes(1)) {
+        try functions.running(statement, context: "planning, sampling \(mapping.name)") {
           try connection.execute("\(statement.sql) LIMIT \(rows)", arguments)
         }
         made = connection.changes

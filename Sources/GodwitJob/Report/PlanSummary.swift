@@ -66,7 +66,7 @@ public struct PlanSummary: Sendable, Codable, Hashable {
     func sum(_ kinds: LossReport.Kind...) -> Int64 {
       plan.losses.losses.reduce(0) { $0 + (kinds.contains($1.kind) ? $1.count ?? 0 : 0) }
     }
-    (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .several))
+    (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .ambiguousToOne))
     obstacles = Self.obstacles(plan)
     verdict = Self.verdict(steps, withoutPolicy: stepsWithoutPolicy.count, obstacles: obstacles)
   }
