@@ -18,7 +18,7 @@ struct PlanningPageTests {
   }
 
   /// The lines without the figures of the machine.
-  private static func lines(_ text: String) -> [Substring] {
+  static func lines(_ text: String) -> [Substring] {
     text.split(separator: "\n").map { line in
       ["  time ", "  disk "].contains(where: line.hasPrefix) ? line.prefix(7) : line
     }

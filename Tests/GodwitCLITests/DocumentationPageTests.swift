@@ -1,0 +1,191 @@
+import Foundation
+import GodwitStore
+import TestSupport
+import Testing
+
+/// The longer pages of the documentation: their commands are run, and what they show is what is printed.
+struct DocumentationPageTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  /// The code blocks of a page, by language.
+  private struct Page {
+    let scripts, files, texts, swift: [String]
+
+    init(_ name: String) throws {
+      let text = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/\(name).md")
+      scripts = GettingStartedTests.blocks("sh", of: text)
+      files = GettingStartedTests.blocks("yaml", of: text)
+      texts = GettingStartedTests.blocks("text", of: text)
+      swift = GettingStartedTests.blocks("swift", of: text)
+    }
+  }
+
+  private static func write(_ text: String, to path: String) throws {
+    try (text + "\n").write(toFile: path, atomically: true, encoding: .utf8)
+  }
+
+  @Test func `a mapping is written, completed and proved as the page says`() throws {
+    let folder = try GettingStartedTests.folder()
+    let page = try Page("WritingAMapping")
+    try #require(page.scripts.count == 6 && page.files.count == 3 && page.texts.count == 2)
+    let mapping = folder.file("people.mapping.yaml")
+    func run(_ index: Int, endsWith status: Int32 = 0) throws -> BuiltCommand.Result {
+      let result = try GettingStartedTests.run(page.scripts[index], in: folder)
+      #expect(result.status == status, "\(page.scripts[index]): \(result.diagnostics)")
+      return result
+    }
+    #expect(try run(0).output == page.texts[0] + "\n")
+    #expect(try run(1, endsWith: 69).diagnostics.contains("it becomes abstract"))
+    _ = try run(2)
+    #expect(try String(contentsOfFile: mapping, encoding: .utf8).contains("'Person' need another destination"))
+    try Self.write(page.files[0], to: mapping)
+    try Self.write(page.files[1], to: folder.file("job.yaml"))
+    #expect(PlanningPageTests.lines(try run(3, endsWith: 65).output) == PlanningPageTests.lines(page.texts[1]))
+    try Self.write(page.files[0] + "\n" + page.files[2], to: mapping)
+    #expect(try run(3).output.contains("nothing lost"))
+    #expect(try run(4).output.hasSuffix("no difference found\n"))
+    #expect(try run(5).output.split(separator: "\n").count == 62)
+  }
+
+  @Test func `a policy is drafted, run and verified as the page says`() throws {
+    let folder = try TemporaryFolder("godwit-page")
+    let todo = Self.root.appending(path: "jobs/todo")
+    for name in ["by-policy.yaml", "by-policy.mapping.yaml", "TodoList.xcdatamodeld", "stores"] {
+      try FileManager.default.copyItem(atPath: todo.appending(path: name).path, toPath: folder.file(name))
+    }
+    let executable = try #require(`The to-do list`.executable)
+    try FileManager.default.createDirectory(atPath: folder.file("bin"), withIntermediateDirectories: false)
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.file("bin/todo-migration"), withDestinationPath: executable)
+    let page = try Page("PortingAPolicy")
+    try #require(page.scripts.count == 3 && page.texts.count == 2 && page.swift.count == 2)
+    func run(_ index: Int) throws -> BuiltCommand.Result {
+      try GettingStartedTests.run("PATH=\"$PWD/bin:$PATH\"\n" + page.scripts[index], in: folder)
+    }
+    #expect(try run(0).status == 78)
+    #expect(try run(1).status == 0)
+    #expect(try String(contentsOfFile: folder.file("TodoMigration.swift"), encoding: .utf8).contains("QuietEntries"))
+    let last = try run(2)
+    #expect(last.status == 0, "\(last.diagnostics)")
+    #expect(last.output.contains(page.texts[1] + "\n"), "\(last.output)")
+    let code = todo.appending(path: "Sources/TodoMigration.swift")
+    #expect(try page.swift[0] + "\n" == String(contentsOf: code, encoding: .utf8))
+  }
+
+  @Test func `what fails leaves what the page says, and the page's commands go on from there`() throws {
+    let folder = try GettingStartedTests.folder()
+    let page = try Page("Recovering")
+    try #require(page.scripts.count == 2 && page.texts.count == 5)
+    func run(_ script: String) throws -> BuiltCommand.Result { try GettingStartedTests.run(script, in: folder) }
+    // The hook kills the first run between its two steps.
+    try Self.write(
+      """
+      godwit: 1
+      source: people.sqlite
+      destination: people-migrated.sqlite
+      models: Peoplizer.xcdatamodeld
+      stages:
+        - step: Peoplizer 5
+          before: test -e killed || { touch killed; kill -9 $PPID; }
+      """, to: folder.file("job.yaml"))
+    #expect(try run("godwit run job.yaml --quiet").status == 137)
+    #expect(try run(page.scripts[0]).output == page.texts[0] + "\n")
+    let early = try run("godwit verify job.yaml")
+    #expect(early.status == 66)
+    #expect(early.diagnostics == page.texts[1] + "\n")
+    let store = try StoreConnection(path: folder.file("people.sqlite"))
+    try store.execute("UPDATE ZPERSON SET ZNAME = 'other' WHERE Z_PK = 1")
+    try store.close()
+    let changed = try run("godwit run job.yaml --quiet")
+    #expect(changed.status == 73)
+    #expect(changed.diagnostics == page.texts[2] + "\n")
+    #expect(try run(page.scripts[1]).status == 0)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("people-migrated.sqlite.godwit")))
+    try FileManager.default.copyItem(atPath: folder.file("people.sqlite"), toPath: folder.file("bad.sqlite"))
+    let bad = try StoreConnection(path: folder.file("bad.sqlite"))
+    try bad.execute("UPDATE ZPERSON SET ZAGE = 'old' WHERE Z_PK = 70")
+    try bad.close()
+    let wrong = try run("godwit run job.yaml --quiet --source bad.sqlite --destination bad-migrated.sqlite")
+    #expect(wrong.status == 65)
+    #expect(wrong.diagnostics == page.texts[3] + "\n")
+    let foreign = folder.file("people-migrated.sqlite.godwit")
+    try FileManager.default.createDirectory(atPath: foreign, withIntermediateDirectories: false)
+    try Self.write("mine", to: foreign + "/notes.txt")
+    let blocked = try run("godwit run job.yaml --quiet")
+    #expect(blocked.status == 73)
+    #expect(blocked.diagnostics == page.texts[4] + "\n")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: foreign) == ["notes.txt"])
+  }
+
+  @Test func `the checks of the page about continuous integration pass, and an edited version fails`() throws {
+    let folder = try TemporaryFolder("godwit-page")
+    let jobs = Self.root.appending(path: "jobs/peoplizer")
+    // Two versions are enough, and quick.
+    for name in ["Peoplizer.xcdatamodeld", "V4toV5.mapping.yaml"] {
+      try FileManager.default.copyItem(atPath: jobs.appending(path: name).path, toPath: folder.file(name))
+    }
+    for version in ["Peoplizer", "Peoplizer 2", "Peoplizer 3"] {
+      try FileManager.default.removeItem(atPath: folder.file("Peoplizer.xcdatamodeld/\(version).xcdatamodel"))
+    }
+    try FileManager.default.createDirectory(atPath: folder.file("Stores"), withIntermediateDirectories: false)
+    for copy in ["Stores/people-4.sqlite", "people.sqlite"] {
+      try FileManager.default.copyItem(
+        atPath: jobs.appending(path: "stores/people-4.sqlite").path, toPath: folder.file(copy))
+    }
+    #expect(try GettingStartedTests.run("godwit init people.sqlite Peoplizer.xcdatamodeld", in: folder).status == 0)
+    let page = try Page("ContinuousIntegration")
+    try #require(page.scripts.count == 4 && page.texts.count == 1)
+    let scripts = Self.root.appending(path: "jobs/ci").path
+    for script in page.scripts {
+      let result = try GettingStartedTests.run("PATH='\(scripts)':\"$PATH\"\n" + script, in: folder)
+      #expect(result.status == 0, "\(script): \(result.output)\(result.diagnostics)")
+    }
+    let edited = folder.file("Peoplizer.xcdatamodeld/Peoplizer 4.xcdatamodel/contents")
+    let contents = try String(contentsOfFile: edited, encoding: .utf8)
+    try contents.replacing("attributeType=\"Integer 16\"", with: "attributeType=\"Integer 32\"")
+      .write(toFile: edited, atomically: true, encoding: .utf8)
+    let lint = try GettingStartedTests.run("godwit lint .", in: folder)
+    #expect(lint.status == 4)
+    #expect(lint.output.contains(page.texts[0] + "\n"), "\(lint.output)")
+  }
+
+  @Test(.enabled(if: TypeChecker.isAvailable))
+  func `the code of the page about the library compiles, and its packages name products`() throws {
+    let folder = try TemporaryFolder("godwit-page")
+    let page = try Page("UsingTheLibrary")
+    try #require(page.swift.count == 3)
+    for code in page.swift.dropFirst() {
+      try Self.write(code, to: folder.file("main.swift"))
+      #expect(try TypeChecker.errors(in: folder.file("main.swift")) == nil)
+    }
+    let package = try GettingStartedTests.page("Package.swift")
+    for manifest in [page.swift[0], try Page("PortingAPolicy").swift[1]] {
+      let products = manifest.components(separatedBy: ".product(name: ").dropFirst()
+        .map { String($0.prefix { $0 != "," }) }
+      #expect(products.count == 2)
+      for product in products { #expect(package.contains("name: \(product)"), "\(product)") }
+    }
+  }
+
+  /// The pictures that pages use, and the files that there are.
+  @Test func `every picture is used by a page, has a text in its place, and reads in light and dark`() throws {
+    let catalog = Self.root.appending(path: "Sources/Godwit/Godwit.docc")
+    var used: Set<String> = []
+    for name in try FileManager.default.contentsOfDirectory(atPath: catalog.path) where name.hasSuffix(".md") {
+      let text = try String(contentsOf: catalog.appending(path: name), encoding: .utf8)
+      for part in text.components(separatedBy: "![").dropFirst() {
+        let pieces = part.components(separatedBy: "](")
+        guard pieces.count > 1 else { continue }
+        #expect(pieces[0].count > 20, "\(name): \(pieces[0])")
+        used.insert(String(pieces[1].prefix { $0 != ")" }))
+      }
+    }
+    let pictures = catalog.appending(path: "Resources")
+    #expect(try Set(FileManager.default.contentsOfDirectory(atPath: pictures.path)) == used)
+    for name in used {
+      let drawn = try String(contentsOf: pictures.appending(path: name), encoding: .utf8)
+      #expect(drawn.contains("prefers-color-scheme: dark") && drawn.contains("<title "), "\(name)")
+    }
+  }
+}
