@@ -68,7 +68,8 @@ struct DocumentationPageTests {
     #expect(try String(contentsOfFile: folder.file("TodoMigration.swift"), encoding: .utf8).contains("QuietEntries"))
     let last = try run(2)
     #expect(last.status == 0, "\(last.diagnostics)")
-    #expect(last.output.contains(page.texts[1] + "\n"), "\(last.output)")
+    // The page leaves out what is proved.
+    for line in page.texts[1].split(separator: "\n") { #expect(last.output.contains(line + "\n"), "\(last.output)") }
     let code = todo.appending(path: "Sources/TodoMigration.swift")
     #expect(try page.swift[0] + "\n" == String(contentsOf: code, encoding: .utf8))
   }
