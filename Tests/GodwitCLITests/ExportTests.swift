@@ -65,7 +65,9 @@ private struct TinyStore {
     try builder.finish()
   }
 
-  func export(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
+  func export(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) { run(arguments) }
+
+  func run(_ arguments: [String]) -> (status: Int32, output: String, diagnostics: String) {
     let session = CommandSession(output: .memory(), diagnostics: .memory())
     let status = GodwitCommand.run(arguments: ["export", store] + arguments, in: session)
     return (status, session.output.text, session.diagnostics.text)
@@ -130,6 +132,134 @@ struct `Exporting objects` {
       ])
   }
 
+  @Test func `several entities are exported one after another, each object once`() throws {
+    let tiny = try TinyStore()
+    let result = tiny.export(
+      "--entity", "Tag", "--entity", "Book", "--entity", "Comic", "--subentities", "--model", tiny.model)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    let named = result.output.split(separator: "\n").map { $0.prefix { $0 != "," } }
+    #expect(
+      named == ["{\"@entity\":\"Tag\"", "{\"@entity\":\"Tag\"", "{\"@entity\":\"Book\"", "{\"@entity\":\"Comic\""])
+    let csv = tiny.export("--entity", "Tag", "--entity", "Writer", "--format", "csv", "--model", tiny.model).output
+    let lines = csv.split(separator: "\r\n")
+    #expect(lines.first == "@entity,@uri,books" && lines.count == 4)
+  }
+
+  @Test func `all entities go to one file each in a new folder, which is complete or absent`() throws {
+    let tiny = try TinyStore()
+    let folder = tiny.folder.file("out")
+    let result = tiny.export("--all", "--format", "csv", "-o", folder + "/", "--model", tiny.model)
+    #expect(result.status == 0 && result.output.isEmpty, "\(result.diagnostics)")
+    let names = ["Book", "Comic", "Tag", "Writer"]
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == names.map { $0 + ".csv" })
+    for name in names {
+      let shown = tiny.export("--entity", name, "--format", "csv", "--model", tiny.model).output
+      #expect(try String(contentsOfFile: "\(folder)/\(name).csv", encoding: .utf8) == shown)
+    }
+    #expect(tiny.export("--all", "-o", folder, "--model", tiny.model).status == 73)
+    let connection = try StoreConnection(path: tiny.store)
+    try connection.execute("UPDATE ZBOOK SET ZPAGES = 'many' WHERE Z_PK = 1")
+    try connection.close()
+    for arguments in [["--all"], ["--all", "--format", "sqlite"]] {
+      let damaged = tiny.run(arguments + ["-o", tiny.folder.file("other"), "--model", tiny.model])
+      #expect(damaged.status == 65)
+    }
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: tiny.folder.path).sorted() == [
+        "Tiny.xcdatamodel", "out", "tiny.sqlite",
+      ])
+  }
+
+  @Test(arguments: [
+    ("pages < 0", 1), ("pages > 0", 0), ("pages == nil", 1), ("NOT (pages > 0)", 1), ("author.books.@count == 2", 2),
+    ("ANY tags.books.title CONTAINS 'quoted'", 1), ("day < now()", 1),
+  ])
+  func `export writes only the objects that fulfil a predicate`(predicate: String, count: Int) throws {
+    let tiny = try TinyStore()
+    let arguments = ["--entity", "Book", "--subentities", "--model", tiny.model, "--where", predicate]
+    let result = tiny.run(arguments)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    #expect(result.output.split(separator: "\n").count == count)
+    let file = tiny.folder.file("out.db")
+    #expect(tiny.run(arguments + ["--format", "sqlite", "-o", file]).status == 0)
+    let made = try StoreConnection(path: file)
+    #expect(
+      try made.integer("SELECT (SELECT count(*) FROM Book) + (SELECT count(*) FROM Comic)") == Int64(count))
+  }
+
+  @Test func `a wrong predicate is 78 with its position, and nothing is written`() throws {
+    let tiny = try TinyStore()
+    let file = tiny.folder.file("out.jsonl")
+    for (predicate, place) in [
+      ("pgaes < 3", "--where:1:1"), ("pages <", "--where:1:8"), ("pages < 3 AND title > 4", "--where:1:15"),
+    ] {
+      let result = tiny.export("--entity", "Book", "--model", tiny.model, "--where", predicate, "-o", file)
+      #expect(result.status == 78 && result.diagnostics.contains(place), "\(result.diagnostics)")
+      #expect(!FileManager.default.fileExists(atPath: file))
+    }
+    #expect(
+      tiny.export("--entity", "Book", "--model", tiny.model, "--where", "pgaes < 3").diagnostics.contains(
+        "did you mean 'pages'?"))
+    let tag = tiny.export("--entity", "Book", "--entity", "Tag", "--model", tiny.model, "--where", "pages < 3")
+    #expect(tag.status == 78 && tag.diagnostics.contains("does not fit entity 'Tag'"))
+  }
+
+  @Test func `a SQLite export has readable tables, keys, and one table for each many-to-many`() throws {
+    let tiny = try TinyStore()
+    let file = tiny.folder.file("out.db")
+    let result = tiny.export("--all", "--format", "sqlite", "-o", file, "--model", tiny.model)
+    #expect(result.status == 0 && result.output.isEmpty, "\(result.diagnostics)")
+    let made = try StoreConnection(path: file)
+    func texts(_ sql: String) throws -> [String] {
+      try made.rows(sql).map { row in
+        row.map { value in
+          switch value {
+          case .null: "nil"
+          case .integer(let number): "\(number)"
+          case .real(let number): "\(number)r"
+          case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+          case .blob(let bytes): "x" + bytes.map { String($0, radix: 16) }.joined(separator: ".")
+          }
+        }.joined(separator: "|")
+      }
+    }
+    #expect(
+      try texts("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        == ["Book", "Book_tags", "Comic", "Tag", "Writer", "Writer_books"])
+    #expect(
+      try texts("SELECT name, type FROM pragma_table_info('Book')") == [
+        "pk|INTEGER", "author|INTEGER", "cover|BLOB", "day|TEXT", "id|TEXT", "isNew|INTEGER", "media|BLOB",
+        "pages|INTEGER", "price|TEXT", "score|REAL", "site|TEXT", "tint|BLOB", "title|TEXT",
+      ])
+    #expect(
+      try texts("SELECT * FROM Book") == [
+        "1|1|x|2001-01-01T00:00:00.500000Z|00112233-4455-6677-8899-AABBCCDDEEFF|1|x9|-7|10.11|0.25r|"
+          + "https://example.org/a?b=c|x1.2.ff|A \"quoted\", line\nA\u{301}🦆"
+      ])
+    #expect(try texts("SELECT pk, author, ink, title, pages FROM Comic") == ["5|1||xff.41|nil"])
+    #expect(try texts("SELECT * FROM Book_tags") == ["1|Book|1", "1|Book|2"])
+    #expect(try texts("SELECT * FROM Writer_books") == ["1|5|Comic|0", "1|1|Book|1"])
+    #expect(
+      try texts("SELECT \"from\", \"table\", \"to\" FROM pragma_foreign_key_list('Book')") == ["author|Writer|pk"])
+    #expect(try texts("PRAGMA integrity_check") == ["ok"])
+    try made.close()
+    #expect(tiny.export("--all", "--format", "sqlite", "-o", file, "--model", tiny.model).status == 73)
+
+    let part = tiny.folder.file("part.db")
+    #expect(tiny.export("--entity", "Tag", "--format", "sqlite", "-o", part, "--model", tiny.model).status == 0)
+    let tags = try StoreConnection(path: part)
+    #expect(try tags.integer("SELECT count(*) FROM Tag_books") == 2)
+  }
+
+  @Test func `names of a SQLite export that differ only in case get a number`() {
+    var names = SQLiteNames()
+    #expect(
+      ["name", "Name", "NAME", "name_2", "", "sqlite_x", "a\u{0}b"].map { names.add($0) } == [
+        "name", "Name_2", "NAME_3", "name_2_2", "_", "_sqlite_x", "a_b",
+      ])
+  }
+
   @Test func `wrong usage of export is 64 and suggests the nearest name`() throws {
     let tiny = try TinyStore()
     let unknown = tiny.export("--entity", "Boko", "--model", tiny.model)
@@ -138,6 +268,14 @@ struct `Exporting objects` {
     #expect(noModel.status == 64 && noModel.diagnostics.contains("--model"))
     #expect(tiny.export("--entity", "Book", "--model", tiny.folder.file("No.xcdatamodel")).status == 66)
     #expect(tiny.export("--entity", "Book", "--model", tiny.model, "--format", "xml").status == 64)
+    let wrong: [[String]] = [
+      [], ["--all"], ["--all", "--entity", "Book"], ["--all", "--subentities", "-o", "x"],
+      ["--entity", "Book", "--format", "sqlite"],
+    ]
+    for arguments in wrong {
+      let result = tiny.run(arguments + ["--model", tiny.model])
+      #expect(result.status == 64 && result.diagnostics.contains("expected"), "\(arguments): \(result.diagnostics)")
+    }
   }
 
   @Test(
@@ -163,6 +301,22 @@ struct `Exporting objects` {
         let session = CommandSession(output: .memory(), diagnostics: .memory())
         let status = GodwitCommand.run(arguments: ["export", path, "--entity", entity, "--subentities"], in: session)
         #expect(status == 0, "\(path): \(session.diagnostics.text)")
+      }
+      let folder = try TemporaryFolder()
+      let session = CommandSession(output: .memory(), diagnostics: .memory())
+      let file = folder.file("out.db")
+      let status = GodwitCommand.run(
+        arguments: ["export", path, "--all", "--format", "sqlite", "-o", file], in: session)
+      #expect(status == 0, "\(path): \(session.diagnostics.text)")
+      let made = try StoreConnection(path: file)
+      let reader = try ObjectReader(path: path, model: cached.model)
+      for entity in cached.model.entities where !entity.isAbstract {
+        var count: Int64 = 0
+        try reader.forEachObject(of: [entity.name]) { _ in
+          count += 1
+          return true
+        }
+        #expect(try made.integer("SELECT count(*) FROM \"\(entity.name)\"") == count)
       }
       exported += 1
     }

@@ -3,9 +3,13 @@ import ArgumentParser
 struct InspectVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Show what a file is (store, model, mapping model, manifest, ledger, spill file) and what it contains.")
+    abstract: "Show what a file is (store, model, mapping model, manifest, ledger, spill file) and what it contains.",
+    discussion: """
+      Several files, a pattern in quotes or a folder give one table, or one JSON array.
+      """)
 
-  @Argument(help: ArgumentHelp("A file, or a folder with one model in it.", valueName: "PATH")) var path: String
+  @Argument(help: ArgumentHelp("A file, a folder with one model in it, or several of them.", valueName: "PATH"))
+  var paths: [String]
 
   @Option(
     parsing: .upToNextOption,
@@ -15,6 +19,9 @@ struct InspectVerb: Verb {
   @Option(help: ArgumentHelp("Use only the entities of this configuration in each MODEL.", valueName: "NAME"))
   var configuration: String?
 
+  @Flag(help: "Show types, NULL counts, minima, maxima and sizes of a store's properties; scans the store.")
+  var details = false
+
   @OptionGroup var format: FormatOptions
 
   func validate() throws {
@@ -22,12 +29,27 @@ struct InspectVerb: Verb {
   }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let inspection = try FileInspection(of: path, models: models, configuration: configuration)
-    switch format.format {
-    case .json: try session.print(json: inspection)
-    case .text: session.output.write("\(inspection)\n")
+    let (models, configuration, details) = (models, configuration, details)
+    func inspect(_ path: String) throws -> FileInspection {
+      try FileInspection(of: path, models: models, configuration: configuration, withDetails: details)
     }
-    if let problem = inspection.problem { throw problem }
+    guard let expanded = try InspectionPaths.expanded(paths) else {
+      let inspection = try inspect(paths[0])
+      switch format.format {
+      case .json: try session.print(json: inspection)
+      case .text: session.output.write("\(inspection)\n")
+      }
+      if let problem = inspection.problem { throw problem }
+      return 0
+    }
+    let table = try InspectionTable(of: expanded, inspect: inspect)
+    switch format.format {
+    case .json: try session.print(json: table.rows)
+    case .text where details:
+      session.output.write(table.rows.compactMap(\.inspection).map { "\($0)\n" }.joined(separator: "\n"))
+    case .text: session.output.write(table.text)
+    }
+    if let problem = table.problem { throw problem }
     return 0
   }
 }

@@ -6,8 +6,9 @@ import GodwitXcode
 /// The verbs about models.
 struct ModelVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "model", abstract: "Show version hashes, the SQL schema, or what changed between two models.",
-    subcommands: [ModelHashVerb.self, ModelSchemaVerb.self, ModelDiffVerb.self])
+    commandName: "model",
+    abstract: "Show version hashes, the SQL schema, or what changed between two models; extract a store's model.",
+    subcommands: [ModelHashVerb.self, ModelSchemaVerb.self, ModelDiffVerb.self, ModelExtractVerb.self])
 
   /// The model that a MODEL argument names.
   ///

@@ -31,6 +31,8 @@ package final class ObjectReader {
   /// The store's identifier.
   package let storeUUID: String
   private let path: String
+  /// What `now()` is, in seconds since 2001.
+  private let now: Double
   private let support: SupportFolder
   private let connection: StoreConnection
   private var entityNames: [Int64: String] = [:]
@@ -46,6 +48,7 @@ package final class ObjectReader {
   ///   `StoreSchema.init(model:probing:)` when the model is not the store's.
   package init(path: String, model: ManagedObjectModel) throws {
     self.path = path
+    now = Date().timeIntervalSinceReferenceDate
     support = SupportFolder(ofStoreAt: path)
     try support.refuseLinks()
     connection = try StoreConnection.openStore(readingAt: path, cache: .mebibytes(8), model: model)
@@ -70,9 +73,15 @@ package final class ObjectReader {
 
   /// Hands every object of the entities to `body`, in the order of keys, until it returns false.
   ///
-  /// - Parameter entities: Entities of one inheritance tree.
+  /// - Parameters:
+  ///   - entities: Entities of one inheritance tree.
+  ///   - condition: Leaves out the objects that do not fulfil it, and those for which it is unknown. It has to be one
+  ///     that `ExpressionChecker` has passed.
   /// - Throws: `.dataWrong` when a value does not fit its attribute; what `body` throws.
-  package func forEachObject(of entities: [String], _ body: (Object) throws -> Bool) throws {
+  package func forEachObject(
+    of entities: [String], where condition: FilterPredicate? = nil, _ body: (Object) throws -> Bool
+  ) throws {
+    let test = condition.map(test)
     defer {
       for statement in Array(lookups.values) + Array(entityLookups.values) { statement.finalize() }
       lookups = [:]
@@ -95,7 +104,32 @@ package final class ObjectReader {
         let entityPlace = table.columns.firstIndex(where: { $0.role == .entity }),
         let plan = plans[row.int64(entityPlace)]
       else { return true }
-      return try body(try object(plan, key: row.int64(keyPlace), row))
+      let key = row.int64(keyPlace)
+      if let test, try !test(Reference(entity: plan.entity, key: key)) { return true }
+      return try body(try object(plan, key: key, row))
+    }
+  }
+
+  /// Whether an object fulfils a predicate.
+  private func test(_ condition: FilterPredicate) -> (Reference) throws -> Bool {
+    let context = ObjectContext(connection: connection, schema: schema, database: StoreConnection.sourceSchema)
+    context.support = support
+    let evaluator = ExpressionEvaluator(
+      now: now, role: .filter, host: SourceHost(context: context, now: now, fetches: FetchedObjects()))
+    let compiled = evaluator.compile(condition)
+    return { [path] reference in
+      do {
+        guard let object = try context.object(entityName: reference.entity, key: reference.key) else { return false }
+        return try compiled.matches(object) == true
+      } catch let error as ExpressionError {
+        var error = GodwitError(error, in: condition.source, what: "cannot evaluate the predicate")
+        error.code = .dataWrong
+        error.context = "\(reference.entity) p\(reference.key) of '\(path)'"
+        throw error
+      } catch var error as GodwitError {
+        error.context = error.context ?? "\(reference.entity) p\(reference.key) of '\(path)'"
+        throw error
+      }
     }
   }
 

@@ -1,15 +1,6 @@
-import ArgumentParser
 import Foundation
 import GodwitModel
 import GodwitStore
-
-/// How `export` prints objects.
-enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
-  /// One JSON object a line.
-  case jsonl
-  /// RFC 4180 with a header.
-  case csv
-}
 
 /// Prints objects as JSON lines or CSV records. Equal objects give equal text.
 ///
@@ -52,7 +43,7 @@ struct ObjectWriter {
       var text = "{\"@entity\":\(Self.quoted(object.reference.entity)),\"@uri\":\(Self.quoted(uri))"
       for (name, value) in object.properties { text += ",\(Self.quoted(name)):\(json(value))" }
       return text + "}\n"
-    case .csv:
+    case .csv, .sqlite:
       var fields = [object.reference.entity, uri].map(Self.field)
       var rest = object.properties[...]
       // Both lists are sorted by name.

@@ -15,6 +15,7 @@ struct FileInspection: Encodable {
     case manifest = "job manifest"
     case workFolder = "work folder of an unfinished job"
     case spillFile = "spill file"
+    case database = "SQLite file"
   }
 
   let path: String
@@ -31,11 +32,16 @@ struct FileInspection: Encodable {
   var job: JobContent?
   var spill: SpillContent?
   var work: WorkContent?
-  /// Why the version that would be shown cannot be read; the others are listed all the same.
+  /// Of a SQLite file that cannot be read as a store.
+  var database: DatabaseTables?
+  /// What the objects of the store hold.
+  var details: StoreDetails?
+  /// Why the file cannot be read as what it is meant to be; what can be read is shown all the same.
   private(set) var problem: GodwitError?
 
   private enum CodingKeys: String, CodingKey {
-    case path, kind, detail, store, fittingModel, cachedModel, model, mapping, job, spill, work
+    case path, kind, detail, store, fittingModel, cachedModel, model, mapping, job, spill, work, database
+    case details
   }
 
   struct ModelContent: Encodable {
@@ -88,7 +94,11 @@ struct FileInspection: Encodable {
   }
 
   /// - Throws: 66 when there is nothing at the path or it cannot be read, 65 when it is none of the kinds.
-  init(of text: String, models: [String], configuration: String? = nil) throws {
+  ///
+  /// - Parameters:
+  ///   - models: Where the model of a store is looked for; by default it is the one inside the store.
+  ///   - withDetails: Whether the values of a store are summarized.
+  init(of text: String, models: [String], configuration: String? = nil, withDetails: Bool = false) throws {
     let manager = FileManager.default
     let reference = ModelReference(parsing: text)
     path = reference.path
@@ -128,13 +138,32 @@ struct FileInspection: Encodable {
     if GitLFSPointer.matches(head) { throw GitLFSPointer.problem(path, what: "file", .dataWrong) }
     let content = StoreType.Content(head: head)
     if case .store = content {
+      do {
+        store = try StoreSummary(readingStoreAt: path)
+      } catch let error as GodwitError where content == .store(.sqlite) && error.code == .dataWrong {
+        guard let tables = try? DatabaseTables(readingDatabaseAt: path) else { throw error }
+        (kind, database, problem) = (.database, tables, error)
+        return
+      }
       kind = .store
-      store = try StoreSummary(readingStoreAt: path)
       let metadata = try StoreMetadata(readingStoreAt: path)
-      cachedModel = Self.cachedModel(try StoredModel(inStoreAt: path, metadata: metadata))
-      guard !models.isEmpty else { return }
-      fittingModel = try ModelVersions(references: models, configuration: configuration)
-        .model(fitting: metadata, path: path, isJob: false).name
+      let stored = try StoredModel(inStoreAt: path, metadata: metadata)
+      cachedModel = Self.cachedModel(stored)
+      var fitting: ManagedObjectModel?
+      if case .fits(let cached) = stored { fitting = cached.model }
+      if !models.isEmpty {
+        let found = try ModelVersions(references: models, configuration: configuration)
+          .model(fitting: metadata, path: path, isJob: false)
+        (fitting, fittingModel) = (found, found.name)
+      }
+      guard withDetails else { return }
+      guard let fitting else {
+        problem = GodwitError(
+          .usage, "cannot show details of '\(path)': expected --models, found none",
+          cause: "the store contains no model that fits", remedy: "give the model of the store with --models MODEL")
+        return
+      }
+      details = try StoreDetails(ofStoreAt: path, model: fitting)
     } else if Self.isSpillFile(head) {
       kind = .spillFile
       spill = try Self.spill(path)

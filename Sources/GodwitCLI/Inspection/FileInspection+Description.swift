@@ -40,7 +40,19 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  spill files  \(work.spillFiles.count)")
       lines.append("  size         \(ByteCount(bytes: work.bytes))")
     }
+    if let database { lines += Self.lines(database) }
+    if let details { lines += details.lines }
     return lines.joined(separator: "\n")
+  }
+
+  private static func lines(_ database: DatabaseTables) -> [String] {
+    var lines = ["  tables"]
+    lines += database.tables.map { table in
+      "    \(table.name): " + (table.rows.map { "\($0) rows" } ?? "cannot be counted: \(table.problem ?? "")")
+    }
+    lines.append("  SQLite check " + (database.complaints.isEmpty ? "ok" : "failed"))
+    lines += database.complaints.map { "    \($0)" }
+    return lines
   }
 
   private static func lines(_ store: StoreSummary, _ cached: CachedModelContent?) -> [String] {

@@ -1,0 +1,298 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// Writes objects into plain SQLite tables with the model's names, for tools that know nothing of Core Data.
+///
+/// | in the model | in the file |
+/// |---|---|
+/// | an entity | a table of its name, with the inherited properties too; one row for each object |
+/// | the object's key | `pk` |
+/// | an attribute | a column of its name |
+/// | a to-one | a column with the key; `NAME_entity` too where the destination has subentities |
+/// | a to-many with a to-one inverse | nothing more: the inverse's column has the key |
+/// | any other to-many | a table `ENTITY_NAME` with one row for each link, and `position` if it is ordered |
+///
+/// Both ends of a many-to-many relationship share a table unless both are ordered. A to-many whose inverse is not
+/// exported as a whole has a table of its own.
+final class SQLiteExport {
+  private let reader: ObjectReader
+  private let selection: ObjectSelection
+  private let connection: StoreConnection
+  private var model: ManagedObjectModel { reader.schema.model }
+  /// The names of tables, by entity.
+  private var tableNames: [String: String] = [:]
+  private var keyColumns: [String: String] = [:]
+  private var rows: [String: ObjectRows] = [:]
+  private var links: [RelationshipName: LinkTable] = [:]
+  private var linkOrder: [RelationshipName] = []
+  private var indexes: [(table: String, column: String)] = []
+
+  /// The most columns that SQLite gives a table.
+  private static let columnsMaximum = 2000
+
+  /// A relationship by the entity that declares it.
+  private struct RelationshipName: Hashable {
+    var entity, name: String
+
+    static func < (a: Self, b: Self) -> Bool { (Text(a.entity), Text(a.name)) < (Text(b.entity), Text(b.name)) }
+  }
+
+  private struct ObjectRows {
+    var insert: SQLStatement
+    /// In the order of the parameters after the key.
+    var properties: [(name: String, hasEntity: Bool)] = []
+    /// The to-many relationships that have a table.
+    var linked: [(property: String, table: RelationshipName)] = []
+  }
+
+  private struct LinkTable {
+    var name: String
+    var columns: [String]
+    var hasOwnerEntity, hasObjectEntity, isOrdered: Bool
+    var sql: String
+    var insert: SQLStatement?
+  }
+
+  private init(_ reader: ObjectReader, _ selection: ObjectSelection, on connection: StoreConnection) {
+    (self.reader, self.selection, self.connection) = (reader, selection, connection)
+  }
+
+  /// Writes a new file that has its name when it is complete.
+  ///
+  /// - Parameter store: The store, whose permissions the file gets.
+  /// - Throws: `.cannotCreate` (73) when something is at the path.
+  static func write(_ selection: ObjectSelection, from reader: ObjectReader, to path: String, like store: String) throws
+  {
+    let temporary = try NewFile.temporaryName(beside: path)
+    do {
+      let connection = try StoreConnection(path: temporary, create: true)
+      do {
+        // The file has no name yet: nothing has to be rolled back.
+        try connection.undefended { try connection.execute("PRAGMA journal_mode = OFF") }
+        try connection.execute("PRAGMA synchronous = OFF")
+        try connection.execute("PRAGMA foreign_keys = OFF")
+        try connection.transaction { try SQLiteExport(reader, selection, on: connection).write() }
+        try connection.close()
+      } catch var error as GodwitError {
+        try? connection.close()
+        error.message = error.message.replacing(temporary, with: path)
+        throw error
+      }
+      try NewFile.publish(temporary, as: path, like: store)
+    } catch {
+      NewFile.discard(temporary)
+      throw error
+    }
+  }
+
+  private func write() throws {
+    try makeTables()
+    for group in selection.groups {
+      try reader.forEachObject(of: group, where: selection.condition) { object in
+        try insert(object)
+        return true
+      }
+    }
+    for rows in rows.values { rows.insert.finalize() }
+    for table in links.values { table.insert?.finalize() }
+    for (table, column) in indexes {
+      let name = quoted("index_\(table)_\(column)")
+      try connection.execute(
+        "CREATE INDEX \(name) ON \(quoted(table)) (\(quoted(column)))")
+    }
+  }
+
+  // MARK: Tables
+
+  private func makeTables() throws {
+    var names = SQLiteNames()
+    for entity in selection.entities { tableNames[entity] = names.add(entity) }
+    for entity in selection.entities { keyColumns[entity] = keyColumn(of: entity) }
+    for entity in selection.entities { try planLinks(of: entity, &names) }
+    for entity in selection.entities { try makeTable(of: entity) }
+    for link in linkOrder {
+      guard let table = links[link] else { continue }
+      try connection.execute(table.sql)
+      let parameters = table.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+      links[link]?.insert = try connection.prepare(
+        "INSERT INTO \(quoted(table.name)) VALUES (\(parameters))")
+    }
+  }
+
+  /// The columns of an entity's properties, and the one of the key, which gives way to a property of its name.
+  private func columns(
+    of entity: String
+  ) -> (key: String, properties: [(name: String, column: String, entityColumn: String?)]) {
+    var names = SQLiteNames()
+    let properties = reader.propertyNames(of: entity).filter { model.relationship($0, of: entity)?.isToMany != true }
+    let columns = properties.map { names.add($0) }
+    let key = names.add("pk")
+    return (
+      key,
+      zip(properties, columns).map { property, column in
+        let destination = model.relationship(property, of: entity)?.destinationEntityName
+        let isKind = destination.map(model.hasSubentities) ?? false
+        return (property, column, isKind ? names.add(column + "_entity") : nil)
+      }
+    )
+  }
+
+  private func keyColumn(of entity: String) -> String { columns(of: entity).key }
+
+  private func makeTable(of entity: String) throws {
+    let table = tableNames[entity] ?? entity
+    let (key, properties) = columns(of: entity)
+    var definitions = ["\(quoted(key)) INTEGER PRIMARY KEY"]
+    for (name, column, entityColumn) in properties {
+      let columnName = quoted(column)
+      if let relationship = model.relationship(name, of: entity) {
+        definitions.append("\(columnName) INTEGER" + reference(to: relationship.destinationEntityName))
+        if let entityColumn { definitions.append("\(quoted(entityColumn)) TEXT") }
+        indexes.append((table, column))
+      } else if let attribute = model.attribute(name, of: entity) {
+        definitions.append("\(columnName) \(Self.columnType(of: attribute.type))")
+      }
+    }
+    guard definitions.count <= Self.columnsMaximum else {
+      throw GodwitError(
+        .usage,
+        "cannot export entity '\(entity)' to SQLite: expected at most \(Self.columnsMaximum) columns, found \(definitions.count)",
+        remedy: "export it with --format jsonl or csv")
+    }
+    try connection.execute("CREATE TABLE \(quoted(table)) (\(definitions.joined(separator: ", ")))")
+    let parameters = definitions.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    rows[entity] = ObjectRows(
+      insert: try connection.prepare("INSERT INTO \(quoted(table)) VALUES (\(parameters))"),
+      properties: properties.map { ($0.name, $0.entityColumn != nil) },
+      linked: toManyNames(of: entity).compactMap { name in
+        let link = declared(name, of: entity)
+        return links[link] == nil ? nil : (name, link)
+      })
+  }
+
+  /// A foreign key where every link leads to a row of one table.
+  private func reference(to entity: String) -> String {
+    guard selection.condition == nil, !model.hasSubentities(entity), let table = tableNames[entity],
+      let key = keyColumns[entity]
+    else { return "" }
+    return " REFERENCES \(quoted(table)) (\(quoted(key)))"
+  }
+
+  private static func columnType(of type: AttributeType) -> String {
+    switch type {
+    case .integer16, .integer32, .integer64, .boolean: "INTEGER"
+    case .double, .float: "REAL"
+    case .binary, .transformable: "BLOB"
+    default: "TEXT"
+    }
+  }
+
+  // MARK: Links
+
+  private func toManyNames(of entity: String) -> [String] {
+    reader.propertyNames(of: entity).filter { model.relationship($0, of: entity)?.isToMany == true }
+  }
+
+  private func declared(_ relationship: String, of entity: String) -> RelationshipName {
+    let owner = model.lineage(of: entity).first { $0.relationships.contains { $0.name == relationship } }
+    return RelationshipName(entity: owner?.name ?? entity, name: relationship)
+  }
+
+  /// Whether every object of an entity and its subentities is exported.
+  private func isWhole(_ entity: String) -> Bool {
+    selection.condition == nil
+      && model.family(of: entity).allSatisfy { $0.isAbstract || tableNames[$0.name] != nil }
+  }
+
+  private func planLinks(of entity: String, _ names: inout SQLiteNames) throws {
+    for name in toManyNames(of: entity) {
+      guard let relationship = model.relationship(name, of: entity) else { continue }
+      let link = declared(name, of: entity)
+      guard links[link] == nil, needsTable(relationship, link) else { continue }
+      let (owner, destination) = (link.entity, relationship.destinationEntityName)
+      let table = names.add("\(owner)_\(name)")
+      var columnNames = SQLiteNames()
+      let (ownerColumn, objectColumn) = (columnNames.add(owner), columnNames.add(name))
+      let ownerIsKind = model.hasSubentities(owner)
+      let objectIsKind = model.hasSubentities(destination)
+      var columns = [ownerColumn]
+      var definitions = ["\(quoted(ownerColumn)) INTEGER NOT NULL" + reference(to: owner)]
+      func add(_ name: String, _ type: String) {
+        columns.append(columnNames.add(name))
+        definitions.append("\(quoted(columns[columns.count - 1])) \(type)")
+      }
+      if ownerIsKind { add(ownerColumn + "_entity", "TEXT NOT NULL") }
+      columns.append(objectColumn)
+      definitions.append("\(quoted(objectColumn)) INTEGER NOT NULL" + reference(to: destination))
+      if objectIsKind { add(objectColumn + "_entity", "TEXT NOT NULL") }
+      if relationship.isOrdered { add("position", "INTEGER NOT NULL") }
+      links[link] = LinkTable(
+        name: table, columns: columns, hasOwnerEntity: ownerIsKind, hasObjectEntity: objectIsKind,
+        isOrdered: relationship.isOrdered,
+        sql: "CREATE TABLE \(quoted(table)) (\(definitions.joined(separator: ", ")))")
+      linkOrder.append(link)
+      indexes += [(table, ownerColumn), (table, objectColumn)]
+    }
+  }
+
+  /// Whether the links of a to-many cannot be read from its inverse.
+  private func needsTable(_ relationship: RelationshipDescription, _ link: RelationshipName) -> Bool {
+    guard !relationship.isOrdered, isWhole(relationship.destinationEntityName),
+      let inverse = model.inverse(of: relationship)
+    else { return true }
+    let destination = relationship.destinationEntityName
+    guard model.relationship(inverse.name, of: destination) != nil,
+      reader.propertyNames(of: destination).contains(inverse.name)
+    else { return true }
+    guard inverse.isToMany else { return false }
+    let other = declared(inverse.name, of: destination)
+    return other == link || !(inverse.isOrdered || other < link)
+  }
+
+  // MARK: Rows
+
+  private func insert(_ object: ObjectReader.Object) throws {
+    guard let rows = rows[object.reference.entity] else { return }
+    let values = Dictionary(object.properties.map { ($0.name, $0.value) }) { first, _ in first }
+    var arguments: [SQLValue] = [.integer(object.reference.key)]
+    for (name, hasEntity) in rows.properties {
+      switch values[name] {
+      case .toOne(let reference):
+        arguments.append(reference.map { .integer($0.key) } ?? .null)
+        if hasEntity { arguments.append(reference.map { .text($0.entity) } ?? .null) }
+      case .attribute(let value, _): arguments.append(Self.value(value))
+      case .missingFile(let file): arguments.append(.text("missing-file:" + file))
+      case .toMany, nil: arguments.append(.null)
+      }
+    }
+    try rows.insert.run(arguments)
+    for (property, link) in rows.linked {
+      guard case .toMany(let references)? = values[property], let table = links[link] else { continue }
+      for (position, reference) in references.enumerated() {
+        var arguments: [SQLValue] = [.integer(object.reference.key)]
+        if table.hasOwnerEntity { arguments.append(.text(object.reference.entity)) }
+        arguments.append(.integer(reference.key))
+        if table.hasObjectEntity { arguments.append(.text(reference.entity)) }
+        if table.isOrdered { arguments.append(.int(position)) }
+        try table.insert?.run(arguments)
+      }
+    }
+  }
+
+  private static func value(_ value: AttributeValue) -> SQLValue {
+    switch value {
+    case .null: .null
+    case .boolean(let truth): .int(truth ? 1 : 0)
+    case .integer(let number): .integer(number)
+    case .double(let number): .real(number)
+    case .decimal(let number): .text(number.description)
+    // Text that is not UTF-8 would stop most readers of the whole column.
+    case .string(let text), .uri(let text):
+      String(validating: text.utf8, as: UTF8.self) == nil ? .blob(text.utf8) : .text(text.utf8)
+    case .date(let seconds): .text(ObjectWriter.date(seconds))
+    case .data(let bytes): .blob(bytes)
+    case .uuid(let uuid): .text(uuid.uuidString)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import GodwitXcode
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+@testable import GodwitManifest
+
+struct `Extracting the model inside a store` {
+  private func godwit(_ arguments: [String]) -> (status: Int32, output: String, diagnostics: String) {
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    let status = GodwitCommand.run(arguments: arguments, in: session)
+    return (status, session.output.text, session.diagnostics.text)
+  }
+
+  /// A store of `Note` with an archive in `Z_MODELCACHE`.
+  private func store(in folder: TemporaryFolder, cached: [UInt8]?, of model: ManagedObjectModel) throws -> String {
+    let path = folder.file("notes.sqlite")
+    let store = try EmptyStore.create(
+      at: path, schema: StoreSchema(model: model), metadata: StoreMetadata(model: model))
+    if let cached {
+      try store.execute("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
+      try store.execute("INSERT INTO Z_MODELCACHE VALUES (?1)", [.blob(cached)])
+    }
+    try store.close()
+    return path
+  }
+
+  private func archive(_ attributes: String..., default value: [UInt8]? = nil) -> [UInt8] {
+    var archive = ArchiveFixture()
+    var more: [String: PropertyListValue] = [:]
+    if let value { more["NSDefaultValue"] = archive.object("NSMutableData", ["NS.data": .data(value)]) }
+    let properties = attributes.map { archive.attribute($0, .binary, more) }
+    return archive.model([archive.entity("Note", properties)])
+  }
+
+  @Test func `the model inside a store becomes a bundle with the same version hashes`() throws {
+    let folder = try TemporaryFolder()
+    let bytes = archive("title", "text")
+    let model = try ManagedObjectModel(compiled: bytes, name: "Notes")
+    let path = try store(in: folder, cached: bytes.deflated, of: model)
+    let output = folder.file("Notes.xcdatamodeld")
+    let result = godwit(["model", "extract", path, "-o", output, "--name", "Notes 3"])
+    #expect(result.status == 0 && result.diagnostics.isEmpty, "\(result.diagnostics)")
+    #expect(result.output == "\(output): version 'Notes 3' with 1 entity, version hashes checked\n")
+    let bundle = try ModelBundle(contentsOf: output)
+    #expect(bundle.versions == ["Notes 3"] && bundle.currentVersion == "Notes 3")
+    #expect(try bundle.currentModel().versionHashes == model.versionHashes)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
+    #expect(godwit(["model", "extract", path, "-o", output]).status == 73)
+
+    let lone = folder.file("Lone.xcdatamodel")
+    let json = godwit(["model", "extract", path, "-o", lone, "--format", "json"])
+    #expect(json.output.contains("\"fitsStore\" : true") && json.output.contains(model.versionChecksum))
+    #expect(try ModelBundle(contentsOf: lone).currentModel().versionHashes == model.versionHashes)
+  }
+
+  @Test func `what Xcode's files cannot hold of a model is listed`() throws {
+    let folder = try TemporaryFolder()
+    let bytes = archive("cover", default: [1, 2])
+    let path = try store(in: folder, cached: bytes.deflated, of: try ManagedObjectModel(compiled: bytes, name: "Notes"))
+    let result = godwit(["model", "extract", path, "-o", folder.file("X.xcdatamodeld")])
+    #expect(result.status == 0, "\(result.diagnostics)")
+    #expect(result.output.contains("left out     the default value of 'Note.cover'"), "\(result.output)")
+  }
+
+  @Test func `a store without a readable model is 66, and one of another version is a warning`() throws {
+    let model = try ManagedObjectModel(compiled: archive("title"), name: "Notes")
+    for cached in [nil, [1, 2, 3]] as [[UInt8]?] {
+      let folder = try TemporaryFolder()
+      let path = try store(in: folder, cached: cached, of: model)
+      let result = godwit(["model", "extract", path, "-o", folder.file("X.xcdatamodeld")])
+      #expect(result.status == 66 && result.diagnostics.contains("notes.sqlite"), "\(result.diagnostics)")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["notes.sqlite"])
+    }
+    let folder = try TemporaryFolder()
+    let path = try store(in: folder, cached: archive("other").deflated, of: model)
+    let result = godwit(["model", "extract", path, "-o", folder.file("X.xcdatamodeld")])
+    #expect(result.status == 0 && result.diagnostics.contains("is of another version"))
+    #expect(godwit(["model", "extract", path, "-o", folder.file("X.xml")]).status == 64)
+    #expect(godwit(["model", "extract", path, "-o", folder.file("Y.xcdatamodeld"), "--name", "a/b"]).status == 64)
+  }
+
+  @Test func `a model with other version hashes when it is read back is an error that names the entity`() throws {
+    let model = try ManagedObjectModel(compiled: archive("title"), name: "Notes")
+    let other = try ManagedObjectModel(compiled: archive("title", "text"), name: "Notes")
+    let error = #expect(throws: GodwitError.self) {
+      try ModelExtraction.compareHashes(of: other, with: model, store: "s")
+    }
+    #expect(error?.code == .dataWrong && error?.message.contains("'Note'") == true)
+    #expect(error?.cause == "'Note.text'")
+    try ModelExtraction.compareHashes(of: model, with: model, store: "s")
+  }
+
+  @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
+  func `the models inside stores of the corpus keep their version hashes as Xcode's files`() throws {
+    var extracted = 0
+    for path in TestTier.sample(CorpusStores.allPaths, each: 3) {
+      guard let metadata = try? StoreMetadata(readingStoreAt: path),
+        case .fits(let cached) = try StoredModel(inStoreAt: path, metadata: metadata)
+      else { continue }
+      let folder = try TemporaryFolder()
+      let output = folder.file("X.xcdatamodeld")
+      let result = godwit(["model", "extract", path, "-o", output])
+      // Only code can make a negative maximum, which the version hash contains.
+      if cached.model.entities.contains(where: { $0.relationships.contains { $0.maxCount < 0 } }) {
+        #expect(result.status == 65 && result.diagnostics.contains("the max count of"), "\(path)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        continue
+      }
+      #expect(result.status == 0, "\(path): \(result.diagnostics)")
+      #expect(try ModelBundle(contentsOf: output).currentModel().versionHashes == cached.model.versionHashes)
+      extracted += 1
+    }
+    #expect(extracted >= TestTier.choose(2, long: 8))
+  }
+}
