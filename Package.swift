@@ -26,7 +26,6 @@ let package = Package(
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
   ],
   targets: [
@@ -41,10 +40,7 @@ let package = Package(
     // What the data means, as pure values: models, mappings, values, expressions and version hashes.
     .target(
       name: "GodwitModel",
-      dependencies: [
-        .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "OrderedCollections", package: "swift-collections"),
-      ], swiftSettings: strict),
+      dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
     // XML as tokens and as elements, bounded, with positions.
     .target(name: "GodwitXML", dependencies: ["GodwitModel"], swiftSettings: strict),
     // Reads and writes Xcode's files: models, mapping models and their archives.
