@@ -192,6 +192,9 @@ struct `The verb why` {
     #expect(listed.output.contains("versions     Notes, Notes 2, Notes 3 (current)"))
     #expect(listed.output.contains("unreadable   \(damaged):2:1: "))
     #expect(inspect(notes.bundle + "#Notes 2").status == 66)
+    let table = inspect(notes.folder.path).output
+    #expect(table.contains(notes.bundle) && table.contains(notes.store), "a folder with a store too is a table")
+    try FileManager.default.removeItem(atPath: notes.store)
     #expect(inspect(notes.folder.path).output.contains("found        \(notes.bundle)"))
     #expect(inspect(notes.version("Notes") + "/contents").output.contains("entities of 'Notes'"))
   }
