@@ -66,7 +66,8 @@ public struct MigrationManager: Sendable {
     var plan = try complete.planWithPolicies(estimatesTime)
     plan.refusesLosses = job.failsOnLoss
     plan.missingPolicies = missing
-    plan.mappingSearch = job.mappingSearch
+    plan.mappingSearch = job.mappingSearch.lines
+    plan.advice = job.mappingSearch.advice
     plan.notes += try job.layoutNotes()
     return plan
   }

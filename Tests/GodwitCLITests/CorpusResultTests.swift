@@ -47,6 +47,7 @@ struct `The table of corpus results` {
     let path = Corpus.path(name)
     do {
       let found = try FileInspection(of: path, models: [])
+      if found.database != nil, let problem = found.problem { throw problem }
       var facts = [found.detail.map { "\(found.kind.rawValue), \($0)" } ?? found.kind.rawValue]
       if let store = found.store {
         facts.append("\(store.entities.count) entities, \(store.entities.compactMap(\.rows).reduce(0, +)) rows")

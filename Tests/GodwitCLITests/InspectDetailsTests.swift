@@ -165,5 +165,22 @@ struct `Inspecting damaged files` {
     #expect(tables.first { $0["name"] as? String == "ZPERSON" }?["problem"] != nil)
     #expect(tables.first { $0["name"] as? String == "ZHOME" }?["rows"] as? Int == 1)
     #expect((database["complaints"] as? [String])?.isEmpty == false)
+    // A reader of JSON that looks for the error finds it as for every verb.
+    #expect(document["type"] as? String == "error" && document["status"] as? Int == 65)
+    #expect((document["message"] as? String)?.isEmpty == false && document["path"] as? String == people.store)
+  }
+
+  @Test func `a file that is cut off shows the tables whose pages are there`() throws {
+    let people = try PeopleStore()
+    let connection = try StoreConnection(path: people.store)
+    let last = try connection.integer("SELECT max(rootpage) FROM sqlite_master") ?? 0
+    try connection.close()
+    let whole = try Data(contentsOf: URL(filePath: people.store))
+    try whole.prefix(Int(last - 1) * 4096).write(to: URL(filePath: people.store))
+    let result = runGodwit("inspect", people.store)
+    #expect(result.status == 65 && result.diagnostics.contains("people.sqlite"), "\(result.diagnostics)")
+    #expect(result.output.contains("    ZPERSON: 3 rows\n"), "\(result.output)")
+    #expect(result.output.contains("  SQLite check failed\n"))
+    #expect(try Data(contentsOf: URL(filePath: people.store)) == whole.prefix(Int(last - 1) * 4096))
   }
 }

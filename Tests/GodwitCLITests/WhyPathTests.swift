@@ -48,6 +48,10 @@ struct WhyPathTests {
   private func plan(
     _ job: String = "job.yaml", _ form: String...
   ) throws -> (status: Int32, output: String, diagnostics: String) {
+    try plan(job, form)
+  }
+
+  private func plan(_ job: String, _ form: [String]) throws -> (status: Int32, output: String, diagnostics: String) {
     project.godwit(["plan", try project.path(job), "--detailed-exitcode"] + form)
   }
 
@@ -177,6 +181,10 @@ struct WhyPathTests {
     try project.write("job.yaml", job)
     #expect(try plan().diagnostics.contains(hint))
     #expect(project.godwit("run", try project.path("job.yaml")).diagnostics.contains(hint))
+    try project.write("job.yaml", job + "allow-empty: true\n")
+    let empty = try plan()
+    #expect(empty.status == 2 && empty.output.contains("note         'Diary' to 'Diary 3' at once"), "\(empty.output)")
+    #expect(empty.output.contains(hint))
     try project.write("job.yaml", job + "stages: [{step: Diary 2}]\n")
     let through = try plan()
     #expect(through.status == 2 && !through.output.contains("at once loses"), "\(through.diagnostics)")
@@ -214,7 +222,37 @@ struct WhyPathTests {
     #expect(!told.output.contains("Other1"))
     // One that starts at a version of the bundle may be meant for it.
     try project.write("Near.mapping.yaml", mappingText.replacing("Notes 2", with: "Notes 9"))
-    #expect(try plan("job.yaml", "--details").output.contains("mapping model 'Near.mapping.yaml' not used"))
+    for form in [[], ["--details"]] {
+      let told = try plan("job.yaml", form)
+      #expect(told.output.contains("mapping model 'Near.mapping.yaml' not used"), "\(told.output)")
+    }
+    #expect(try !plan().output.contains("other models"))
+    // One for another step of the project is no news.
+    let later = mappingText.replacing("Notes 2", with: "Notes 3").replacing("model: Notes\n", with: "model: Notes 2\n")
+    try project.write("Later.mapping.yaml", later)
+    try project.write(
+      "two.yaml",
+      "godwit: 1\nsource: notes.sqlite\ndestination: two.sqlite\nmodels: Notes.xcdatamodeld\ndestination-model: Notes 2\n"
+    )
+    #expect(try plan("two.yaml", "--details").output.contains("mapping model 'Later.mapping.yaml' not used"))
+    let near = try plan("two.yaml")
+    #expect(near.output.contains("Near.mapping.yaml") && !near.output.contains("Later.mapping.yaml"), "\(near.output)")
+  }
+
+  @Test func `plan without details names a mapping model that is stale, and why`() throws {
+    try notes()
+    var fixture = MappingFixture()
+    fixture.mapping("Note", "Note", number: 1, attributes: [["name": "title"]])
+    let document = fixture.document(
+      source: "Notes", destination: "Notes 3",
+      more: [
+        "sourcemodeldata": MappingFixture.model("Note", ["title"]),
+        "destinationmodeldata": MappingFixture.model("Note", ["title"]),
+      ])
+    try project.write("Old.xcmappingmodel/xcmapping.xml", String(decoding: document, as: UTF8.self))
+    let told = try plan()
+    #expect(told.status == 2, "\(told.diagnostics)")
+    #expect(told.output.contains("note         mapping model 'Old.xcmappingmodel' is stale: "), "\(told.output)")
   }
 
   @Test func `conflict markers in an XML store are named`() throws {

@@ -84,29 +84,6 @@ struct LintProject {
     "<relationship name=\"\(name)\" destinationEntity=\"\(entity)\" inverseName=\"\(inverse)\" inverseEntity=\"\(entity)\" deletionRule=\"Nullify\" \(more)/>"
   }
 
-  /// A model as Xcode's editor archives it into mapping models: `Person` with optional texts.
-  static func archived(_ attributes: [String]) -> String {
-    var a = ArchiveFixture()
-    func tagged(_ values: [(String, PropertyListValue)]) -> PropertyListValue {
-      let entries = values.map { ($0.0, a.object("XDTagged", ["_default": $0.1])) }
-      let stereotype = a.object("XDStereotype", ["XDBucketForOwnedAttributesstorage": a.dictionary(entries)])
-      return a.dictionary([("group", stereotype)])
-    }
-    let properties = attributes.map { name -> (String, PropertyListValue) in
-      let values = tagged([("XD_PAttK_attributeType", .integer(700)), ("XD_PPSK_isOptional", .boolean(true))])
-      return (name, a.object("XDPMAttribute", ["_name": a.string(name), "XDBucketForStereotypesstorage": values]))
-    }
-    let empty = a.dictionary([])
-    let entity = a.object(
-      "XDPMEntity",
-      [
-        "_name": a.string("Person"), "XDBucketForStereotypesstorage": empty,
-        "XDBucketForGeneralizationsstorage": a.array([]), "XDBucketForOwnedAttributesstorage": a.dictionary(properties),
-      ])
-    let package = a.object("XDModelPackage", ["XDBucketForClassesstorage": a.dictionary([("Person", entity)])])
-    return Data(a.archive(a.object("XDPMModel", ["_xd_rootPackage": package]))).base64EncodedString()
-  }
-
   /// Writes a mapping model of Xcode's, made for a `Person` with these attributes.
   mutating func xcodeMapping(
     _ name: String, from source: String, _ was: [String], to destination: String, _ now: [String]
@@ -115,7 +92,10 @@ struct LintProject {
     fixture.mapping("Person", "Person", number: 1, attributes: was.filter(now.contains).map { ["name": $0] })
     let bytes = fixture.document(
       source: source, destination: destination,
-      more: ["sourcemodeldata": Self.archived(was), "destinationmodeldata": Self.archived(now)])
+      more: [
+        "sourcemodeldata": MappingFixture.model("Person", was),
+        "destinationmodeldata": MappingFixture.model("Person", now),
+      ])
     try write("\(name).xcmappingmodel/xcmapping.xml", String(decoding: bytes, as: UTF8.self))
   }
 

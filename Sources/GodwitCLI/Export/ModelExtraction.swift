@@ -26,14 +26,7 @@ struct ModelExtraction {
     let folder = try NewFolder(path: path, like: store)
     do {
       func write(_ text: String, to name: String) throws {
-        let file = try ExportFile(path: "\(folder.temporary)/\(name)", like: store)
-        do {
-          try file.write(text)
-          try file.finish()
-        } catch {
-          file.discard()
-          throw error
-        }
+        try ExportFile.write(text, to: "\(folder.temporary)/\(name)", like: store)
       }
       if isBundle {
         let inner = "\(version).xcdatamodel"

@@ -57,4 +57,24 @@ final class ExportFile {
   }
 
   func discard() { NewFile.discard(temporary) }
+
+  /// Writes a whole file: `body` gives its text, in pieces. Nothing is left of it when `body` or the writing fails.
+  static func write(
+    to path: String, like original: String? = nil, replaces: Bool = false,
+    _ body: ((String) throws -> Void) throws -> Void
+  ) throws {
+    let file = try ExportFile(path: path, like: original, replaces: replaces)
+    do {
+      try body(file.write)
+      try file.finish()
+    } catch {
+      file.discard()
+      throw error
+    }
+  }
+
+  /// Writes a whole file of one text.
+  static func write(_ text: String, to path: String, like original: String? = nil, replaces: Bool = false) throws {
+    try write(to: path, like: original, replaces: replaces) { try $0(text) }
+  }
 }

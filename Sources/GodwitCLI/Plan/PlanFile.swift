@@ -87,15 +87,7 @@ enum PlanFile {
 
   /// Writes a plan, all of it or nothing. A plan at the path is replaced, anything else refused (73).
   static func write(_ text: String, to path: String) throws {
-    let replaces = try mayReplace(path)
-    let file = try ExportFile(path: path, replaces: replaces)
-    do {
-      try file.write(text)
-      try file.finish()
-    } catch {
-      file.discard()
-      throw error
-    }
+    try ExportFile.write(text, to: path, replaces: try mayReplace(path))
   }
 
   /// Whether a plan is at the path.

@@ -105,16 +105,11 @@ struct ExportVerb: Verb {
   private func write(
     _ groups: [[String]], _ selection: ObjectSelection, from reader: ObjectReader, toFile path: String
   ) throws {
-    let file = try ExportFile(path: path, like: store)
-    do {
+    try ExportFile.write(to: path, like: store) { send in
       try write(groups, selection, from: reader) { text in
-        try file.write(text)
+        try send(text)
         return true
       }
-      try file.finish()
-    } catch {
-      file.discard()
-      throw error
     }
   }
 

@@ -48,15 +48,7 @@ struct InitVerb: Verb {
       session.output.write(data: draft.text)
       return 0
     }
-    let written = try ExportFile(path: file, replaces: force)
-    do { try written.write(draft.text) } catch {
-      written.discard()
-      throw error
-    }
-    do { try written.finish() } catch {
-      written.discard()
-      throw error
-    }
+    try ExportFile.write(draft.text, to: file, replaces: force)
     session.output.write(summary(draft, file: file))
     return 0
   }

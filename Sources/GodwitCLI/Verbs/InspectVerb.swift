@@ -36,7 +36,7 @@ struct InspectVerb: Verb {
     guard let expanded = try InspectionPaths.expanded(paths) else {
       let inspection = try inspect(paths[0])
       switch format.format {
-      case .json: try session.print(json: inspection)
+      case .json: try session.print(json: InspectionRecord(inspection: inspection))
       case .text: session.output.write("\(inspection)\n")
       }
       if let problem = inspection.problem { throw problem }

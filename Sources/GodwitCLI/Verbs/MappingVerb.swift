@@ -25,14 +25,7 @@ struct MappingOutput: ParsableArguments {
   /// Prints or writes a mapping model with its remarks.
   func write(_ model: MappingModel, remarks: [MappingRemark], in session: CommandSession) throws {
     let yaml = model.yaml(remarks: remarks)
-    if let output {
-      let file = try ExportFile(path: output)
-      do { try file.write(yaml) } catch {
-        file.discard()
-        throw error
-      }
-      try file.finish()
-    }
+    if let output { try ExportFile.write(yaml, to: output) }
     switch format.format {
     case .json: try session.print(json: Record(model, remarks: remarks, yaml: output == nil ? yaml : nil, file: output))
     case .text:

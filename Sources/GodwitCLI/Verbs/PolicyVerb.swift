@@ -34,12 +34,7 @@ struct PolicyStubVerb: Verb {
       session.output.write(data: stub.text)
       return 0
     }
-    let file = try ExportFile(path: output)
-    do { try file.write(stub.text) } catch {
-      file.discard()
-      throw error
-    }
-    try file.finish()
+    try ExportFile.write(stub.text, to: output)
     session.output.write("\(output): \(Set(migration.policyUses.map(\.policy)).count) policies\n")
     return 0
   }

@@ -39,6 +39,7 @@ extension Planner {
     GodwitError(
       .dataWrong,
       "no object of '\(job.sourcePath)' would be in the destination: no mapping from '\(job.sourceModel.name)' to '\(job.destinationModel.name)' takes one",
-      remedy: "check 'models' and 'destination-model', or write `allow-empty: true`", safe: "nothing was written")
+      remedy: "check 'models' and 'destination-model', or write `allow-empty: true`", safe: "nothing was written"
+    ).about(.loss)
   }
 }

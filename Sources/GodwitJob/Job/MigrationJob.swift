@@ -82,7 +82,7 @@ public struct MigrationJob: Sendable {
   /// Where the source model came from, for the plan; nil when it is one of those given.
   package var sourceModelOrigin: String?
   /// Where mapping models were looked for and what was found, for the plan.
-  package var mappingSearch: [String] = []
+  package var mappingSearch = MappingSearchRecord()
   /// Rows per chunk; nil: chosen from sampled row widths and the memory budget.
   public var chunkRows: Int?
   /// Predicates in place of key ranges, by mapping name.

@@ -84,6 +84,8 @@ public struct MigrationPathFinder: Sendable {
   public let stages: [MigrationStage]
   /// Hears of every mapping model considered, and why it was or was not taken.
   public let log: @Sendable (String) -> Void
+  /// Hears, before ``log``, of a mapping model that serves no step of the path, and the line that `log` gets.
+  package var logMiss: @Sendable (_ origin: String, _ line: String) -> Void = { _, _ in }
 
   /// A search among model versions.
   ///
@@ -112,7 +114,11 @@ public struct MigrationPathFinder: Sendable {
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
     var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
-    for (origin, reason) in search.misses { log("mapping model '\(origin)' not used: \(reason)") }
+    for (origin, reason) in search.misses {
+      let line = "mapping model '\(origin)' not used: \(reason)"
+      logMiss(origin, line)
+      log(line)
+    }
     if search.foreignCount > 0 { log("\(search.foreignCount) mapping models not used: they are for other models") }
     guard let way = search.way() else { throw noPath(search) }
     return try zip(way, way.dropFirst()).map { start, end in
@@ -230,7 +236,8 @@ public struct MigrationPathFinder: Sendable {
           throw GodwitError(
             .configuration,
             "cannot choose between mapping models from '\(source.name)' to '\(destination.name)': '\(other)' and '\(origin)' both have a mapping '\(entity.name)'",
-            remedy: "list the one to use under 'mappings', or narrow 'mapping-search'")
+            remedy: "list the one to use under 'mappings', or narrow 'mapping-search'"
+          ).about(.conflictingMappings)
         }
         owner[entity.name] = origin
       }

@@ -117,6 +117,7 @@ extension MigrationJob {
       .dataWrong, "job '\(name)' would lose data of the source",
       cause: losses.refusable.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
       remedy: "map what is lost, or run the job without 'on-loss: fail' and --fail-on-loss",
-      safe: "the source is untouched, and no destination was put in place")
+      safe: "the source is untouched, and no destination was put in place"
+    ).about(.loss)
   }
 }

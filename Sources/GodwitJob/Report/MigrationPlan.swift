@@ -191,6 +191,8 @@ public struct MigrationPlan: Sendable {
   public var missingPolicies: [PolicyUse] = []
   /// Where `mappings: auto` searched, and how it used each mapping model that it found.
   public var mappingSearch: [String] = []
+  /// The lines of ``mappingSearch`` that the owner of the job should act on.
+  package var advice: [String] = []
   /// What the migration loses, in the order of steps.
   public var losses = LossReport()
   /// Other facts: tables whose rows are left out, external files, triggers that cannot be made.

@@ -143,10 +143,11 @@ extension MigrationPlan {
       line(loss.label, step + "\(loss)")
     }
     if listed.count > shown.count { line("", "and \(listed.count - shown.count) more, see --details") }
-    for note in notes.prefix(notes.count > Self.shownNotes ? Self.shownNotes - 1 : Self.shownNotes) {
+    let told = advice + notes
+    for note in told.prefix(told.count > Self.shownNotes ? Self.shownNotes - 1 : Self.shownNotes) {
       line("note", note)
     }
-    if notes.count > Self.shownNotes { line("", "and \(notes.count - Self.shownNotes + 1) more, see --details") }
+    if told.count > Self.shownNotes { line("", "and \(told.count - Self.shownNotes + 1) more, see --details") }
     if let time { line("time", "\(time)") }
     let free = freeBytes.map { ", \(ByteCount(bytes: $0)) free" } ?? ""
     let sorting =

@@ -94,7 +94,7 @@ extension BundleLint {
   ) {
     let place = error.location.map { LintFinding.Location(file: shown($0.file), line: $0.line) }
     let start = bundle.index(model.name).start
-    if error.message.hasPrefix("cannot choose between mapping models") {
+    if error.topic == .conflictingMappings {
       add(.mappingModelsConflict, model.name, at: place ?? start, error.message)
     } else {
       add(

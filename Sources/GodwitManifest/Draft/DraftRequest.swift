@@ -307,7 +307,7 @@ package struct DraftRequest: Sendable {
     if let reachable {
       error.cause = (error.cause.map { $0 + "\n" } ?? "") + "a path leads to '\(reachable)': add `--to '\(reachable)'`"
     }
-    if error.message.hasPrefix("no model fits") {
+    if error.topic == .unknownStoreVersion {
       error.remedy =
         choice.isOfFolder
         ? "give the folder of the project that wrote the store"

@@ -76,13 +76,11 @@ extension JobLoader {
 
 extension MigrationJob {
   /// What a better way would keep, as the plan says it.
-  package var hints: [String] { mappingSearch.filter { $0.contains("write `stages: [") } }
+  package var hints: [String] { mappingSearch.hints }
 
   /// An error about a loss, with the path that would avoid it.
   package func tellingHints(_ error: any Error) -> any Error {
-    guard var known = error as? GodwitError, known.code == .dataWrong, !hints.isEmpty,
-      known.message.hasPrefix("no object of ") || known.message.hasSuffix("would lose data of the source")
-    else { return error }
+    guard var known = error as? GodwitError, known.topic == .loss, !hints.isEmpty else { return error }
     known.cause = ([known.cause].compactMap(\.self) + hints).joined(separator: "\n")
     return known
   }

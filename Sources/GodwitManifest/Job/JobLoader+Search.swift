@@ -11,12 +11,12 @@ extension JobLoader {
   /// - Throws: 69 at the key `mappings` with the nearest miss, when no path leads to the destination.
   package func path(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
-  ) throws -> (steps: [MigrationStep], search: [String]) {
+  ) throws -> (steps: [MigrationStep], search: MappingSearchRecord) {
     let names = try orderedNames(versions, leadingTo: destination.name)
     var found = try path(from: source, to: destination, among: versions, of: names)
     for hint in hints(found.steps, among: versions, order: names) {
       logger.debug("\(hint)")
-      found.search.append(hint)
+      found.search.addHint(hint)
     }
     return found
   }
@@ -24,7 +24,7 @@ extension JobLoader {
   private func path(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions,
     of names: [String]
-  ) throws -> (steps: [MigrationStep], search: [String]) {
+  ) throws -> (steps: [MigrationStep], search: MappingSearchRecord) {
     let wanted = Self.namesBetween(source.name, destination.name, in: names)
     if manifest.stages.isEmpty, try foundMappings(among: [source, destination]).mappings.isEmpty,
       wanted.count < names.count || wanted.first == source.name,
@@ -45,22 +45,34 @@ extension JobLoader {
   private func path(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions,
     named wanted: [String], of names: [String]
-  ) throws -> (steps: [MigrationStep], search: [String]) {
+  ) throws -> (steps: [MigrationStep], search: MappingSearchRecord) {
     let ordered = versions.readable(named: wanted)
     let found = try foundMappings(among: ordered)
-    let log = SearchLog()
-    let finder = MigrationPathFinder(
+    let looked =
+      "searched for mapping models in " + found.places.joined(separator: ", ")
+      + (found.mappings.isEmpty ? ": none found" : "")
+    logger.debug("\(looked)")
+    let record = SearchLog(looked)
+    var finder = MigrationPathFinder(
       models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: names)
     ) { [logger] line in
       logger.debug("\(line)")
-      log.add(line)
+      record.change { $0.add(line) }
     }
-    let looked = "searched for mapping models in " + found.places.joined(separator: ", ")
-    logger.debug("\(looked)")
+    let misses = Mutex<[(origin: String, line: String)]>([])
+    finder.logMiss = { origin, line in misses.withLock { $0.append((origin, line)) } }
     do {
       let steps = try finder.path(from: source, to: destination)
-      var search = [looked + (found.mappings.isEmpty ? ": none found" : "")]
-      search += log.lines
+      let missed = misses.withLock { $0 }
+      if !missed.isEmpty, steps.contains(where: \.isInferred) {
+        let all = versions.readable(named: names)
+        for miss in missed
+        where found.mappings.contains(where: {
+          $0.mapping.origin == miss.origin && Self.isForNoStep($0.mapping, among: all)
+        }) {
+          record.change { $0.advise(miss.line) }
+        }
+      }
       for step in steps {
         for candidate in found.mappings
         where (step.origin ?? "").components(separatedBy: ", ").contains(candidate.mapping.origin) {
@@ -68,27 +80,46 @@ extension JobLoader {
           let line =
             "mapping model '\(candidate.mapping.origin)' is stale: \(reason); it is used because the names of its models match"
           logger.debug("\(line)")
-          search.append(line)
+          record.change { $0.addAdvice(line) }
         }
       }
-      return (steps, search)
+      return (steps, record.value)
     } catch var error as GodwitError {
       if error.location == nil, error.code == .noPath {
         error.location = manifest.locations["mappings"]
         let passedOver = versions.models.filter { wanted.contains($0.name) }.compactMap(\.problem)
-        let lines =
-          [looked + (found.mappings.isEmpty ? ": none found" : "")] + passedOver.map { "not considered: \($0.line)" }
+        let lines = [looked] + passedOver.map { "not considered: \($0.line)" }
         error.cause = ([error.cause].compactMap(\.self) + lines).joined(separator: "\n")
       }
       throw error
     }
   }
 
+  /// Whether a mapping model starts or ends at one of the versions, and leads from none to another: it was meant for an
+  /// inferred step, maybe.
+  private static func isForNoStep(_ mapping: FoundMapping, among versions: [ManagedObjectModel]) -> Bool {
+    let starts = versions.filter(mapping.mayStart)
+    let ends = versions.filter(mapping.mayEnd)
+    guard !starts.isEmpty || !ends.isEmpty else { return false }
+    return !starts.contains { start in
+      ends.contains { $0.name != start.name && mapping.fit(start, $0) == .fits }
+    }
+  }
+
   /// What the path finder says of each mapping model.
   private final class SearchLog: Sendable {
-    private let kept = Mutex<[String]>([])
-    var lines: [String] { kept.withLock { $0 } }
-    func add(_ line: String) { kept.withLock { $0.append(line) } }
+    private let record: Mutex<MappingSearchRecord>
+    var value: MappingSearchRecord { record.withLock { $0 } }
+
+    init(_ first: String) {
+      var record = MappingSearchRecord()
+      record.add(first)
+      self.record = Mutex(record)
+    }
+
+    func change(_ body: (inout MappingSearchRecord) -> Void) {
+      record.withLock { body(&$0) }
+    }
   }
 
   private struct Candidate {

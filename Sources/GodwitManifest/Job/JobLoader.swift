@@ -215,7 +215,7 @@ public struct JobLoader {
   private func steps(
     _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     among versions: ModelVersions
-  ) throws -> (steps: [MigrationStep], search: [String]) {
+  ) throws -> (steps: [MigrationStep], search: MappingSearchRecord) {
     var step: MigrationStep
     switch manifest.mappings {
     case .files:
@@ -236,7 +236,7 @@ public struct JobLoader {
       }
       (step.willMigrate, step.didMigrate) = (stage.willMigrate, stage.didMigrate)
     }
-    return ([step], [])
+    return ([step], MappingSearchRecord())
   }
 
   private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {

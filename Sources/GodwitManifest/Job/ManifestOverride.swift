@@ -127,7 +127,7 @@ extension YAMLFile {
     let root: Node
     do { root = try YAMLFile(bytes: bytes, path: option, what: what).root } catch var error as GodwitError {
       error.location = .init(file: option, line: 0, column: 0)
-      if error.message.contains("an empty file") { return nil }
+      if error.topic == .emptyFile { return nil }
       error.remedy = "give a YAML value, in quotes for the shell: --set 'version-order=[App 1, App 2]'"
       throw error
     }

@@ -233,7 +233,8 @@ package struct ModelVersions {
       throw GodwitError(
         .noPath, "no model fits the store '\(path)'",
         cause: passedOver.isEmpty ? nil : passedOver.joined(separator: "\n"),
-        remedy: isJob ? "list its model under 'models'" : "name its model with `--models`")
+        remedy: isJob ? "list its model under 'models'" : "name its model with `--models`"
+      ).about(.unknownStoreVersion)
     }
     let model = nearest
     let difference = Self.firstDifference(hashes, model)
@@ -254,6 +255,7 @@ package struct ModelVersions {
         isJob ? "write `configuration: \(found.configuration)`" : "add `--configuration '\(found.configuration)'`"
     }
     throw GodwitError(.noPath, "no model fits the store '\(path)'", cause: cause, remedy: remedy)
+      .about(.unknownStoreVersion)
   }
 
   /// The first configuration of a version whose entities have exactly these hashes.

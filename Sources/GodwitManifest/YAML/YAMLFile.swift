@@ -77,7 +77,8 @@ struct YAMLFile {
         location: .init(file: path, line: 1, column: 1),
         remedy: path == Self.standardInput
           ? "if the command before the pipe failed, see its message; else pipe a manifest, or name its file"
-          : Self.example(of: what))
+          : Self.example(of: what)
+      ).about(.emptyFile)
     }
     root = composed
   }

@@ -75,6 +75,8 @@ public struct GodwitError: Error, Sendable, Equatable {
   public var safe: String?
   /// What SQLite refused, where somebody has an answer to that.
   package var refusal: DatabaseRefusal?
+  /// What the error is about, where somebody has an answer to that.
+  package var topic: ErrorTopic?
 
   /// An error of this type, for example one that a policy throws.
   ///
@@ -101,6 +103,13 @@ public struct GodwitError: Error, Sendable, Equatable {
 }
 
 extension GodwitError {
+  /// The error with a topic.
+  package func about(_ topic: ErrorTopic) -> GodwitError {
+    var error = self
+    error.topic = topic
+    return error
+  }
+
   /// The message after the place of the file it is about: what a list of errors has one line for.
   package var line: String {
     if let location { return "\(location.text): \(message)".onOneLine }

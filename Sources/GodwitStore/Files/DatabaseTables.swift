@@ -26,7 +26,23 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
   ///
   /// - Throws: when the file is not a SQLite database, or nothing can be read of it.
   package init(readingDatabaseAt path: String) throws {
-    let connection = try Self.open(path)
+    let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
+    if let files = try? StoreFiles(path: path) {
+      try connection.attachSource(files)
+      try read(connection)
+    } else {
+      // A file that is cut off. What lies beside it is not looked at.
+      try StoreFiles.refuseSpecialFile(path)
+      try connection.undefended {
+        // With this switch, SQLite reads on where a definition leads to a page beyond the end.
+        try connection.execute("PRAGMA writable_schema = ON")
+        try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
+        try read(connection)
+      }
+    }
+  }
+
+  private mutating func read(_ connection: StoreConnection) throws {
     for name in try Self.names(connection) {
       var table = Table(name: name)
       do {
@@ -36,18 +52,6 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
     }
     complaints = try connection.complaints(
       about: StoreConnection.sourceSchema, isFull: true, limit: Self.complaintsMaximum)
-  }
-
-  private static func open(_ path: String) throws -> StoreConnection {
-    let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
-    if let files = try? StoreFiles(path: path) {
-      try connection.attachSource(files)
-    } else {
-      // A file that is cut off. What lies beside it is not looked at.
-      try StoreFiles.refuseSpecialFile(path)
-      try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
-    }
-    return connection
   }
 
   private static func names(_ connection: StoreConnection) throws -> [String] {

@@ -1,0 +1,11 @@
+/// What an error is about, where somebody has an answer to exactly that and the code alone does not say it.
+package enum ErrorTopic: Sendable {
+  /// A file, or a text in place of one, without content.
+  case emptyFile
+  /// No model version has the hashes of a store.
+  case unknownStoreVersion
+  /// Several mapping models serve one step and do not go together.
+  case conflictingMappings
+  /// What the source has and the destination would not.
+  case loss
+}
