@@ -16,9 +16,11 @@ extension MigrationManager {
     let (room, other) = (job.hooks.freeSpace(destination), job.hooks.freeSpace(temporary))
     let isShared = room != nil && room?.device == other?.device
     func refusal(_ place: String, _ wanted: Int64, _ found: Int64, _ remedy: String) -> GodwitError {
-      GodwitError(
+      var figures = ("\(ByteCount(bytes: wanted))", "\(ByteCount(bytes: found))")
+      if figures.0 == figures.1 { figures = ("\(wanted) bytes", "\(found) bytes") }
+      return GodwitError(
         .inputOutput,
-        "cannot start '\(job.name)': expected \(ByteCount(bytes: wanted)) of free space in '\(place)', found \(ByteCount(bytes: found))",
+        "cannot start '\(job.name)': expected \(figures.0) of free space in '\(place)', found \(figures.1)",
         cause:
           "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination and \(ByteCount(bytes: need.temporaryBytes)) for sorting in '\(temporary)'",
         remedy: remedy, safe: job.position.isFirst ? "nothing was written" : "the steps before it are done")

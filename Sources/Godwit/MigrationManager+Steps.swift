@@ -282,16 +282,26 @@ extension MigrationManager {
     let folder = WorkFolder.path(forDestination: job.destinationPath)
     guard let record = try StepRecord.read(in: folder) else { return nil }
     let finished = record.steps.count
-    var status = MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [])
-    if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: finished + 1, in: folder)) {
+    let current = StepFolder.path(ofStep: finished + 1, in: folder)
+    let isLast = finished + 1 >= job.steps.count
+    let isWritten = (!isLast || !job.appends) && Self.isWritten(current, isLast: isLast)
+    var status = MigrationStatus(
+      state: .unfinished, job: job.name, chunks: [], done: [], percent: isWritten ? 100 : 0)
+    if let ledger = try Self.openLedger(inFolder: current) {
       defer { try? ledger.connection.close() }
       status = MigrationStatus(
         state: .unfinished, job: job.name, chunks: try ledger.chunks(), done: try ledger.done())
     }
     status.step = min(finished + 1, job.steps.count)
     status.steps = job.steps.count
-    status.percent = (Double(finished) * 100 + status.percent) / Double(job.steps.count)
+    status.percent = min(100, (Double(finished) * 100 + status.percent) / Double(job.steps.count))
     return status
+  }
+
+  /// Whether the store of a step is complete. The step is recorded later, when its hook `after` is done too.
+  private static func isWritten(_ folder: String, isLast: Bool) -> Bool {
+    let metadata = try? StoreMetadata(readingStoreAt: StepFolder(path: folder).storePath)
+    return metadata?.applicationValues[isLast ? jobsKey : stepKey] != nil
   }
 }
 

@@ -81,18 +81,24 @@ package struct WorkFolder: ~Copyable {
     guard fstat(descriptor, &held) == 0, stat(lock, &named) == 0, held.st_ino == named.st_ino,
       held.st_dev == named.st_dev
     else {
-      close(descriptor)
+      release(descriptor)
       throw GodwitError(
         .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
     }
     do { try mark(path) } catch {
-      close(descriptor)
+      release(descriptor)
       throw error
     }
     return descriptor
   }
 
-  deinit { close(descriptor) }
+  deinit { Self.release(descriptor) }
+
+  /// A process that is just being started has the descriptor too, and would hold the lock until its program runs.
+  private static func release(_ descriptor: Int32) {
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
 
   private static func cannotCreate(_ path: String, errno code: Int32) -> GodwitError {
     var error = GodwitError.disk("cannot create '\(path)'", errno: code)

@@ -79,6 +79,14 @@ struct HookTests {
     }
   }
 
+  @Test func `status counts a step whose store is complete while its hook runs`() throws {
+    let job = try BreakableJob()
+    try job.append("job.yaml", "stages:\n  - step: Library 2\n    after: kill -9 $PPID\n")
+    #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status != 0)
+    let status = try BuiltCommand.run("status", "job.yaml", in: job.path)
+    #expect(status.output.hasPrefix("job job: unfinished, 100.0%"), "\(status.output)")
+  }
+
   @Test func `a hook receives signals that the run blocks, and its end is reported`() throws {
     let job = try job(before: "kill -TERM $$; sleep 5")
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)

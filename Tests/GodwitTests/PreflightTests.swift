@@ -63,6 +63,14 @@ import Testing
     #expect(error?.remedy?.contains("TMPDIR") == true)
   }
 
+  @Test func `figures that round to the same text are given in bytes`() throws {
+    let need = DiskNeed(destinationBytes: 4 << 20, temporaryBytes: 0)
+    let manager = try manager(FaultJob(.everyStage)) { _ in FreeSpace(device: 1, bytes: (4 << 20) - 1000) }
+    let error = #expect(throws: GodwitError.self) { try manager.checkSpace(need) }
+    #expect(error?.message.contains("expected 4194304 bytes of free space") == true)
+    #expect(error?.message.hasSuffix("found 4193304 bytes") == true, "\(error?.message ?? "")")
+  }
+
   @Test func `the plan shows the disk space that is needed and free`() throws {
     let job = try FaultJob(.everyStage)
     let plan = try manager(job) { _ in FreeSpace(device: 1, bytes: 5 << 30) }.plan()

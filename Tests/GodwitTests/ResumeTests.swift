@@ -198,6 +198,24 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     try folder.remove()
   }
 
+  @Test func `a copy of the lock's descriptor, as a process that is being started has, holds no lock`() throws {
+    let fixture = try fixture()
+    let lock = WorkFolder.path(forDestination: fixture.destinationPath) + "/" + WorkFolder.lockName
+    var copies: [Int32] = []
+    defer { for copy in copies { close(copy) } }
+    do {
+      let folder = try WorkFolder(forDestination: fixture.destinationPath)
+      for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+        guard target == lock, let descriptor = Int32(name) else { continue }
+        copies.append(dup(descriptor))
+      }
+      withExtendedLifetime(folder) {}
+    }
+    try #require(!copies.isEmpty)
+    #expect(try fixture.run().outcome == .finished)
+  }
+
   @Test func `a work folder left before its first commit is started over`() throws {
     let fixture = try fixture()
     let path = WorkFolder.path(forDestination: fixture.destinationPath)
