@@ -115,6 +115,25 @@ struct RunningNightlyPageTests {
     #expect(try Self.run("sh nightly", in: folder).status == 73)
   }
 
+  @Test func `a second call finds the run of the first, and leaves the other stores to it`() throws {
+    let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
+    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    try Self.snapshot("a", in: folder)
+    try Self.snapshot("b", of: "people-4", in: folder)
+    let both = """
+      godwit run job.yaml --quiet --source snapshots/a.sqlite --destination migrated/a.sqlite &
+      while ! test -e slept; do sleep 0.1; done
+      sh nightly
+      status=$?
+      wait $! && exit $status
+      """
+    let second = try Self.run(both, in: folder)
+    #expect(second.status == 75 && second.diagnostics == "a: status 75\n", "\(second)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("log/b.jsonl")))
+    let third = try Self.run("sh nightly", in: folder)
+    #expect(third.status == 0, "\(third)")
+  }
+
   @Test func `the job of Slurm asks for another turn only when it stopped at a checkpoint`() throws {
     let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
     let script = try #require(try Self.page().blocks("sh").last)
