@@ -134,6 +134,18 @@ struct RunningNightlyPageTests {
     #expect(third.status == 0, "\(third)")
   }
 
+  @Test func `a signal ends the script too, and a night without snapshots is a good one`() throws {
+    let folder = try Self.folder(hook: "test -e killed || { touch killed; kill -TERM $PPID; sleep 1; }")
+    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    #expect(try Self.run("sh nightly", in: folder).status == 0)
+    try Self.snapshot("a", in: folder)
+    try Self.snapshot("b", of: "people-4", in: folder)
+    let stopped = try Self.run("sh nightly", in: folder)
+    #expect(stopped.status == 143 && stopped.diagnostics.contains("a: status 143\n"), "\(stopped)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("log/b.jsonl")))
+    #expect(try Self.run("sh nightly", in: folder).status == 0)
+  }
+
   @Test func `the job of Slurm asks for another turn only when it stopped at a checkpoint`() throws {
     let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
     let script = try #require(try Self.page().blocks("sh").last)
