@@ -169,24 +169,34 @@ struct DocumentationPageTests {
     }
   }
 
-  /// The pictures that pages use, and the files that there are.
+  /// The pictures that a page uses: the texts in their places, and their paths.
+  private static func pictures(of page: DocumentationPage) -> [(text: String, path: String)] {
+    page.text.components(separatedBy: "![").dropFirst().compactMap { part in
+      let pieces = part.components(separatedBy: "](")
+      return pieces.count > 1 ? (pieces[0], String(pieces[1].prefix { $0 != ")" })) : nil
+    }
+  }
+
   @Test func `every picture is used by a page, has a text in its place, and reads in light and dark`() throws {
-    let catalog = Self.root.appending(path: "Sources/Godwit/Godwit.docc")
+    let catalog = DocumentationPage.root.appending(path: "Sources/Godwit/Godwit.docc")
+    let drawn = try FileManager.default.contentsOfDirectory(atPath: catalog.path).filter { $0.hasSuffix(".svg") }
     var used: Set<String> = []
-    for name in try FileManager.default.contentsOfDirectory(atPath: catalog.path) where name.hasSuffix(".md") {
-      let text = try String(contentsOf: catalog.appending(path: name), encoding: .utf8)
-      for part in text.components(separatedBy: "![").dropFirst() {
-        let pieces = part.components(separatedBy: "](")
-        guard pieces.count > 1 else { continue }
-        #expect(pieces[0].count > 20, "\(name): \(pieces[0])")
-        used.insert(String(pieces[1].prefix { $0 != ")" }))
+    for page in try DocumentationPage.all() {
+      let folder = DocumentationPage.root.appending(path: page.path).deletingLastPathComponent()
+      for picture in Self.pictures(of: page) {
+        #expect(picture.text.count > 20, "\(page.path): \(picture.text)")
+        // Code hosts follow the path. DocC takes a bare name, so pictures lie beside the pages.
+        let file = folder.appending(path: picture.path)
+        #expect(FileManager.default.fileExists(atPath: file.path), "\(page.path): \(picture.path)")
+        let isInCatalog = page.path.hasPrefix("Sources/")
+        #expect(!isInCatalog || !picture.path.contains("/"), "\(page.path): \(picture.path)")
+        if isInCatalog { used.insert(picture.path) }
       }
     }
-    let pictures = catalog.appending(path: "Resources")
-    #expect(try Set(FileManager.default.contentsOfDirectory(atPath: pictures.path)) == used)
-    for name in used {
-      let drawn = try String(contentsOf: pictures.appending(path: name), encoding: .utf8)
-      #expect(drawn.contains("prefers-color-scheme: dark") && drawn.contains("<title "), "\(name)")
+    #expect(Set(drawn) == used)
+    for name in drawn {
+      let text = try String(contentsOf: catalog.appending(path: name), encoding: .utf8)
+      #expect(text.contains("prefers-color-scheme: dark") && text.contains("<title "), "\(name)")
     }
   }
 }

@@ -1,0 +1,76 @@
+import Foundation
+import GodwitModel
+import Testing
+
+@testable import GodwitManifest
+
+/// The page Reference has everything of its kinds, and every page is found from the first.
+struct ReferencePageTests {
+  private static func section(_ title: String) throws -> String {
+    let page = try DocumentationPage("Reference").text
+    let section = try #require(page.components(separatedBy: "\n## \(title)\n").dropFirst().first)
+    return section.components(separatedBy: "\n## ")[0]
+  }
+
+  /// The verbs that the help lists; nothing for a verb without verbs of its own.
+  private static func verbs(of arguments: String...) throws -> [String] {
+    let help = try BuiltCommand.run(arguments + ["--help"]).output
+    guard let list = help.components(separatedBy: "\nSUBCOMMANDS:\n").dropFirst().first else { return [] }
+    return list.matches(of: #/(?:^|\n)  ([a-z-]+) /#).map { String($0.1) }
+  }
+
+  @Test func `every verb is on the page, and nothing that is no verb`() throws {
+    let section = try Self.section("Verbs")
+    var verbs: Set<String> = []
+    for name in try Self.verbs() {
+      let inner = ["model", "mapping", "policy"].contains(name) ? try Self.verbs(of: name) : []
+      verbs.formUnion(inner.isEmpty ? [name] : inner.map { "\(name) \($0)" })
+    }
+    #expect(verbs.count >= 21)
+    let listed = section.matches(of: /\n\| `godwit ((?:[a-z-]+ ?)+)/)
+      .map { $0.1.trimmingCharacters(in: .whitespaces) }
+    #expect(Set(listed) == verbs)
+    #expect(listed.count == verbs.count)
+  }
+
+  @Test func `every key of a manifest is on the page, and on the page Manifest`() throws {
+    let keys = Set(JobManifest.keys(in: ""))
+    let words = try Self.section("Manifest keys").matches(of: /`([a-z-]+)`/).map { String($0.1) }
+    #expect(Set(words) == keys && words.count == keys.count)
+    let manifest = try DocumentationPage("Manifest").text
+    let rows = Set(manifest.matches(of: /\n\| `([a-z-]+)[:`]/).map { String($0.1) })
+    #expect(keys.subtracting(rows) == [])
+  }
+
+  @Test func `every exit status is on the page`() throws {
+    let listed = try Self.section("Exit statuses").matches(of: /\n\| ([0-9, ]+) \|/)
+      .flatMap { $0.1.split(separator: ", ").compactMap { Int32($0) } }
+    let known = (1...255).compactMap { GodwitError.Code(rawValue: $0)?.rawValue }
+    #expect(listed == [0, 2] + known)
+    // The README has the same.
+    let readme = try DocumentationPage("README.md").text
+    let table = try #require(readme.components(separatedBy: "| exit status | meaning |\n").last)
+    let rows = table.components(separatedBy: "\n\n")[0].matches(of: /\| ([0-9, ]+) \|/)
+    #expect(rows.flatMap { $0.1.split(separator: ", ").compactMap { Int32($0) } }.sorted() == listed)
+  }
+
+  @Test func `every page is a topic of the first page, once, and of the README`() throws {
+    let first = try DocumentationPage("Godwit").text
+    let topics = try #require(first.components(separatedBy: "\n## Topics\n").last)
+      .matches(of: /\n- <doc:([A-Za-z-]+)>/).map { String($0.1) }
+    let pages = try DocumentationPage.all().map(\.path).filter { $0.contains(".docc/") }
+      .map { URL(filePath: $0).deletingPathExtension().lastPathComponent }.filter { $0 != "Godwit" }
+    #expect(topics.sorted() == pages.sorted())
+    // DocC would not know whether a link means the page or the heading.
+    let headings = first.matches(of: /\n##+ ([^\n]+)/).map { String($0.1).replacing(" ", with: "-") }
+    #expect(Set(headings).isDisjoint(with: pages))
+    let readme = try DocumentationPage("README.md").text
+    for page in pages { #expect(readme.contains("Godwit.docc/\(page).md)"), "\(page)") }
+  }
+
+  /// Above that, nobody reads to the end.
+  @Test func `the README has at most 150 lines`() throws {
+    #expect(
+      try DocumentationPage("README.md").text.split(separator: "\n", omittingEmptySubsequences: false).count <= 151)
+  }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+@testable import GodwitManifest
+
+/// The page Running nightly: its scripts are run, and its units and manifests are read.
+struct RunningNightlyPageTests {
+  private static func page() throws -> DocumentationPage { try DocumentationPage("RunningNightly") }
+
+  /// A folder with the bundle, mapping models, `job.yaml` as `init` writes it, and `godwit` in `bin`.
+  ///
+  /// - Parameter hook: Runs before the second step.
+  private static func folder(hook: String? = nil) throws -> TemporaryFolder {
+    let folder = try GettingStartedTests.folder()
+    let made = try GettingStartedTests.run("godwit init people.sqlite Peoplizer.xcdatamodeld", in: folder)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    if let hook {
+      let manifest = try String(contentsOfFile: folder.file("job.yaml"), encoding: .utf8)
+      try write(manifest + "stages: [{step: Peoplizer 5, before: '\(hook)'}]", to: folder.file("job.yaml"))
+    }
+    for name in ["bin", "snapshots"] {
+      try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: false)
+    }
+    let command = try #require(BuiltCommand.path)
+    try FileManager.default.createSymbolicLink(atPath: folder.file("bin/godwit"), withDestinationPath: command)
+    return folder
+  }
+
+  private static func write(_ text: String, to path: String) throws {
+    try (text + "\n").write(toFile: path, atomically: true, encoding: .utf8)
+  }
+
+  private static func run(_ script: String, in folder: TemporaryFolder) throws -> BuiltCommand.Result {
+    try ShellCommand.run("PATH=\"$PWD/bin:$PATH\"\n" + script, in: folder.path)
+  }
+
+  private static func snapshot(_ name: String, of store: String = "people-3", in folder: TemporaryFolder) throws {
+    try FileManager.default.copyItem(
+      atPath: folder.file("stores/\(store).sqlite"), toPath: folder.file("snapshots/\(name).sqlite"))
+  }
+
+  /// The `type` of each line, and its keys.
+  private static func lines(_ text: String) throws -> [(type: String, object: [String: Any])] {
+    try text.split(separator: "\n").map { line in
+      let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      return (try #require(object["type"] as? String), object)
+    }
+  }
+
+  @Test func `the script migrates each snapshot, proves it once, and says which one failed`() throws {
+    let folder = try Self.folder()
+    let page = try Self.page()
+    try Self.write(try #require(page.blocks("sh").first), to: folder.file("nightly"))
+    try Self.snapshot("a", in: folder)
+    try Self.snapshot("b", of: "people-4", in: folder)
+    let first = try Self.run("sh nightly", in: folder)
+    #expect(first.status == 0 && first.output.isEmpty && first.diagnostics.isEmpty, "\(first)")
+    let log = try String(contentsOfFile: folder.file("log/a.jsonl"), encoding: .utf8)
+    let lines = try Self.lines(log)
+    #expect(lines.first?.type == "version" && lines.last?.type == "summary")
+    #expect(lines.last?.object["outcome"] as? String == "finished")
+    // The page shows one line of each type, with keys of today.
+    for shown in try Self.lines(try #require(page.blocks("json").first)) {
+      let real = try #require(lines.last { $0.type == shown.type })
+      #expect(Set(shown.object.keys).isSubset(of: real.object.keys), "\(shown.type)")
+    }
+    for name in ["a", "b"] {
+      #expect(FileManager.default.fileExists(atPath: folder.file("migrated/\(name).sqlite")))
+      #expect(FileManager.default.fileExists(atPath: folder.file("log/\(name).verified")))
+      _ = try JSONSerialization.jsonObject(
+        with: Data(contentsOf: URL(filePath: folder.file("log/\(name).verify.json"))))
+    }
+
+    // The next night has a bad store before a good one. What is proved is not touched again.
+    try Self.snapshot("bad", in: folder)
+    let bad = try StoreConnection(path: folder.file("snapshots/bad.sqlite"))
+    try bad.execute("UPDATE ZPERSON SET ZAGE = 'old' WHERE Z_PK = 70")
+    try bad.close()
+    try Self.snapshot("c", of: "people-4", in: folder)
+    let second = try Self.run("sh nightly", in: folder)
+    #expect(second.status == 65)
+    #expect(second.diagnostics == "bad: status 65\n")
+    #expect(try String(contentsOfFile: folder.file("log/bad.err"), encoding: .utf8).contains("Person p70"))
+    let failed = try Self.lines(String(contentsOfFile: folder.file("log/bad.jsonl"), encoding: .utf8))
+    #expect(failed.last?.object["outcome"] as? String == "failed" && failed.last?.object["status"] as? Int == 65)
+    #expect(FileManager.default.fileExists(atPath: folder.file("log/c.verified")))
+    #expect(try String(contentsOfFile: folder.file("log/a.jsonl"), encoding: .utf8) == log)
+  }
+
+  @Test func `a night that is too short goes on in the next`() throws {
+    let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
+    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    try Self.snapshot("a", in: folder)
+    let first = try Self.run("sh nightly 2", in: folder)
+    #expect(first.status == 75 && first.diagnostics == "a: status 75\n", "\(first)")
+    let stopped = try Self.lines(String(contentsOfFile: folder.file("log/a.jsonl"), encoding: .utf8))
+    #expect(stopped.last?.object["outcome"] as? String == "stopped")
+    #expect(stopped.last?.object["reason"] as? String == "time limit reached")
+    let status = try Self.run(
+      "godwit status job.yaml --source snapshots/a.sqlite --destination migrated/a.sqlite", in: folder)
+    #expect(status.output.contains("unfinished"), "\(status)")
+    #expect(try Self.run("sh nightly 0", in: folder).status == 75)
+    let second = try Self.run("sh nightly", in: folder)
+    #expect(second.status == 0, "\(second)")
+    let resumed = try Self.lines(String(contentsOfFile: folder.file("log/a.jsonl"), encoding: .utf8))
+    #expect(resumed.last?.object["wasResumed"] as? Bool == true)
+    // A finished job of another source under the same name.
+    try FileManager.default.removeItem(atPath: folder.file("snapshots/a.sqlite"))
+    try Self.snapshot("a", of: "people-4", in: folder)
+    try FileManager.default.removeItem(atPath: folder.file("log/a.verified"))
+    #expect(try Self.run("sh nightly", in: folder).status == 73)
+  }
+
+  @Test func `a second call finds the run of the first, and leaves the other stores to it`() throws {
+    let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
+    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    try Self.snapshot("a", in: folder)
+    try Self.snapshot("b", of: "people-4", in: folder)
+    let both = """
+      godwit run job.yaml --quiet --source snapshots/a.sqlite --destination migrated/a.sqlite &
+      while ! test -e slept; do sleep 0.1; done
+      sh nightly
+      status=$?
+      wait $! && exit $status
+      """
+    let second = try Self.run(both, in: folder)
+    #expect(second.status == 75 && second.diagnostics == "a: status 75\n", "\(second)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("log/b.jsonl")))
+    let third = try Self.run("sh nightly", in: folder)
+    #expect(third.status == 0, "\(third)")
+  }
+
+  @Test func `a signal ends the script too, and a night without snapshots is a good one`() throws {
+    let folder = try Self.folder(hook: "test -e killed || { touch killed; kill -TERM $PPID; sleep 1; }")
+    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    #expect(try Self.run("sh nightly", in: folder).status == 0)
+    try Self.snapshot("a", in: folder)
+    try Self.snapshot("b", of: "people-4", in: folder)
+    let stopped = try Self.run("sh nightly", in: folder)
+    #expect(stopped.status == 143 && stopped.diagnostics.contains("a: status 143\n"), "\(stopped)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("log/b.jsonl")))
+    #expect(try Self.run("sh nightly", in: folder).status == 0)
+  }
+
+  @Test func `the job of Slurm asks for another turn only when it stopped at a checkpoint`() throws {
+    let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
+    let script = try #require(try Self.page().blocks("sh").last)
+    let limit = "--max-duration 3h45m"
+    try #require(script.contains(limit) && script.contains("#SBATCH --time=04:00:00"))
+    try Self.write("#!/bin/sh\necho \"$@\" >> asked", to: folder.file("bin/scontrol"))
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o755], ofItemAtPath: folder.file("bin/scontrol"))
+    let short = script.replacing(limit, with: "--max-duration 2s")
+    #expect(try Self.run("SLURM_JOB_ID=17\n" + short, in: folder).status == 75)
+    #expect(try String(contentsOfFile: folder.file("asked"), encoding: .utf8) == "requeue 17\n")
+    let second = try Self.run("SLURM_JOB_ID=17\n" + script, in: folder)
+    #expect(second.status == 0, "\(second)")
+    #expect(try String(contentsOfFile: folder.file("asked"), encoding: .utf8) == "requeue 17\n")
+  }
+
+  @Test func `the timer and cron start the script with a time that it takes`() throws {
+    let page = try Self.page()
+    let line = try #require(page.blocks("crontab").first)
+    let command = try #require(line.wholeMatch(of: /(?:[0-9*]+ ){5}(\/srv\/migrate\/nightly [0-9]+) 2>>\S+/)).1
+    let units = page.blocks("ini")
+    try #require(units.count == 2)
+    #expect(units[0].contains("ExecStart=\(command)\n"))
+    #expect(units[0].contains("SuccessExitStatus=\(GodwitError.Code.stopped.rawValue)\n"))
+  }
+
+  private static let analyzer = "/usr/bin/systemd-analyze"
+
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyzer), "systemd is not installed"))
+  func `systemd finds nothing wrong with the units`() throws {
+    let folder = try Self.folder()
+    let units = try Self.page().blocks("ini")
+    for (name, unit) in zip(["migrate.service", "migrate.timer"], units) {
+      // The user of the page need not exist here.
+      let here = unit.replacing("/srv/migrate", with: folder.path).replacing("User=migrate\n", with: "")
+      try Self.write(here, to: folder.file(name))
+    }
+    let said = try Self.run(
+      "touch nightly && chmod +x nightly && \(Self.analyzer) verify ./migrate.service ./migrate.timer", in: folder)
+    #expect(said.status == 0 && said.diagnostics.isEmpty, "\(said)")
+  }
+
+  @Test func `the job of Kubernetes is YAML, and its statuses and its command are Godwit's`() throws {
+    let folder = try TemporaryFolder()
+    let text = try #require(try Self.page().blocks("yaml").first)
+    try Self.write(text, to: folder.file("job.yaml"))
+    // Throws what is not YAML.
+    _ = try YAMLFile(contentsOf: folder.file("job.yaml"), what: "job")
+    let lists = text.matches(of: /values: \[([0-9, ]+)\]/).map {
+      $0.1.split(separator: ", ").compactMap { Int32($0) }
+    }
+    try #require(lists.count == 2)
+    let resumed: [GodwitError.Code] = [.stopped, .interrupted, .terminated]
+    #expect(lists[0] == resumed.map(\.rawValue))
+    // A full disk may be empty when the next pod starts, so it counts against the limit.
+    let final: [GodwitError.Code] = [
+      .findings, .usage, .dataWrong, .missingInput, .noPath, .internalBug, .cannotCreate, .permission, .configuration,
+    ]
+    #expect(lists[1] == final.map(\.rawValue))
+    let command = try #require(text.firstMatch(of: /command: \[godwit, ([^\]]+)\]/)).1.components(separatedBy: ", ")
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    // The command line is right: only the file is missing.
+    let arguments = command.map { $0.replacing("/data", with: folder.path + "/no") }
+    #expect(GodwitCommand.run(arguments: arguments, in: session) == 66)
+  }
+
+  @Test func `the table of alerts has every status`() throws {
+    let section = try Self.page().text.components(separatedBy: "\n## What to alert on\n").dropFirst().first
+    let table = try #require(section).components(separatedBy: "\n## ")[0].split(separator: "\n")
+      .compactMap { $0.wholeMatch(of: /\| ([0-9, ]+) \|.*/)?.1 }
+    let statuses = table.flatMap { $0.split(separator: ", ").compactMap { Int32($0) } }
+    let known = (1...255).compactMap { GodwitError.Code(rawValue: $0)?.rawValue }
+    #expect(statuses.sorted() == ([0, 137] + known).sorted())
+  }
+}
