@@ -38,7 +38,8 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
       about: StoreConnection.sourceSchema, isFull: true, limit: Self.complaintsMaximum)
   }
 
-  private static func open(_ path: String) throws -> StoreConnection {
+  /// A connection to memory with a SQLite file attached as `source`, whether or not Core Data wrote it.
+  package static func open(_ path: String) throws -> StoreConnection {
     let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
     if let files = try? StoreFiles(path: path) {
       try connection.attachSource(files)
@@ -50,7 +51,8 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
     return connection
   }
 
-  private static func names(_ connection: StoreConnection) throws -> [String] {
+  /// The tables that have rows of their own, in name order, without SQLite's own.
+  package static func names(_ connection: StoreConnection) throws -> [String] {
     var names: [String] = []
     // A view or a virtual table may run for ever.
     try connection.query(
