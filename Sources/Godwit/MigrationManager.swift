@@ -67,7 +67,7 @@ public struct MigrationManager: Sendable {
     plan.refusesLosses = job.failsOnLoss
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch
-    plan.notes += try job.layoutNotes()
+    plan.codedNotes += try job.layoutNotes()
     return plan
   }
 
