@@ -107,7 +107,8 @@ let package = Package(
         "GodwitVerifier", "Godwit",
         .product(name: "Yams", package: "Yams"), .product(name: "Logging", package: "swift-log"),
       ],
-      exclude: ["Schemas"],
+      // `godwit schema` prints them, without a file beside the executable.
+      resources: [.embedInCode("Schemas")],
       swiftSettings: strict),
     // Finds in models and mapping models what will break for users; the lock file of shipped versions.
     .target(

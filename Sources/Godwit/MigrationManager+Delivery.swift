@@ -41,6 +41,8 @@ extension MigrationControl {
   /// - Throws: `.stopped` (75) once the run was told to stop.
   func checkpoint() throws {
     guard let reason else { return }
-    throw GodwitError(.stopped, "stopped: \(reason)", remedy: "run the same command to resume")
+    throw GodwitError(
+      .stopped, "stopped: \(reason)", remedy: "run the same command to resume",
+      stopReason: GodwitError.StopReason(of: reason))
   }
 }

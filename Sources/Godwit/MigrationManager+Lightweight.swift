@@ -253,6 +253,8 @@ extension StopCondition {
   /// - Throws: `.stopped` (75) once the run is to stop.
   func checkpoint() throws {
     guard let stopReason else { return }
-    throw GodwitError(.stopped, "stopped: \(stopReason)", remedy: "run the same command")
+    throw GodwitError(
+      .stopped, "stopped: \(stopReason)", remedy: "run the same command",
+      stopReason: GodwitError.StopReason(of: stopReason))
   }
 }

@@ -29,7 +29,7 @@ extension MigrationManager {
     // A store that is replaced tells them only before.
     let notes = (try? job.layoutNotes()) ?? []
     var summary = try run(watch: watch, progress: progress)
-    if summary.outcome != .alreadyFinished { summary.notes += notes }
+    if summary.outcome != .alreadyFinished { summary.codedNotes += notes }
     return summary
   }
 

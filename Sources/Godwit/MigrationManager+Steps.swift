@@ -140,7 +140,7 @@ extension MigrationManager {
           .stopped, "stopped: the source '\(source.givenPath)' changed while the hook '\(hook.identity)' ran",
           remedy:
             "restore the source if the hook changed it, correct the hook, `godwit discard` the job and run again",
-          safe: "nothing was written to the source by Godwit itself")
+          safe: "nothing was written to the source by Godwit itself", stopReason: .sourceChanged)
       }
     } catch {
       var failure =
@@ -240,7 +240,10 @@ extension MigrationManager {
         steps[position].rowsNote = index < current ? "the step is done" : "counted when the previous step is done"
       }
       if job.inPlace != nil {
-        for position in steps.indices { steps[position].way = MigrationPlan.wayOfSteps(job.steps.count) }
+        for position in steps.indices {
+          steps[position].way = MigrationPlan.wayOfSteps(job.steps.count)
+          steps[position].strategy = .executor
+        }
       }
       return steps
     }

@@ -68,7 +68,7 @@ public struct MigrationManager: Sendable {
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
-    plan.notes += try job.layoutNotes()
+    plan.codedNotes += try job.layoutNotes()
     return plan
   }
 

@@ -77,7 +77,7 @@ final class SingleStepRun {
     (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
     summary.losses = try executor.losses(summary)
-    summary.notes = plan.notes + executor.notes
+    summary.codedNotes = plan.codedNotes + executor.notes
     summary.wasResumed = !made
     guard stopped == nil || meter.isComplete else { return (summary, nil) }
     guard try settleDigest(executor, ledger) else {

@@ -67,7 +67,8 @@ package final class StoreLock {
   package static func busy(_ action: String) -> GodwitError {
     GodwitError(
       .stopped, "cannot \(action): another process has it open",
-      remedy: "close the application that uses the store and run the same command", safe: "the store is unchanged")
+      remedy: "close the application that uses the store and run the same command", safe: "the store is unchanged",
+      stopReason: .inUse)
   }
 
   private static func hasLog(_ path: String) throws -> Bool {

@@ -73,7 +73,7 @@ package struct WorkFolder: ~Copyable {
       guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
       throw GodwitError(
         .stopped, "cannot run: another process is working on '\(path)'",
-        remedy: "wait for it to end and run the same command")
+        remedy: "wait for it to end and run the same command", stopReason: .locked)
     }
     // The holder may have removed the folder between our open and our lock, and another process may have made it again.
     var held = stat()
@@ -83,7 +83,8 @@ package struct WorkFolder: ~Copyable {
     else {
       release(descriptor)
       throw GodwitError(
-        .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command")
+        .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
+        stopReason: .locked)
     }
     do { try mark(path) } catch {
       release(descriptor)

@@ -7,13 +7,17 @@ extension MigrationPlan {
     switch way {
     case .definitions(let program):
       steps[0].way = Self.wayOfDefinitions
+      steps[0].strategy = .definitions
       steps[0].costs = program.costs(bytes: sourceBytes)
       steps[0].rowsNote = "unchanged, none is read"
       stages = []
     case .sql(let program):
       steps[0].way = "in place by SQL, loading no rows"
+      steps[0].strategy = .sql
       steps[0].costs = program.costs
-    case .executor(let reason): steps[0].way = "through the executor: \(reason)"
+    case .executor(let reason):
+      steps[0].way = "through the executor: \(reason)"
+      steps[0].strategy = .executor
     }
   }
 }

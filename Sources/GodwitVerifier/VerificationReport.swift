@@ -75,10 +75,31 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     public var name: String
     /// How many were checked.
     public var count: Int64
+    /// Whether it was checked. False for what could not be proved, whose name starts with `not proved`.
+    public var isProved: Bool { !name.hasPrefix("not proved") }
+
+    private enum CodingKeys: String, CodingKey {
+      case name, count, isProved
+    }
 
     package init(name: String, count: Int64) {
       self.name = name
       self.count = count
+    }
+
+    /// A check from a report in JSON.
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      name = try container.decode(String.self, forKey: .name)
+      count = try container.decode(Int64.self, forKey: .count)
+    }
+
+    /// Writes ``isProved`` too.
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(name, forKey: .name)
+      try container.encode(count, forKey: .count)
+      try container.encode(isProved, forKey: .isProved)
     }
   }
 

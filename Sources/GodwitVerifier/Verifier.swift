@@ -99,7 +99,7 @@ public struct Verifier: Sendable {
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(
         .stopped, "cannot verify '\(job.destinationPath)': a store changed during the verification",
-        remedy: "stop what writes to it and run the same command")
+        remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
     }
     return verification.report
   }

@@ -112,6 +112,13 @@ struct `Exporting objects` {
         + "Comic,\(base)/Comic/p5,\(base)/Writer/p1,,,,\"\",,,,,,,,,base64:/0E=\r\n")
   }
 
+  @Test func `a CSV field stays one field if a combining mark follows a quote`() {
+    let (mark, quote) = ("\u{301}", "\"")
+    let field = ObjectWriter.field("a" + quote + mark + ",b")
+    let expected = quote + "a" + quote + quote + mark + ",b" + quote
+    #expect(Array(field.utf8) == Array(expected.utf8))
+  }
+
   @Test func `an exported file is written completely or not at all`() throws {
     let tiny = try TinyStore()
     let file = tiny.folder.file("out.jsonl")

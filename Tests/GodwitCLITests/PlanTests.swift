@@ -181,9 +181,9 @@ struct PlanTests {
       plan.overview.split(separator: "\n").filter { $0.hasPrefix("  note ") || $0.contains("see --details") }
         .map(String.init)
     }
-    plan.notes = ["a", "b", "c"]
+    plan.codedNotes = ["a", "b", "c"].map { MigrationNote(.externalData, $0) }
     #expect(shown() == ["  note         a", "  note         b", "  note         c"])
-    plan.notes.append("d")
+    plan.codedNotes.append(MigrationNote(.externalData, "d"))
     #expect(shown() == ["  note         a", "  note         b", "               and 2 more, see --details"])
   }
 

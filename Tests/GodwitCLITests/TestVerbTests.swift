@@ -189,4 +189,26 @@ struct `The verb test` {
     #expect(result.output.contains("--source "))
     #expect(try run(project, project.path("job.yaml"), "--to", "Notes 2").status == 64)
   }
+
+  @Test func `JUnit XML holds any text, and a quote before a combining mark ends no value`() throws {
+    var result = MigrationTestResult(version: "v\"\u{301} x=\"1\r\n\t<&>", store: "s\u{1}")
+    result.outcome = .failed
+    result.problems = [.init(kind: .run, code: 65, message: "a \"\u{301}]]>\u{8}\u{FFFE}\r\nb")]
+    let document = try XMLDocument(xmlString: JUnitReport(results: [result]).text)
+    let test = try #require(try document.nodes(forXPath: "//testcase").first as? XMLElement)
+    #expect(test.attribute(forName: "classname")?.stringValue == result.version)
+    let (name, first) = ("s\u{FFFD}", "a \"\u{301}]]>\u{FFFD}\u{FFFD}")
+    #expect(test.attribute(forName: "name")?.stringValue == name)
+    let error = try #require(try document.nodes(forXPath: "//error").first as? XMLElement)
+    #expect(error.attribute(forName: "message")?.stringValue == first)
+    let whole = first + "\r\nb"
+    #expect(error.stringValue == whole)
+  }
+
+  @Test func `a word of a shell command is one word, whatever is in it`() throws {
+    for text in ["a b", "'", "'\u{301}; echo x; '\u{301}", "$(x)\r\n`y`", "Ä", "", "a\u{301}"] {
+      let told = try ShellCommand.run("printf %s \(MigrationTestRunner.shell(text))", in: "/")
+      #expect(Array(told.output.utf8) == Array(text.utf8), "\(told.diagnostics)")
+    }
+  }
 }

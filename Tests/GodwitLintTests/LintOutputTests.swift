@@ -95,6 +95,62 @@ struct `Printing findings` {
     #expect(Set(prints).count == results.count)
   }
 
+  /// What the schema of OASIS for SARIF 2.1.0 demands of the parts that are printed, and the standard's rule that only a
+  /// relative URI has a base.
+  @Test(arguments: [false, true])
+  func `SARIF keeps the rules of the standard, for files in the folder and outside of it`(isOutside: Bool) throws {
+    let project = try project()
+    let report =
+      isOutside
+      ? try Linter(
+        [project.folder.file("My, 100%: App.xcdatamodeld")], lock: project.folder.file(P.lockName),
+        mayLockBeMissing: false, workingFolder: "/nonexistent"
+      ).report() : try project.report()
+    let root = try JSONValue(parsing: try report.sarif(version: "0.1.0"))
+    #expect(root.object?.keys.sorted() == ["$schema", "runs", "version"])
+    let run = try #require(root["runs"]?[0])
+    #expect(run["columnKind"] == .string("utf16CodeUnits"))
+    let rules = try #require(run["tool"]?["driver"]?["rules"]?.array)
+    #expect(Set(rules).count == rules.count)
+    for result in try #require(run["results"]?.array) {
+      #expect(["none", "note", "warning", "error"].contains(result["level"]?.string))
+      #expect(result["message"]?["text"]?.string?.isEmpty == false)
+      #expect(result["partialFingerprints"]?.object?.values.allSatisfy { $0.string != nil } == true)
+      for suppression in result["suppressions"]?.array ?? [] {
+        #expect(suppression["kind"] == .string("external") && suppression["justification"]?.string != nil)
+      }
+      let related = result["relatedLocations"]?.array ?? []
+      #expect(Set(related).count == related.count)
+      #expect(Set(related.compactMap { $0["id"]?.integer }).count == related.count)
+      for location in (result["locations"]?.array ?? []) + related {
+        let place = try #require(location["physicalLocation"])
+        let artifact = try #require(place["artifactLocation"])
+        let uri = try #require(artifact["uri"]?.string)
+        #expect(uri.range(of: "^[A-Za-z0-9._~!$&'()*+,;=:@/%-]+$", options: .regularExpression) != nil, "\(uri)")
+        #expect(uri.replacing(/%[0-9A-F]{2}/, with: "").contains("%") == false, "\(uri)")
+        #expect(uri.hasPrefix("file:///") == isOutside && !uri.contains("/../"), "\(uri)")
+        #expect(artifact["uriBaseId"] == (isOutside ? nil : .string("%SRCROOT%")))
+        if let region = place["region"] {
+          #expect(region.object?.keys.sorted() == ["startLine"] && region["startLine"]?.integer ?? 0 >= 1)
+        }
+      }
+    }
+  }
+
+  @Test func `a file name with control characters and combining marks cannot start a workflow command`() throws {
+    var project = try LintProject()
+    let bundle = "A\r\n::error::x,\u{301}%\u{301}"
+    try project.version("App", of: bundle, P.person(P.attribute("name")))
+    try project.version("App 2", of: bundle, P.person(P.attribute("title")))
+    try project.current("App 2", of: bundle)
+    let text = try project.report().github()
+    let escaped = "file=A%0D%0A%3A%3Aerror%3A%3Ax%2C\u{301}%25\u{301}.xcdatamodeld"
+    #expect(!text.isEmpty && text.unicodeScalars.allSatisfy { $0 != "\r" })
+    for line in text.unicodeScalars.split(separator: "\n") {
+      #expect(String(String.UnicodeScalarView(line)).contains(escaped))
+    }
+  }
+
   @Test func `JSON has every finding, with its state`() throws {
     let report = try project().report()
     let root = try object(try report.json())

@@ -2,6 +2,7 @@ import Foundation
 import GodwitModel
 import TestSupport
 import Testing
+import Yams
 
 @testable import GodwitManifest
 
@@ -9,6 +10,12 @@ import Testing
 func placeless(_ model: MappingModel) -> MappingModel { model.placeless }
 
 @Suite struct `Mapping files` {
+  @Test(arguments: ["a: 'b", "'\u{301} #", "x: '\u{301}'\u{308}\u{200B}", "- a\r\nb", "null", ""])
+  func `a scalar that is written is read as the same text`(text: String) throws {
+    let read = try #require(try compose(yaml: "key: " + YAMLText.scalar(text)))
+    #expect(Array((read["key"]?.string ?? "?").utf8) == Array(text.utf8))
+  }
+
   @Test func `every key of a mapping file is read`() throws {
     let model = try mappingModel(Array(Samples.mappings[1].utf8))
     #expect(model.sourceModelName == "Peoplizer 3" && model.destinationModelName == "Peoplizer 4")

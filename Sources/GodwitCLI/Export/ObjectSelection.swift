@@ -10,6 +10,11 @@ struct ObjectSelection {
   /// All entities, each once.
   var entities: [String] { groups.flatMap(\.self) }
 
+  private init(groups: [[String]], condition: FilterPredicate?) { (self.groups, self.condition) = (groups, condition) }
+
+  /// The same of one entity alone.
+  func only(_ entity: String) -> ObjectSelection { ObjectSelection(groups: [[entity]], condition: condition) }
+
   /// Every entity that can have objects.
   ///
   /// - Throws: `.configuration` (78) with a position for a predicate that does not fit every entity.

@@ -141,7 +141,7 @@ struct ObjectWriter {
     guard needsQuotes || text.utf8.first == UInt8(ascii: " ") || text.utf8.last == UInt8(ascii: " ") else {
       return text
     }
-    return "\"" + text.replacing("\"", with: "\"\"") + "\""
+    return "\"" + text.replacing(scalar: "\"", with: "\"\"") + "\""
   }
 
   // MARK: Dates

@@ -30,7 +30,7 @@ struct AutomaticPath: Encodable {
   private(set) var models: (source: ManagedObjectModel, destination: ManagedObjectModel)?
 
   private enum CodingKeys: String, CodingKey {
-    case steps, sourceModelOrigin, missingPolicies, losses, hints, problem
+    case steps, sourceModelOrigin, missingPolicies, losses, hints, problem, problemCode, problemStatus
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -41,6 +41,8 @@ struct AutomaticPath: Encodable {
     try container.encode(losses, forKey: .losses)
     try container.encode(hints, forKey: .hints)
     try container.encodeIfPresent(problem?.line, forKey: .problem)
+    try container.encodeIfPresent(problem?.code.name, forKey: .problemCode)
+    try container.encodeIfPresent(problem?.code.rawValue, forKey: .problemStatus)
   }
 
   /// The path of a store, with what is lost counted in it.

@@ -52,9 +52,12 @@ final class ProgressPrinter: Sendable {
     self.clock = clock
   }
 
+  /// Now, as JSON has it.
+  private var time: String { ObjectWriter.date(clock().timeIntervalSinceReferenceDate) }
+
   func begin() throws {
     guard mode == .json else { return }
-    stream.write(try JSONText.line(VersionRecord(version: GodwitCommand.version)) + "\n")
+    stream.write(try JSONText.line(VersionRecord(version: GodwitCommand.version, time: time)) + "\n")
   }
 
   func update(_ progress: MigrationProgress) {
@@ -96,7 +99,7 @@ final class ProgressPrinter: Sendable {
       switch mode {
       case .json:
         if let last = state.last, last.percent >= 100 { print(last, &state) }
-        stream.write(try JSONText.line(SummaryRecord(summary, job: job)) + "\n")
+        stream.write(try JSONText.line(SummaryRecord(summary, job: job, time: time)) + "\n")
       case .auto, .bar, .plain, .none:
         if summary.outcome == .alreadyFinished {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
@@ -114,7 +117,7 @@ final class ProgressPrinter: Sendable {
     try state.withLock { state in
       closeBar(&state)
       guard mode == .json else { return }
-      stream.write(try JSONText.line(FailureRecord(error)) + "\n")
+      stream.write(try JSONText.line(FailureRecord(error, type: "summary", time: time)) + "\n")
     }
   }
 
@@ -122,7 +125,7 @@ final class ProgressPrinter: Sendable {
     switch mode {
     case .none: break
     case .json:
-      guard let line = try? JSONText.line(ProgressRecord(progress)) else { return }
+      guard let line = try? JSONText.line(ProgressRecord(progress, time: time)) else { return }
       stream.write(line + "\n")
     case .bar:
       stream.write(control: "\r\u{1B}[K")

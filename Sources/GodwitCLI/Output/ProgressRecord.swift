@@ -1,15 +1,27 @@
+import Foundation
 import GodwitJob
 import GodwitModel
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// The first JSON line of a run.
 struct VersionRecord: Encodable {
+  let schemaVersion = OutputKind.version
   let type = "version"
   let version: String
+  /// When the line was written.
+  let time: String
 }
 
 /// A JSON line between the first and the last.
 struct ProgressRecord: Encodable {
+  let schemaVersion = OutputKind.version
   let type = "progress"
+  let time: String
   let percent: Double
   let step, steps, pass, passes: Int
   let name, stage: String
@@ -19,7 +31,8 @@ struct ProgressRecord: Encodable {
   let secondsLeft: Double?
   let residentBytes: Int64
 
-  init(_ progress: MigrationProgress) {
+  init(_ progress: MigrationProgress, time: String) {
+    self.time = time
     percent = progress.percent
     (step, steps, pass, passes) = (progress.step, progress.steps, progress.pass, progress.passes)
     (name, stage) = (progress.name, progress.stage)
@@ -33,9 +46,13 @@ struct ProgressRecord: Encodable {
 
 /// The last JSON line of a run.
 struct SummaryRecord: Encodable {
+  let schemaVersion = OutputKind.version
   let type = "summary"
+  let time: String
+  /// The exit status.
+  let status: Int32
   let outcome: String
-  let reason: String?
+  let reason, reasonCode: String?
   let job, destination: String
   /// Left out where rows were not counted.
   let objects: Int64?
@@ -43,13 +60,17 @@ struct SummaryRecord: Encodable {
   let dropped: [MigrationPlan.Dropped]
   let losses: [LossReport.Loss]
   let notes: [String]
+  let noteCodes: [MigrationNote.Code]
   let seconds: Double
   let peakBytes, budgetBytes: Int64
   let wasResumed: Bool
 
-  init(_ summary: MigrationSummary, job: MigrationJob) {
+  init(_ summary: MigrationSummary, job: MigrationJob, time: String) {
+    self.time = time
+    status = Self.status(summary)
     outcome = summary.outcome.rawValue
     reason = summary.reason
+    reasonCode = summary.stopReason?.rawValue
     self.job = job.name
     destination = job.destinationPath
     objects = summary.isCounted ? summary.objects : nil
@@ -57,36 +78,76 @@ struct SummaryRecord: Encodable {
     dropped = summary.dropped
     losses = summary.losses.losses
     notes = summary.notes
+    noteCodes = summary.codedNotes.map(\.code)
     seconds = summary.seconds
     peakBytes = summary.peakBytes
     budgetBytes = job.memory.bytes
     wasResumed = summary.wasResumed
   }
 
+  /// A run that a signal stopped ends by it.
+  private static func status(_ summary: MigrationSummary) -> Int32 {
+    guard summary.outcome == .stopped else { return 0 }
+    return switch summary.reason {
+    case StopSignals.name(of: SIGINT)?: GodwitError.Code.interrupted.rawValue
+    case StopSignals.name(of: SIGTERM)?: GodwitError.Code.terminated.rawValue
+    default: GodwitError.Code.stopped.rawValue
+    }
+  }
+
   private enum CodingKeys: String, CodingKey {
-    case type, outcome, reason, job, destination, objects, dropped, losses, notes, seconds, peakBytes, budgetBytes
-    case wasResumed
+    case schemaVersion, type, time, status, outcome, reason, reasonCode, job, destination, objects, dropped, losses
+    case notes, noteCodes, seconds, peakBytes, budgetBytes, wasResumed
     case ambiguousToOne = "several"
     case overridden = "displaced"
   }
 }
 
-/// The last JSON line of a run that failed.
+/// A failure as JSON: the last line of a run, or a document in place of what a verb prints.
 struct FailureRecord: Encodable {
+  let schemaVersion = OutputKind.version
   let type: String
+  /// Only of a line of a run.
+  let time: String?
   let outcome = "failed"
+  /// The exit status.
   let status: Int32
+  /// The kind of failure in words that never change.
+  let code: String
+  /// Of a command that stopped at a checkpoint (75).
+  let reason, reasonCode: String?
   let message: String
   /// `FILE:LINE:COLUMN`, where the error has a place in a file.
   let location: String?
   let site, cause, remedy, safe: String?
 
-  /// - Parameter type: `summary` as the last line of a run, `error` in place of what a reading verb prints.
-  init(_ error: GodwitError, type: String = "summary") {
+  /// - Parameters:
+  ///   - type: `summary` as the last line of a run, `error` in place of what a verb prints.
+  ///   - time: When the line of a run was written.
+  init(_ error: GodwitError, type: String = "error", time: String? = nil) {
     self.type = type
+    self.time = time
     location = error.location.map(\.text)
     status = error.code.rawValue
+    code = error.code.name
+    reason = error.stopReason?.text
+    reasonCode = error.stopReason?.rawValue
     message = error.message
     (site, cause, remedy, safe) = (error.context, error.cause, error.remedy, error.safe)
+  }
+}
+
+extension GodwitError.StopReason {
+  /// The reason in words.
+  fileprivate var text: String {
+    switch self {
+    case .locked: "another process works on the job"
+    case .timeLimit: StopCondition.timeLimit
+    case .signal: "a signal"
+    case .cancelled: MigrationControl.cancelled
+    case .requested: "on request"
+    case .sourceChanged: "the source changed"
+    case .inUse: "another process uses the store"
+    }
   }
 }

@@ -18,6 +18,8 @@ struct PlanIdentity: Codable, Equatable {
     var digest: String
     /// Sizes, times and first bytes of the files: while they are the same the content is not read again.
     var stamp: StoreFiles.Stamp
+    /// When the store was last changed, RFC 3339; nil in a plan of an earlier version.
+    var modified: String?
 
     /// Reads all of the source.
     init(of job: MigrationJob) throws {
@@ -25,6 +27,8 @@ struct PlanIdentity: Codable, Equatable {
       // Before the content: a change while it is read is noticed by whoever compares.
       stamp = try files.stamp()
       digest = try files.contentDigest()
+      let epoch = Date(timeIntervalSince1970: Double(stamp.store.seconds)).timeIntervalSinceReferenceDate
+      modified = ObjectWriter.date(epoch + Double(stamp.store.nanoseconds) / 1e9)
     }
 
     /// The source as it is now: read again if its files are not as they were.

@@ -29,6 +29,10 @@ struct PlanRecord: Codable {
   var missingPolicies: [PolicyUse]?
   var mappingSearch: [String]?
   var notes: [String]?
+  /// The code of each note, in the same order.
+  var noteCodes: [MigrationNote.Code]?
+  /// What would stop a run, in the order of the summary's obstacles.
+  var obstacles: [PlanObstacle]?
   var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
   var temporaryFolder: String?
   var shortage: String?
@@ -53,6 +57,8 @@ struct PlanRecord: Codable {
     missingPolicies = plan.missingPolicies
     mappingSearch = plan.mappingSearch
     notes = plan.notes
+    noteCodes = plan.codedNotes.map(\.code)
+    obstacles = PlanObstacle.all(of: plan)
     totalRows = plan.totalRows
     diskBytes = plan.diskBytes
     temporaryBytes = plan.disk.temporaryBytes
@@ -61,5 +67,39 @@ struct PlanRecord: Codable {
     temporaryFreeBytes = plan.temporaryFreeBytes
     sourceBytes = plan.sourceBytes
     shortage = plan.shortage
+  }
+}
+
+/// What would stop a run of a plan.
+struct PlanObstacle: Codable, Equatable {
+  enum Code: String, Codable {
+    /// A policy is not registered.
+    case policyMissing = "policy-missing"
+    /// Values do not fit their new type.
+    case valuesDoNotFit = "values-do-not-fit"
+    /// The job must lose nothing.
+    case losses
+    /// There is too little disk space.
+    case diskSpace = "disk-space"
+  }
+
+  var code: Code
+  /// The exit status that a run would have.
+  var status: Int32
+  /// As the summary has it.
+  var message: String
+
+  /// The summary says them in this order: all policies in one, then one for each attribute whose values do not fit.
+  static func all(of plan: MigrationPlan) -> [PlanObstacle] {
+    let kinds: [(Code, GodwitError.Code, Int)] = [
+      (.policyMissing, .configuration, plan.missingPolicies.isEmpty ? 0 : 1),
+      (.valuesDoNotFit, .dataWrong, plan.misfits.count),
+      (.losses, .dataWrong, plan.refusesLosses && !plan.losses.refusable.isEmpty ? 1 : 0),
+      (.diskSpace, .inputOutput, plan.shortage == nil ? 0 : 1),
+    ]
+    let codes = kinds.flatMap { code, status, count in Array(repeating: (code, status), count: count) }
+    return zip(codes, plan.summary.obstacles).map { kind, message in
+      PlanObstacle(code: kind.0, status: kind.1.rawValue, message: message)
+    }
   }
 }

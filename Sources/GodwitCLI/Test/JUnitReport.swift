@@ -32,7 +32,7 @@ struct JUnitReport {
     if result.outcome == .skipped { text += "      <skipped/>\n" }
     for problem in result.problems {
       let element = problem.kind == .run ? "error" : "failure"
-      let first = problem.message.split(separator: "\n").first.map(String.init) ?? ""
+      let first = problem.message.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
       text += "      <\(element) type=\(quoted(problem.kind.rawValue)) message=\(quoted(first))>"
       text += escaped(problem.message) + "</\(element)>\n"
     }
@@ -47,17 +47,23 @@ struct JUnitReport {
   }
 
   private static func quoted(_ text: String) -> String {
-    "\"" + escaped(text).replacing("\"", with: "&quot;").replacing("\n", with: "&#10;") + "\""
+    "\"" + escaped(text, inAttribute: true) + "\""
   }
 
   /// XML 1.0 has no form for most control characters: they become U+FFFD.
-  private static func escaped(_ text: String) -> String {
+  ///
+  /// It goes by Unicode scalars: `"` and a combining mark are one character that is not `"`, and end the value all the
+  /// same.
+  private static func escaped(_ text: String, inAttribute: Bool = false) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
       switch scalar {
       case "&": result += "&amp;"
       case "<": result += "&lt;"
       case ">": result += "&gt;"
+      case "\"" where inAttribute: result += "&quot;"
+      // A reader turns them into spaces, or into line feeds, unless they are written so.
+      case "\t" where inAttribute, "\n" where inAttribute, "\r": result += "&#\(scalar.value);"
       case "\t", "\n": result.unicodeScalars.append(scalar)
       case _ where scalar.value < 0x20 || scalar.value == 0xFFFE || scalar.value == 0xFFFF: result += "\u{FFFD}"
       default: result.unicodeScalars.append(scalar)

@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitVerifier
@@ -52,6 +53,8 @@ struct MigrationTestResult: Sendable, Encodable {
   /// Objects, values and links of the source that were lost.
   var lost: Int64 = 0
   var losses: [String] = []
+  /// The same with codes.
+  var lossDetails: [LossReport.Loss] = []
   /// Expectations that were checked.
   var expectations = 0
   var problems: [Problem] = []

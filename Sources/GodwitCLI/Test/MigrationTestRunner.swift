@@ -142,6 +142,7 @@ struct MigrationTestRunner: Sendable {
     let lost = summary.losses.refusable
     result.lost = lost.reduce(0) { $0 + ($1.count ?? 0) }
     result.losses = lost.map(\.description)
+    result.lossDetails = lost
     let report = try Verifier(job: try loader.job(for: .verification)).run()
     if !report.isClean {
       result.problems.append(
@@ -233,7 +234,9 @@ struct MigrationTestRunner: Sendable {
 
   /// A word of a shell command.
   static func shell(_ text: String) -> String {
-    let isPlain = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "/._-+=:,@%".contains($0)) }
-    return isPlain && !text.isEmpty ? text : "'" + text.replacing("'", with: "'\\''") + "'"
+    let isPlain = text.unicodeScalars.allSatisfy {
+      $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains($0) || "/._-+=:,@%".unicodeScalars.contains($0))
+    }
+    return isPlain && !text.isEmpty ? text : "'" + text.replacing(scalar: "'", with: "'\\''") + "'"
   }
 }

@@ -71,6 +71,8 @@ struct TestVerb: Verb {
 
   private var isManifest: Bool { [".yaml", ".yml"].contains { subject.hasSuffix($0) } }
 
+  static var outputs: [OutputKind] { [.test] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let isStopped = Atomic(false)
@@ -95,7 +97,7 @@ struct TestVerb: Verb {
     signals.finish()
     switch format.format {
     case .text: session.output.write(TestTable.conclusion(results))
-    case .json: try session.print(json: Record(results))
+    case .json: try session.print(json: Record(results), as: .test)
     }
     if let junit { try write(JUnitReport(results: results).text, to: junit) }
     signals.dieIfStopped()
@@ -104,8 +106,6 @@ struct TestVerb: Verb {
 
   /// What `--format json` prints.
   private struct Record: Encodable {
-    var schemaVersion = 1
-    var type = "test"
     var tests: Int
     var failed: Int
     var skipped: Int

@@ -10,18 +10,35 @@ struct DiscardVerb: Verb {
 
   @OptionGroup var job: JobOptions
   @OptionGroup var overrides: OverrideOptions
+  @OptionGroup var format: FormatOptions
 
   static var isForOutput: Bool { false }
+
+  static var outputs: [OutputKind] { [.discard] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     // Models and mappings are not read: a job whose mapping is broken can be discarded too.
     let loader = try job.loader(in: session, overrides: overrides.values())
     let destination = loader.destination()
     let isRemoved = try MigrationManager.discard(destination: destination, isInPlace: loader.isInPlace)
-    session.output.write(
-      isRemoved
-        ? "removed '\(destination).godwit': the unfinished store, its ledger and spill files\n"
-        : "nothing to discard: '\(destination).godwit' does not exist\n")
+    switch format.format {
+    case .json:
+      let record = Record(job: loader.manifest.job, path: destination + ".godwit", isRemoved: isRemoved)
+      try session.print(json: record, as: .discard)
+    case .text:
+      session.output.write(
+        isRemoved
+          ? "removed '\(destination).godwit': the unfinished store, its ledger and spill files\n"
+          : "nothing to discard: '\(destination).godwit' does not exist\n")
+    }
     return 0
+  }
+
+  private struct Record: Encodable {
+    let job: String
+    /// The work folder.
+    let path: String
+    /// Whether there was one.
+    let isRemoved: Bool
   }
 }

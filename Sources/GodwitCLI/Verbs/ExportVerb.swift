@@ -10,6 +10,9 @@ struct ExportVerb: Verb {
     discussion: """
       Dates are ISO 8601 in UTC and decimals are text. In JSON lines and CSV, binary data is base64 and related objects \
       are object URIs; in SQLite, binary data is a BLOB and related objects are keys. The store is never written.
+
+      --raw needs no model: it writes the rows of tables with the names and values that SQLite has. Dates stay numbers, \
+      seconds since 2001 in UTC.
       """)
 
   @Argument(help: ArgumentHelp("The store.", valueName: "STORE")) var store: String
@@ -29,42 +32,69 @@ struct ExportVerb: Verb {
   )
   var model: String?
   @Flag(help: "Also write objects of subentities.") var subentities = false
+  @Flag(help: "Write rows of tables as they are, without a model: --all, or those of --table.") var raw = false
+  @Option(help: ArgumentHelp("With --raw: write this table. May be repeated.", valueName: "TABLE"))
+  var table: [String] = []
   @Option(
     name: [.customShort("o"), .long],
     help: ArgumentHelp("Write to a new file; with --all, JSON lines and CSV go to a new folder.", valueName: "PATH"))
   var output: String?
 
   func validate() throws {
-    guard all || !entity.isEmpty else { throw ValidationError("expected --entity E or --all, found none") }
+    if raw {
+      for (option, isGiven) in [
+        ("--entity", !entity.isEmpty), ("--where", condition != nil), ("--model", model != nil),
+        ("--subentities", subentities),
+      ] where isGiven {
+        throw ValidationError("expected either --raw or \(option), found both: --raw knows tables, not entities")
+      }
+      guard all != !table.isEmpty else {
+        throw ValidationError("expected one of --table TABLE and --all with --raw, found \(all ? "both" : "none")")
+      }
+    } else if !table.isEmpty {
+      throw ValidationError("expected --raw with --table, found none")
+    }
+    guard raw || all || !entity.isEmpty else { throw ValidationError("expected --entity E or --all, found none") }
     guard !all || entity.isEmpty else { throw ValidationError("expected either --entity or --all, found both") }
     guard !all || !subentities else {
       throw ValidationError("expected either --subentities or --all, found both: --all writes each entity")
     }
-    guard output == nil, all || format == .sqlite else { return }
+    // Rows say of which table they are, so all tables can go to standard output.
+    guard output == nil, all && !raw || format == .sqlite else { return }
     throw ValidationError(
       format == .sqlite
         ? "expected -o FILE with --format sqlite, found none" : "expected -o FOLDER with --all, found none")
   }
 
+  static var outputs: [OutputKind] { [.export, .exportRaw] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
+    let content = try content()
+    switch (format, output) {
+    case (.sqlite, let output?): try content.writeDatabase(to: output, like: store)
+    case (_, let output?) where all: try writeFolder(output, content)
+    case (_, let output?): try writeFile(output, content)
+    default:
+      try content.write(as: format) { text in
+        session.output.write(data: text)
+        return !session.output.isClosed
+      }
+    }
+    return 0
+  }
+
+  private func content() throws -> ExportContent {
+    if raw {
+      let source = try RawStore(path: store)
+      return .rows(try all ? source.tables : table.map { try source.table(named: $0) }, source)
+    }
     let metadata = try StoreMetadata(readingStoreAt: store)
     let fitting = try fittingModel(metadata)
     let selection =
       try all
       ? ObjectSelection(allOf: fitting, where: condition)
       : ObjectSelection(entity, subentities: subentities, of: fitting, where: condition)
-    let reader = try ObjectReader(path: store, model: fitting)
-    switch (format, output) {
-    case (.sqlite, let output?): try SQLiteExport.write(selection, from: reader, to: output, like: store)
-    case (_, let output?) where all: try write(selection, from: reader, toFolder: output)
-    case (_, let output?): try write(selection.groups, selection, from: reader, toFile: output)
-    default:
-      try write(selection.groups, selection, from: reader) { text in
-        session.output.write(data: text)
-        return !session.output.isClosed
-      }
-    }
-    return 0
+    return .objects(selection, try ObjectReader(path: store, model: fitting))
   }
 
   /// The version that fits the store: of the model that was named, else of the one that the store carries.
@@ -79,21 +109,22 @@ struct ExportVerb: Verb {
     }
     throw GodwitError(
       .usage, "cannot export from '\(store)': expected --model, found none", cause: cause,
-      remedy: "give the model of the store with --model MODEL")
+      remedy: "give the model of the store with --model MODEL, or export its tables as they are with --raw")
   }
 
-  /// One file for each entity.
-  private func write(_ selection: ObjectSelection, from reader: ObjectReader, toFolder path: String) throws {
+  // MARK: Files
+
+  /// One file for each entity or table, in a new folder.
+  private func writeFolder(_ path: String, _ content: ExportContent) throws {
     let folder = try NewFolder(path: path, like: store)
     do {
-      for entity in selection.entities {
-        guard !entity.contains("/"), !entity.hasPrefix(".") else {
+      for (name, part) in content.parts {
+        guard !name.contains("/"), !name.hasPrefix(".") else {
           throw GodwitError(
-            .usage, "cannot export entity '\(entity)' to a file of its name: expected the name of a file",
-            remedy: "export it with --entity and -o FILE, or with --format sqlite")
+            .usage, "cannot export \(content.noun) '\(name)' to a file of its name: expected the name of a file",
+            remedy: "export it with --\(content.noun) and -o FILE, or with --format sqlite")
         }
-        try write(
-          [[entity]], selection, from: reader, toFile: "\(folder.temporary)/\(entity).\(format.rawValue)")
+        try writeFile("\(folder.temporary)/\(name).\(format.rawValue)", part)
       }
       try folder.finish()
     } catch {
@@ -102,33 +133,12 @@ struct ExportVerb: Verb {
     }
   }
 
-  private func write(
-    _ groups: [[String]], _ selection: ObjectSelection, from reader: ObjectReader, toFile path: String
-  ) throws {
+  private func writeFile(_ path: String, _ content: ExportContent) throws {
     try ExportFile.write(to: path, like: store) { send in
-      try write(groups, selection, from: reader) { text in
+      try content.write(as: format) { text in
         try send(text)
         return true
       }
     }
-  }
-
-  /// Gathers records into pieces of 64 KiB. Ends when `send` returns false.
-  private func write(
-    _ groups: [[String]], _ selection: ObjectSelection, from reader: ObjectReader, send: (String) throws -> Bool
-  ) throws {
-    let writer = ObjectWriter(format: format, entities: groups.flatMap(\.self), reader: reader)
-    var piece = writer.head
-    var goesOn = true
-    for group in groups where goesOn {
-      try reader.forEachObject(of: group, where: selection.condition) { object in
-        piece += writer.record(object)
-        guard piece.utf8.count >= 1 << 16 else { return true }
-        goesOn = try send(piece)
-        piece = ""
-        return goesOn
-      }
-    }
-    if !piece.isEmpty { _ = try send(piece) }
   }
 }

@@ -69,9 +69,21 @@ public enum GodwitCommand {
       return try session.checked(status, isForOutput: type(of: verb).isForOutput)
     } catch {
       let status = report(error, in: session)
-      if asksForJSON(arguments), let error = error as? GodwitError { reportJSON(error, in: session) }
+      if status != 0 { reportJSON(failure(of: error), to: arguments, in: session) }
       return status
     }
+  }
+
+  /// Any error as one of ours: a wrong option, or a bug.
+  private static func failure(of error: any Error) -> GodwitError {
+    if let error = error as? GodwitError { return error }
+    guard RootCommand.exitCode(for: error) == .validationFailure else { return unexpected(error) }
+    return GodwitError(
+      .usage, RootCommand.message(for: error), remedy: "see `godwit help` and the verb for its options")
+  }
+
+  private static func unexpected(_ error: any Error) -> GodwitError {
+    GodwitError(.internalBug, "unexpected failure: \(error)", remedy: "report it with the command line")
   }
 
   /// ArgumentParser would call it an unexpected argument, and not say which verb was meant.
@@ -98,16 +110,24 @@ public enum GodwitCommand {
     }
   }
 
-  /// Whether a reading verb was asked for JSON; a reader of JSON gets its failures as JSON too.
-  private static func asksForJSON(_ arguments: [String]) -> Bool {
-    arguments.contains("--format=json") || arguments.first == "plan" && arguments.contains("--json")
-      || zip(arguments, arguments.dropFirst()).contains { $0 == ("--format", "json") }
+  /// Whether an option has a value, in either of the forms that it may take.
+  private static func has(_ option: String, _ value: String, _ arguments: [String]) -> Bool {
+    arguments.contains("\(option)=\(value)") || zip(arguments, arguments.dropFirst()).contains { $0 == (option, value) }
   }
 
-  private static func reportJSON(_ error: GodwitError, in session: CommandSession) {
+  /// Who asked for JSON gets a failure as JSON too.
+  private static func reportJSON(_ error: GodwitError, to arguments: [String], in session: CommandSession) {
     // A verb that has printed its document has reported its findings in it.
-    guard !session.output.isUsed, let text = try? JSONText.document(FailureRecord(error, type: "error")) else { return }
-    session.output.write(text + "\n")
+    guard !session.output.isUsed else { return }
+    if arguments.first == "run", has("--progress", "json", arguments) {
+      guard !arguments.contains("--quiet"), !arguments.contains("-q") else { return }
+      let printer = ProgressPrinter(mode: .json, stream: session.output)
+      try? printer.begin()
+      try? printer.end(failedWith: error)
+    } else if has("--format", "json", arguments) || arguments.first == "plan" && arguments.contains("--json") {
+      guard let text = try? JSONText.document(FailureRecord(error)) else { return }
+      session.output.write(text + "\n")
+    }
   }
 
   /// A group without a verb is wrong usage; `help` answers with its text as an error.
@@ -138,7 +158,7 @@ public enum GodwitCommand {
       session.diagnostics.write("godwit: " + (text.hasPrefix(lead) ? String(text.dropFirst(lead.count)) : text) + "\n")
       return GodwitError.Code.usage.rawValue
     }
-    let bug = GodwitError(.internalBug, "unexpected failure: \(error)", remedy: "report it with the command line")
+    let bug = unexpected(error)
     session.diagnostics.write("godwit: \(bug)\n")
     return bug.code.rawValue
   }

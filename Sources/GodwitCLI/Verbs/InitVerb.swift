@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
@@ -36,6 +37,9 @@ struct InitVerb: Verb {
   var output = "job.yaml"
   @Flag(help: "Replace the manifest if it exists.")
   var force = false
+  @OptionGroup var format: FormatOptions
+
+  static var outputs: [OutputKind] { [.`init`] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let file = output == "-" ? nil : output
@@ -45,12 +49,66 @@ struct InitVerb: Verb {
     request.policies = session.policies
     let draft = try request.draft()
     guard let file else {
-      session.output.write(data: draft.text)
+      switch format.format {
+      case .json: try session.print(json: Record(draft, file: nil), as: .`init`)
+      case .text: session.output.write(data: draft.text)
+      }
       return 0
     }
     try ExportFile.write(draft.text, to: file, replaces: force)
-    session.output.write(summary(draft, file: file))
+    switch format.format {
+    case .json: try session.print(json: Record(draft, file: file), as: .`init`)
+    case .text: session.output.write(summary(draft, file: file))
+    }
     return 0
+  }
+
+  /// What was chosen, and what would be lost.
+  private struct Record: Encodable {
+    struct Step: Encodable {
+      let source, destination, mappings: String
+      let isInferred: Bool
+    }
+    struct Stage: Encodable { let step, reason: String }
+    struct Policy: Encodable {
+      let policy: String
+      let mappings: [String]
+    }
+
+    /// nil where the text goes to standard output.
+    let file: String?
+    let manifest, source, destination: String
+    let models: [String]
+    let sourceModel, sourceModelOrigin, destinationModel: String
+    let isMigrationNeeded: Bool
+    let versions, versionOrder: [String]
+    let configuration: String?
+    let steps: [Step]
+    let stages: [Stage]
+    let mappingSearch, unusedMappings: [String]
+    let missingPolicies: [Policy]
+    let losses: [LossReport.Loss]
+    let problem, problemCode: String?
+    let problemStatus: Int32?
+    let remedy: String?
+
+    init(_ draft: ManifestDraft, file: String?) {
+      self.file = file
+      manifest = draft.text
+      (source, destination, models) = (draft.source, draft.destination, draft.models)
+      (sourceModel, sourceModelOrigin) = (draft.sourceModel, draft.sourceModelOrigin)
+      (destinationModel, isMigrationNeeded) = (draft.destinationModel, !draft.isCurrent)
+      (versions, versionOrder, configuration) = (draft.versions, draft.versionOrder, draft.configuration)
+      steps = draft.steps.map {
+        Step(source: $0.source, destination: $0.destination, mappings: $0.way, isInferred: $0.isInferred)
+      }
+      stages = draft.stages.map { Stage(step: $0.step, reason: $0.reason) }
+      (mappingSearch, unusedMappings) = (draft.mappingSearch, draft.unusedMappings)
+      missingPolicies = draft.policies.map { Policy(policy: $0.name, mappings: $0.mappings) }
+      losses = draft.lossDetails
+      (problem, problemCode) = (draft.problem, draft.problemCode?.name)
+      (problemStatus, remedy) = (draft.problemCode?.rawValue, draft.remedy)
+    }
   }
 
   private func refuseExisting(_ file: String) throws {

@@ -28,6 +28,8 @@ struct InspectVerb: Verb {
     if configuration != nil, models.isEmpty { throw ValidationError("expected --models MODEL beside --configuration") }
   }
 
+  static var outputs: [OutputKind] { [.inspect] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let (models, configuration, details) = (models, configuration, details)
     func inspect(_ path: String) throws -> FileInspection {
@@ -36,7 +38,7 @@ struct InspectVerb: Verb {
     guard let expanded = try InspectionPaths.expanded(paths) else {
       let inspection = try inspect(paths[0])
       switch format.format {
-      case .json: try session.print(json: InspectionRecord(inspection: inspection))
+      case .json: try session.print(json: InspectionRecord(inspection: inspection), as: .inspect)
       case .text: session.output.write("\(inspection)\n")
       }
       if let problem = inspection.problem { throw problem }
@@ -44,7 +46,7 @@ struct InspectVerb: Verb {
     }
     let table = try InspectionTable(of: expanded, inspect: inspect)
     switch format.format {
-    case .json: try session.print(json: table.rows)
+    case .json: try session.print(rows: table.rows)
     case .text where details:
       session.output.write(table.rows.compactMap(\.inspection).map { "\($0)\n" }.joined(separator: "\n"))
     case .text: session.output.write(table.text)

@@ -42,6 +42,8 @@ struct LintVerb: Verb {
     name: .customLong("all"), help: "Also list accepted findings, and findings about steps between shipped versions.")
   var showsAll = false
 
+  static var outputs: [OutputKind] { [.lint] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let path = lock ?? ModelLock.standardName
     let linter = try Linter(models, lock: path, mayLockBeMissing: lock == nil || writesLock)

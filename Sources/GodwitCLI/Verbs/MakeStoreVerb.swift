@@ -17,6 +17,7 @@ struct MakeStoreVerb: Verb {
   @Option(help: ArgumentHelp("Seed of the random values.", valueName: "S")) var seed: UInt64 = 1
   @Flag(help: "Include what migrations often fail on: gaps between keys, huge keys, NULL, Unicode, large data.")
   var nasty = false
+  @OptionGroup var format: FormatOptions
 
   func validate() throws {
     guard rows >= 0, rows <= StoreSynthesis.rowLimit else {
@@ -26,10 +27,25 @@ struct MakeStoreVerb: Verb {
 
   static var isForOutput: Bool { false }
 
+  static var outputs: [OutputKind] { [.makeStore] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let model = try ModelVerb.read(model)
     try StoreSynthesis(model: model, rows: rows, seed: seed, isNasty: nasty).write(to: out)
-    session.output.write("\(out): \(rows) objects of '\(model.name)', seed \(seed)\(nasty ? ", nasty" : "")\n")
+    switch format.format {
+    case .json:
+      let record = Record(path: out, model: model.name, objects: rows, seed: seed, isNasty: nasty)
+      try session.print(json: record, as: .makeStore)
+    case .text:
+      session.output.write("\(out): \(rows) objects of '\(model.name)', seed \(seed)\(nasty ? ", nasty" : "")\n")
+    }
     return 0
+  }
+
+  private struct Record: Encodable {
+    let path, model: String
+    let objects: Int
+    let seed: UInt64
+    let isNasty: Bool
   }
 }

@@ -23,6 +23,8 @@ struct MappingConvertVerb: Verb {
     }
   }
 
+  static var outputs: [OutputKind] { [.mappingResult] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let found = try XcodeMappingModel(contentsOf: file)
     guard let source, let destination else {

@@ -15,6 +15,8 @@ struct MappingNewVerb: Verb {
   @Argument(help: MappingVerb.destination) var destination: String
   @OptionGroup var output: MappingOutput
 
+  static var outputs: [OutputKind] { [.mappingResult] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let draft = MappingDraft(from: try ModelVerb.read(source), to: try ModelVerb.read(destination))
     try output.write(draft.model, remarks: draft.remarks, in: session)

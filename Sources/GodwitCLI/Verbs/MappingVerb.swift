@@ -27,7 +27,9 @@ struct MappingOutput: ParsableArguments {
     let yaml = model.yaml(remarks: remarks)
     if let output { try ExportFile.write(yaml, to: output) }
     switch format.format {
-    case .json: try session.print(json: Record(model, remarks: remarks, yaml: output == nil ? yaml : nil, file: output))
+    case .json:
+      try session.print(
+        json: Record(model, remarks: remarks, yaml: output == nil ? yaml : nil, file: output), as: .mappingResult)
     case .text:
       guard let output else { return session.output.write(data: yaml) }
       session.output.write("\(output): \(model.entityMappings.count) entity mappings\n")

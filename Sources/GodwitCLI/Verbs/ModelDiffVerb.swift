@@ -18,10 +18,12 @@ struct ModelDiffVerb: Verb {
       "Print text, JSON, a flowchart for Mermaid, or a page of HTML.", valueName: "text|json|mermaid|html"))
   var format: Format = .text
 
+  static var outputs: [OutputKind] { [.modelDiff] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let difference = ModelComparison(from: try ModelVerb.read(from), to: try ModelVerb.read(to))
     switch format {
-    case .json: try session.print(json: difference)
+    case .json: try session.print(json: difference, as: .modelDiff)
     case .text: session.output.write("\(difference)\n")
     case .mermaid: session.output.write(data: difference.mermaid)
     case .html: session.output.write(data: difference.html)

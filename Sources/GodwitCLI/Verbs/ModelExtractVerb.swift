@@ -36,6 +36,8 @@ struct ModelExtractVerb: Verb {
 
   static var isForOutput: Bool { false }
 
+  static var outputs: [OutputKind] { [.modelExtract] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let metadata = try StoreMetadata(readingStoreAt: store)
     let cached: CachedModel
@@ -61,7 +63,7 @@ struct ModelExtractVerb: Verb {
       try session.print(
         json: Record(
           path: output, version: made.version, entities: cached.model.entityNames,
-          versionChecksum: cached.model.versionChecksum, fitsStore: fits, omissions: made.omissions))
+          versionChecksum: cached.model.versionChecksum, fitsStore: fits, omissions: made.omissions), as: .modelExtract)
     case .text:
       let count = cached.model.entities.count
       session.output.write(

@@ -9,13 +9,16 @@ struct ModelHashVerb: Verb {
   @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
   @OptionGroup var format: FormatOptions
 
+  static var outputs: [OutputKind] { [.modelHash] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let model = try ModelVerb.read(model, hashes: hashes)
     let versionHashes = model.versionHashes.mapValues(\.base64)
     switch format.format {
     case .json:
       try session.print(
-        json: Record(entities: versionHashes, checksum: model.versionChecksum, digest: model.versionHashesDigest))
+        json: Record(entities: versionHashes, checksum: model.versionChecksum, digest: model.versionHashesDigest),
+        as: .modelHash)
     case .text:
       let width = versionHashes.keys.map(\.count).max() ?? 0
       for (name, hash) in versionHashes.sorted(by: { ManagedObjectModel.precedes($0.key, $1.key) }) {

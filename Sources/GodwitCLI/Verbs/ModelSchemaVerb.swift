@@ -9,6 +9,8 @@ struct ModelSchemaVerb: Verb {
   @Argument(help: ModelVerb.help) var model: String
   @OptionGroup var format: FormatOptions
 
+  static var outputs: [OutputKind] { [.modelSchema] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let model = try ModelVerb.read(model)
     let schema = StoreSchema(model: model)
@@ -17,7 +19,7 @@ struct ModelSchemaVerb: Verb {
       try session.print(
         json: Record(
           model: model.name, tables: schema.createStatements, indexes: schema.indexStatements,
-          triggers: schema.triggerStatements, remarks: schema.remarks))
+          triggers: schema.triggerStatements, remarks: schema.remarks), as: .modelSchema)
     case .text:
       session.output.write(data: schema.schemaSQL)
       session.output.write(schema.remarks.map { "-- \($0)\n" }.joined())

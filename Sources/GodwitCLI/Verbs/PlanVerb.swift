@@ -66,6 +66,8 @@ struct PlanVerb: Verb {
 
   private var chosenFormat: Format { json ? .json : format ?? .text }
 
+  static var outputs: [OutputKind] { [.plan, .planDifference] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     // What is wrong with these files is said before anything is counted.
     let older = try self.older.map { (file: $0, plan: try PlanFile.read($0)) }
@@ -89,13 +91,13 @@ struct PlanVerb: Verb {
       record.identity?.source = try older.plan.identity?.source?.now(of: manager.job)
       let difference = PlanDifference(from: older.plan, to: record, file: older.file)
       if chosenFormat == .json {
-        try session.print(json: difference)
+        try session.print(json: difference, as: .planDifference)
       } else {
         session.output.write("\(difference)\n")
       }
     } else {
       switch chosenFormat {
-      case .json: try session.print(json: record)
+      case .json: try session.print(json: record, as: .plan)
       case .text: session.output.write(text(plan, of: migration))
       case .dot: session.output.write(data: try picture(manager.job, plan).dot)
       case .mermaid: session.output.write(data: try picture(manager.job, plan).mermaid)

@@ -22,20 +22,51 @@ struct PolicyStubVerb: Verb {
 
   @Option(name: .shortAndLong, help: ArgumentHelp("Write to a new Swift file.", valueName: "FILE"))
   var output: String?
+  @OptionGroup var format: FormatOptions
+
+  static var outputs: [OutputKind] { [.policyStub] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let migration = try job.loader(in: session).job()
     let stub = PolicyStub(migration)
+    let record = Record(job: migration.name, file: output, uses: migration.policyUses, swift: stub.text)
     guard !stub.isEmpty else {
       session.diagnostics.write("godwit: no mapping of job '\(migration.name)' names a policy\n")
+      if format.format == .json { try session.print(json: record.without(.file, .swift), as: .policyStub) }
       return 0
     }
     guard let output else {
-      session.output.write(data: stub.text)
+      switch format.format {
+      case .json: try session.print(json: record, as: .policyStub)
+      case .text: session.output.write(data: stub.text)
+      }
       return 0
     }
     try ExportFile.write(stub.text, to: output)
-    session.output.write("\(output): \(Set(migration.policyUses.map(\.policy)).count) policies\n")
+    switch format.format {
+    case .json: try session.print(json: record.without(.swift), as: .policyStub)
+    case .text:
+      session.output.write("\(output): \(Set(migration.policyUses.map(\.policy)).count) policies\n")
+    }
     return 0
+  }
+
+  private struct Record: Encodable {
+    enum Part { case file, swift }
+
+    let job: String
+    /// The Swift file, if it was written.
+    var file: String?
+    /// The mappings that name a policy.
+    let uses: [PolicyUse]
+    /// The Swift source, unless it was written.
+    var swift: String?
+
+    func without(_ parts: Part...) -> Record {
+      var record = self
+      if parts.contains(.file) { record.file = nil }
+      if parts.contains(.swift) { record.swift = nil }
+      return record
+    }
   }
 }

@@ -62,6 +62,8 @@ struct RunVerb: Verb {
     return try session.loader(ofManifest: path ?? "-", overrides: settings, isVerbose: verbose)
   }
 
+  static var outputs: [OutputKind] { [.progress] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()

@@ -13,10 +13,14 @@ protocol Verb: ParsableCommand {
   /// Whether the verb's purpose is its output. A verb that makes a file has done its work even if its output cannot be
   /// written.
   static var isForOutput: Bool { get }
+
+  /// The kinds of JSON that the verb prints, apart from an error.
+  static var outputs: [OutputKind] { get }
 }
 
 extension Verb {
   static var isForOutput: Bool { true }
+  static var outputs: [OutputKind] { [] }
 }
 
 /// How a reading verb prints what it found.
@@ -103,9 +107,14 @@ extension CommandSession {
   }
 
   /// Prints one JSON document with sorted keys.
-  func print(json value: some Encodable) throws {
-    output.write(try JSONText.document(value) + "\n")
+  func print(json value: some Encodable, as kind: OutputKind) throws {
+    output.write(try JSONText.document(OutputDocument(kind, value)) + "\n")
   }
+}
+
+extension CommandSession {
+  /// Prints an array of documents, each of which says what it is.
+  func print(rows: [some Encodable]) throws { output.write(try JSONText.document(rows) + "\n") }
 }
 
 enum JSONText {

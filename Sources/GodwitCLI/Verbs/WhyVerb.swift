@@ -36,6 +36,8 @@ struct WhyVerb: Verb {
     }
   }
 
+  static var outputs: [OutputKind] { [.why] }
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     var (found, path) = try against.map { try compareModels(with: $0, in: session) } ?? askStore(in: session)
     // As in a job, the model inside the store is used last.
@@ -44,7 +46,7 @@ struct WhyVerb: Verb {
     }
     let shown = found.verdict == .migrationNeeded ? path : nil
     switch format.format {
-    case .json: try session.print(json: Record(found: found, path: shown))
+    case .json: try session.print(json: Record(found: found, path: shown), as: .why)
     case .text: session.output.write("\(found.text(path: shown?.lines ?? []))\n")
     }
     session.warnOfUnconfirmedHashRules(found.unconfirmedHashRules)

@@ -168,7 +168,9 @@ extension Executor {
     try WorkFolder.sync((path as NSString).deletingLastPathComponent)
     if mark != known.mark { try ledger.setSpillMark(mark, pairs: pairs, mapping: index) }
     rebuiltSpills.insert(index)
-    notes.append("the spill file of mapping '\(name)' was damaged and rebuilt: \(damage.message)")
+    notes.append(
+      MigrationNote(
+        .spillRebuilt, "the spill file of mapping '\(name)' was damaged and rebuilt: \(damage.message)"))
   }
 
   private static func cannotRebuild(_ mapping: String) -> GodwitError {

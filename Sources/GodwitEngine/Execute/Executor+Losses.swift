@@ -37,13 +37,13 @@ extension Executor {
       let mapping = program.mappings[nils.mapping]
       return .init(
         step: step, kind: .nils, subject: "\(mapping.destination.name).\(nils.attribute)", count: nils.count,
-        reason: "mapping \(mapping.name)")
+        reason: "mapping \(mapping.name)", cause: .expression)
     }
     if summary.ambiguousToOne > 0 {
       found.losses.append(
         .init(
           step: step, kind: .ambiguousToOne, subject: "to-one relationships", count: summary.ambiguousToOne,
-          reason: "a to-one holds one object"))
+          reason: "a to-one holds one object", cause: .firstOfSeveral))
     }
     return found
   }

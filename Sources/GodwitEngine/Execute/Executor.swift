@@ -34,7 +34,7 @@ package final class Executor {
   /// While indexes are built.
   private var ahead: SpeculativeValidator?
   /// What happened that nobody would see in the result.
-  package var notes: [String] = []
+  package var notes: [MigrationNote] = []
   /// Mappings whose spill file was rebuilt. A second damage to the same file stops the run.
   var rebuiltSpills: Set<Int> = []
   /// Chunks whose statement met a value that is too large for it.
@@ -182,7 +182,7 @@ package final class Executor {
     guard try files.stamp() == stamp else {
       throw GodwitError(
         .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
-        remedy: "make sure nothing writes to it, `godwit discard` the job and run again")
+        remedy: "make sure nothing writes to it, `godwit discard` the job and run again", stopReason: .sourceChanged)
     }
   }
 

@@ -38,7 +38,7 @@ extension Planner {
     plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
     let numbers = try numericCounts()
     plan.losses = try losses(program, dropped: dropped, numbers: numbers)
-    plan.notes = try notes(program, external: external, numbers: numbers)
+    plan.codedNotes = try notes(program, external: external, numbers: numbers)
     plan.misfits = misfits(numbers)
     plan.refusesLosses = job.failsOnLoss
     return plan
@@ -47,11 +47,12 @@ extension Planner {
   /// What the plan says beside steps and stages.
   private func notes(
     _ program: StepProgram, external: [ExternalCount], numbers: [NumericCount]
-  ) throws -> [String] {
+  ) throws -> [MigrationNote] {
     if let existing {
-      let job = "appends to \(existing.rows) objects in '\(existing.path)'"
+      let job = MigrationNote(.appends, "appends to \(existing.rows) objects in '\(existing.path)'")
       let history =
-        existing.hasHistory ? ["the destination's persistent history stays, without the new objects"] : []
+        existing.hasHistory
+        ? [MigrationNote(.historyKept, "the destination's persistent history stays, without the new objects")] : []
       return [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes(numbers)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
@@ -60,18 +61,19 @@ extension Planner {
   }
 
   /// Lookups that find nothing in the mapping they name.
-  private var lookUpNotes: [String] {
-    resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }
+  private var lookUpNotes: [MigrationNote] {
+    resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }.map { MigrationNote(.emptyLookup, $0) }
   }
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.
-  private func numberNotes(_ facts: PlanFacts) -> [String] {
+  private func numberNotes(_ facts: PlanFacts) -> [MigrationNote] {
     facts.entities.flatMap { entity in
       let table = sourceSchema.table(of: entity.name)?.name ?? entity.name
       let bears = [(entity.foreignNumbers ?? 0, "another entity's number"), (entity.missingNumbers ?? 0, "no number")]
       return bears.filter { $0.0 > 0 }.map { rows, what in
         let (verb, subject) = rows == 1 ? ("row of \(table) has", "it is") : ("rows of \(table) have", "they are")
-        return "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does"
+        return MigrationNote(
+          .entityNumbers, "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does")
       }
     }
   }

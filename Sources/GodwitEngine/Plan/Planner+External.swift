@@ -12,12 +12,12 @@ extension Planner {
     /// Whether the bytes go into rows.
     var isInlined = false
 
-    var note: String {
+    var note: MigrationNote {
       var text =
         "external data of \(attribute): \(files) values in files, \(ByteCount(bytes: bytes)), "
         + (isInlined ? "stored in their rows" : "linked or copied")
       if missing > 0 { text += "; \(missing) of the files missing" }
-      return text
+      return MigrationNote(missing > 0 ? .externalDataMissing : .externalData, text)
     }
   }
 

@@ -11,21 +11,24 @@ extension Planner {
   ) throws -> LossReport {
     let step = job.position.index + 1
     var found = dropped.map {
-      LossReport.Loss(step: step, kind: .objects, subject: $0.entity, count: $0.rows, reason: $0.reason)
+      LossReport.Loss(
+        step: step, kind: .objects, subject: $0.entity, count: $0.rows, reason: $0.reason, cause: $0.cause)
     }
     found += try uncounted(step) + propertyLosses(step)
     found += resolved.defaulted.map {
       LossReport.Loss(
         step: step, kind: .policy, subject: $0.policy, count: nil,
-        reason: "mapping \($0.mapping): not registered; Core Data's default policy runs instead")
+        reason: "mapping \($0.mapping): not registered; Core Data's default policy runs instead",
+        cause: .policyNotRegistered)
     }
     found += numbers.filter { $0.rounded > 0 }.map {
-      LossReport.Loss(step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types)
+      LossReport.Loss(
+        step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types, cause: .numericType)
     }
     found += (program.facts.linksToNothing ?? []).map {
       LossReport.Loss(
         step: step, kind: .linksToNothing, subject: $0.relationship, count: $0.count,
-        reason: "they lead to no object that the relationship can hold")
+        reason: "they lead to no object that the relationship can hold", cause: .leadsNowhere)
     }
     return LossReport(found)
   }
@@ -68,11 +71,13 @@ extension Planner {
   }
 
   /// Values that a change of numeric types cannot carry.
-  func misfitNotes(_ numbers: [NumericCount]) -> [String] {
+  func misfitNotes(_ numbers: [NumericCount]) -> [MigrationNote] {
     numbers.filter { $0.misfits > 0 }.map { found in
       found.isInteger
-        ? "the run will stop: \(Self.misfit(found))"
-        : "\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN"
+        ? MigrationNote(.valuesDoNotFit, "the run will stop: \(Self.misfit(found))")
+        : MigrationNote(
+          .valuesTooLarge,
+          "\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN")
     }
   }
 
@@ -93,7 +98,7 @@ extension Planner {
     guard !isCounted else { return [] }
     let taken = Set(resolved.entityMappings.map(\.source.name))
     return resolved.sourceModel.entities.filter { !$0.isAbstract && !taken.contains($0.name) }.map {
-      .init(step: step, kind: .objects, subject: $0.name, count: nil, reason: "no mapping")
+      .init(step: step, kind: .objects, subject: $0.name, count: nil, reason: "no mapping", cause: .noMapping)
     }
   }
 
@@ -104,9 +109,11 @@ extension Planner {
   private func propertyLosses(_ step: Int) throws -> [LossReport.Loss] {
     let read = ReadProperties(resolved)
     var losses: [LossReport.Loss] = []
-    func add(_ kind: LossReport.Kind, _ subject: String, _ count: Int64?, _ reason: String) {
+    func add(
+      _ kind: LossReport.Kind, _ subject: String, _ count: Int64?, _ reason: String, _ cause: LossReport.Cause
+    ) {
       if let count, count <= 0 { return }
-      losses.append(.init(step: step, kind: kind, subject: subject, count: count, reason: reason))
+      losses.append(.init(step: step, kind: kind, subject: subject, count: count, reason: reason, cause: cause))
     }
     let policies = Set(resolved.policies.compactMap(\.index))
     var seen: Set<String> = []
@@ -130,7 +137,7 @@ extension Planner {
         for (index, attribute) in dropped.enumerated() {
           var count: Int64?
           if index < counts.count, case .integer(let number) = counts[index] { count = number }
-          add(.values, "\(entity).\(attribute.name)", count, "no destination attribute takes them")
+          add(.values, "\(entity).\(attribute.name)", count, "no destination attribute takes them", .notTaken)
         }
         for relationship in resolved.sourceModel.relationships(of: entity)
         where resolved.sourceModel.isStored(relationship)
@@ -138,13 +145,14 @@ extension Planner {
         {
           guard let count = try links(relationship, of: entity) else { continue }
           add(
-            .links, "\(entity).\(relationship.name)", isCounted ? count : nil, "no destination relationship takes them")
+            .links, "\(entity).\(relationship.name)", isCounted ? count : nil, "no destination relationship takes them",
+            .notTaken)
         }
       }
       guard job.steps[0].isInferred, isCounted else { continue }
       for source in mapping.relationships {
         guard let lost = try lostLinks(source, of: mapping, table: table.name) else { continue }
-        add(.links, "\(entity).\(lost.name)", lost.count, lost.reason)
+        add(.links, "\(entity).\(lost.name)", lost.count, lost.reason, .entityNotAccepted)
       }
     }
     return losses

@@ -1,3 +1,4 @@
+package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
@@ -13,9 +14,12 @@ package struct DerivedTriggers {
   let unknown: [StoreSchema.DerivedAttribute]
 
   /// For the plan.
-  package var notes: [String] {
+  package var notes: [MigrationNote] {
     unknown.map {
-      "derived attribute \($0.entityName).\($0.attributeName) is computed; its triggers are not made, because their text in Core Data is not known"
+      MigrationNote(
+        .triggersLeftOut,
+        "derived attribute \($0.entityName).\($0.attributeName) is computed; its triggers are not made, because their text in Core Data is not known"
+      )
     }
   }
 

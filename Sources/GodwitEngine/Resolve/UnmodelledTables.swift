@@ -1,4 +1,4 @@
-import GodwitJob
+package import GodwitJob
 package import GodwitModel
 package import GodwitStore
 
@@ -14,7 +14,7 @@ package struct UnmodelledTables {
   /// Metadata keys that go with the mirror.
   package let metadataKeys: [String]
   /// For the plan: what is left out, with rows.
-  package let notes: [String]
+  package let notes: [MigrationNote]
   private let hasHistory: Bool
 
   /// - Throws: `.dataWrong` (65) when CloudKit mirrors the store and the job does not drop the mirror, or a table of
@@ -28,7 +28,7 @@ package struct UnmodelledTables {
     func rows(_ table: String) throws -> Int64 {
       try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table))") ?? 0
     }
-    var notes: [String] = []
+    var notes: [MigrationNote] = []
     let mirror = tables.filter { $0.hasPrefix("ANSCK") }
     if let first = mirror.first, !job.dropsMirroring {
       throw GodwitError(
@@ -36,16 +36,22 @@ package struct UnmodelledTables {
         "cannot migrate '\(job.sourcePath)': it has CloudKit mirroring tables ('\(first)'), and the records would not match",
         remedy: "write `cloudkit: drop`: the new store then has no CloudKit data; a container mirrors it in full")
     }
-    for table in mirror { notes.append("CloudKit mirroring is dropped: \(try rows(table)) rows of \(table)") }
+    for table in mirror {
+      notes.append(
+        MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: \(try rows(table)) rows of \(table)"))
+    }
     let metadata = job.dropsMirroring ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
     metadataKeys = (metadata?.values.keys.sorted() ?? []).filter(StoreMetadata.isMirroringKey)
-    for key in metadataKeys { notes.append("CloudKit mirroring is dropped: metadata key \(key)") }
+    for key in metadataKeys {
+      notes.append(MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: metadata key \(key)"))
+    }
 
     let history = Self.historyTables.filter(tables.contains)
     hasHistory = !history.isEmpty
     var statements: [String] = []
     for table in history {
-      notes.append("persistent history is dropped: \(try rows(table)) rows of \(table)")
+      notes.append(
+        MigrationNote(.historyDropped, "persistent history is dropped: \(try rows(table)) rows of \(table)"))
       statements += try Self.definitions(of: table, connection)
       let name = String(table.dropFirst())
       let highest = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table))") ?? 0

@@ -15,7 +15,7 @@ package protocol InPlaceProgram {
   var objects: Int64? { get }
   var dropped: [MigrationPlan.Dropped] { get }
   var losses: LossReport { get }
-  var notes: [String] { get }
+  var notes: [MigrationNote] { get }
   var passes: Int { get }
   /// What progress shows before the work itself begins.
   var plannedRows: Int64 { get }

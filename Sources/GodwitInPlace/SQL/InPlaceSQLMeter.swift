@@ -93,7 +93,7 @@ package struct InPlaceSQLMeter {
     summary.overridden = overridden
     summary.dropped = program.dropped
     summary.losses = program.losses
-    summary.notes = program.notes
+    summary.codedNotes = program.notes
     summary.seconds = Date().timeIntervalSince(start)
     summary.peakBytes = ProcessMemory.peakBytes
     return summary

@@ -108,7 +108,7 @@ package struct InPlaceSQLProgram: InPlaceProgram {
   package var objects: Int64? { step.facts.mappings.reduce(0) { $0 + $1.rows } }
   package var dropped: [MigrationPlan.Dropped] { plan.steps.flatMap(\.dropped) }
   package var losses: LossReport { plan.losses }
-  package var notes: [String] { plan.notes }
+  package var notes: [MigrationNote] { plan.codedNotes }
   package var passes: Int { plan.steps.first?.passes.count ?? 0 }
   package var plannedRows: Int64 { plan.totalRows }
   package var keepsFiles: Bool { false }

@@ -13,7 +13,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
   package let leftOut: UnmodelledTables
   package let triggers: [String]
   package let metadata: StoreMetadata
-  package let notes: [String]
+  package let notes: [MigrationNote]
   private let kept: [(number: Int, highest: Int64)]
   private let digest: String
 

@@ -66,6 +66,8 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public let migrationPath: MigrationPath?
   /// What keeps a mapping model from being inferred, as `MappingInference` says; empty when one can be.
   public let refusals: [String]
+  /// The kind of each refusal, in the same order.
+  public let refusalCodes: [MappingInference.Refusal.Code]
   /// Further facts, each a sentence.
   public let notes: [String]
   /// Rules of version hashes that the model relies on and no published hash confirms.
@@ -135,14 +137,15 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     unconfirmedHashRules = asked.unconfirmedHashRules.map(\.description)
     if isWhole, asked.isCompatible(with: hashes) {
       (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
-      refusals = []
+      (refusals, refusalCodes) = ([], [])
       self.notes = notes
       return
     }
     differences = Self.differences(hashes, asked, explaining: fitting.isEmpty)
     if let own = fitting.first {
       changes = try ModelChange.changes(from: own, to: asked, countingInStoreAt: path)
-      refusals = MappingInference(from: own, to: asked).refusals.map(\.description)
+      let found = MappingInference(from: own, to: asked).refusals
+      (refusals, refusalCodes) = (found.map(\.description), found.map(\.code))
       migrationPath = Self.migrationPath(changes, refusals)
       verdict = .migrationNeeded
       first = Self.first(differences, changes, asked)
@@ -152,7 +155,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
       }
     } else {
       (verdict, changes, migrationPath) = (.noModelFits, [], nil)
-      refusals = []
+      (refusals, refusalCodes) = ([], [])
       first =
         hashes.isEmpty
         ? "the store contains no version hashes" : differences.first.map { $0.reason ?? $0.description }
@@ -176,14 +179,15 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     guard !new.isCompatible(with: hashes) else {
       fitting = old.name == new.name ? [new.name] : [old.name, new.name]
       (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
-      refusals = []
+      (refusals, refusalCodes) = ([], [])
       return
     }
     fitting = [old.name]
     verdict = .migrationNeeded
     differences = Self.differences(hashes, new, explaining: false)
     changes = ModelChange.changes(from: old, to: new)
-    refusals = MappingInference(from: old, to: new).refusals.map(\.description)
+    let found = MappingInference(from: old, to: new).refusals
+    (refusals, refusalCodes) = (found.map(\.description), found.map(\.code))
     migrationPath = Self.migrationPath(changes, refusals)
     first = Self.first(differences, changes, new)
   }

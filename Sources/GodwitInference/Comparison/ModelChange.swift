@@ -15,12 +15,66 @@ public struct ModelChange: Sendable, Hashable, Encodable {
     case mapping
   }
 
+  /// What changes. The raw values never change.
+  public enum Kind: String, Sendable, Hashable, Encodable, CaseIterable {
+    /// An entity or property is new.
+    case added
+    /// An entity or property is gone.
+    case removed
+    /// An entity or property has another name.
+    case renamed
+    /// A property moves along a hierarchy.
+    case moved
+    /// An attribute becomes a relationship, or a relationship an attribute.
+    case kind
+    /// An entity has another parent.
+    case parent
+    /// An entity becomes abstract, or is no longer.
+    case abstract
+    /// The hash modifier.
+    case hashModifier = "hash-modifier"
+    /// A uniqueness constraint is new.
+    case uniquenessAdded = "uniqueness-added"
+    /// A uniqueness constraint is gone.
+    case uniquenessRemoved = "uniqueness-removed"
+    /// A property becomes transient, or is no longer.
+    case transient
+    /// What an attribute is derived from.
+    case derivation
+    /// The type of an attribute.
+    case type
+    /// The elements of a composite type.
+    case composite
+    /// Optional to required, or required to optional.
+    case optionality
+    /// Whether values may be in files of their own.
+    case externalStorage = "external-storage"
+    /// Whether a value is kept in persistent history.
+    case keptInHistory = "kept-in-history"
+    /// The minimum or maximum of an attribute gets tighter.
+    case limits
+    /// The regular expression of an attribute.
+    case regularExpression = "regular-expression"
+    /// The entity that a relationship leads to.
+    case destination
+    /// To-one to to-many, or to-many to to-one.
+    case toMany = "to-many"
+    /// Ordered to unordered, or unordered to ordered.
+    case order
+    /// The inverse of a relationship.
+    case inverse
+    /// The minimum or maximum count of a relationship.
+    case counts
+  }
+
   /// The name in the later model; in the earlier one for what is removed.
   public let entity: String
   /// Nil when the entity as a whole is concerned.
   public let property: String?
   /// For example `optional to required, no default, 312 rows are null`.
   public let change: String
+  /// What changes, as a code.
+  public let kind: Kind
   /// What a migration across the change needs.
   public let effort: Effort
   /// The rows that the text counts; nil when there was no store, or nothing to count.
@@ -29,6 +83,11 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   public let isPartOfHash: Bool
   /// What sets the earlier model apart, for example `the store's model says optional`.
   public let inEarlierModel: String
+
+  private enum CodingKeys: String, CodingKey {
+    case entity, property, change, effort, rows, isPartOfHash, inEarlierModel
+    case kind = "changeCode"
+  }
 
   /// `Note.title`, or `entity Note`.
   public var path: String { property.map { "\(entity).\($0)" } ?? "entity \(entity)" }

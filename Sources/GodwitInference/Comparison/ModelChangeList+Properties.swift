@@ -16,13 +16,14 @@ extension ModelChangeList {
     let kind = property.facts.kind
     if let former, former.facts.kind != kind {
       add(
-        after.name, property.name, "\(former.facts.kind) to \(kind)", "declares it elsewhere as \(former.facts.kind)",
+        .kind, after.name, property.name, "\(former.facts.kind) to \(kind)",
+        "declares it elsewhere as \(former.facts.kind)",
         .mapping)
       return
     }
     let rows = try counts?.rows(of: lacking)
     guard !lacking.isEmpty else {
-      add(after.name, property.name, "moved here", "declares it elsewhere")
+      add(.moved, after.name, property.name, "moved here", "declares it elsewhere")
       return
     }
     let earlier = "has no such \(Self.noun(property))"
@@ -30,32 +31,34 @@ extension ModelChangeList {
     case .attribute(let attribute):
       let lead = "\(change ?? "attribute added") (\(kind)"
       if attribute.isTransient {
-        add(after.name, attribute.name, lead + ", transient)", earlier, .nothing, isPartOfHash: false)
+        add(.added, after.name, attribute.name, lead + ", transient)", earlier, .nothing, isPartOfHash: false)
       } else if attribute.isDerived {
-        add(after.name, attribute.name, lead + "), derived from what is there", earlier)
+        add(.added, after.name, attribute.name, lead + "), derived from what is there", earlier)
       } else if !attribute.defaultValue.isNull {
         let text = Self.counted(rows, "takes the default", "take the default")
-        add(after.name, attribute.name, "\(lead))\(text)", earlier, rows: rows)
+        add(.added, after.name, attribute.name, "\(lead))\(text)", earlier, rows: rows)
       } else if attribute.isOptional {
-        add(after.name, attribute.name, "\(lead), optional)", earlier)
+        add(.added, after.name, attribute.name, "\(lead), optional)", earlier)
       } else {
         let text = Self.counted(rows, "would be null", "would be null")
         add(
-          after.name, attribute.name, "\(lead), required, no default)\(text)", earlier, Self.effort(against: rows),
+          .added, after.name, attribute.name, "\(lead), required, no default)\(text)", earlier,
+          Self.effort(against: rows),
           rows: rows)
       }
     case .relationship(let relationship):
       let lead = "\(change ?? "relationship added") (\(kind)\(relationship.isOrdered ? ", ordered" : "")"
       if relationship.isTransient {
-        add(after.name, relationship.name, lead + ", transient)", earlier, .nothing, isPartOfHash: false)
+        add(.added, after.name, relationship.name, lead + ", transient)", earlier, .nothing, isPartOfHash: false)
       } else if relationship.isOptional {
-        add(after.name, relationship.name, "\(lead), optional)", earlier)
+        add(.added, after.name, relationship.name, "\(lead), optional)", earlier)
       } else if !relationship.requiresObject {
-        add(after.name, relationship.name, "\(lead), required, without a minimum)", earlier)
+        add(.added, after.name, relationship.name, "\(lead), required, without a minimum)", earlier)
       } else {
         let text = Self.counted(rows, "would lead nowhere", "would lead nowhere")
         add(
-          after.name, relationship.name, "\(lead), required)\(text)", earlier, Self.effort(against: rows), rows: rows)
+          .added, after.name, relationship.name, "\(lead), required)\(text)", earlier, Self.effort(against: rows),
+          rows: rows)
       }
     }
   }
@@ -70,7 +73,7 @@ extension ModelChangeList {
       return pairing.newProperty(of: property, in: name) == nil
     }
     guard !losing.isEmpty else {
-      if change == nil { add(after.name, property.name, "moved away", "declares it here") }
+      if change == nil { add(.moved, after.name, property.name, "moved away", "declares it here") }
       return
     }
     let kind = property.facts.kind
@@ -79,22 +82,24 @@ extension ModelChangeList {
     case .attribute(let attribute):
       let lead = "\(change ?? "attribute removed") (\(kind))"
       guard !attribute.isTransient else {
-        add(after.name, attribute.name, lead + ", transient", earlier, .nothing, isPartOfHash: false)
+        add(.removed, after.name, attribute.name, lead + ", transient", earlier, .nothing, isPartOfHash: false)
         return
       }
       let rows = try counts?.rows(of: losing, with: attribute.name, isNull: false)
       add(
-        after.name, attribute.name, lead + Self.counted(rows, "loses its value", "lose their values"), earlier,
+        .removed, after.name, attribute.name, lead + Self.counted(rows, "loses its value", "lose their values"),
+        earlier,
         rows: rows)
     case .relationship(let relationship):
       let lead = "\(change ?? "relationship removed") (\(kind))"
       guard !relationship.isTransient else {
-        add(after.name, relationship.name, lead + ", transient", earlier, .nothing, isPartOfHash: false)
+        add(.removed, after.name, relationship.name, lead + ", transient", earlier, .nothing, isPartOfHash: false)
         return
       }
       let rows = try counts?.rows(of: losing, leadingOn: relationship.name, isEmpty: false)
       add(
-        after.name, relationship.name, lead + Self.counted(rows, "loses its links", "lose their links"), earlier,
+        .removed, after.name, relationship.name, lead + Self.counted(rows, "loses its links", "lose their links"),
+        earlier,
         rows: rows)
     }
   }
@@ -116,7 +121,7 @@ extension ModelChangeList {
     let isInHash = !(was.isDerived && now.isDerived || was.type == .composite && now.type == .composite)
     if was.name != now.name {
       add(
-        entity, now.name, "renamed from \(was.name)", "says '\(was.name)'",
+        .renamed, entity, now.name, "renamed from \(was.name)", "says '\(was.name)'",
         isPartOfHash: isInHash && !(was.isTransient && now.isTransient))
     }
     if was.isTransient && now.isTransient { return }
@@ -124,13 +129,14 @@ extension ModelChangeList {
       if now.isTransient {
         let rows = try counts?.rows(of: family(before), with: was.name, isNull: false)
         add(
-          entity, now.name, "transient no to yes" + Self.counted(rows, "loses its value", "lose their values"),
+          .transient, entity, now.name,
+          "transient no to yes" + Self.counted(rows, "loses its value", "lose their values"),
           "says not transient", rows: rows)
       } else {
         let rows = try counts?.rows(of: family(before))
         let lacksValue = !now.isOptional && now.defaultValue.isNull && !now.isDerived
         add(
-          entity, now.name,
+          .transient, entity, now.name,
           "transient yes to no"
             + (lacksValue ? ", required, no default" + Self.counted(rows, "would be null", "would be null") : ""),
           "says transient", lacksValue ? Self.effort(against: rows) : .inferable, rows: lacksValue ? rows : nil)
@@ -140,7 +146,8 @@ extension ModelChangeList {
     if was.derivationExpression != now.derivationExpression {
       // Of a derived attribute the hash covers nothing but the derivation.
       add(
-        entity, now.name, "derivation \(was.derivationExpression ?? "none") to \(now.derivationExpression ?? "none")",
+        .derivation, entity, now.name,
+        "derivation \(was.derivationExpression ?? "none") to \(now.derivationExpression ?? "none")",
         was.derivationExpression.map { "says derivation \($0)" } ?? "says no derivation")
     }
     let (oldType, newType) = (PropertyFacts(was).kind, PropertyFacts(now).kind)
@@ -149,28 +156,29 @@ extension ModelChangeList {
       let rows =
         change.mayNotFit ? try counts?.rows(of: family(before), with: was.name, notFitting: change) : nil
       add(
-        entity, now.name, text + Self.counted(rows, "does not fit", "do not fit"), "says type \(oldType)",
+        .type, entity, now.name, text + Self.counted(rows, "does not fit", "do not fit"), "says type \(oldType)",
         change.mayNotFit && !now.isDerived ? Self.effort(against: rows) : .inferable, rows: rows, isPartOfHash: isInHash
       )
     } else if oldType != newType {
       let rows = try counts?.rows(of: family(before), with: was.name, isNull: false)
       add(
-        entity, now.name, "type \(oldType) to \(newType)" + Self.counted(rows, "has a value", "have a value"),
+        .type, entity, now.name, "type \(oldType) to \(newType)" + Self.counted(rows, "has a value", "have a value"),
         "says type \(oldType)", now.isDerived ? .inferable : .mapping, rows: rows, isPartOfHash: isInHash)
     }
     if let name = now.compositeName, name == was.compositeName,
       pairing.old.composites[name] != pairing.new.composites[name]
     {
-      add(entity, now.name, "elements of composite type \(name)", "says other elements of \(name)", .mapping)
+      add(
+        .composite, entity, now.name, "elements of composite type \(name)", "says other elements of \(name)", .mapping)
     }
     if was.isOptional != now.isOptional { try addOptionality(was, now, before, after, isInHash) }
-    let flags: [(String, Bool, Bool)] = [
-      ("external storage", was.allowsExternalBinaryDataStorage, now.allowsExternalBinaryDataStorage),
-      ("kept in history", was.preservesValueInHistoryOnDeletion, now.preservesValueInHistoryOnDeletion),
+    let flags: [(ModelChange.Kind, String, Bool, Bool)] = [
+      (.externalStorage, "external storage", was.allowsExternalBinaryDataStorage, now.allowsExternalBinaryDataStorage),
+      (.keptInHistory, "kept in history", was.preservesValueInHistoryOnDeletion, now.preservesValueInHistoryOnDeletion),
     ]
-    for (label, old, new) in flags where old != new {
+    for (kind, label, old, new) in flags where old != new {
       add(
-        entity, now.name, "\(label) \(Fact.yes(old)) to \(Fact.yes(new))", "says \(old ? "" : "not ")\(label)",
+        kind, entity, now.name, "\(label) \(Fact.yes(old)) to \(Fact.yes(new))", "says \(old ? "" : "not ")\(label)",
         isPartOfHash: isInHash)
     }
     addModifier(entity, now.name, was.versionHashModifier, now.versionHashModifier)
@@ -182,7 +190,7 @@ extension ModelChangeList {
     _ isInHash: Bool
   ) throws {
     guard !now.isOptional else {
-      add(after.name, now.name, "required to optional", "says required", isPartOfHash: isInHash)
+      add(.optionality, after.name, now.name, "required to optional", "says required", isPartOfHash: isInHash)
       return
     }
     let rows = try counts?.rows(of: family(before), with: was.name, isNull: true)
@@ -191,11 +199,13 @@ extension ModelChangeList {
         rows.map { $0 == 1 ? ", 1 null row takes the default" : ", \($0) null rows take the default" }
         ?? ", null rows take the default"
       add(
-        after.name, now.name, "optional to required" + (now.isDerived ? "" : text), "says optional", rows: rows,
+        .optionality, after.name, now.name, "optional to required" + (now.isDerived ? "" : text), "says optional",
+        rows: rows,
         isPartOfHash: isInHash)
     } else {
       add(
-        after.name, now.name, "optional to required, no default" + Self.counted(rows, "is null", "are null"),
+        .optionality, after.name, now.name,
+        "optional to required, no default" + Self.counted(rows, "is null", "are null"),
         "says optional", Self.effort(against: rows), rows: rows, isPartOfHash: isInHash)
     }
   }
@@ -214,13 +224,15 @@ extension ModelChangeList {
     if !tightened.isEmpty {
       let rows = try counts?.rows(of: family(before), breaking: now, storedAs: was.name)
       add(
-        after.name, now.name,
+        .limits, after.name, now.name,
         tightened.joined(separator: ", ") + Self.counted(rows, "breaks it", "break it")
           + ((rows ?? 0) > 0 ? " (not part of the hash)" : ""), "says other limits",
         (rows ?? 0) > 0 ? .mapping : .nothing, rows: rows, isPartOfHash: false)
     }
     if let expression = now.regularExpression, expression != was.regularExpression {
-      add(after.name, now.name, "another regular expression", "says other limits", .nothing, isPartOfHash: false)
+      add(
+        .regularExpression, after.name, now.name, "another regular expression", "says other limits", .nothing,
+        isPartOfHash: false)
     }
   }
 
@@ -253,7 +265,7 @@ extension ModelChangeList {
     let entity = after.name
     if was.name != now.name {
       add(
-        entity, now.name, "renamed from \(was.name)", "says '\(was.name)'",
+        .renamed, entity, now.name, "renamed from \(was.name)", "says '\(was.name)'",
         isPartOfHash: !(was.isTransient && now.isTransient))
     }
     if was.isTransient && now.isTransient { return }
@@ -261,7 +273,7 @@ extension ModelChangeList {
       let rows =
         now.isTransient ? try counts?.rows(of: family(before), leadingOn: was.name, isEmpty: false) : nil
       add(
-        entity, now.name,
+        .transient, entity, now.name,
         "transient \(Fact.yes(was.isTransient)) to \(Fact.yes(now.isTransient))"
           + Self.counted(rows, "loses its links", "lose their links"),
         was.isTransient ? "says transient" : "says not transient", rows: rows)
@@ -270,35 +282,35 @@ extension ModelChangeList {
     if was.destinationEntityName != now.destinationEntityName { addDestination(was, now, entity) }
     if was.isToMany != now.isToMany {
       if now.isToMany {
-        add(entity, now.name, "to-one to to-many", "says to-one")
+        add(.toMany, entity, now.name, "to-one to to-many", "says to-one")
       } else {
         let rows = try counts?.rows(of: family(before), whereCountOf: was.name, isBelow: 0, orAbove: 1)
         add(
-          entity, now.name, "to-many to to-one" + Self.counted(rows, "leads to several", "lead to several"),
+          .toMany, entity, now.name, "to-many to to-one" + Self.counted(rows, "leads to several", "lead to several"),
           "says to-many", .mapping, rows: rows)
       }
     }
     if was.isOrdered != now.isOrdered {
       add(
-        entity, now.name, was.isOrdered ? "ordered to unordered" : "unordered to ordered",
+        .order, entity, now.name, was.isOrdered ? "ordered to unordered" : "unordered to ordered",
         was.isOrdered ? "says ordered" : "says unordered")
     }
     if was.isOptional != now.isOptional {
       if now.isOptional {
-        add(entity, now.name, "required to optional", "says required")
+        add(.optionality, entity, now.name, "required to optional", "says required")
       } else if !now.requiresObject {
-        add(entity, now.name, "optional to required, without a minimum", "says optional")
+        add(.optionality, entity, now.name, "optional to required, without a minimum", "says optional")
       } else {
         let rows = try counts?.rows(of: family(before), leadingOn: was.name, isEmpty: true)
         add(
-          entity, now.name, "optional to required" + Self.counted(rows, "leads nowhere", "lead nowhere"),
+          .optionality, entity, now.name, "optional to required" + Self.counted(rows, "leads nowhere", "lead nowhere"),
           "says optional", Self.effort(against: rows), rows: rows)
       }
     }
     if was.inverseName != now.inverseName {
       let isRenamed = now.inverseName != nil && renamedInverse(of: was) == now.inverseName
       add(
-        entity, now.name,
+        .inverse, entity, now.name,
         "inverse \(was.inverseName ?? "none") to \(now.inverseName ?? "none")"
           + (isRenamed ? ", the same renamed" : ""),
         was.inverseName.map { "says inverse \($0)" } ?? "says no inverse")
@@ -321,15 +333,15 @@ extension ModelChangeList {
     let text = "destination \(was.destinationEntityName) to \(now.destinationEntityName)"
     let carried = pairing.newName(of: was.destinationEntityName)
     if carried == now.destinationEntityName {
-      add(entity, now.name, text + ", the same renamed", earlier)
+      add(.destination, entity, now.name, text + ", the same renamed", earlier)
     } else if let carried, pairing.new.isKind(carried, of: now.destinationEntityName) {
-      add(entity, now.name, text + ", its ancestor", earlier)
+      add(.destination, entity, now.name, text + ", its ancestor", earlier)
     } else if carried == nil, !now.requiresObject,
       family(of: was.destinationEntityName).allSatisfy({ pairing.newName(of: $0) == nil })
     {
-      add(entity, now.name, text + ", which replaces it: its links drop", earlier)
+      add(.destination, entity, now.name, text + ", which replaces it: its links drop", earlier)
     } else {
-      add(entity, now.name, text, earlier, .mapping)
+      add(.destination, entity, now.name, text, earlier, .mapping)
     }
   }
 
@@ -359,7 +371,7 @@ extension ModelChangeList {
     let isHigher = now.minCount > was.minCount && (now.minCount > 1 || now.requiresObject)
     let isTighter = now.isToMany && (isHigher || (now.maxCount > 0 && isSameKind))
     add(
-      after.name, now.name,
+      .counts, after.name, now.name,
       parts.joined(separator: ", ") + (isTighter ? Self.counted(rows, "is outside", "are outside") : ""),
       "says " + earlier.joined(separator: " and "), isTighter ? Self.effort(against: rows) : .inferable,
       rows: isTighter ? rows : nil)

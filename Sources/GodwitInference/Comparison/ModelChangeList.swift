@@ -11,7 +11,7 @@ struct ModelChangeList {
     self.counts = counts
     for pair in pairing.entities {
       switch pair {
-      case (nil, let entity?): add(entity.name, nil, "added", "has no entity '\(entity.name)'")
+      case (nil, let entity?): add(.added, entity.name, nil, "added", "has no entity '\(entity.name)'")
       case (let entity?, nil): try addRemoved(entity)
       case (let before?, let after?):
         try addEntityChanges(before, after)
@@ -23,7 +23,7 @@ struct ModelChangeList {
           case (.relationship(let was)?, .relationship(let now)?): try addChanges(was, now, before, after)
           case (let was?, let now?):
             add(
-              after.name, now.name, "\(was.facts.kind) to \(now.facts.kind)", "says \(was.facts.kind)", .mapping)
+              .kind, after.name, now.name, "\(was.facts.kind) to \(now.facts.kind)", "says \(was.facts.kind)", .mapping)
           case (nil, nil): continue
           }
         }
@@ -35,12 +35,13 @@ struct ModelChangeList {
 
   /// - Parameter earlier: what sets the store's model apart: `says optional`.
   mutating func add(
-    _ entity: String, _ property: String?, _ change: String, _ earlier: String,
+    _ kind: ModelChange.Kind, _ entity: String, _ property: String?, _ change: String, _ earlier: String,
     _ effort: ModelChange.Effort = .inferable, rows: Int64? = nil, isPartOfHash: Bool = true
   ) {
     changes.append(
       ModelChange(
-        entity: entity, property: property, change: change, effort: effort, rows: rows, isPartOfHash: isPartOfHash,
+        entity: entity, property: property, change: change, kind: kind, effort: effort, rows: rows,
+        isPartOfHash: isPartOfHash,
         inEarlierModel: "the store's model \(earlier)"))
   }
 
@@ -70,18 +71,19 @@ struct ModelChangeList {
     let rows = try entity.isAbstract ? nil : counts?.rows(of: [entity.name])
     let isNameTaken = pairing.new.entities.contains { $0.name == entity.name }
     add(
-      entity.name, nil, "removed" + Self.counted(rows, "is dropped", "are dropped"),
+      .removed, entity.name, nil, "removed" + Self.counted(rows, "is dropped", "are dropped"),
       isNameTaken ? "has another entity '\(entity.name)'" : "has the entity '\(entity.name)'", rows: rows)
   }
 
   private mutating func addEntityChanges(_ before: EntityDescription, _ after: EntityDescription) throws {
     let name = after.name
-    if before.name != name { add(name, nil, "renamed from \(before.name)", "says '\(before.name)'") }
+    if before.name != name { add(.renamed, name, nil, "renamed from \(before.name)", "says '\(before.name)'") }
     if before.superentityName.map({ pairing.newName(of: $0) ?? $0 }) != after.superentityName {
       let (was, now) = (before.superentityName ?? "none", after.superentityName ?? "none")
       let roots = mergedRoots(after)
       add(
-        name, nil, "parent \(was) to \(now)" + (roots.isEmpty ? "" : ", which merges the hierarchies of \(roots)"),
+        .parent, name, nil,
+        "parent \(was) to \(now)" + (roots.isEmpty ? "" : ", which merges the hierarchies of \(roots)"),
         before.superentityName.map { "says parent \($0)" } ?? "says no parent", roots.isEmpty ? .inferable : .mapping)
     }
     if before.isAbstract != after.isAbstract {
@@ -89,7 +91,7 @@ struct ModelChangeList {
       let text =
         after.isAbstract ? "abstract no to yes" + Self.counted(rows, "is of it", "are of it") : "abstract yes to no"
       add(
-        name, nil, text, before.isAbstract ? "says abstract" : "says not abstract",
+        .abstract, name, nil, text, before.isAbstract ? "says abstract" : "says not abstract",
         after.isAbstract ? Self.effort(against: rows) : .inferable, rows: rows)
     }
     addModifier(name, nil, before.versionHashModifier, after.versionHashModifier)
@@ -110,7 +112,8 @@ struct ModelChangeList {
     // An empty modifier adds nothing to the hash.
     guard old ?? "" != new ?? "" else { return }
     add(
-      entity, property, "hash modifier \(old.map { "'\($0)'" } ?? "none") to \(new.map { "'\($0)'" } ?? "none")",
+      .hashModifier, entity, property,
+      "hash modifier \(old.map { "'\($0)'" } ?? "none") to \(new.map { "'\($0)'" } ?? "none")",
       old.map { "says hash modifier '\($0)'" } ?? "says no hash modifier")
   }
 
@@ -132,13 +135,13 @@ struct ModelChangeList {
         names.count == constraint.count ? try counts?.duplicates(in: family(before), of: names) : nil
       let text = rows.map { $0 == 1 ? ", 1 duplicate" : ", \($0) duplicates" } ?? ""
       add(
-        after.name, nil, "uniqueness of (\(constraint.joined(separator: ", "))) added" + text,
+        .uniquenessAdded, after.name, nil, "uniqueness of (\(constraint.joined(separator: ", "))) added" + text,
         "says no uniqueness of (\(constraint.joined(separator: ", ")))", Self.effort(against: rows), rows: rows)
     }
     let keptOld = kept.map { oldNames($0) }
     for constraint in before.uniquenessConstraints where !keptOld.contains(constraint.map(Optional.some)) {
       let list = constraint.joined(separator: ", ")
-      add(after.name, nil, "uniqueness of (\(list)) removed", "says uniqueness of (\(list))")
+      add(.uniquenessRemoved, after.name, nil, "uniqueness of (\(list)) removed", "says uniqueness of (\(list))")
     }
   }
 

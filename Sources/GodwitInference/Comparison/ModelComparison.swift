@@ -25,8 +25,10 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
     public let oldName: String?
     /// What happened to the property.
     public let kind: Kind
-    /// `type String to Integer 64` and the like.
+    /// `type String to Integer 64` and the like. Of what was added or removed, its type.
     public let changes: [String]
+    /// What each change is of, in the same order: `type`, `optional`, `hash-modifier`.
+    public let changeCodes: [String]
   }
 
   /// An entity that changed, itself or in a property.
@@ -39,6 +41,8 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
     public let kind: Kind
     /// Changes of the entity itself, for example `now abstract`.
     public let changes: [String]
+    /// What each change is of, in the same order: `abstract`, `parent`, `uniqueness`.
+    public let changeCodes: [String]
     /// The properties that it declares and that changed, in name order.
     public let properties: [Property]
     /// Whether the version hashes differ; nil where one side lacks the entity.
@@ -62,9 +66,13 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
     entities = pairing.entities.compactMap { pair in
       switch pair {
       case (nil, let entity?):
-        return Entity(name: entity.name, oldName: nil, kind: .added, changes: [], properties: [], hashesDiffer: nil)
+        return Entity(
+          name: entity.name, oldName: nil, kind: .added, changes: [], changeCodes: [], properties: [], hashesDiffer: nil
+        )
       case (let entity?, nil):
-        return Entity(name: entity.name, oldName: nil, kind: .removed, changes: [], properties: [], hashesDiffer: nil)
+        return Entity(
+          name: entity.name, oldName: nil, kind: .removed, changes: [], changeCodes: [], properties: [],
+          hashesDiffer: nil)
       case (let before?, let after?):
         let isRenamed = before.name != after.name
         let changes = EntityFacts(before).changes(to: EntityFacts(after))
@@ -73,7 +81,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
         guard isRenamed || differ || !changes.isEmpty || !properties.isEmpty else { return nil }
         return Entity(
           name: after.name, oldName: isRenamed ? before.name : nil, kind: isRenamed ? .renamed : .changed,
-          changes: changes, properties: properties, hashesDiffer: differ)
+          changes: changes.map(\.text), changeCodes: changes.map(\.code), properties: properties, hashesDiffer: differ)
       case (nil, nil): return nil
       }
     }
@@ -84,14 +92,17 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
   ) -> [Property] {
     pairing.properties(before, after).compactMap { pair in
       switch (pair.old?.facts, pair.new?.facts) {
-      case (nil, let now?): return Property(name: now.name, oldName: nil, kind: .added, changes: [now.kind])
-      case (let was?, nil): return Property(name: was.name, oldName: nil, kind: .removed, changes: [was.kind])
+      case (nil, let now?):
+        return Property(name: now.name, oldName: nil, kind: .added, changes: [now.kind], changeCodes: ["type"])
+      case (let was?, nil):
+        return Property(name: was.name, oldName: nil, kind: .removed, changes: [was.kind], changeCodes: ["type"])
       case (let was?, let now?):
         let changes = was.changes(to: now)
         let isRenamed = was.name != now.name
         guard isRenamed || !changes.isEmpty else { return nil }
         return Property(
-          name: now.name, oldName: isRenamed ? was.name : nil, kind: isRenamed ? .renamed : .changed, changes: changes)
+          name: now.name, oldName: isRenamed ? was.name : nil, kind: isRenamed ? .renamed : .changed,
+          changes: changes.map(\.text), changeCodes: changes.map(\.code))
       case (nil, nil): return nil
       }
     }

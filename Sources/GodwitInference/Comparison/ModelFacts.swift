@@ -18,7 +18,7 @@ struct EntityFacts {
     ]
   }
 
-  func changes(to other: EntityFacts) -> [String] { Fact.changes(facts, other.facts) }
+  func changes(to other: EntityFacts) -> [Fact.Change] { Fact.changes(facts, other.facts) }
 }
 
 /// The facts of an attribute or relationship that a comparison tells.
@@ -64,16 +64,23 @@ struct PropertyFacts {
     ]
   }
 
-  func changes(to other: PropertyFacts) -> [String] { Fact.changes(facts, other.facts) }
+  func changes(to other: PropertyFacts) -> [Fact.Change] { Fact.changes(facts, other.facts) }
 }
 
 enum Fact {
   /// `label old to new` for each label of both whose texts differ; a label of one side only does not count.
-  static func changes(_ old: [(label: String, text: String)], _ new: [(label: String, text: String)]) -> [String] {
+  static func changes(_ old: [(label: String, text: String)], _ new: [(label: String, text: String)]) -> [Change] {
     new.compactMap { fact in
       guard let was = old.first(where: { $0.label == fact.label }), was.text != fact.text else { return nil }
-      return "\(fact.label) \(was.text) to \(fact.text)"
+      return Change(
+        code: fact.label.replacing(" ", with: "-"), text: "\(fact.label) \(was.text) to \(fact.text)")
     }
+  }
+
+  /// What changed, as a code and in words.
+  struct Change {
+    /// The label, with hyphens for spaces.
+    var code, text: String
   }
 
   static func yes(_ flag: Bool) -> String { flag ? "yes" : "no" }

@@ -16,7 +16,7 @@ extension MappingInference {
       switch pairing.origin(of: .attribute(now), in: after.name, from: before.name) {
       case .attribute(let attribute)? where !attribute.isTransient: was = attribute
       case .relationship?:
-        refuse(after.name, now.name, "a relationship becomes an attribute")
+        refuse(.relationshipToAttribute, after.name, now.name, "a relationship becomes an attribute")
         continue
       case .attribute?:
         addNew(now, to: mapping.name, after, "was transient")
@@ -29,11 +29,11 @@ extension MappingInference {
       guard was.type == now.type || change != nil, was.compositeName == now.compositeName else {
         let doubt = NumericChange.doubt(from: was.type, to: now.type).map { ": " + $0 } ?? ""
         refuse(
-          after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(doubt)")
+          .typeChange, after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(doubt)")
         continue
       }
       if let composite = now.compositeName, source.composites[composite] != destination.composites[composite] {
-        refuse(after.name, now.name, "the elements of composite type '\(composite)' change")
+        refuse(.compositeChange, after.name, now.name, "the elements of composite type '\(composite)' change")
         continue
       }
       var reasons: [String] = []
@@ -42,7 +42,9 @@ extension MappingInference {
       var usesDefault = false
       if was.isOptional, !now.isOptional {
         guard !now.defaultValue.isNull else {
-          refuse(after.name, now.name, "optional to required without a default: no value can replace nil")
+          refuse(
+            .optionalToRequired, after.name, now.name,
+            "optional to required without a default: no value can replace nil")
           continue
         }
         usesDefault = true
@@ -77,7 +79,7 @@ extension MappingInference {
     } else if attribute.isOptional {
       remark(mapping, subject, "\(reason): stays nil")
     } else {
-      refuse(entity.name, attribute.name, "\(reason), required and without a default")
+      refuse(.requiredAttributeAdded, entity.name, attribute.name, "\(reason), required and without a default")
     }
   }
 
@@ -93,24 +95,25 @@ extension MappingInference {
       switch pairing.origin(of: .relationship(now), in: after.name, from: before.name) {
       case .relationship(let relationship)? where source.isStored(relationship): was = relationship
       case .attribute?:
-        refuse(after.name, now.name, "an attribute becomes a relationship")
+        refuse(.attributeToRelationship, after.name, now.name, "an attribute becomes a relationship")
         continue
       case .relationship?, nil:
         if !now.requiresObject || isSetByInverse(now) {
           remark(mapping.name, subject, now.requiresObject ? "new: set by its inverse" : "new: leads nowhere")
         } else {
-          refuse(after.name, now.name, "new and required, so every object would break its rule")
+          refuse(
+            .requiredRelationshipAdded, after.name, now.name, "new and required, so every object would break its rule")
         }
         continue
       }
       guard !was.isToMany || now.isToMany else {
-        refuse(after.name, now.name, "to-many to to-one: nothing tells which of several objects to keep")
+        refuse(.toManyToOne, after.name, now.name, "to-many to to-one: nothing tells which of several objects to keep")
         continue
       }
       let isReplaced = isReplaced(was)
       if isReplaced, now.requiresObject, !isSetByInverse(now) {
         refuse(
-          after.name, now.name,
+          .destinationGone, after.name, now.name,
           "it leads to '\(now.destinationEntityName)' and is required, and '\(was.destinationEntityName)' is gone")
         continue
       }

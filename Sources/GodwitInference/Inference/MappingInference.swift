@@ -9,6 +9,34 @@ public import GodwitModel
 public struct MappingInference: Sendable {
   /// One reason why no mapping model can be inferred.
   public struct Refusal: Sendable, Hashable, CustomStringConvertible {
+    /// The kind of reason. The raw values never change.
+    public enum Code: String, Sendable, Hashable, Encodable, CaseIterable {
+      /// Entities without a common parent come to share one.
+      case hierarchiesMerge = "hierarchies-merge"
+      /// An entity with objects becomes abstract.
+      case becomesAbstract = "becomes-abstract"
+      /// A relationship becomes an attribute.
+      case relationshipToAttribute = "relationship-to-attribute"
+      /// An attribute becomes a relationship.
+      case attributeToRelationship = "attribute-to-relationship"
+      /// The type of an attribute changes.
+      case typeChange = "type-change"
+      /// The elements of a composite type change.
+      case compositeChange = "composite-change"
+      /// An optional attribute becomes required and has no default.
+      case optionalToRequired = "optional-to-required"
+      /// A required attribute is new and has no default.
+      case requiredAttributeAdded = "required-attribute-added"
+      /// A required relationship is new.
+      case requiredRelationshipAdded = "required-relationship-added"
+      /// A to-many becomes a to-one.
+      case toManyToOne = "to-many-to-one"
+      /// The entity that a required relationship led to is gone.
+      case destinationGone = "destination-gone"
+    }
+
+    /// The kind of reason.
+    public let code: Code
     /// The entity's name in the later model, in the earlier one where it is gone.
     public let entity: String
     /// The property's name; nil when the entity as a whole is concerned.
@@ -76,8 +104,8 @@ public struct MappingInference: Sendable {
     "IEM_\(kind.rawValue.prefix(1).uppercased())\(kind.rawValue.dropFirst())_\(entity)"
   }
 
-  mutating func refuse(_ entity: String, _ property: String?, _ reason: String) {
-    refusals.append(Refusal(entity: entity, property: property, reason: reason))
+  mutating func refuse(_ code: Refusal.Code, _ entity: String, _ property: String?, _ reason: String) {
+    refusals.append(Refusal(code: code, entity: entity, property: property, reason: reason))
   }
 
   mutating func remark(_ mapping: String, _ subject: MappingRemark.Subject, _ text: String) {
@@ -93,7 +121,9 @@ public struct MappingInference: Sendable {
         })
       guard roots.count > 1 else { continue }
       let names = roots.sorted(by: ManagedObjectModel.precedes).map { "'\($0)'" }.joined(separator: " and ")
-      refuse(root.name, nil, "its hierarchy merges those of \(names), which have no common parent in '\(source.name)'")
+      refuse(
+        .hierarchiesMerge, root.name, nil,
+        "its hierarchy merges those of \(names), which have no common parent in '\(source.name)'")
     }
   }
 
@@ -104,7 +134,7 @@ public struct MappingInference: Sendable {
         remarks.append(MappingRemark(mapping: nil, "'\(after.name)' is abstract: it has no objects"))
         return
       }
-      return refuse(after.name, nil, "it becomes abstract, so its objects would have no entity")
+      return refuse(.becomesAbstract, after.name, nil, "it becomes abstract, so its objects would have no entity")
     }
     let kind: EntityMapping.Kind = isSame ? .copy : .transform
     var mapping = EntityMapping(

@@ -68,12 +68,12 @@ extension MigrationJob {
   }
 
   /// What plan and summary say of names that Core Data may choose otherwise.
-  package func layoutNotes() throws -> [String] {
+  package func layoutNotes() throws -> [MigrationNote] {
     guard destinationType == .sqlite, !appends || !FileManager.default.fileExists(atPath: destinationPath) else {
       return []
     }
     let remedy = "a store of version '\(destinationModel.name)' that Core Data wrote settles it (layout-from)"
-    return try destinationSchema().guesses.map { "\($0); \(remedy)" }
+    return try destinationSchema().guesses.map { MigrationNote(.guessedName, "\($0); \(remedy)") }
   }
 
   /// What of the layout decides content, for the digest of the job.

@@ -191,7 +191,7 @@ public struct MigrationPathFinder: Sendable {
           || " ._-".unicodeScalars.contains($0)
       } && !name.hasSuffix(" ")
       && !["true", "false", "yes", "no", "on", "off", "null", "y", "n"].contains(name.lowercased())
-    return isPlain ? name : "'" + name.replacing("'", with: "''") + "'"
+    return isPlain ? name : "'" + name.replacing(scalar: "'", with: "''") + "'"
   }
 
   // MARK: Steps

@@ -25,6 +25,30 @@ public struct LossReport: Sendable, Codable, Hashable {
     case ambiguousToOne = "several"
   }
 
+  /// Why something is lost, for programs. The raw values never change.
+  public enum Cause: String, Sendable, Codable, Hashable, CaseIterable {
+    /// No mapping takes the objects of the entity.
+    case noMapping = "no-mapping"
+    /// A mapping of kind remove takes the objects.
+    case removeMapping = "remove-mapping"
+    /// No filter accepts the objects.
+    case filteredOut = "filtered-out"
+    /// No property of the destination takes the values or links.
+    case notTaken = "not-taken"
+    /// The destination's relationship does not accept the entity of the objects.
+    case entityNotAccepted = "entity-not-accepted"
+    /// The links lead to no object in the source either.
+    case leadsNowhere = "leads-nowhere"
+    /// Nobody registered the policy.
+    case policyNotRegistered = "policy-not-registered"
+    /// An expression gave nil.
+    case expression
+    /// The attribute's new numeric type cannot hold the values exactly.
+    case numericType = "numeric-type"
+    /// A to-one relationship takes the first of several objects.
+    case firstOfSeveral = "first-of-several"
+  }
+
   /// One thing that is lost, with its number.
   public struct Loss: Sendable, Codable, Hashable {
     /// The step that loses it, from 1.
@@ -37,9 +61,17 @@ public struct LossReport: Sendable, Codable, Hashable {
     public var count: Int64?
     /// Why it is lost, in one sentence.
     public var reason: String
+    /// Why it is lost, as a code. Nil in a plan or ledger of an earlier version of Godwit.
+    public var cause: Cause?
 
-    package init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String) {
+    private enum CodingKeys: String, CodingKey {
+      case step, kind, subject, count, reason
+      case cause = "reasonCode"
+    }
+
+    package init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String, cause: Cause) {
       (self.step, self.kind, self.subject, self.count, self.reason) = (step, kind, subject, count, reason)
+      self.cause = cause
     }
 
     /// Whether the destination will lack something that the source has. False while it is not counted.

@@ -74,6 +74,16 @@ public struct MigrationPlan: Sendable {
     }
   }
 
+  /// How a step of a job in place runs.
+  public enum Strategy: String, Sendable, Codable, Hashable {
+    /// By changing definitions alone: no row is read or written.
+    case definitions
+    /// By SQL on a copy of the store: rows change inside SQLite.
+    case sql
+    /// Object by object, as a job with a destination of its own.
+    case executor
+  }
+
   /// One hop from a model version to another.
   public struct Step: Sendable, Codable, Hashable {
     /// The name of the version before the step.
@@ -97,8 +107,15 @@ public struct MigrationPlan: Sendable {
     /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or
     /// `through the executor: …` with the reason.
     public var way: String?
+    /// The same as a code.
+    public package(set) var strategy: Strategy?
     /// Of a step by SQL or by definition alone: what takes time in proportion to rows.
     public var costs: [String]?
+
+    private enum CodingKeys: String, CodingKey {
+      case sourceModel, destinationModel, passes, dropped, origin, hops, reasonApart, hooks, rowsNote, way, costs
+      case strategy = "wayCode"
+    }
 
     package init(
       sourceModel: String, destinationModel: String, passes: [Pass], dropped: [Dropped], origin: String? = nil,
@@ -132,6 +149,15 @@ public struct MigrationPlan: Sendable {
       self.entity = entity
       self.rows = rows
       self.reason = reason
+    }
+
+    /// The reason as a code.
+    package var cause: LossReport.Cause {
+      switch reason {
+      case "remove mapping": .removeMapping
+      case "filtered out": .filteredOut
+      default: .noMapping
+      }
     }
   }
 
@@ -196,7 +222,9 @@ public struct MigrationPlan: Sendable {
   /// What the migration loses, in the order of steps.
   public var losses = LossReport()
   /// Other facts: tables whose rows are left out, external files, triggers that cannot be made.
-  public var notes: [String] = []
+  public var notes: [String] { codedNotes.map(\.text) }
+  /// The notes with the code of each.
+  public package(set) var codedNotes: [MigrationNote] = []
 
   /// In execution order.
   package let chunks: [Chunk]
@@ -235,7 +263,7 @@ extension MigrationPlan: Equatable {
   /// time do not count.
   public static func == (a: MigrationPlan, b: MigrationPlan) -> Bool {
     (a.job, a.source, a.destination, a.sourceModelOrigin) == (b.job, b.source, b.destination, b.sourceModelOrigin)
-      && (a.steps, a.stages, a.chunks, a.notes) == (b.steps, b.stages, b.chunks, b.notes)
+      && (a.steps, a.stages, a.chunks, a.codedNotes) == (b.steps, b.stages, b.chunks, b.codedNotes)
       && a.losses == b.losses
       && (a.disk, a.sourceBytes, a.limits) == (b.disk, b.sourceBytes, b.limits)
   }

@@ -1,3 +1,4 @@
+public import GodwitModel
 import Synchronization
 
 /// The progress of a running migration.
@@ -67,8 +68,10 @@ public struct MigrationSummary: Sendable, Hashable {
 
   /// How the run ended.
   public var outcome: Outcome
-  /// Why it stopped: `time box reached`, `SIGTERM`, …
+  /// Why it stopped: `time limit reached`, `SIGTERM`, or what the caller gave.
   public var reason: String?
+  /// Why it stopped, as one of a few kinds; nil for a run that did not stop.
+  public var stopReason: GodwitError.StopReason? { reason.map(GodwitError.StopReason.init(of:)) }
   /// Objects made, by all runs of the job together.
   public var objects: Int64 = 0
   /// false after a migration in place by definition alone, which reads no row: `objects` is 0 then.
@@ -82,7 +85,9 @@ public struct MigrationSummary: Sendable, Hashable {
   /// What the migration lost, in the order of steps.
   public var losses = LossReport()
   /// The plan's notes, such as tables that were left out.
-  public var notes: [String] = []
+  public var notes: [String] { codedNotes.map(\.text) }
+  /// The notes with the code of each.
+  public package(set) var codedNotes: [MigrationNote] = []
   /// How long this run took, in seconds.
   public var seconds: Double = 0
   /// The peak of the process's resident memory, in bytes.
@@ -93,7 +98,7 @@ public struct MigrationSummary: Sendable, Hashable {
   package init(
     outcome: Outcome, reason: String? = nil, objects: Int64 = 0, isCounted: Bool = true, ambiguousToOne: Int64 = 0,
     overridden: Int64 = 0, dropped: [MigrationPlan.Dropped] = [], losses: LossReport = LossReport(),
-    notes: [String] = [], seconds: Double = 0, peakBytes: Int64 = 0, wasResumed: Bool = false
+    notes: [MigrationNote] = [], seconds: Double = 0, peakBytes: Int64 = 0, wasResumed: Bool = false
   ) {
     self.outcome = outcome
     self.reason = reason
@@ -103,7 +108,7 @@ public struct MigrationSummary: Sendable, Hashable {
     self.overridden = overridden
     self.dropped = dropped
     self.losses = losses
-    self.notes = notes
+    codedNotes = notes
     self.seconds = seconds
     self.peakBytes = peakBytes
     self.wasResumed = wasResumed

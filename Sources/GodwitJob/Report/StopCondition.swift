@@ -1,4 +1,5 @@
 package import Foundation
+package import GodwitModel
 
 /// When a run is to stop.
 package struct StopCondition: Sendable {
@@ -17,6 +18,21 @@ package struct StopCondition: Sendable {
   package var stopReason: String? {
     if let reason = control.reason { return reason }
     guard let maximumSeconds, Date().timeIntervalSince(start) >= maximumSeconds else { return nil }
-    return "time limit reached"
+    return Self.timeLimit
+  }
+
+  package static let timeLimit = "time limit reached"
+}
+
+extension GodwitError.StopReason {
+  /// The code of a reason in words, as a ``MigrationControl`` or a time box gives it.
+  package init(of reason: String) {
+    self =
+      switch reason {
+      case StopCondition.timeLimit: .timeLimit
+      case MigrationControl.cancelled: .cancelled
+      case "SIGINT", "SIGTERM": .signal
+      default: .requested
+      }
   }
 }

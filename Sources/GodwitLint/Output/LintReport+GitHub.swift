@@ -1,3 +1,5 @@
+import GodwitModel
+
 extension LintReport {
   /// The open findings as workflow commands, which GitHub Actions shows beside the lines of a pull request.
   package func github() -> String {
@@ -18,10 +20,10 @@ extension LintReport {
 
   /// What a workflow command's message may hold.
   private static func data(_ text: String) -> String {
-    text.replacing("%", with: "%25").replacing("\r", with: "%0D").replacing("\n", with: "%0A")
+    text.replacing(scalar: "%", with: "%25").replacing(scalar: "\r", with: "%0D").replacing(scalar: "\n", with: "%0A")
   }
 
   private static func property(_ text: String) -> String {
-    data(text).replacing(":", with: "%3A").replacing(",", with: "%2C")
+    data(text).replacing(scalar: ":", with: "%3A").replacing(scalar: ",", with: "%2C")
   }
 }

@@ -94,7 +94,7 @@ struct DraftModelChoice {
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || "/._-+#".utf8.contains(byte)
     }
-    return isPlain ? path : "'" + path.replacing("'", with: "'\\''") + "'"
+    return isPlain ? path : "'" + path.replacing(scalar: "'", with: "'\\''") + "'"
   }
 
   // MARK: Mapping models

@@ -275,12 +275,15 @@ package struct DraftRequest: Sendable {
         let step = draft.steps.count > 1 ? "step \(loss.step): " : ""
         switch loss.kind {
         case .linksToNothing: draft.notes.append(step + Self.text(loss))
-        default: draft.losses.append(step + Self.text(loss))
+        default:
+          draft.losses.append(step + Self.text(loss))
+          draft.lossDetails.append(loss)
         }
       }
     } catch {
       let error = job.tellingHints(error)
       draft.problem = (error as? GodwitError)?.message ?? "\(error)"
+      draft.problemCode = (error as? GodwitError)?.code ?? .internalBug
       draft.remedy = (error as? GodwitError)?.remedy
     }
   }

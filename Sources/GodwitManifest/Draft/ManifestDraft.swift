@@ -50,10 +50,14 @@ package struct ManifestDraft: Sendable {
   package var policies: [Policy] = []
   /// What would be lost; with counts where rows could be counted.
   package var losses: [String] = []
+  /// The same with codes.
+  package var lossDetails: [LossReport.Loss] = []
   /// What is no loss, and good to know: links that lead to no object.
   package var notes: [String] = []
   /// What a run would stop with, and what to do then.
   package var problem: String?
+  /// The kind of failure that the problem is.
+  package var problemCode: GodwitError.Code?
   package var remedy: String?
   /// Whether tables of CloudKit mirroring stop the job.
   package var isMirrored = false

@@ -130,7 +130,7 @@ enum YAMLText {
       scalar.value >= 0x20 && scalar.value < 0x7F
         || scalar.value >= 0xA0 && ![0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF].contains(scalar.value)
     }
-    if printable { return "'\(text.replacing("'", with: "''"))'" }
+    if printable { return "'\(text.replacing(scalar: "'", with: "''"))'" }
     var result = "\""
     for scalar in text.unicodeScalars {
       switch scalar {

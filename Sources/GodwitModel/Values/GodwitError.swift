@@ -32,6 +32,43 @@ public struct GodwitError: Error, Sendable, Equatable {
     case interrupted = 130
     /// SIGTERM ended the command.
     case terminated = 143
+
+    /// The kind in words, as JSON has it under `code`. It never changes.
+    public var name: String {
+      switch self {
+      case .findings: "findings"
+      case .usage: "usage"
+      case .dataWrong: "data-wrong"
+      case .missingInput: "missing-input"
+      case .noPath: "no-path"
+      case .internalBug: "internal-bug"
+      case .cannotCreate: "cannot-create"
+      case .inputOutput: "input-output"
+      case .stopped: "stopped"
+      case .permission: "permission"
+      case .configuration: "configuration"
+      case .interrupted: "interrupted"
+      case .terminated: "terminated"
+      }
+    }
+  }
+
+  /// Why a command stopped at a checkpoint (75), for programs that decide whether to try again.
+  public enum StopReason: String, Sendable, Hashable, CaseIterable {
+    /// Another process works on the same job.
+    case locked
+    /// The time box of `--max-duration` is used up.
+    case timeLimit = "time-limit"
+    /// SIGINT or SIGTERM.
+    case signal
+    /// The task of the caller was cancelled.
+    case cancelled
+    /// The caller asked for it.
+    case requested
+    /// Another process changed the source, or an external file of it.
+    case sourceChanged = "source-changed"
+    /// Another process has the store open.
+    case inUse = "in-use"
   }
 
   /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
@@ -73,6 +110,8 @@ public struct GodwitError: Error, Sendable, Equatable {
   public var remedy: String?
   /// What is durable or untouched. Printed as `safe`.
   public var safe: String?
+  /// Why a command stopped; nil for an error of another kind than `.stopped`.
+  public var stopReason: StopReason?
   /// What SQLite refused, where somebody has an answer to that.
   package var refusal: DatabaseRefusal?
   /// What the error is about, where somebody has an answer to that.
@@ -88,9 +127,10 @@ public struct GodwitError: Error, Sendable, Equatable {
   ///   - cause: Why it went wrong.
   ///   - remedy: What to do next.
   ///   - safe: What is durable or untouched.
+  ///   - stopReason: Why a command stopped, for an error of kind `.stopped`.
   public init(
     _ code: Code, _ message: String, location: Location? = nil, context: String? = nil,
-    cause: String? = nil, remedy: String? = nil, safe: String? = nil
+    cause: String? = nil, remedy: String? = nil, safe: String? = nil, stopReason: StopReason? = nil
   ) {
     self.code = code
     self.message = message
@@ -99,6 +139,7 @@ public struct GodwitError: Error, Sendable, Equatable {
     self.cause = cause
     self.remedy = remedy
     self.safe = safe
+    self.stopReason = stopReason
   }
 }
 

@@ -26,23 +26,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
   ///
   /// - Throws: when the file is not a SQLite database, or nothing can be read of it.
   package init(readingDatabaseAt path: String) throws {
-    let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
-    if let files = try? StoreFiles(path: path) {
-      try connection.attachSource(files)
-      try read(connection)
-    } else {
-      // A file that is cut off. What lies beside it is not looked at.
-      try StoreFiles.refuseSpecialFile(path)
-      try connection.undefended {
-        // With this switch, SQLite reads on where a definition leads to a page beyond the end.
-        try connection.execute("PRAGMA writable_schema = ON")
-        try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
-        try read(connection)
-      }
-    }
-  }
-
-  private mutating func read(_ connection: StoreConnection) throws {
+    let connection = try Self.open(path)
     for name in try Self.names(connection) {
       var table = Table(name: name)
       do {
@@ -54,7 +38,25 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
       about: StoreConnection.sourceSchema, isFull: true, limit: Self.complaintsMaximum)
   }
 
-  private static func names(_ connection: StoreConnection) throws -> [String] {
+  /// A connection to memory with a SQLite file attached as `source`, whether or not Core Data wrote it.
+  package static func open(_ path: String) throws -> StoreConnection {
+    let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
+    if let files = try? StoreFiles(path: path) {
+      try connection.attachSource(files)
+    } else {
+      // A file that is cut off. What lies beside it is not looked at.
+      try StoreFiles.refuseSpecialFile(path)
+      try connection.undefended {
+        // With this switch, SQLite reads on where a definition leads to a page beyond the end.
+        try connection.execute("PRAGMA writable_schema = ON")
+        try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
+      }
+    }
+    return connection
+  }
+
+  /// The tables that have rows of their own, in name order, without SQLite's own.
+  package static func names(_ connection: StoreConnection) throws -> [String] {
     var names: [String] = []
     // A view or a virtual table may run for ever.
     try connection.query(

@@ -1,4 +1,6 @@
+import GodwitModel
+
 /// An SQL identifier in double quotes.
 package func quoted(_ identifier: String) -> String {
-  "\"" + identifier.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+  "\"" + identifier.replacing(scalar: "\"", with: "\"\"") + "\""
 }

@@ -16,7 +16,8 @@ extension StoreConnection {
       guard !isSame else { return }
       throw GodwitError(
         .stopped, "stopped: the external file '\(folder.path(of: name))' changed during the run",
-        remedy: "make sure nothing writes to the source, `godwit discard` the job and run again")
+        remedy: "make sure nothing writes to the source, `godwit discard` the job and run again",
+        stopReason: .sourceChanged)
     }
     try folder.forEachPiece(of: name) { piece in
       try check(offset + piece.count <= size)

@@ -110,6 +110,6 @@ extension StoreSchema {
         $0 == UInt8(ascii: "_") || (0x30...0x39).contains($0) || (0x41...0x5A).contains($0)
           || (0x61...0x7A).contains($0)
       } && name.utf8.first.map { !(0x30...0x39).contains($0) } == true
-    return isPlain ? name : "\"" + name.replacing("\"", with: "\"\"") + "\""
+    return isPlain ? name : "\"" + name.replacing(scalar: "\"", with: "\"\"") + "\""
   }
 }

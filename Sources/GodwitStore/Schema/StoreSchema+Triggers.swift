@@ -69,5 +69,5 @@ extension StoreSchema {
     ]
   }
 
-  private static func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
+  private static func literal(_ text: String) -> String { "'" + text.replacing(scalar: "'", with: "''") + "'" }
 }

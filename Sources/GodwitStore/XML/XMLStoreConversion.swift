@@ -48,7 +48,7 @@ package struct XMLStoreConversion: Sendable {
     guard try files.stamp() == stamp else {
       throw GodwitError(
         .stopped, "stopped: the source '\(files.givenPath)' changed while it was read",
-        remedy: "make sure nothing writes to it and run the same command")
+        remedy: "make sure nothing writes to it and run the same command", stopReason: .sourceChanged)
     }
   }
 }

@@ -1,3 +1,5 @@
+import GodwitModel
+
 /// Text as it is written in XML.
 enum XMLText {
   /// A text that XML cannot hold.
@@ -35,6 +37,6 @@ enum XMLText {
 
   /// For a value between double quotes.
   static func quoted(_ text: String) throws(Unwritable) -> String {
-    String(decoding: try escaped(Array(text.utf8)), as: UTF8.self).replacing("\"", with: "&quot;")
+    String(decoding: try escaped(Array(text.utf8)), as: UTF8.self).replacing(scalar: "\"", with: "&quot;")
   }
 }

@@ -1,0 +1,58 @@
+import GodwitStore
+
+/// What `export` writes: objects of a model, or rows of tables.
+enum ExportContent {
+  case objects(ObjectSelection, ObjectReader)
+  case rows([RawStore.Table], RawStore)
+
+  /// What a file of its own is made for.
+  var noun: String {
+    switch self {
+    case .objects: "entity"
+    case .rows: "table"
+    }
+  }
+
+  /// The parts that get a file each, with their names.
+  var parts: [(name: String, content: ExportContent)] {
+    switch self {
+    case .objects(let selection, let reader): selection.entities.map { ($0, .objects(selection.only($0), reader)) }
+    case .rows(let tables, let source): tables.map { ($0.name, .rows([$0], source)) }
+    }
+  }
+
+  func writeDatabase(to path: String, like store: String) throws {
+    switch self {
+    case .objects(let selection, let reader): try SQLiteExport.write(selection, from: reader, to: path, like: store)
+    case .rows(let tables, let source): try RawSQLiteExport.write(tables, from: source, to: path, like: store)
+    }
+  }
+
+  /// Gathers records into pieces of 64 KiB. Ends when `send` returns false.
+  func write(as format: ExportFormat, send: (String) throws -> Bool) throws {
+    var piece = ""
+    var goesOn = true
+    func add(_ record: String) throws -> Bool {
+      piece += record
+      guard piece.utf8.count >= 1 << 16 else { return true }
+      goesOn = try send(piece)
+      piece = ""
+      return goesOn
+    }
+    switch self {
+    case .objects(let selection, let reader):
+      let writer = ObjectWriter(format: format, entities: selection.entities, reader: reader)
+      piece = writer.head
+      for group in selection.groups where goesOn {
+        try reader.forEachObject(of: group, where: selection.condition) { try add(writer.record($0)) }
+      }
+    case .rows(let tables, let source):
+      let writer = RawWriter(format: format, tables: tables)
+      piece = writer.head
+      for table in tables where goesOn {
+        try source.forEachRow(of: table) { try add(writer.record($0, of: table)) }
+      }
+    }
+    if !piece.isEmpty { _ = try send(piece) }
+  }
+}

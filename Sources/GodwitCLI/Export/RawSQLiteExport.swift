@@ -1,0 +1,70 @@
+import GodwitModel
+import GodwitStore
+
+/// Copies tables of a store into a new SQLite file, without keys, constraints, indexes and triggers.
+///
+/// A table with `Z_ENT` gets one column more, `entity`, with the entity's name. A text that is not UTF-8 becomes a BLOB,
+/// since most readers would stop at it.
+enum RawSQLiteExport {
+  /// The most columns that SQLite gives a table.
+  private static let columnsMaximum = 2000
+
+  /// Writes a new file that has its name when it is complete.
+  ///
+  /// - Parameter store: The store, whose permissions the file gets.
+  /// - Throws: `.cannotCreate` (73) when something is at the path.
+  static func write(_ tables: [RawStore.Table], from source: RawStore, to path: String, like store: String) throws {
+    let temporary = try NewFile.temporaryName(beside: path)
+    do {
+      let connection = try StoreConnection(path: temporary, create: true)
+      do {
+        // The file has no name yet: nothing has to be rolled back.
+        try connection.undefended { try connection.execute("PRAGMA journal_mode = OFF") }
+        try connection.execute("PRAGMA synchronous = OFF")
+        try connection.transaction { for table in tables { try copy(table, from: source, to: connection) } }
+        try connection.close()
+      } catch var error as GodwitError {
+        try? connection.close()
+        error.message = error.message.replacing(temporary, with: path)
+        throw error
+      }
+      try NewFile.publish(temporary, as: path, like: store)
+    } catch {
+      NewFile.discard(temporary)
+      throw error
+    }
+  }
+
+  private static func copy(_ table: RawStore.Table, from source: RawStore, to connection: StoreConnection) throws {
+    var names = SQLiteNames()
+    // The column of the name gives way to one that the store has.
+    var definitions = table.columns.map { "\(quoted(names.add($0.name))) \(typeName($0.type))" }
+    if table.entityColumn != nil { definitions.append("\(quoted(names.add("entity"))) TEXT") }
+    guard definitions.count <= columnsMaximum else {
+      throw GodwitError(
+        .usage,
+        "cannot export table '\(table.name)' to SQLite: expected at most \(columnsMaximum) columns, found \(definitions.count)",
+        remedy: "export it with --format jsonl or csv")
+    }
+    try connection.execute("CREATE TABLE \(quoted(table.name)) (\(definitions.joined(separator: ", ")))")
+    let parameters = definitions.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let insert = try connection.prepare("INSERT INTO \(quoted(table.name)) VALUES (\(parameters))")
+    defer { insert.finalize() }
+    try source.forEachRow(of: table) { row in
+      var values = row.values.map(readable)
+      if table.entityColumn != nil { values.append(row.entity.map { .text($0) } ?? .null) }
+      try insert.run(values)
+      return true
+    }
+  }
+
+  /// The declared type, which decides how SQLite converts values; nothing else that may stand there.
+  private static func typeName(_ type: String) -> String {
+    type.allSatisfy { $0.isASCII && ($0.isLetter || $0 == " ") } ? type : ""
+  }
+
+  private static func readable(_ value: SQLValue) -> SQLValue {
+    guard case .text(let bytes) = value, String(validating: bytes, as: UTF8.self) == nil else { return value }
+    return .blob(bytes)
+  }
+}

@@ -1,0 +1,118 @@
+import GodwitModel
+import GodwitStore
+
+/// The tables of a store under the names that they have in the file, for a store whose model nobody has.
+struct RawStore {
+  struct Table {
+    struct Column {
+      var name, type: String
+    }
+
+    var name: String
+    var columns: [Column]
+    /// Where `Z_ENT` is among the columns; nil for a table without it.
+    var entityColumn: Int?
+    fileprivate var hasRowID: Bool
+  }
+
+  /// A row with the values of all columns.
+  struct Row {
+    var values: [SQLValue]
+    /// What `Z_PRIMARYKEY` calls the number in `Z_ENT`; nil for a number that it lacks.
+    var entity: String?
+  }
+
+  /// All, by name.
+  let tables: [Table]
+  private let connection: StoreConnection
+  private let path: String
+  private let entityNames: [Int64: String]
+
+  private static let prefix = StoreConnection.sourceSchema + "."
+  private static let numberColumn = "Z_ENT"
+
+  /// Opens a store, or any SQLite database.
+  ///
+  /// - Throws: as `StoreFiles.init`; `.usage` (64) for a store that has no tables.
+  init(path: String) throws {
+    var type: StoreType?
+    do { type = try StoreFiles(path: path).type } catch let error as GodwitError where error.code != .dataWrong {
+      throw error
+    } catch {
+      // A file that is cut off still has tables.
+    }
+    if type == .xml {
+      throw GodwitError(
+        .usage, "cannot export tables of '\(path)': expected a SQLite store, found an XML store",
+        remedy: "export its objects with --entity or --all and --model MODEL")
+    }
+    self.path = path
+    (connection, tables, entityNames) = try Self.naming(path) {
+      let connection = try DatabaseTables.open(path)
+      let tables = try DatabaseTables.names(connection).map { try Self.table($0, connection) }
+      return (connection, tables, try Self.entityNames(tables, connection))
+    }
+  }
+
+  /// The connection is to memory, with the store attached: an error names the store.
+  private static func naming<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch var error as GodwitError {
+      error.message = error.message.replacing("':memory:'", with: "'\(path)'")
+      throw error
+    }
+  }
+
+  private static func table(_ name: String, _ connection: StoreConnection) throws -> Table {
+    var columns: [Table.Column] = []
+    try connection.query("PRAGMA \(StoreConnection.sourceSchema).table_info(\(quoted(name)))") { row in
+      columns.append(Table.Column(name: row.string(1) ?? "", type: row.string(2) ?? ""))
+      return true
+    }
+    let hasRowID: Bool
+    do {
+      try connection.prepare("SELECT rowid FROM \(prefix)\(quoted(name))").finalize()
+      hasRowID = true
+    } catch is GodwitError { hasRowID = false }
+    return Table(
+      name: name, columns: columns, entityColumn: columns.firstIndex { $0.name == numberColumn }, hasRowID: hasRowID)
+  }
+
+  /// Empty for a database that is not a store.
+  private static func entityNames(_ tables: [Table], _ connection: StoreConnection) throws -> [Int64: String] {
+    let columns = tables.first { $0.name == "Z_PRIMARYKEY" }?.columns.map(\.name) ?? []
+    guard columns.contains(numberColumn), columns.contains("Z_NAME") else { return [:] }
+    var names: [Int64: String] = [:]
+    try connection.query("SELECT Z_ENT, Z_NAME FROM \(prefix)Z_PRIMARYKEY") { row in
+      if case .integer(let number) = row.value(0), let name = row.string(1) { names[number] = name }
+      return true
+    }
+    return names
+  }
+
+  /// - Throws: `.usage` (64) for a name that no table has.
+  func table(named name: String) throws -> Table {
+    guard let table = tables.first(where: { $0.name == name }) else {
+      throw GodwitError(
+        .usage,
+        "cannot export table '\(name)': '\(path)' has no such table"
+          + Spelling.suggestion(for: name, among: tables.map(\.name)),
+        cause: "the tables are " + tables.map { "'\($0.name)'" }.joined(separator: ", "),
+        remedy: "correct --table, or write all with --all")
+    }
+    return table
+  }
+
+  /// Reads a table in the order of its keys, until `body` returns false.
+  func forEachRow(of table: Table, _ body: (Row) throws -> Bool) throws {
+    guard !table.columns.isEmpty else { return }
+    let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
+    let order = table.hasRowID ? " ORDER BY rowid" : ""
+    try Self.naming(path) {
+      try connection.query("SELECT \(list) FROM \(Self.prefix)\(quoted(table.name))\(order)") { row in
+        var entity: String?
+        if let place = table.entityColumn, case .integer(let number) = row.value(place) { entity = entityNames[number] }
+        return try body(Row(values: table.columns.indices.map { row.value($0) }, entity: entity))
+      }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/// A fact about a migration that is not a loss: a sentence for people and a code for programs.
+public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertible {
+  /// What a note is about. The raw values never change.
+  public enum Code: String, Sendable, Codable, Hashable, CaseIterable {
+    /// The job adds objects to a destination that exists.
+    case appends
+    /// The destination's persistent history stays, without the new objects.
+    case historyKept = "history-kept"
+    /// Persistent history does not come over.
+    case historyDropped = "history-dropped"
+    /// What belongs to CloudKit's mirror does not come over.
+    case cloudKitDropped = "cloudkit-dropped"
+    /// Rows have the number of another entity, or none, and are read as Core Data reads them.
+    case entityNumbers = "entity-numbers"
+    /// A lookup finds no object, whatever the rows.
+    case emptyLookup = "empty-lookup"
+    /// The triggers of a derived attribute are not made.
+    case triggersLeftOut = "triggers-left-out"
+    /// Values are in files beside the store.
+    case externalData = "external-data"
+    /// Files of external data are missing.
+    case externalDataMissing = "external-data-missing"
+    /// Values do not fit their new numeric type, and the run will stop.
+    case valuesDoNotFit = "values-do-not-fit"
+    /// Values are too large for their new numeric type, and are read as NaN.
+    case valuesTooLarge = "values-too-large"
+    /// Core Data may choose another name for a table or column.
+    case guessedName = "guessed-name"
+    /// A damaged spill file was rebuilt.
+    case spillRebuilt = "spill-rebuilt"
+  }
+
+  /// What the note is about.
+  public var code: Code
+  /// The note, in one sentence.
+  public var text: String
+
+  package init(_ code: Code, _ text: String) { (self.code, self.text) = (code, text) }
+
+  /// The sentence alone.
+  public var description: String { text }
+}
