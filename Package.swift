@@ -18,6 +18,7 @@ let package = Package(
         "GodwitVerifier",
       ]),
     .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
+    .library(name: "GodwitTesting", targets: ["GodwitTesting"]),
     .library(name: "GodwitCLI", targets: ["GodwitCLI"]),
     .executable(name: "godwit", targets: ["godwit-tool"]),
   ],
@@ -109,6 +110,13 @@ let package = Package(
       ],
       exclude: ["Schemas"],
       swiftSettings: strict),
+    // Tests of policies: a small store of literals, one step, the objects that it makes.
+    .target(
+      name: "GodwitTesting",
+      dependencies: [
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitVerifier", "Godwit",
+        "GodwitManifest",
+      ], swiftSettings: strict),
     // Finds in models and mapping models what will break for users; the lock file of shipped versions.
     .target(
       name: "GodwitLint",
@@ -130,6 +138,9 @@ let package = Package(
     .executableTarget(
       name: "todo-migration", dependencies: ["GodwitCLI", "Godwit", "GodwitModel", "GodwitJob"],
       path: "jobs/todo/Sources",
+      swiftSettings: strict),
+    .testTarget(
+      name: "todo-migration-tests", dependencies: ["todo-migration", "GodwitTesting"], path: "jobs/todo/Tests",
       swiftSettings: strict),
     .target(
       name: "TestSupport",
@@ -166,6 +177,10 @@ let package = Package(
         "GodwitManifest", "GodwitLint", "GodwitCLI", "Godwit", "GodwitJob", "GodwitModel", "GodwitXcode", "TestSupport",
         .product(name: "Yams", package: "Yams"),
       ], swiftSettings: strict),
+    .testTarget(
+      name: "GodwitTestingTests",
+      dependencies: ["GodwitTesting", "Godwit", "GodwitModel", "GodwitStore", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "GodwitLintTests",
       dependencies: ["GodwitLint", "GodwitModel", "GodwitXcode", "GodwitManifest", "TestSupport"],
