@@ -93,6 +93,11 @@ import Testing
     let result = try TestWorld.migration(["Names": { Names() }]).migrate(second, first)
     #expect(try result.objects("Person").map { try $0.string("given") } == ["second", "new"])
     #expect(try result.objects("Person")[1].object("spouse")?.key == 1)
+    let old = first
+    first["fullName"] = "newest"
+    let friend = SourceObject("Person", ["fullName": "friend", "friends": [first]])
+    let people = try TestWorld.migration(["Names": { Names() }]).migrate(old, friend).objects("Person")
+    #expect(try people.map { try $0.string("given") } == ["newest", "friend", "second"])
   }
 
   // MARK: Errors
