@@ -39,6 +39,8 @@
           name: name, destinationEntityName: others[other].name, inverseName: inverse, isToMany: isToMany)
         var back = RelationshipDescription(
           name: inverse, destinationEntityName: "Node", inverseName: name, isToMany: inverseIsToMany)
+        one.inverseEntityName = others[other].name
+        back.inverseEntityName = "Node"
         one.isOrdered = isOrdered
         one.maxCount = isToMany ? 0 : 1
         back.maxCount = inverseIsToMany ? 0 : 1
@@ -47,8 +49,10 @@
       }
       let (first, second) = (name(), name())
       for (name, inverse) in [(first, second), (second, first)] {
-        relationships.append(
-          RelationshipDescription(name: name, destinationEntityName: "Node", inverseName: inverse, isToMany: true))
+        var one = RelationshipDescription(
+          name: name, destinationEntityName: "Node", inverseName: inverse, isToMany: true)
+        one.inverseEntityName = "Node"
+        relationships.append(one)
       }
       // The name of the inverse is the same in all three: their columns in the join tables would be too.
       let shared = name()
