@@ -3,13 +3,8 @@ import GodwitDisk
 import GodwitEngine
 import GodwitInPlace
 import GodwitJob
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A job whose destination is its source.
 extension MigrationManager {

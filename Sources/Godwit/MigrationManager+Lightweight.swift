@@ -5,13 +5,8 @@ import GodwitInPlace
 import GodwitJob
 import GodwitLowering
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A job in place that needs no new store: see `SchemaOnlyRun` and `InPlaceSQLRun`.
 extension MigrationManager {
@@ -179,8 +174,9 @@ extension MigrationManager {
     var info = stat()
     guard stat(path, &info) == 0 else { return false }
     var log = stat()
-    return Int64(info.st_size) == stamp.store.size && Int64(info.st_mtim.tv_sec) == stamp.store.seconds
-      && Int64(info.st_mtim.tv_nsec) == stamp.store.nanoseconds
+    return Int64(info.st_size) == stamp.store.size
+      && Int64(CLibrary.modificationTime(info).tv_sec) == stamp.store.seconds
+      && Int64(CLibrary.modificationTime(info).tv_nsec) == stamp.store.nanoseconds
       && (stat(path + "-wal", &log) != 0 || log.st_size == 0)
   }
 

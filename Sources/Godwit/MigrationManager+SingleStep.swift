@@ -49,6 +49,8 @@ extension MigrationManager {
     // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
     try connection.execute("PRAGMA journal_mode = DELETE")
     try connection.execute("PRAGMA synchronous = NORMAL")
+    // Darwin leaves bytes in the cache of the drive unless it is told not to; elsewhere this has no effect.
+    try connection.execute("PRAGMA fullfsync = ON")
     try connection.execute("PRAGMA secure_delete = OFF")
     try connection.execute("PRAGMA temp_store = FILE")
     // `status` may be reading the ledger when a chunk commits.

@@ -1,10 +1,5 @@
 import Foundation
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// Room that is left on the file system of a folder.
 package struct FreeSpace: Sendable, Hashable {
@@ -26,7 +21,7 @@ package struct FreeSpace: Sendable, Hashable {
     var system = statvfs()
     guard statvfs(folder, &system) == 0, system.f_blocks > 0 else { return nil }
     let (bytes, overflow) = UInt64(system.f_bavail).multipliedReportingOverflow(by: UInt64(system.f_frsize))
-    return FreeSpace(device: UInt64(info.st_dev), bytes: overflow ? .max : Int64(clamping: bytes))
+    return FreeSpace(device: UInt64(truncatingIfNeeded: info.st_dev), bytes: overflow ? .max : Int64(clamping: bytes))
   }
 
   /// Where SQLite puts its temporary files, by its own order of choice.

@@ -1,12 +1,7 @@
 import Foundation
 package import GodwitModel
+import GodwitPlatform
 package import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// Puts a finished store in the place of the one it was made of.
 ///

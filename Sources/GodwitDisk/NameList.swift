@@ -1,12 +1,7 @@
 import Foundation
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// Names of external files in a file, one a line, held a piece at a time.
 package enum NameList {
@@ -35,18 +30,14 @@ package enum NameList {
       if piece.count >= pieceBytes { try flush() }
     }
     try flush()
-    guard fsync(descriptor) == 0, rename(new, path) == 0 else {
+    guard CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else {
       throw GodwitError.disk("cannot write '\(path)'", errno: errno)
     }
   }
 
   /// The C library's `write`, which the method above hides.
   private static func put(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    #if canImport(Glibc)
-      Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-    #else
-      Musl.write(descriptor, bytes.baseAddress, bytes.count)
-    #endif
+    CLibrary.write(descriptor, bytes.baseAddress, bytes.count)
   }
 
   /// Hands on every name; none where there is no file.
@@ -73,10 +64,6 @@ package enum NameList {
   }
 
   private static func get(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
-    #if canImport(Glibc)
-      Glibc.read(descriptor, &buffer, buffer.count)
-    #else
-      Musl.read(descriptor, &buffer, buffer.count)
-    #endif
+    CLibrary.read(descriptor, &buffer, buffer.count)
   }
 }

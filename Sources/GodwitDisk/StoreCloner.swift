@@ -1,28 +1,16 @@
 import Foundation
 import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// A whole file under a second name, with contents of its own.
 ///
-/// Where the file system shares blocks between files (Btrfs, XFS, bcachefs) nothing is read; elsewhere the bytes are
+/// Where the file system shares blocks between files (Btrfs, XFS, bcachefs, APFS) nothing is read; elsewhere the bytes are
 /// copied, 1 MiB at a time.
 package enum StoreCloner {
   package enum Method: Equatable {
     case reflink
     case bytes
   }
-
-  /// `FICLONE`, `_IOW(0x94, 9, int)`, as the C library takes it.
-  #if canImport(Musl)
-    private static let clone: Int32 = 0x4004_9409
-  #else
-    private static let clone: UInt = 0x4004_9409
-  #endif
 
   /// Copies a file, replacing what bears the new name, with its permissions.
   ///
@@ -49,17 +37,18 @@ package enum StoreCloner {
     var info = stat()
     guard fstat(input, &info) == 0 else { throw failure("read '\(path)'") }
     unlink(copy)
-    let output = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let clone = isReflinkWanted ? CLibrary.openClone(of: input, at: copy) : nil
+    let output = clone ?? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard output >= 0 else { throw failure("create '\(copy)'") }
     defer { close(output) }
     do {
       var method = Method.reflink
-      if !isReflinkWanted || ioctl(output, clone, input) != 0 {
+      if clone == nil, !isReflinkWanted || CLibrary.shareBlocks(of: input, with: output) != 0 {
         method = .bytes
         try copyBytes(from: input, to: output, failure: { failure("copy '\(path)' to '\(copy)'") }, checkpoint)
       }
       guard fchmod(output, info.st_mode & 0o7777) == 0 else { throw failure("set the permissions of '\(copy)'") }
-      if isSynced, fsync(output) != 0 { throw failure("sync '\(copy)'") }
+      if isSynced, CLibrary.sync(output) != 0 { throw failure("sync '\(copy)'") }
       return method
     } catch {
       unlink(copy)

@@ -1,12 +1,7 @@
 import Foundation
 package import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// Keeps every other process out of a SQLite store while it is replaced.
 ///
@@ -20,8 +15,6 @@ package final class StoreLock {
 
   private static let firstByte: off_t = 0x4000_0000
   private static let byteCount: off_t = 512
-  /// `F_OFD_SETLK`, which Glibc's module does not export.
-  private static let setLock: Int32 = 37
 
   /// - Throws: `.stopped` (75) while another process has the store open for writing, or holds its log.
   /// - Parameter action: What the lock is for, as messages say it after `cannot`; nil for a migration in place.
@@ -45,7 +38,7 @@ package final class StoreLock {
     range.l_start = firstByte
     range.l_len = byteCount
     do {
-      guard fcntl(descriptor, setLock, &range) == 0 else { throw busy(action) }
+      guard fcntl(descriptor, CLibrary.openFileLock, &range) == 0 else { throw busy(action) }
       // Between the checkpoint and the lock another process may have written.
       guard try !hasLog(path) else { throw busy(action) }
     } catch {

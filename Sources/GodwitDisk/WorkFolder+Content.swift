@@ -1,12 +1,7 @@
 package import Foundation
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// What a work folder holds, and what of it is removed.
 ///
@@ -151,7 +146,7 @@ extension WorkFolder {
       guard count > 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
       done += count
     }
-    guard fsync(descriptor) == 0, rename(new, path) == 0 else {
+    guard CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else {
       throw GodwitError.disk("cannot write '\(path)'", errno: errno)
     }
   }

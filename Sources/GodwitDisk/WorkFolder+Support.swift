@@ -1,12 +1,7 @@
 import Foundation
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// The support folder under construction, and its move into place.
 ///
@@ -50,7 +45,7 @@ extension WorkFolder {
     try Self.writeNote(Data(identity.utf8), to: markPath)
     for item in [markPath, path, support.dataPath, support.path] { try Self.sync(item) }
     guard rename(support.path, target.path) == 0 else {
-      let code = Glibc.errno
+      let code = CLibrary.errno
       throw GodwitError(
         [EEXIST, ENOTEMPTY, ENOTDIR].contains(code) ? .cannotCreate : .inputOutput,
         "cannot finish: the support folder cannot be renamed to '\(target.path)'",

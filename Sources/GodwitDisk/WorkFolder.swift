@@ -1,12 +1,7 @@
 import Foundation
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// `DESTINATION.godwit/`: everything unfinished of one job, and the lock that keeps a second run out.
 ///
@@ -54,10 +49,10 @@ package struct WorkFolder: ~Copyable {
 
   private static func lock(folder path: String) throws -> Int32 {
     let parent = (path as NSString).deletingLastPathComponent
-    var code = mkdir(path, 0o700) == 0 ? 0 : Glibc.errno
+    var code = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
     if code == ENOENT {
       try makeFolder(parent)
-      code = mkdir(path, 0o700) == 0 ? 0 : Glibc.errno
+      code = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
     }
     switch code {
     case 0: try sync(parent)
@@ -66,9 +61,9 @@ package struct WorkFolder: ~Copyable {
     }
     let lock = path + "/" + lockName
     let descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: Glibc.errno) }
+    guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: CLibrary.errno) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let code = Glibc.errno
+      let code = CLibrary.errno
       close(descriptor)
       guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
       throw GodwitError(
@@ -119,13 +114,13 @@ package struct WorkFolder: ~Copyable {
   package static func makeFolder(_ path: String, mode: UInt32 = 0o777) throws {
     guard !path.isEmpty else { return }
     let parent = (path as NSString).deletingLastPathComponent
-    guard mkdir(path, mode) != 0 else { return try sync(parent) }
-    var code = Glibc.errno
+    guard mkdir(path, mode_t(mode)) != 0 else { return try sync(parent) }
+    var code = CLibrary.errno
     if code == ENOENT, !parent.isEmpty, parent != path {
       try makeFolder(parent)
-      guard mkdir(path, mode) != 0 else { return try sync(parent) }
+      guard mkdir(path, mode_t(mode)) != 0 else { return try sync(parent) }
       // Where there is a parent and the name cannot be made all the same, as in `/proc`, asking again is no help.
-      code = Glibc.errno
+      code = CLibrary.errno
     }
     var info = stat()
     guard code == EEXIST, stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
@@ -158,13 +153,13 @@ package struct WorkFolder: ~Copyable {
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
       unlink(storePath)
-    } else if Glibc.errno == EEXIST {
+    } else if CLibrary.errno == EEXIST {
       throw GodwitError(
         .cannotCreate, "cannot finish: '\(destination)' was created during the run",
         remedy: "move it away and run the same command", safe: "the finished store is '\(storePath)'")
     } else {
       guard !FileManager.default.fileExists(atPath: destination), rename(storePath, destination) == 0 else {
-        throw Self.cannotCreate(destination, errno: Glibc.errno)
+        throw Self.cannotCreate(destination, errno: CLibrary.errno)
       }
     }
     try Self.sync((destination as NSString).deletingLastPathComponent)
@@ -189,8 +184,8 @@ package struct WorkFolder: ~Copyable {
     try Self.removeContent(of: path, isStep: false)
     for name in [Self.markerName, Self.lockName] { try Self.removeFile(path + "/" + name) }
     // Another process may have come in as the lock's name went.
-    guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(Glibc.errno) else {
-      throw GodwitError.disk("cannot remove '\(path)'", errno: Glibc.errno)
+    guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(CLibrary.errno) else {
+      throw GodwitError.disk("cannot remove '\(path)'", errno: CLibrary.errno)
     }
   }
 
@@ -220,8 +215,8 @@ package struct WorkFolder: ~Copyable {
 
   package static func sync(_ path: String) throws {
     let descriptor = open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw GodwitError.disk("cannot open '\(path)' to sync it", errno: Glibc.errno) }
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot open '\(path)' to sync it", errno: CLibrary.errno) }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw GodwitError.disk("cannot sync '\(path)'", errno: Glibc.errno) }
+    guard CLibrary.sync(descriptor) == 0 else { throw GodwitError.disk("cannot sync '\(path)'", errno: CLibrary.errno) }
   }
 }

@@ -1,10 +1,5 @@
+import GodwitPlatform
 import SystemPackage
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// An open descriptor of a spill file, whose failures are spill errors.
 final class SpillFile {
@@ -50,7 +45,7 @@ final class SpillFile {
     do {
       let folder = try FileDescriptor.open(
         parent.isEmpty ? FilePath(".") : parent, .readOnly, options: [.directory, .closeOnExec])
-      try folder.closeAfter { if fsync(folder.rawValue) != 0 { throw Errno(rawValue: errno) } }
+      try folder.closeAfter { if CLibrary.sync(folder.rawValue) != 0 { throw Errno(rawValue: errno) } }
     } catch { throw .io(path, "sync the folder of", error) }
   }
 
@@ -93,7 +88,7 @@ final class SpillFile {
   /// Makes the bytes and the length durable.
   func sync() throws(SpillError) {
     let descriptor = try opened("sync")
-    while fdatasync(descriptor.rawValue) != 0 {
+    while CLibrary.syncData(descriptor.rawValue) != 0 {
       let error = Errno(rawValue: errno)
       if error != .interrupted { throw .io(path, "sync", error) }
     }

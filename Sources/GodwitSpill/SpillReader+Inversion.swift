@@ -1,10 +1,5 @@
+import GodwitPlatform
 import SystemPackage
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 extension SpillReader {
   /// Writes a spill file with the pairs turned round, sorted by destination key.

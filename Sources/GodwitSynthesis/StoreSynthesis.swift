@@ -1,12 +1,7 @@
 public import Foundation
 public import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A synthetic store of any size for a model. It uses every entity, attribute and relationship, and keeps every rule.
 ///

@@ -1,11 +1,6 @@
 import Foundation
 package import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// Reads UTF-8 XML front to back, a tag or a run of text at a time: the one tokenizer of XML stores and of Xcode's
 /// files.

@@ -3,10 +3,6 @@ import GodwitStore
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#endif
-
 /// A folder with two sources, the first of which is in the destination already: `second.yaml` appends the other.
 private final class AppendCrashJob {
   /// What a store says, and the files of binary data that belong to it.

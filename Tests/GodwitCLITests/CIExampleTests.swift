@@ -43,4 +43,19 @@ struct `Examples for CI` {
     _ = try YAMLFile(contentsOf: Self.folder + "/" + name, what: "workflow")
     #expect(try String(contentsOfFile: Self.folder + "/" + name, encoding: .utf8).contains("jobs/ci/check-migrations "))
   }
+
+  @Test func `the workflow for a Mac is YAML and runs the suite that the page names`() throws {
+    let file = Self.folder + "/apple-truth.yml"
+    _ = try YAMLFile(contentsOf: file, what: "workflow")
+    let page = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/OnAMac.md")
+    let command = try #require(GettingStartedTests.blocks("text", of: page).first)
+    #expect(try String(contentsOfFile: file, encoding: .utf8).contains(command))
+    #expect(try GettingStartedTests.page("README.md").contains(command))
+    let suite = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appending(path: "AppleTruthTests")
+    for name in try FileManager.default.contentsOfDirectory(atPath: suite.path) where name != "SkippedTests.swift" {
+      let code = try String(contentsOf: suite.appending(path: name), encoding: .utf8)
+      #expect(code.hasPrefix("#if canImport(CoreData)\n") && code.hasSuffix("#endif\n"), "\(name)")
+    }
+  }
 }

@@ -5,10 +5,6 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#endif
-
 /// A job folder that uses every stage: stored associations, every kind of link, order, indexes, derived attributes,
 /// validation; and files of binary data that come along or go into their row.
 final class CrashJob {

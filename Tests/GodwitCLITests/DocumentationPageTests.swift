@@ -160,11 +160,17 @@ struct DocumentationPageTests {
       try Self.write(code, to: folder.file("main.swift"))
       #expect(try TypeChecker.errors(in: folder.file("main.swift")) == nil)
     }
+    let testing = try Page("TestingAPolicy")
+    try #require(testing.swift.count == 3)
+    let test = Self.root.appending(path: "jobs/todo/Tests/QuietEntriesTests.swift")
+    #expect(try testing.swift[0] + "\n" == String(contentsOf: test, encoding: .utf8))
+    try Self.write(testing.swift[2], to: folder.file("main.swift"))
+    #expect(try TypeChecker.errors(in: folder.file("main.swift")) == nil)
     let package = try GettingStartedTests.page("Package.swift")
-    for manifest in [page.swift[0], try Page("PortingAPolicy").swift[1]] {
+    for (manifest, count) in [(page.swift[0], 2), (try Page("PortingAPolicy").swift[1], 2), (testing.swift[1], 3)] {
       let products = manifest.components(separatedBy: ".product(name: ").dropFirst()
         .map { String($0.prefix { $0 != "," }) }
-      #expect(products.count == 2)
+      #expect(products.count == count)
       for product in products { #expect(package.contains("name: \(product)"), "\(product)") }
     }
   }

@@ -5,10 +5,6 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#endif
-
 /// A store that is migrated in place by SQL: one table grows, one is rebuilt, a join table is renamed, entity numbers
 /// move, files of binary data go with the attribute that names them.
 private final class InPlaceJob {

@@ -5,10 +5,6 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#endif
-
 /// The example `jobs/todo`: an executable of a user's own with a policy.
 @Suite(.serialized) struct `The to-do list` {
   static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -5,10 +5,6 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#endif
-
 /// A job whose source and destination are XML stores.
 private final class XMLJob {
   let folder: TemporaryFolder

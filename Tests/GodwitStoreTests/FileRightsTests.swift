@@ -1,6 +1,6 @@
-internal import CPosix
 import Foundation
 import GodwitModel
+import GodwitPlatform
 import TestSupport
 import Testing
 
@@ -23,7 +23,7 @@ struct FileRightsTests {
 
   private func attribute(_ name: String, of path: String) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: 256)
-    let count = getxattr(path, name, &bytes, bytes.count)
+    let count = CLibrary.getAttribute(path, name, &bytes, bytes.count)
     return count < 0 ? nil : Array(bytes.prefix(count))
   }
 
@@ -39,9 +39,9 @@ struct FileRightsTests {
   @Test func `mode, extended attributes and access list are copied`() throws {
     let folder = try TemporaryFolder()
     let (old, new) = (try file(folder, "old", 0o664), try file(folder, "new", 0o600))
-    guard setxattr(old, "user.note", Array("kept".utf8), 4, 0) == 0 else { return }
-    try #require(setxattr(new, "user.other", [1], 1, 0) == 0)
-    let hasLists = setxattr(old, "system.posix_acl_access", Self.list, Self.list.count, 0) == 0
+    guard CLibrary.setAttribute(old, "user.note", Array("kept".utf8)) == 0 else { return }
+    try #require(CLibrary.setAttribute(new, "user.other", [1]) == 0)
+    let hasLists = CLibrary.setAttribute(old, "system.posix_acl_access", Self.list) == 0
     try FileRights.copyAll(of: old, to: new)
     #expect(attribute("user.note", of: new) == Array("kept".utf8))
     #expect(attribute("user.other", of: new) == nil)

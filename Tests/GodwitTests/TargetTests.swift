@@ -98,6 +98,42 @@ import Testing
     }
   }
 
+  @Test func `one file imports the C library, and code outside it makes no call that only Linux has`() throws {
+    let modules: Set<String> = ["Glibc", "Musl", "Darwin", "CPosix", "FoundationXML", "FoundationNetworking"]
+    let words = [
+      "import Glibc", "import Musl", "import Darwin", "canImport(Glibc)", "canImport(Musl)", "os(Linux)", "Glibc.",
+      "Musl.", "fsync(", "fdatasync(", "fallocate(",
+      "st_mtim", "xattr(", "sigtimedwait", "sigwaitinfo", "posix_spawn", "pthread_create", "environ)", "FICLONE",
+      "O_TMPFILE", "renameat2", "sendfile(", "copy_file_range", "prctl(", "sched_", "\"/proc/",
+    ]
+    var found: [String] = []
+    for target in try targets() {
+      for file in try files(of: target.name) {
+        let path = "Sources/\(target.name)/\(file)"
+        if !(try imports(of: path)).isDisjoint(with: modules) { found.append("\(path) imports") }
+        // `CLibrary.sync` and the like have other names.
+        let text = try Self.text(path)
+        for word in words where text.contains(word) { found.append("\(path) \(word)") }
+      }
+    }
+    let expected = ["imports", "import Glibc", "import Musl", "import Darwin", "canImport(Musl)"]
+    // Linux says there how much memory a process has.
+    let memory = "Sources/GodwitJob/Report/ProcessMemory.swift \"/proc/"
+    #expect(Set(found) == Set(expected.map { "Sources/GodwitPlatform/CLibrary.swift \($0)" } + [memory]))
+  }
+
+  @Test func `FoundationXML is imported only where it can be`() throws {
+    for folder in ["Sources", "Tests", "jobs"] {
+      let walk = try #require(FileManager.default.enumerator(atPath: Self.root.appending(path: folder).path))
+      for case let file as String in walk where file.hasSuffix(".swift") {
+        let lines = try Self.text("\(folder)/\(file)").split(separator: "\n", omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() where line.hasSuffix("import FoundationXML") {
+          #expect(index > 0 && lines[index - 1] == "#if canImport(FoundationXML)", "\(folder)/\(file):\(index + 1)")
+        }
+      }
+    }
+  }
+
   @Test func `the verifier cannot import the targets that move data`() throws {
     let targets = Dictionary(uniqueKeysWithValues: try targets().map { ($0.name, $0.dependencies) })
     var reached: Set<String> = []

@@ -1,12 +1,7 @@
 import Foundation
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A folder that appears under its name when it is complete, or not at all.
 ///
@@ -64,7 +59,7 @@ struct NewFolder {
     let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 || errno == EINVAL else { throw NewFile.failure(errno, path) }
+    guard CLibrary.sync(descriptor) == 0 || errno == EINVAL else { throw NewFile.failure(errno, path) }
   }
 
   func discard() { try? FileManager.default.removeItem(atPath: temporary) }

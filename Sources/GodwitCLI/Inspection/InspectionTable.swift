@@ -1,14 +1,9 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 import GodwitXcode
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// What several files are, one line each.
 struct InspectionTable {

@@ -1,11 +1,6 @@
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// A new file of text that has its name when it is complete.
 ///
@@ -35,11 +30,7 @@ final class ExportFile {
   func write(_ text: String) throws {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
-      #if canImport(Glibc)
-        let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      #else
-        let count = rest.withUnsafeBytes { Musl.write(descriptor, $0.baseAddress, $0.count) }
-      #endif
+      let count = rest.withUnsafeBytes { CLibrary.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else {
         throw GodwitError(

@@ -1,12 +1,7 @@
 import Foundation
 import Godwit
+import GodwitPlatform
 import Synchronization
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// SIGINT, SIGTERM and SIGUSR1 while a run lasts, taken by a thread of their own.
 ///
@@ -74,10 +69,8 @@ final class StopSignals: Sendable {
 
   /// The next signal; nil when a run that was asked to stop is still running after a while.
   private func next() -> Int32? {
-    var mask = Self.mask
     while true {
-      var wait = timespec(tv_sec: 1, tv_nsec: 500_000_000)
-      let number = stopSignal == nil ? sigwaitinfo(&mask, nil) : sigtimedwait(&mask, nil, &wait)
+      let number = CLibrary.nextSignal(Self.mask, milliseconds: stopSignal == nil ? nil : 1500)
       if number > 0 { return number }
       if errno == EAGAIN { return nil }
     }

@@ -1,10 +1,5 @@
+import GodwitPlatform
 import Synchronization
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// Standard output or standard error, written at once and from any thread.
 ///
@@ -78,11 +73,7 @@ package final class TextStream: Sendable {
   private static func write(_ bytes: [UInt8], to descriptor: Int32, _ state: inout State) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      #if canImport(Glibc)
-        let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      #else
-        let count = rest.withUnsafeBytes { Musl.write(descriptor, $0.baseAddress, $0.count) }
-      #endif
+      let count = rest.withUnsafeBytes { CLibrary.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if count < 0, errno == EINTR {

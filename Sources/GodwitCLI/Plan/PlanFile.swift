@@ -1,11 +1,6 @@
 import Foundation
 import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// A plan in a file: what `godwit plan -o` writes, and `--diff` and `godwit run --plan` read.
 enum PlanFile {

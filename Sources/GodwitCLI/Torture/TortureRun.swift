@@ -1,13 +1,8 @@
 import Foundation
 import Godwit
 import GodwitModel
+import GodwitPlatform
 import Synchronization
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// One process of this executable, killed at some moment or left to finish.
 struct TortureRun {
@@ -98,26 +93,10 @@ struct TortureRun {
   }
 
   private func spawn(standardOutput: Int32) throws -> pid_t {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_adddup2(&actions, standardOutput, STDOUT_FILENO)
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
+    guard let executable = CLibrary.executablePath else { throw failure(ENOENT) }
     // Signals that are blocked here are not blocked in the process.
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    let words = ["godwit"] + arguments
-    var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-    defer { for pointer in pointers { free(pointer) } }
-    var process: pid_t = 0
-    // The executable that is running, even if its file was renamed or replaced.
-    let code = posix_spawn(&process, "/proc/self/exe", &actions, &attributes, &pointers, environ)
+    let (process, code) = CLibrary.spawn(
+      executable, ["godwit"] + arguments, output: standardOutput, errorPath: output)
     guard code == 0 else { throw failure(code) }
     return process
   }

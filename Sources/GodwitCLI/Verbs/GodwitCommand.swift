@@ -2,13 +2,8 @@ import ArgumentParser
 import Foundation
 public import GodwitJob
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// The whole command line, for an executable that adds policies.
 ///

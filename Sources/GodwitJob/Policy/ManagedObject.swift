@@ -1,4 +1,3 @@
-public import Foundation
 public import GodwitModel
 package import GodwitStore
 
@@ -6,7 +5,7 @@ package import GodwitStore
 ///
 /// It is a value: a change reaches no store until `PolicyContext.insert` or `save`. Relationships are set through the
 /// manager. Objects of the source are read-only. Do not keep an object from one hook to the next: keep its `key`.
-public struct ManagedObject {
+public struct ManagedObject: ReadableObject {
   /// The name of the object's own entity.
   public var entityName: String { layout.entityName }
   /// The primary key.
@@ -74,10 +73,6 @@ public struct ManagedObject {
     }
   }
 
-  private func failure(_ message: String) -> GodwitError {
-    GodwitError(.dataWrong, "\(entityName) p\(key): \(message)")
-  }
-
   /// The value of an attribute, as its type says.
   ///
   /// - Throws: `.dataWrong` (65) when there is no such attribute, or the store holds something else than its type says.
@@ -107,82 +102,12 @@ public struct ManagedObject {
     } catch let error as GodwitError { throw failure(error.message) }
   }
 
-  // MARK: Typed reading
-
-  private func typed<T>(_ name: String, _ what: String, _ pick: (AttributeValue) -> T?) throws -> T? {
-    let value = try attributeValue(name)
-    if value.isNull { return nil }
-    guard let picked = pick(value) else { throw failure("attribute '\(name)' is no \(what)") }
-    return picked
-  }
-
-  /// The text of a string or URI attribute; nil for nil.
-  ///
-  /// Invalid UTF-8 becomes U+FFFD; `self["name"]` keeps the bytes.
-  ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
-  public func string(_ attribute: String) throws -> String? {
-    try typed(attribute, "text") { value in
-      switch value {
-      case .string(let text), .uri(let text): text.string
-      default: nil
-      }
-    }
-  }
-
-  /// The value of an integer attribute; nil for nil.
-  ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
-  public func integer(_ attribute: String) throws -> Int64? {
-    try typed(attribute, "integer") { if case .integer(let number) = $0 { number } else { nil } }
-  }
-
-  /// The value of a Boolean attribute; nil for nil.
-  ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
-  public func boolean(_ attribute: String) throws -> Bool? {
-    try typed(attribute, "boolean") { if case .boolean(let truth) = $0 { truth } else { nil } }
-  }
-
-  /// The value of a numeric attribute as the nearest `Double`; nil for nil.
-  ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
-  public func double(_ attribute: String) throws -> Double? {
-    try typed(attribute, "number") { value in
-      switch value {
-      case .double(let number): number
-      case .integer(let number): Double(number)
-      case .decimal(let number): number.nearestDouble
-      default: nil
-      }
-    }
-  }
-
-  /// The value of a date attribute; nil for nil.
-  ///
-  /// A `Date` holds the same seconds since 2001 as the store, so nothing is rounded.
-  ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
-  public func date(_ attribute: String) throws -> Date? {
-    try typed(attribute, "date") { $0.date }
-  }
-
-  /// The value of a binary or transformable attribute; nil for nil.
-  ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
-  public func data(_ attribute: String) throws -> Data? {
-    try typed(attribute, "binary data") { $0.data }
-  }
-
   // MARK: Related objects
 
-  /// The object that a to-one leads to.
+  /// The objects that a relationship leads to: in its order if it is ordered, otherwise by key.
   ///
   /// In the destination, these are the objects that policies have set so far. From the relationship stage on, they
   /// include what mappings without a policy set.
-  public func object(_ relationship: String) throws -> ManagedObject? { try objects(relationship).first }
-
-  /// The objects that a relationship leads to: in its order if it is ordered, otherwise by key.
   public func objects(_ relationship: String) throws -> [ManagedObject] {
     guard layout.relationships[relationship] != nil else {
       let hint = Spelling.suggestion(for: relationship, among: model.relationships(of: entityName).map(\.name))

@@ -1,11 +1,12 @@
 import Foundation
+import GodwitPlatform
 
 /// The process's resident memory, as the kernel counts it.
 package enum ProcessMemory {
-  /// Bytes resident now; 0 where `/proc` does not tell.
-  package static var residentBytes: Int64 { field("VmRSS:") }
+  /// Bytes resident now; 0 where the system does not tell.
+  package static var residentBytes: Int64 { CLibrary.residentBytes(isPeak: false) ?? field("VmRSS:") }
   /// The most that was resident so far.
-  package static var peakBytes: Int64 { field("VmHWM:") }
+  package static var peakBytes: Int64 { CLibrary.residentBytes(isPeak: true) ?? field("VmHWM:") }
 
   private static func field(_ name: String) -> Int64 {
     guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return 0 }

@@ -1,13 +1,8 @@
 import Foundation
 import GodwitDisk
 import GodwitModel
+import GodwitPlatform
 package import GodwitStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// Carries external binary data while a chunk's rows are made.
 ///

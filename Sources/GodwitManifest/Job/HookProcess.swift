@@ -1,12 +1,6 @@
-internal import CPosix
 import Foundation
 import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// A shell command of a manifest's `stages`.
 ///
@@ -58,31 +52,10 @@ struct HookProcess {
   }
 
   private func spawn(output: Int32) throws -> pid_t {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
-    posix_spawn_file_actions_addchdir_np(&actions, folder)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
     // What is blocked or ignored here is not there.
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    var ignored = none
-    for number in [SIGPIPE, SIGXFSZ] { sigaddset(&ignored, number) }
-    posix_spawnattr_setsigdefault(&attributes, &ignored)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-    var words: [UnsafeMutablePointer<CChar>?] = ["/bin/sh", "-c", command].map { (word: String) in strdup(word) }
-    var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0.key)=\($0.value)") }
-    words.append(nil)
-    variables.append(nil)
-    defer { for pointer in words + variables { free(pointer) } }
-    var process: pid_t = 0
-    let code = posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, &variables)
+    let (process, code) = CLibrary.spawn(
+      "/bin/sh", ["/bin/sh", "-c", command], environment: environment, folder: folder, output: output,
+      defaults: [SIGPIPE, SIGXFSZ])
     guard code == 0 else { throw failure(code) }
     return process
   }
@@ -124,10 +97,6 @@ private struct LineBuffer {
   }
 
   private static func get(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
-    #if canImport(Glibc)
-      Glibc.read(descriptor, &buffer, buffer.count)
-    #else
-      Musl.read(descriptor, &buffer, buffer.count)
-    #endif
+    CLibrary.read(descriptor, &buffer, buffer.count)
   }
 }

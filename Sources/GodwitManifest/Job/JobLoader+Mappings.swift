@@ -1,27 +1,32 @@
 import GodwitInference
-import GodwitModel
-import GodwitXcode
+package import GodwitModel
+package import GodwitXcode
 
-/// A mapping file of a job as it was read, before the models are known.
-enum ListedMapping {
+/// A mapping file as it was read, before the models are known.
+package enum ListedMapping {
   case text(MappingModel)
-  case xcode(XcodeMappingModel, location: GodwitError.Location)
+  case xcode(XcodeMappingModel, location: GodwitError.Location?)
 
   /// Reads one mapping file, whatever its kind.
-  init(_ path: ManifestPath) throws {
-    switch XcodeFileKind.identify(path.resolved) {
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - name: What messages call it.
+  ///   - location: Where a manifest lists it.
+  package init(_ path: String, named name: String, location: GodwitError.Location? = nil) throws {
+    switch XcodeFileKind.identify(path) {
     case .mappingModel?, .compiledMappingModel?:
       do {
-        self = .xcode(try XcodeMappingModel(contentsOf: path.resolved), location: path.location)
+        self = .xcode(try XcodeMappingModel(contentsOf: path), location: location)
       } catch var error as GodwitError {
-        error.location = error.location ?? path.location
+        error.location = error.location ?? location
         throw error
       }
     case let kind?:
       throw GodwitError(
-        .configuration, "cannot use mapping '\(path.raw)': expected a mapping model, found a \(kind.rawValue)",
-        location: path.location, remedy: "list a .mapping.yaml, .xcmappingmodel or .cdm file")
-    case nil: self = .text(try MappingModel(contentsOfYAML: path.resolved))
+        .configuration, "cannot use mapping '\(name)': expected a mapping model, found a \(kind.rawValue)",
+        location: location, remedy: "list a .mapping.yaml, .xcmappingmodel or .cdm file")
+    case nil: self = .text(try MappingModel(contentsOfYAML: path))
     }
   }
 
@@ -34,7 +39,7 @@ enum ListedMapping {
   }
 
   /// The mapping model, with what Xcode's files leave open filled in from the job's models.
-  func model(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> MappingModel {
+  package func model(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> MappingModel {
     switch self {
     case .text(let model): return model
     case .xcode(let model, let location):

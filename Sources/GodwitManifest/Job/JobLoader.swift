@@ -207,7 +207,7 @@ public struct JobLoader {
     guard case .files(let paths) = manifest.mappings else { return [] }
     return try paths.map { path in
       logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
-      return try ListedMapping(path)
+      return try ListedMapping(path.resolved, named: path.raw, location: path.location)
     }
   }
 

@@ -1,12 +1,6 @@
-internal import CPosix
 import Foundation
 import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// Who may read and write a file, carried over to a file that is made from it.
 package enum FileRights {
@@ -49,13 +43,13 @@ package enum FileRights {
   package static func folderMode(like original: String) -> UInt32 {
     var info = stat()
     guard lstat(original, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { return 0o700 }
-    return mode(info, isSameGroup: info.st_gid == getegid()) | 0o700
+    return UInt32(mode(info, isSameGroup: info.st_gid == getegid()) | 0o700)
   }
 
   // MARK: The same file under new content
 
-  /// Extended attributes that speak of a file's bytes: those of another file would be wrong.
-  private static let ofContent: Set<String> = ["security.ima", "security.evm"]
+  /// Extended attributes that speak of a file's bytes or of who made it: those of another file would be wrong.
+  private static let ofContent: Set<String> = ["security.ima", "security.evm", "com.apple.provenance"]
   private static let accessList = "system.posix_acl_access"
 
   /// Gives a file owner, group, mode, access control list and extended attributes of another.
@@ -73,15 +67,18 @@ package enum FileRights {
     guard chmod(path, old.st_mode & 0o7777) == 0 else { throw failure(errno, "keep the permissions of", original) }
     let (wanted, found) = (try attributes(of: original), try attributes(of: path))
     for name in found.subtracting(wanted) where name == accessList || name.hasPrefix("user.") {
-      guard removexattr(path, name) == 0 || errno == ENODATA else {
+      guard CLibrary.removeAttribute(path, name) == 0 || errno == CLibrary.noAttribute else {
         throw failure(errno, "remove '\(name)' from", path)
       }
     }
     for name in wanted.sorted() where !ofContent.contains(name) {
       guard let value = try attribute(name, of: original), try attribute(name, of: path) != value else { continue }
-      guard setxattr(path, name, value, value.count, 0) == 0 else {
+      guard CLibrary.setAttribute(path, name, value) == 0 else {
         throw failure(errno, "keep the extended attribute '\(name)' of", original)
       }
+    }
+    guard CLibrary.copyAccessList(from: original, to: path) == 0 else {
+      throw failure(errno, "keep the access control list of", original)
     }
     guard stat(path, &new) == 0, new.st_mode & 0o7777 == old.st_mode & 0o7777 || chmod(path, old.st_mode & 0o7777) == 0
     else { throw failure(errno, "keep the permissions of", original) }
@@ -99,14 +96,14 @@ package enum FileRights {
   /// The names of a file's extended attributes; none where the file system has none.
   private static func attributes(of path: String) throws -> Set<String> {
     while true {
-      let size = listxattr(path, nil, 0)
+      let size = CLibrary.listAttributes(path, nil, 0)
       guard size >= 0 else {
-        if [EOPNOTSUPP, ENOSYS].contains(errno) { return [] }
+        if [EOPNOTSUPP, ENOTSUP, ENOSYS].contains(errno) { return [] }
         throw failure(errno, "read the extended attributes of", path)
       }
       guard size > 0 else { return [] }
       var bytes = [CChar](repeating: 0, count: size)
-      let got = listxattr(path, &bytes, size)
+      let got = CLibrary.listAttributes(path, &bytes, size)
       if got < 0, errno == ERANGE { continue }
       guard got >= 0 else { throw failure(errno, "read the extended attributes of", path) }
       return Set(
@@ -117,11 +114,11 @@ package enum FileRights {
   /// The value of an extended attribute; nil where there is none.
   private static func attribute(_ name: String, of path: String) throws -> [UInt8]? {
     while true {
-      let size = getxattr(path, name, nil, 0)
-      if size < 0, [ENODATA, EOPNOTSUPP, ENOSYS].contains(errno) { return nil }
+      let size = CLibrary.getAttribute(path, name, nil, 0)
+      if size < 0, [CLibrary.noAttribute, EOPNOTSUPP, ENOTSUP, ENOSYS].contains(errno) { return nil }
       guard size >= 0 else { throw failure(errno, "read the extended attribute '\(name)' of", path) }
       var bytes = [UInt8](repeating: 0, count: size)
-      let got = getxattr(path, name, &bytes, size)
+      let got = CLibrary.getAttribute(path, name, &bytes, size)
       if got < 0, errno == ERANGE { continue }
       guard got >= 0 else { throw failure(errno, "read the extended attribute '\(name)' of", path) }
       return Array(bytes.prefix(got))

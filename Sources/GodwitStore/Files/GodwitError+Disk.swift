@@ -1,11 +1,6 @@
 import Foundation
 package import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 extension GodwitError {
   /// A change of the disk that failed.

@@ -1,11 +1,6 @@
 import Foundation
 package import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// A file that appears under its name when it is complete, or not at all.
 package enum NewFile {
@@ -60,11 +55,7 @@ package enum NewFile {
 
   /// The C library's `write`, which a method of that name hides.
   private static func put(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-    #if canImport(Glibc)
-      Glibc.write(descriptor, bytes, count)
-    #else
-      Musl.write(descriptor, bytes, count)
-    #endif
+    CLibrary.write(descriptor, bytes, count)
   }
 
   /// Gives a complete file its name.
@@ -81,7 +72,7 @@ package enum NewFile {
     }
     let descriptor = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(errno, path) }
-    let synced = fsync(descriptor)
+    let synced = CLibrary.sync(descriptor)
     let code = errno
     close(descriptor)
     guard synced == 0 else { throw failure(code, path) }
@@ -99,7 +90,7 @@ package enum NewFile {
     }
     let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
     guard folder >= 0 else { return }
-    fsync(folder)
+    CLibrary.sync(folder)
     close(folder)
   }
 

@@ -1,11 +1,6 @@
 import Foundation
 import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// A temporary folder of this process, which its user alone can enter; it goes with the value.
 ///
@@ -63,7 +58,7 @@ package final class ScratchFolder: Sendable {
       let path = "\(parent)/\(found)"
       var info = stat()
       guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR, info.st_uid == geteuid(),
-        info.st_mode & 0o077 == 0, time(nil) - Int(info.st_mtim.tv_sec) > graceSeconds
+        info.st_mode & 0o077 == 0, time(nil) - Int(CLibrary.modificationTime(info).tv_sec) > graceSeconds
       else { continue }
       let lock = open(path + lockName, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
       defer { if lock >= 0 { close(lock) } }

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import GodwitModel
+import GodwitPlatform
 
 /// The files of one store: the database and what SQLite may keep beside it.
 ///
@@ -190,8 +191,8 @@ package struct StoreFiles: Sendable, Hashable {
       headerBytes > 0 && info.st_mode & S_IFMT == S_IFREG
       ? try ReadableFile(path: path, name: path).prefix(headerBytes) : []
     return Stamp.File(
-      size: Int64(info.st_size), seconds: Int64(info.st_mtim.tv_sec),
-      nanoseconds: Int64(info.st_mtim.tv_nsec), header: header)
+      size: Int64(info.st_size), seconds: Int64(CLibrary.modificationTime(info).tv_sec),
+      nanoseconds: Int64(CLibrary.modificationTime(info).tv_nsec), header: header)
   }
 
   /// Bytes of the store; 0 when it cannot be asked.

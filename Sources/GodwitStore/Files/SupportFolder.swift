@@ -1,11 +1,6 @@
 import Foundation
 package import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// The folder that holds a store's external binary data: `.NAME_SUPPORT/_EXTERNAL_DATA/UUID`, NAME being the store's
 /// file name without its extension.
@@ -191,7 +186,7 @@ package struct SupportFolder: Sendable, Hashable {
         try NewFile.write(piece, to: output) { NewFile.failure($0, part) }
       }
       try FileRights.copyMode(of: from, to: part)
-      guard fsync(output) == 0, rename(part, to) == 0 else { throw NewFile.failure(errno, to) }
+      guard CLibrary.sync(output) == 0, rename(part, to) == 0 else { throw NewFile.failure(errno, to) }
     } catch {
       unlink(part)
       throw error

@@ -10,6 +10,11 @@ package final class ObjectReader {
   package struct Reference: Sendable, Hashable {
     package var entity: String
     package var key: Int64
+
+    package init(entity: String, key: Int64) {
+      self.entity = entity
+      self.key = key
+    }
   }
 
   /// What a property of an object holds.

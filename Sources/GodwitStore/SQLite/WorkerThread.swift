@@ -1,12 +1,6 @@
-import CPosix
 import Foundation
 package import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// A thread of our own that tells whether it could be made.
 ///
@@ -26,15 +20,9 @@ package enum WorkerThread {
   ///
   /// - Returns: false when the system makes no thread: `body` was not and will not be called.
   package static func start(_ body: sending @escaping () -> Void) -> Bool {
-    var attributes = pthread_attr_t()
-    guard pthread_attr_init(&attributes) == 0 else { return false }
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-    pthread_attr_setstacksize(&attributes, stackBytes)
     let context = Unmanaged.passRetained(Body(body))
-    var thread = pthread_t()
-    let code = pthread_create(
-      &thread, &attributes,
+    let code = CLibrary.startThread(
+      stackBytes: stackBytes,
       { context in
         guard let context else { return nil }
         Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()

@@ -1,11 +1,6 @@
 import Foundation
 import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// A file that is written in pieces of 64 KiB and synced at its end.
 final class XMLOutput {
@@ -54,16 +49,12 @@ final class XMLOutput {
   }
 
   private static func put(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    #if canImport(Glibc)
-      Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-    #else
-      Musl.write(descriptor, bytes.baseAddress, bytes.count)
-    #endif
+    CLibrary.write(descriptor, bytes.baseAddress, bytes.count)
   }
 
   func finish() throws {
     try flush()
-    guard fsync(descriptor) == 0 else { throw failure(errno) }
+    guard CLibrary.sync(descriptor) == 0 else { throw failure(errno) }
     close(descriptor)
     descriptor = -1
   }

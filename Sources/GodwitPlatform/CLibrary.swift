@@ -1,0 +1,151 @@
+package import CPosix
+
+// The only file of the package that names a C library. All others import this module.
+#if canImport(Darwin)
+  @_exported public import Darwin
+#elseif canImport(Musl)
+  @_exported public import Musl
+#else
+  @_exported public import Glibc
+#endif
+
+/// Calls of the C library that Linux and Darwin make in different ways, or whose names a type of ours hides.
+///
+/// What differs is in `CPosix/shim.h`, so that all of Swift's code is the same on both.
+package enum CLibrary {
+  /// The error number of the last call of this thread.
+  package static var errno: Int32 { lastError }
+
+  package static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    readBytes(descriptor, buffer, count)
+  }
+
+  package static func write(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    writeBytes(descriptor, bytes, count)
+  }
+
+  /// Makes the bytes and the length of a file durable. 0, or -1 as `fsync`.
+  @discardableResult package static func sync(_ descriptor: Int32) -> Int32 { godwit_sync(descriptor) }
+
+  /// As `sync`, without times and mode where the system can leave them out.
+  package static func syncData(_ descriptor: Int32) -> Int32 { godwit_sync_data(descriptor) }
+
+  /// When the bytes of a file were changed.
+  package static func modificationTime(_ info: stat) -> timespec { godwit_modified(info) }
+
+  /// The command of `fcntl` that locks a range for an open file description.
+  package static var openFileLock: Int32 { godwit_open_file_lock() }
+
+  // MARK: Copies that share blocks
+
+  /// Lets an empty file share the blocks of another. 0, or -1 where the file system cannot.
+  package static func shareBlocks(of input: Int32, with output: Int32) -> Int32 { godwit_share_blocks(input, output) }
+
+  /// Makes a file that shares the blocks of another, and opens it for writing; nil where the system does it by
+  /// `shareBlocks`, or cannot.
+  package static func openClone(of input: Int32, at path: String) -> Int32? {
+    let output = godwit_open_clone(input, path)
+    return output < 0 ? nil : output
+  }
+
+  // MARK: Extended attributes
+
+  /// The error number of an attribute that a file does not have.
+  package static var noAttribute: Int32 { godwit_no_attribute() }
+
+  package static func listAttributes(_ path: String, _ names: UnsafeMutablePointer<CChar>?, _ size: Int) -> Int {
+    godwit_list_attributes(path, names, size)
+  }
+
+  package static func getAttribute(
+    _ path: String, _ name: String, _ value: UnsafeMutableRawPointer?, _ size: Int
+  ) -> Int {
+    godwit_get_attribute(path, name, value, size)
+  }
+
+  package static func setAttribute(_ path: String, _ name: String, _ value: [UInt8]) -> Int32 {
+    value.withUnsafeBytes { bytes in
+      // An empty array has no address.
+      withUnsafePointer(to: 0 as UInt8) {
+        godwit_set_attribute(path, name, bytes.baseAddress ?? .init($0), bytes.count)
+      }
+    }
+  }
+
+  package static func removeAttribute(_ path: String, _ name: String) -> Int32 { godwit_remove_attribute(path, name) }
+
+  /// Gives a file the access control list of another, where that is no extended attribute. 0, or -1.
+  package static func copyAccessList(from path: String, to other: String) -> Int32 {
+    godwit_copy_access_list(path, other)
+  }
+
+  // MARK: The process
+
+  /// Resident memory in bytes, or the most so far; nil where `/proc/self/status` says it.
+  package static func residentBytes(isPeak: Bool) -> Int64? {
+    let bytes = godwit_resident_bytes(isPeak ? 1 : 0)
+    return bytes < 0 ? nil : bytes
+  }
+
+  /// The path of the executable that is running; nil when the system does not say.
+  package static var executablePath: String? {
+    var path = [CChar](repeating: 0, count: 4096)
+    guard godwit_executable_path(&path, UInt32(path.count)) == 0 else { return nil }
+    return path.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } }
+  }
+
+  /// Waits for a signal of a mask that all threads block, at most so long. -1 with EAGAIN when none came.
+  package static func nextSignal(_ mask: sigset_t, milliseconds: Int32?) -> Int32 {
+    godwit_next_signal(mask, milliseconds ?? -1)
+  }
+
+  /// Starts a process whose standard input is empty, and in which no signal is blocked.
+  ///
+  /// - Parameters:
+  ///   - words: Its arguments, the command's name first.
+  ///   - environment: Its variables; nil for those of this process.
+  ///   - folder: Its working folder; nil for that of this process.
+  ///   - output: The descriptor of its standard output.
+  ///   - errorPath: A file for its standard error, which is emptied; nil for `output`.
+  ///   - defaults: Signals that end it although this process ignores them.
+  /// - Returns: The process, or the number of the error.
+  package static func spawn(
+    _ path: String, _ words: [String], environment: [String: String]? = nil, folder: String? = nil, output: Int32,
+    errorPath: String? = nil, defaults: [Int32] = []
+  ) -> (process: pid_t, code: Int32) {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    for number in defaults { sigaddset(&signals, number) }
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    var variables: [UnsafeMutablePointer<CChar>?] = (environment ?? [:]).map { strdup("\($0.key)=\($0.value)") } + [nil]
+    defer { for pointer in arguments + variables { free(pointer) } }
+    var process: pid_t = 0
+    let code = arguments.withUnsafeMutableBufferPointer { arguments in
+      variables.withUnsafeMutableBufferPointer { variables -> Int32 in
+        guard let first = arguments.baseAddress else { return EINVAL }
+        return godwit_spawn(
+          &process, path, first, environment == nil ? nil : variables.baseAddress, folder, output, errorPath, signals)
+      }
+    }
+    return (process, code)
+  }
+
+  /// Runs a function on a new thread that nobody joins. 0, or an error number when the system makes none.
+  package static func startThread(
+    stackBytes: Int, _ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?,
+    _ context: UnsafeMutableRawPointer
+  ) -> Int32 {
+    godwit_start_thread(stackBytes, body, context)
+  }
+}
+
+// Outside of the type, whose members have these names.
+private var lastError: Int32 { errno }
+
+private func readBytes(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+  read(descriptor, buffer, count)
+}
+
+private func writeBytes(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+  write(descriptor, bytes, count)
+}
