@@ -12,7 +12,7 @@ struct ExportVerb: Verb {
       are object URIs; in SQLite, binary data is a BLOB and related objects are keys. The store is never written.
       """)
 
-  @Argument(help: ArgumentHelp("The store.", valueName: "STORE")) var store: String
+  @Argument(help: ArgumentHelp("The store.", valueName: "STORE"), completion: .file()) var store: String
 
   @Option(help: ArgumentHelp("Write the objects of this entity. May be repeated.", valueName: "E"))
   var entity: [String] = []
@@ -25,13 +25,14 @@ struct ExportVerb: Verb {
   var format: ExportFormat = .jsonl
   @Option(
     help: ArgumentHelp(
-      "The store's model, a bundle or one version; by default the model inside the store.", valueName: "MODEL")
-  )
+      "The store's model, a bundle or one version; by default the model inside the store.", valueName: "MODEL"),
+    completion: .file())
   var model: String?
   @Flag(help: "Also write objects of subentities.") var subentities = false
   @Option(
     name: [.customShort("o"), .long],
-    help: ArgumentHelp("Write to a new file; with --all, JSON lines and CSV go to a new folder.", valueName: "PATH"))
+    help: ArgumentHelp("Write to a new file; with --all, JSON lines and CSV go to a new folder.", valueName: "PATH"),
+    completion: .file())
   var output: String?
 
   func validate() throws {
