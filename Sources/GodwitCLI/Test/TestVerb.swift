@@ -35,21 +35,26 @@ struct TestVerb: Verb {
 
   @Argument(
     help: ArgumentHelp(
-      "The model with its versions, or a job manifest, whose source and destination are replaced.", valueName: "MODELS")
-  )
+      "The model with its versions, or a job manifest, whose source and destination are replaced.", valueName: "MODELS"),
+    completion: .file())
   var subject: String
 
-  @Option(help: ArgumentHelp("Also test the stores in this folder.", valueName: "DIR")) var stores: String?
-  @Option(help: ArgumentHelp("Make stores of all versions, of none, or of the last N.", valueName: "all|none|N"))
+  @Option(help: ArgumentHelp("Also test the stores in this folder.", valueName: "DIR"), completion: .directory)
+  var stores: String?
+  @Option(
+    help: ArgumentHelp("Make stores of all versions, of none, or of the last N.", valueName: "all|none|N"),
+    completion: .list(["all", "none"]))
   var from: Versions = .all
   @Option(help: ArgumentHelp("Migrate to this version instead of the current one.", valueName: "VERSION"))
   var to: String?
   @Option(help: ArgumentHelp("Number of objects in a made store.", valueName: "N")) var rows = 200
   @Option(help: ArgumentHelp("Seed of the random values in made stores.", valueName: "S")) var seed: UInt64 = 1
-  @Option(help: ArgumentHelp("Expectations that every migrated store must meet.", valueName: "FILE"))
+  @Option(
+    help: ArgumentHelp("Expectations that every migrated store must meet.", valueName: "FILE"), completion: .file())
   var expect: String?
-  @Option(help: ArgumentHelp("Write the results as JUnit XML.", valueName: "FILE")) var junit: String?
-  @Option(help: ArgumentHelp("Folder for the stores of failed tests.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("Write the results as JUnit XML.", valueName: "FILE"), completion: .file())
+  var junit: String?
+  @Option(help: ArgumentHelp("Folder for the stores of failed tests.", valueName: "DIR"), completion: .directory)
   var keep = "godwit-test-failures"
   @Option(help: ArgumentHelp("Number of tests that run at once; by default one for each core.", valueName: "N"))
   var jobs: Int?

@@ -22,7 +22,8 @@ struct TortureVerb: Verb {
   @Option(help: ArgumentHelp("Number of rounds.", valueName: "N")) var rounds = 20
   @Option(help: ArgumentHelp("Seed of the random kills; by default random, and printed.", valueName: "S"))
   var seed: UInt64?
-  @Option(help: ArgumentHelp("Folder for the stores; by default TMPDIR.", valueName: "DIR")) var scratch: String?
+  @Option(help: ArgumentHelp("Folder for the stores; by default TMPDIR.", valueName: "DIR"), completion: .directory)
+  var scratch: String?
 
   // What the rounds start themselves with.
   @Option(name: .customLong("one-run-in"), help: .private) var runFolder: String?

@@ -15,7 +15,7 @@ struct ExportVerb: Verb {
       seconds since 2001 in UTC.
       """)
 
-  @Argument(help: ArgumentHelp("The store.", valueName: "STORE")) var store: String
+  @Argument(help: ArgumentHelp("The store.", valueName: "STORE"), completion: .file()) var store: String
 
   @Option(help: ArgumentHelp("Write the objects of this entity. May be repeated.", valueName: "E"))
   var entity: [String] = []
@@ -28,8 +28,8 @@ struct ExportVerb: Verb {
   var format: ExportFormat = .jsonl
   @Option(
     help: ArgumentHelp(
-      "The store's model, a bundle or one version; by default the model inside the store.", valueName: "MODEL")
-  )
+      "The store's model, a bundle or one version; by default the model inside the store.", valueName: "MODEL"),
+    completion: .file())
   var model: String?
   @Flag(help: "Also write objects of subentities.") var subentities = false
   @Flag(help: "Write rows of tables as they are, without a model: --all, or those of --table.") var raw = false
@@ -37,7 +37,8 @@ struct ExportVerb: Verb {
   var table: [String] = []
   @Option(
     name: [.customShort("o"), .long],
-    help: ArgumentHelp("Write to a new file; with --all, JSON lines and CSV go to a new folder.", valueName: "PATH"))
+    help: ArgumentHelp("Write to a new file; with --all, JSON lines and CSV go to a new folder.", valueName: "PATH"),
+    completion: .file())
   var output: String?
 
   func validate() throws {

@@ -18,11 +18,11 @@ struct InitVerb: Verb {
       godwit init app.sqlite App.xcdatamodeld -o - | godwit run -
       """)
 
-  @Argument(help: ArgumentHelp("The store to migrate.", valueName: "STORE")) var store: String
+  @Argument(help: ArgumentHelp("The store to migrate.", valueName: "STORE"), completion: .file()) var store: String
   @Argument(
     help: ArgumentHelp(
       "The .xcdatamodeld or .momd of the application, or the folder of its project.",
-      valueName: "MODELS"))
+      valueName: "MODELS"), completion: .file())
   var models: String
 
   @Option(
@@ -33,7 +33,7 @@ struct InitVerb: Verb {
   var from: String?
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The manifest to write; - for standard output.", valueName: "FILE"))
+    help: ArgumentHelp("The manifest to write; - for standard output.", valueName: "FILE"), completion: .file())
   var output = "job.yaml"
   @Flag(help: "Replace the manifest if it exists.")
   var force = false

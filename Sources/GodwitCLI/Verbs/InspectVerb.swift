@@ -8,12 +8,14 @@ struct InspectVerb: Verb {
       Several files, a pattern in quotes or a folder give one table, or one JSON array.
       """)
 
-  @Argument(help: ArgumentHelp("A file, a folder with one model in it, or several of them.", valueName: "PATH"))
+  @Argument(
+    help: ArgumentHelp("A file, a folder with one model in it, or several of them.", valueName: "PATH"),
+    completion: .file())
   var paths: [String]
 
   @Option(
     parsing: .upToNextOption,
-    help: ArgumentHelp("Models to search for the one that fits the store.", valueName: "MODEL"))
+    help: ArgumentHelp("Models to search for the one that fits the store.", valueName: "MODEL"), completion: .file())
   var models: [String] = []
 
   @Option(help: ArgumentHelp("Use only the entities of this configuration in each MODEL.", valueName: "NAME"))

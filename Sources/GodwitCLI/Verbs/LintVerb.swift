@@ -21,10 +21,12 @@ struct LintVerb: Verb {
   @Argument(
     help: ArgumentHelp(
       "A .xcdatamodeld, .momd, .xcdatamodel or .mom, or a folder of models. PATH#Version Name checks up to that version.",
-      valueName: "MODELS"))
+      valueName: "MODELS"), completion: .file())
   var models: [String]
 
-  @Option(help: ArgumentHelp("The lock file, with shipped versions and accepted findings.", valueName: "FILE"))
+  @Option(
+    help: ArgumentHelp("The lock file, with shipped versions and accepted findings.", valueName: "FILE"),
+    completion: .file())
   var lock: String?
 
   @Flag(

@@ -10,8 +10,9 @@ struct MakeStoreVerb: Verb {
       relationship, and keeps every rule of the model.
       """)
 
-  @Argument(help: ModelVerb.help) var model: String
-  @Argument(help: ArgumentHelp("The store to create; it must not exist yet.", valueName: "OUT")) var out: String
+  @Argument(help: ModelVerb.help, completion: .file()) var model: String
+  @Argument(help: ArgumentHelp("The store to create; it must not exist yet.", valueName: "OUT"), completion: .file())
+  var out: String
 
   @Option(help: ArgumentHelp("Number of objects, over all entities.", valueName: "N")) var rows: Int
   @Option(help: ArgumentHelp("Seed of the random values.", valueName: "S")) var seed: UInt64 = 1

@@ -9,11 +9,14 @@ struct MappingConvertVerb: Verb {
       --destination. Without them, Godwit uses the models inside the file, as of the last time Xcode refreshed it.
       """)
 
-  @Argument(help: ArgumentHelp("A .xcmappingmodel, the xcmapping.xml in it, or a .cdm.", valueName: "FILE"))
+  @Argument(
+    help: ArgumentHelp("A .xcmappingmodel, the xcmapping.xml in it, or a .cdm.", valueName: "FILE"), completion: .file()
+  )
   var file: String
 
-  @Option(help: ArgumentHelp("The source model of the mapping model.", valueName: "MODEL")) var source: String?
-  @Option(help: ArgumentHelp("The destination model of the mapping model.", valueName: "MODEL"))
+  @Option(help: ArgumentHelp("The source model of the mapping model.", valueName: "MODEL"), completion: .file())
+  var source: String?
+  @Option(help: ArgumentHelp("The destination model of the mapping model.", valueName: "MODEL"), completion: .file())
   var destination: String?
   @OptionGroup var output: MappingOutput
 

@@ -7,8 +7,8 @@ struct MappingInferVerb: Verb {
     commandName: "infer", abstract: "Print the mapping model that Core Data would infer, with a reason for every line.",
     discussion: "If none can be inferred, prints every reason and exits with 69.")
 
-  @Argument(help: MappingVerb.source) var source: String
-  @Argument(help: MappingVerb.destination) var destination: String
+  @Argument(help: MappingVerb.source, completion: .file()) var source: String
+  @Argument(help: MappingVerb.destination, completion: .file()) var destination: String
   @OptionGroup var output: MappingOutput
 
   static var outputs: [OutputKind] { [.mappingResult] }

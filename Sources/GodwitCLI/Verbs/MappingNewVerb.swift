@@ -11,8 +11,8 @@ struct MappingNewVerb: Verb {
       every placeholder is replaced.
       """)
 
-  @Argument(help: MappingVerb.source) var source: String
-  @Argument(help: MappingVerb.destination) var destination: String
+  @Argument(help: MappingVerb.source, completion: .file()) var source: String
+  @Argument(help: MappingVerb.destination, completion: .file()) var destination: String
   @OptionGroup var output: MappingOutput
 
   static var outputs: [OutputKind] { [.mappingResult] }

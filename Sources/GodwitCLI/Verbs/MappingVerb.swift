@@ -17,7 +17,7 @@ struct MappingVerb: ParsableCommand {
 /// Where and in which format a verb writes a mapping file.
 struct MappingOutput: ParsableArguments {
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Write to a new mapping file.", valueName: "FILE"))
+    name: .shortAndLong, help: ArgumentHelp("Write to a new mapping file.", valueName: "FILE"), completion: .file())
   var output: String?
 
   @OptionGroup var format: FormatOptions

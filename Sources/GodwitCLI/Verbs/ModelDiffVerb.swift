@@ -11,8 +11,8 @@ struct ModelDiffVerb: Verb {
     case text, json, mermaid, html
   }
 
-  @Argument(help: ArgumentHelp("The earlier model.", valueName: "MODEL")) var from: String
-  @Argument(help: ArgumentHelp("The later model.", valueName: "MODEL")) var to: String
+  @Argument(help: ArgumentHelp("The earlier model.", valueName: "MODEL"), completion: .file()) var from: String
+  @Argument(help: ArgumentHelp("The later model.", valueName: "MODEL"), completion: .file()) var to: String
   @Option(
     help: ArgumentHelp(
       "Print text, JSON, a flowchart for Mermaid, or a page of HTML.", valueName: "text|json|mermaid|html"))

@@ -13,10 +13,10 @@ struct ModelExtractVerb: Verb {
       cannot hold is listed.
       """)
 
-  @Argument(help: ArgumentHelp("The store.", valueName: "STORE")) var store: String
+  @Argument(help: ArgumentHelp("The store.", valueName: "STORE"), completion: .file()) var store: String
   @Option(
     name: [.customShort("o"), .long],
-    help: ArgumentHelp("The new .xcdatamodeld or .xcdatamodel.", valueName: "X.xcdatamodeld"))
+    help: ArgumentHelp("The new .xcdatamodeld or .xcdatamodel.", valueName: "X.xcdatamodeld"), completion: .file())
   var output: String
   @Option(
     help: ArgumentHelp(

@@ -5,8 +5,8 @@ struct ModelHashVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "hash", abstract: "Print the version hash of every entity, as Core Data computes it.")
 
-  @Argument(help: ModelVerb.help) var model: String
-  @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
+  @Argument(help: ModelVerb.help, completion: .file()) var model: String
+  @Option(help: ModelVerb.hashesHelp, completion: .file()) var hashes: [String] = []
   @OptionGroup var format: FormatOptions
 
   static var outputs: [OutputKind] { [.modelHash] }

@@ -6,7 +6,7 @@ struct ModelSchemaVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "schema", abstract: "Print the SQL schema that Core Data would create.")
 
-  @Argument(help: ModelVerb.help) var model: String
+  @Argument(help: ModelVerb.help, completion: .file()) var model: String
   @OptionGroup var format: FormatOptions
 
   static var outputs: [OutputKind] { [.modelSchema] }

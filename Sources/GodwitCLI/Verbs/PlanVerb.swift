@@ -31,14 +31,15 @@ struct PlanVerb: Verb {
   @Option(
     name: .customLong("diff"),
     help: ArgumentHelp(
-      "Show what changed since an older plan in JSON: path, steps, mappings, losses, counts.", valueName: "OLD.json"))
+      "Show what changed since an older plan in JSON: path, steps, mappings, losses, counts.", valueName: "OLD.json"),
+    completion: .file(extensions: ["json"]))
   var older: String?
 
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
       "Write the plan as JSON for `godwit run --plan`; replaces an older plan. Reads all of the source once for its digest.",
-      valueName: "FILE"))
+      valueName: "FILE"), completion: .file())
   var output: String?
 
   @Flag(

@@ -20,7 +20,7 @@ struct PolicyStubVerb: Verb {
 
   @OptionGroup var job: JobOptions
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Write to a new Swift file.", valueName: "FILE"))
+  @Option(name: .shortAndLong, help: ArgumentHelp("Write to a new Swift file.", valueName: "FILE"), completion: .file())
   var output: String?
   @OptionGroup var format: FormatOptions
 

@@ -15,7 +15,8 @@ struct RunVerb: Verb {
 
   @Argument(
     help: ArgumentHelp(
-      "The job manifest; - for standard input. --plan alone takes that of the plan.", valueName: "JOB.yaml"))
+      "The job manifest; - for standard input. --plan alone takes that of the plan.", valueName: "JOB.yaml"),
+    completion: .manifest)
   var manifest: String?
 
   @Flag(name: .shortAndLong, help: "Log each action to standard error.")
@@ -27,7 +28,7 @@ struct RunVerb: Verb {
     name: .customLong("plan"),
     help: ArgumentHelp(
       "Do exactly what a plan of `godwit plan -o FILE` says; if anything changed since, say what and exit with 73.",
-      valueName: "FILE"))
+      valueName: "FILE"), completion: .file())
   var planFile: String?
 
   @Option(help: ArgumentHelp("How to show progress.", valueName: "auto|bar|plain|json|none"))

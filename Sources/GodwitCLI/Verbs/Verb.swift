@@ -33,9 +33,15 @@ struct FormatOptions: ParsableArguments {
   var format: OutputFormat = .text
 }
 
+extension CompletionKind {
+  /// A shell offers YAML files and folders. Stores and models have no such filter: a store's name may end in anything,
+  /// and a model may be a file or a folder.
+  static var manifest: CompletionKind { .file(extensions: ["yaml", "yml"]) }
+}
+
 /// The manifest, and whether reading it is logged.
 struct JobOptions: ParsableArguments {
-  @Argument(help: ArgumentHelp("The job manifest; - for standard input.", valueName: "JOB.yaml"))
+  @Argument(help: ArgumentHelp("The job manifest; - for standard input.", valueName: "JOB.yaml"), completion: .manifest)
   var manifest: String
 
   @Flag(name: .shortAndLong, help: "Log each action to standard error.")
@@ -66,12 +72,15 @@ extension CommandSession {
 
 /// Keys of the manifest that the command line sets.
 struct OverrideOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Set the manifest's source; relative to the current folder.", valueName: "PATH"))
+  @Option(
+    help: ArgumentHelp("Set the manifest's source; relative to the current folder.", valueName: "PATH"),
+    completion: .file())
   var source: String?
 
   @Option(
     help: ArgumentHelp(
-      "Set the manifest's destination and remove 'in-place'; relative to the current folder.", valueName: "PATH"))
+      "Set the manifest's destination and remove 'in-place'; relative to the current folder.", valueName: "PATH"),
+    completion: .file())
   var destination: String?
 
   @Option(

@@ -19,11 +19,13 @@ struct WhyVerb: Verb {
       for `plan --detailed-exitcode`.
       """)
 
-  @Argument(help: ArgumentHelp("A store; with --against, a model.", valueName: "STORE")) var source: String
-  @Argument(help: ModelVerb.help) var model: String?
-  @Option(help: ArgumentHelp("Compare this model with the one given as STORE.", valueName: "MODEL"))
+  @Argument(help: ArgumentHelp("A store; with --against, a model.", valueName: "STORE"), completion: .file())
+  var source: String
+  @Argument(help: ModelVerb.help, completion: .file()) var model: String?
+  @Option(
+    help: ArgumentHelp("Compare this model with the one given as STORE.", valueName: "MODEL"), completion: .file())
   var against: String?
-  @Option(help: ModelVerb.hashesHelp) var hashes: [String] = []
+  @Option(help: ModelVerb.hashesHelp, completion: .file()) var hashes: [String] = []
   @Option(help: ArgumentHelp("Use only the entities of this configuration in every version.", valueName: "NAME"))
   var configuration: String?
   @OptionGroup var format: FormatOptions
