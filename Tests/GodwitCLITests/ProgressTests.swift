@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import GodwitCLI
@@ -133,7 +134,8 @@ struct `Printing progress` {
     let printer = ProgressPrinter(mode: .json, stream: stream)
     try printer.begin()
     try printer.end(failedWith: GodwitError(.dataWrong, "cannot"))
-    #expect(stream.text.split(separator: "\n").last?.contains(#""status":65,"type":"summary""#) == true)
+    let last = try #require(try JSONValue.lines(stream.text).last)
+    #expect(last["status"] == .integer(65) && last["type"] == .string("summary"))
   }
 
   @Test(arguments: ProgressMode.allCases) func `a quiet run prints nothing`(mode: ProgressMode) throws {
