@@ -138,6 +138,8 @@ struct ExaminationPageTests {
     let people = try Self.rows("SELECT name FROM Person ORDER BY pk", of: folder.file("people.db"))
     #expect(people == ["Ann", "Bo", "Cy"].map { [.text($0)] })
     #expect(FileManager.default.fileExists(atPath: folder.file("people/Person.csv")))
+    let raw = try Self.rows("SELECT ZNAME FROM ZPERSON ORDER BY Z_PK", of: folder.file("raw.db"))
+    #expect(raw == ["Ann", "Bo", "Cy"].map { [.text($0)] })
     #expect(try String(contentsOfFile: folder.file("people.jsonl"), encoding: .utf8).split(separator: "\n").count == 3)
   }
 }
