@@ -21,7 +21,7 @@ import GodwitStore
 /// ```
 public enum GodwitCommand {
   /// The version of Godwit, as `godwit --version` prints it.
-  public static let version = "0.1.0"
+  public static let version = "0.2.0"
 
   /// The verbs, in the order of the help.
   public static var verbs: [String] { RootCommand.verbs.map { $0.configuration.commandName ?? "" } }
