@@ -144,7 +144,7 @@ struct `Models on the command line` {
     let result = try BuiltCommand.run("model", "hash", path, "--format", "json")
     #expect(result.status == 0)
     let record = try object(result.output)
-    #expect(Set(record.keys) == ["entities", "checksum", "digest"])
+    #expect(Set(record.keys) == ["schemaVersion", "type", "entities", "checksum", "digest"])
     #expect(record["entities"] as? [String: String] == models[1].versionHashes.mapValues(\.base64))
     #expect(record["checksum"] as? String == models[1].versionChecksum)
     #expect(record["digest"] as? String == models[1].versionHashesDigest)

@@ -40,7 +40,7 @@ struct CompletionTests {
     "OLD.json",
   ]
   /// Those that no shell can complete.
-  private static let words: Set = ["VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "time"]
+  private static let words: Set = ["VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time"]
 
   @Test func `every argument and option that takes a path completes file names`() throws {
     var count = 0

@@ -1,12 +1,7 @@
 import Foundation
 import GodwitJob
 import GodwitModel
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import GodwitPlatform
 
 /// The first JSON line of a run.
 struct VersionRecord: Encodable {

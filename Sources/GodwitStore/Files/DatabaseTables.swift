@@ -46,11 +46,8 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
     } else {
       // A file that is cut off. What lies beside it is not looked at.
       try StoreFiles.refuseSpecialFile(path)
-      try connection.undefended {
-        // With this switch, SQLite reads on where a definition leads to a page beyond the end.
-        try connection.execute("PRAGMA writable_schema = ON")
-        try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
-      }
+      try connection.acceptDamagedSchema()
+      try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
     }
     return connection
   }

@@ -18,6 +18,13 @@ extension StoreConnection {
     return try body()
   }
 
+  /// Reads on where the schema of a file leads to a page beyond its end. For a connection that only reads: it stays
+  /// without the defensive mode.
+  func acceptDamagedSchema() throws {
+    try setDefensive(false)
+    try execute("PRAGMA writable_schema = ON")
+  }
+
   private func setDefensive(_ isOn: Bool) throws {
     let code = withHandle { godwit_sqlite3_switch($0, SQLITE_DBCONFIG_DEFENSIVE, isOn ? 1 : 0) }
     guard code == SQLITE_OK else { throw lastError(code, sql: nil) }
