@@ -28,7 +28,14 @@ extension MigrationManager {
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
     let notes = (try? job.layoutNotes()) ?? []
-    var summary = try run(watch: watch, progress: progress)
+    var summary: MigrationSummary
+    do { summary = try run(watch: watch, progress: progress) } catch var error as GodwitError
+      where error.stopReason == .requested
+    {
+      // A statement that was interrupted does not know by whom.
+      if let reason = control.reason { error.stopReason = GodwitError.StopReason(of: reason) }
+      throw error
+    }
     if summary.outcome != .alreadyFinished { summary.codedNotes += notes }
     return summary
   }

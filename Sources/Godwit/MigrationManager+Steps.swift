@@ -287,13 +287,16 @@ extension MigrationManager {
     let finished = record.steps.count
     let current = StepFolder.path(ofStep: finished + 1, in: folder)
     let isLast = finished + 1 >= job.steps.count
-    let isWritten = (!isLast || !job.appends) && Self.isWritten(current, isLast: isLast)
-    var status = MigrationStatus(
-      state: .unfinished, job: job.name, chunks: [], done: [], percent: isWritten ? 100 : 0)
+    var status: MigrationStatus
     if let ledger = try Self.openLedger(inFolder: current) {
       defer { try? ledger.connection.close() }
       status = MigrationStatus(
         state: .unfinished, job: job.name, chunks: try ledger.chunks(), done: try ledger.done())
+    } else {
+      // The ledger goes when the step's store is complete.
+      let isWritten = (!isLast || !job.appends) && Self.isWritten(current, isLast: isLast)
+      status = MigrationStatus(
+        state: .unfinished, job: job.name, chunks: [], done: [], percent: isWritten ? 100 : 0)
     }
     status.step = min(finished + 1, job.steps.count)
     status.steps = job.steps.count

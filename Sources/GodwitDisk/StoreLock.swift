@@ -32,20 +32,30 @@ package final class StoreLock {
         [EACCES, EPERM, EROFS].contains(code) ? .permission : .missingInput, "cannot open '\(path)' for writing",
         cause: String(cString: strerror(code)), remedy: "to \(action), the store must be writable")
     }
-    var range = flock()
-    range.l_type = Int16(F_WRLCK)
-    range.l_whence = Int16(SEEK_SET)
-    range.l_start = firstByte
-    range.l_len = byteCount
     do {
-      guard fcntl(descriptor, CLibrary.openFileLock, &range) == 0 else { throw busy(action) }
+      guard set(F_WRLCK, descriptor) else { throw busy(action) }
       // Between the checkpoint and the lock another process may have written.
       guard try !hasLog(path) else { throw busy(action) }
     } catch {
-      close(descriptor)
+      end(descriptor)
       throw error
     }
     return descriptor
+  }
+
+  private static func set(_ type: Int32, _ descriptor: Int32) -> Bool {
+    var range = flock()
+    range.l_type = Int16(type)
+    range.l_whence = Int16(SEEK_SET)
+    range.l_start = firstByte
+    range.l_len = byteCount
+    return fcntl(descriptor, CLibrary.openFileLock, &range) == 0
+  }
+
+  /// A child that was started meanwhile may still have the descriptor: closing it alone would not end the lock.
+  private static func end(_ descriptor: Int32) {
+    _ = set(Int32(F_UNLCK), descriptor)
+    close(descriptor)
   }
 
   deinit { release() }
@@ -53,7 +63,7 @@ package final class StoreLock {
   /// Ends the lock, for SQLite to take its own: the two exclude each other even in one process.
   package func release() {
     guard descriptor >= 0 else { return }
-    close(descriptor)
+    Self.end(descriptor)
     descriptor = -1
   }
 

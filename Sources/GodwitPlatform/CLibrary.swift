@@ -81,7 +81,7 @@ package enum CLibrary {
 
   // MARK: The process
 
-  /// Resident memory in bytes, or the most so far; nil where `/proc/self/status` says it.
+  /// Resident memory in bytes, or the most so far; nil on Linux, where `/proc/self/status` has both.
   package static func residentBytes(isPeak: Bool) -> Int64? {
     let bytes = godwit_resident_bytes(isPeak ? 1 : 0)
     return bytes < 0 ? nil : bytes

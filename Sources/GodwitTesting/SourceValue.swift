@@ -78,7 +78,7 @@ extension Double: SourceValue {
 }
 
 extension Float: SourceValue {
-  /// A number.
+  /// A number. A decimal attribute gets the exact value of the `Float`, which is seldom the one that was written.
   public var sourceContent: SourceContent { SourceContent(.double(Double(self))) }
 }
 

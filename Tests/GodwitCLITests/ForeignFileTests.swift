@@ -11,23 +11,12 @@ struct ForeignFileTests {
 
   // MARK: Journals
 
-  /// A journal without a page that SQLite takes for hot, and that ends with the name of a file.
-  private func superJournal(naming victim: String, pages: UInt32) -> Data {
-    func number(_ value: UInt32) -> Data { withUnsafeBytes(of: value.bigEndian) { Data($0) } }
-    let magic = Data([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
-    var journal = magic
-    for value in [0, 1, pages, 512, 4096] { journal += number(value) }
-    journal += Data(repeating: 0, count: 512 - journal.count)
-    let name = Data(victim.utf8)
-    let sum = name.reduce(UInt32(0)) { $0 &+ UInt32(bitPattern: Int32(Int8(bitPattern: $1))) }
-    return journal + number(0x4000_0000 / 4096 + 1) + name + number(UInt32(name.count)) + number(sum) + magic
-  }
-
   private func plant(in job: BreakableJob, store: String = "library.sqlite") throws -> String {
     let victim = job.file("precious.txt")
     try Data("precious".utf8).write(to: URL(filePath: victim))
     let size = try Data(contentsOf: URL(filePath: job.file(store))).count
-    try superJournal(naming: victim, pages: UInt32(size / 4096)).write(to: URL(filePath: job.file(store + "-journal")))
+    try Data.superJournal(naming: victim, pages: UInt32(size / 4096)).write(
+      to: URL(filePath: job.file(store + "-journal")))
     return victim
   }
 

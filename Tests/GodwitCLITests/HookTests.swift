@@ -10,7 +10,7 @@ struct HookTests {
     let job = try BreakableJob()
     // JSON strings are YAML strings.
     func line(_ key: String, _ command: String?) throws -> String {
-      try command.map { "    \(key): \(try JSONText.line($0))\n" } ?? ""
+      try command.map { "    \(key): \(try JSONText.document($0))\n" } ?? ""
     }
     try job.append(
       "job.yaml", "stages:\n  - step: Library 2\n" + line("before", before) + line("after", after))

@@ -123,6 +123,9 @@ struct `Printing progress` {
       try (JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])?["type"] as? String
     }
     #expect(types == ["version", "progress", "progress", "summary"])
+    for (type, line) in zip(types, stream.text.split(separator: "\n")) {
+      #expect(line.hasPrefix("{\"type\":\"\(type ?? "")\","))
+    }
     let lastLine = String(stream.text.split(separator: "\n").last ?? "")
     let last = try JSONSerialization.jsonObject(with: Data(lastLine.utf8))
     let keys = try Set(#require(last as? [String: Any]).keys)

@@ -146,6 +146,33 @@ struct `Exporting tables without a model` {
     #expect(odd.project.godwit("export", try odd.project.path("nosuch"), "--raw", "--all").status == 66)
   }
 
+  @Test func `an empty file, and one whose journal is part of a larger transaction, are refused`() throws {
+    let odd = try OddStore()
+    try odd.project.write("empty.sqlite", "")
+    let empty = odd.project.godwit("export", try odd.project.path("empty.sqlite"), "--raw", "--all")
+    #expect(empty.status == 65 && empty.output.isEmpty && empty.diagnostics.contains("empty"), "\(empty.diagnostics)")
+    let pages = try Data(contentsOf: URL(filePath: odd.path)).count / 4096
+    try Data.superJournal(naming: "/nowhere/super-journal", pages: UInt32(pages))
+      .write(to: URL(filePath: odd.path + "-journal"))
+    let half = odd.export("--all")
+    #expect(half.status == 65 && half.output.isEmpty && half.diagnostics.contains("journal"), "\(half.diagnostics)")
+  }
+
+  @Test func `rows before a page that is missing are written, and the status is 65`() throws {
+    let odd = try OddStore()
+    try odd.change(
+      "CREATE TABLE last (t)",
+      "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 90) INSERT INTO last SELECT hex(zeroblob(900)) FROM n"
+    )
+    let whole = odd.export("--table", "last").output.split(separator: "\n")
+    #expect(whole.count == 90)
+    let content = try Data(contentsOf: URL(filePath: odd.path))
+    try content.dropLast(10 * 4096).write(to: URL(filePath: odd.path))
+    let result = odd.export("--table", "last")
+    let rows = result.output.split(separator: "\n")
+    #expect(result.status == 65 && rows.count > 20 && rows[...] == whole.prefix(rows.count), "\(result.diagnostics)")
+  }
+
   @Test func `what --raw excludes, and a store without a model that asks for it`() throws {
     let odd = try OddStore()
     for arguments in [

@@ -28,7 +28,8 @@ enum ExportContent {
     }
   }
 
-  /// Gathers records into pieces of 64 KiB. Ends when `send` returns false.
+  /// Gathers records into pieces of 64 KiB. Ends when `send` returns false. If a record cannot be read, those before it
+  /// are sent first.
   func write(as format: ExportFormat, send: (String) throws -> Bool) throws {
     var piece = ""
     var goesOn = true
@@ -39,20 +40,30 @@ enum ExportContent {
       piece = ""
       return goesOn
     }
-    switch self {
-    case .objects(let selection, let reader):
-      let writer = ObjectWriter(format: format, entities: selection.entities, reader: reader)
-      piece = writer.head
-      for group in selection.groups where goesOn {
-        try reader.forEachObject(of: group, where: selection.condition) { try add(writer.record($0)) }
-      }
-    case .rows(let tables, let source):
-      let writer = RawWriter(format: format, tables: tables)
-      piece = writer.head
-      for table in tables where goesOn {
-        try source.forEachRow(of: table) { try add(writer.record($0, of: table)) }
+    func sendRest() throws {
+      if goesOn, !piece.isEmpty { _ = try send(piece) }
+      piece = ""
+    }
+    func addAll() throws {
+      switch self {
+      case .objects(let selection, let reader):
+        let writer = ObjectWriter(format: format, entities: selection.entities, reader: reader)
+        piece = writer.head
+        for group in selection.groups where goesOn {
+          try reader.forEachObject(of: group, where: selection.condition) { try add(writer.record($0)) }
+        }
+      case .rows(let tables, let source):
+        let writer = RawWriter(format: format, tables: tables)
+        piece = writer.head
+        for table in tables where goesOn {
+          try source.forEachRow(of: table) { try add(writer.record($0, of: table)) }
+        }
       }
     }
-    if !piece.isEmpty { _ = try send(piece) }
+    do { try addAll() } catch {
+      try sendRest()
+      throw error
+    }
+    try sendRest()
   }
 }

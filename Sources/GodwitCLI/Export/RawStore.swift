@@ -36,10 +36,8 @@ struct RawStore {
   /// - Throws: as `StoreFiles.init`; `.usage` (64) for a store that has no tables.
   init(path: String) throws {
     var type: StoreType?
-    do { type = try StoreFiles(path: path).type } catch let error as GodwitError where error.code != .dataWrong {
-      throw error
-    } catch {
-      // A file that is cut off still has tables.
+    do { type = try StoreFiles(path: path).type } catch let error as GodwitError where error.topic == .cutOff {
+      // There are tables in what is left.
     }
     if type == .xml {
       throw GodwitError(

@@ -57,7 +57,7 @@ final class ProgressPrinter: Sendable {
 
   func begin() throws {
     guard mode == .json else { return }
-    stream.write(try JSONText.line(VersionRecord(version: GodwitCommand.version, time: time)) + "\n")
+    stream.write(try JSONText.line(ofType: "version", VersionRecord(version: GodwitCommand.version, time: time)) + "\n")
   }
 
   func update(_ progress: MigrationProgress) {
@@ -99,7 +99,7 @@ final class ProgressPrinter: Sendable {
       switch mode {
       case .json:
         if let last = state.last, last.percent >= 100 { print(last, &state) }
-        stream.write(try JSONText.line(SummaryRecord(summary, job: job, time: time)) + "\n")
+        stream.write(try JSONText.line(ofType: "summary", SummaryRecord(summary, job: job, time: time)) + "\n")
       case .auto, .bar, .plain, .none:
         if summary.outcome == .alreadyFinished {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
@@ -117,7 +117,7 @@ final class ProgressPrinter: Sendable {
     try state.withLock { state in
       closeBar(&state)
       guard mode == .json else { return }
-      stream.write(try JSONText.line(FailureRecord(error, type: "summary", time: time)) + "\n")
+      stream.write(try JSONText.line(ofType: "summary", FailureRecord(error, type: nil, time: time)) + "\n")
     }
   }
 
@@ -125,7 +125,7 @@ final class ProgressPrinter: Sendable {
     switch mode {
     case .none: break
     case .json:
-      guard let line = try? JSONText.line(ProgressRecord(progress, time: time)) else { return }
+      guard let line = try? JSONText.line(ofType: "progress", ProgressRecord(progress, time: time)) else { return }
       stream.write(line + "\n")
     case .bar:
       stream.write(control: "\r\u{1B}[K")

@@ -6,7 +6,6 @@ import GodwitPlatform
 /// The first JSON line of a run.
 struct VersionRecord: Encodable {
   let schemaVersion = OutputKind.version
-  let type = "version"
   let version: String
   /// When the line was written.
   let time: String
@@ -15,7 +14,6 @@ struct VersionRecord: Encodable {
 /// A JSON line between the first and the last.
 struct ProgressRecord: Encodable {
   let schemaVersion = OutputKind.version
-  let type = "progress"
   let time: String
   let percent: Double
   let step, steps, pass, passes: Int
@@ -42,7 +40,6 @@ struct ProgressRecord: Encodable {
 /// The last JSON line of a run.
 struct SummaryRecord: Encodable {
   let schemaVersion = OutputKind.version
-  let type = "summary"
   let time: String
   /// The exit status.
   let status: Int32
@@ -91,7 +88,7 @@ struct SummaryRecord: Encodable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case schemaVersion, type, time, status, outcome, reason, reasonCode, job, destination, objects, dropped, losses
+    case schemaVersion, time, status, outcome, reason, reasonCode, job, destination, objects, dropped, losses
     case notes, noteCodes, seconds, peakBytes, budgetBytes, wasResumed
     case ambiguousToOne = "several"
     case overridden = "displaced"
@@ -101,7 +98,8 @@ struct SummaryRecord: Encodable {
 /// A failure as JSON: the last line of a run, or a document in place of what a verb prints.
 struct FailureRecord: Encodable {
   let schemaVersion = OutputKind.version
-  let type: String
+  /// Left out of a line of a run, which has it already.
+  let type: String?
   /// Only of a line of a run.
   let time: String?
   let outcome = "failed"
@@ -117,9 +115,9 @@ struct FailureRecord: Encodable {
   let site, cause, remedy, safe: String?
 
   /// - Parameters:
-  ///   - type: `summary` as the last line of a run, `error` in place of what a verb prints.
+  ///   - type: `error` in place of what a verb prints; nil for the last line of a run.
   ///   - time: When the line of a run was written.
-  init(_ error: GodwitError, type: String = "error", time: String? = nil) {
+  init(_ error: GodwitError, type: String? = "error", time: String? = nil) {
     self.type = type
     self.time = time
     location = error.location.map(\.text)

@@ -94,10 +94,15 @@ struct RunVerb: Verb {
       guard summary.outcome == .stopped else { return 0 }
       signals.dieIfStopped()
       return GodwitError.Code.stopped.rawValue
-    } catch let error as GodwitError {
+    } catch var error as GodwitError {
       signals.finish()
+      let isSignal = error.code == .stopped && signals.stopSignal != nil
+      // The process ends by the signal, and its status with it.
+      if isSignal {
+        (error.code, error.stopReason) = (signals.stopSignal == SIGINT ? .interrupted : .terminated, .signal)
+      }
       try printer.end(failedWith: error)
-      if error.code == .stopped, signals.stopSignal != nil {
+      if isSignal {
         if !quiet { _ = GodwitCommand.report(error, in: session) }
         signals.dieIfStopped()
       }

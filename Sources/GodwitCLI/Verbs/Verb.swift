@@ -131,8 +131,9 @@ enum JSONText {
     try encode(value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
   }
 
-  static func line(_ value: some Encodable) throws -> String {
-    try encode(value, [.sortedKeys, .withoutEscapingSlashes])
+  /// A line that says first what it is: `{"type":"version",…}`.
+  static func line(ofType type: String, _ value: some Encodable) throws -> String {
+    "{\"type\":\"\(type)\"," + (try encode(value, [.sortedKeys, .withoutEscapingSlashes])).dropFirst()
   }
 
   private static func encode(_ value: some Encodable, _ form: JSONEncoder.OutputFormatting) throws -> String {

@@ -2,6 +2,9 @@ public import Foundation
 public import GodwitModel
 
 /// An object whose properties can be read by name, each as the type that the caller expects.
+///
+/// A name that the entity does not have, and a value of another type, is an error: `.dataWrong` (65) in a policy,
+/// `.usage` (64) for an object that a test reads.
 public protocol ReadableObject {
   /// The name of the object's own entity.
   var entityName: String { get }
@@ -10,12 +13,12 @@ public protocol ReadableObject {
 
   /// The value of an attribute, as its type says.
   ///
-  /// - Throws: `.dataWrong` (65) when there is no such attribute, or the store holds something else than its type says.
+  /// - Throws: When there is no such attribute, or the store holds something else than its type says.
   func attributeValue(_ name: String) throws -> AttributeValue
 
   /// The objects that a relationship leads to: in its order if it is ordered, otherwise by key.
   ///
-  /// - Throws: `.dataWrong` (65) when there is no such relationship.
+  /// - Throws: When there is no such relationship.
   func objects(_ relationship: String) throws -> [Self]
 }
 
@@ -37,7 +40,7 @@ extension ReadableObject {
   ///
   /// Invalid UTF-8 becomes U+FFFD; ``attributeValue(_:)`` keeps the bytes.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func string(_ attribute: String) throws -> String? {
     try typed(attribute, "text") { value in
       switch value {
@@ -49,21 +52,21 @@ extension ReadableObject {
 
   /// The value of an integer attribute; nil for nil.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func integer(_ attribute: String) throws -> Int64? {
     try typed(attribute, "an integer") { if case .integer(let number) = $0 { number } else { nil } }
   }
 
   /// The value of a Boolean attribute; nil for nil.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func boolean(_ attribute: String) throws -> Bool? {
     try typed(attribute, "a boolean") { if case .boolean(let truth) = $0 { truth } else { nil } }
   }
 
   /// The value of a numeric attribute as the nearest `Double`; nil for nil.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func double(_ attribute: String) throws -> Double? {
     try typed(attribute, "a number") { value in
       switch value {
@@ -77,7 +80,7 @@ extension ReadableObject {
 
   /// The value of a decimal or integer attribute; nil for nil.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func decimal(_ attribute: String) throws -> Decimal? {
     try typed(attribute, "a decimal number") { value in
       switch value {
@@ -92,21 +95,21 @@ extension ReadableObject {
   ///
   /// A `Date` holds the same seconds since 2001 as the store, so nothing is rounded.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func date(_ attribute: String) throws -> Date? {
     try typed(attribute, "a date") { $0.date }
   }
 
   /// The value of a binary or transformable attribute; nil for nil.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func data(_ attribute: String) throws -> Data? {
     try typed(attribute, "binary data") { $0.data }
   }
 
   /// The value of a UUID attribute; nil for nil.
   ///
-  /// - Throws: As ``attributeValue(_:)``, and `.dataWrong` (65) for an attribute of another type.
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func uuid(_ attribute: String) throws -> UUID? {
     try typed(attribute, "a UUID") { if case .uuid(let uuid) = $0 { uuid } else { nil } }
   }

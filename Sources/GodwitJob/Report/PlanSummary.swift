@@ -143,7 +143,7 @@ extension MigrationPlan {
       line(loss.label, step + "\(loss)")
     }
     if listed.count > shown.count { line("", "and \(listed.count - shown.count) more, see --details") }
-    let told = advice + notes
+    let told = notes + advice
     for note in told.prefix(told.count > Self.shownNotes ? Self.shownNotes - 1 : Self.shownNotes) {
       line("note", note)
     }

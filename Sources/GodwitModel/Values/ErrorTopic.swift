@@ -2,6 +2,8 @@
 package enum ErrorTopic: Sendable {
   /// A file, or a text in place of one, without content.
   case emptyFile
+  /// A SQLite file that is shorter than its header says.
+  case cutOff
   /// No model version has the hashes of a store.
   case unknownStoreVersion
   /// Several mapping models serve one step and do not go together.

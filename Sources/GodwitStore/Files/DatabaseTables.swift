@@ -38,14 +38,15 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
       about: StoreConnection.sourceSchema, isFull: true, limit: Self.complaintsMaximum)
   }
 
-  /// A connection to memory with a SQLite file attached as `source`, whether or not Core Data wrote it.
+  /// A connection to memory with a SQLite file attached as `source`, whether or not Core Data wrote it. The file may be
+  /// cut off: what is left of it can be read.
+  ///
+  /// - Throws: as `StoreFiles.init` for all other faults.
   package static func open(_ path: String) throws -> StoreConnection {
     let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
-    if let files = try? StoreFiles(path: path) {
-      try connection.attachSource(files)
-    } else {
-      // A file that is cut off. What lies beside it is not looked at.
-      try StoreFiles.refuseSpecialFile(path)
+    do {
+      try connection.attachSource(StoreFiles(path: path))
+    } catch let error as GodwitError where error.topic == .cutOff {
       try connection.acceptDamagedSchema()
       try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
     }

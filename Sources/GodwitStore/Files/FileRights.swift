@@ -49,7 +49,9 @@ package enum FileRights {
   // MARK: The same file under new content
 
   /// Extended attributes that speak of a file's bytes or of who made it: those of another file would be wrong.
-  private static let ofContent: Set<String> = ["security.ima", "security.evm", "com.apple.provenance"]
+  private static let ofContent: Set<String> = [
+    "security.ima", "security.evm", "com.apple.provenance", "com.apple.macl",
+  ]
   private static let accessList = "system.posix_acl_access"
 
   /// Gives a file owner, group, mode, access control list and extended attributes of another.

@@ -77,9 +77,11 @@ package struct StoreFiles: Sendable, Hashable {
     if hasValidCount, try !hasWAL(), try !hasHotJournal() {
       let expected = Self.bigEndian(header[28..<32]) * pageSize
       guard file.size >= expected else {
-        throw wrong(
+        var error = wrong(
           "expected \(expected) bytes, found \(file.size): the file is truncated",
           remedy: "copy the store again, or restore it from a backup")
+        error.topic = .cutOff
+        throw error
       }
     }
   }
