@@ -42,6 +42,7 @@ package struct PublishedSchema: Sendable {
     ("schemas", PackageResources.schemas_schema_json),
     ("status", PackageResources.status_schema_json),
     ("test", PackageResources.test_schema_json),
+    ("trace", PackageResources.trace_schema_json),
     ("verify", PackageResources.verify_schema_json),
     ("why", PackageResources.why_schema_json),
   ]

@@ -28,7 +28,7 @@ struct DocumentationPageTests {
   @Test func `a mapping is written, completed and proved as the page says`() throws {
     let folder = try GettingStartedTests.folder()
     let page = try Page("WritingAMapping")
-    try #require(page.scripts.count == 6 && page.files.count == 3 && page.texts.count == 2)
+    try #require(page.scripts.count == 7 && page.files.count == 3 && page.texts.count == 3)
     let mapping = folder.file("people.mapping.yaml")
     func run(_ index: Int, endsWith status: Int32 = 0) throws -> BuiltCommand.Result {
       let result = try GettingStartedTests.run(page.scripts[index], in: folder)
@@ -46,6 +46,8 @@ struct DocumentationPageTests {
     #expect(try run(3).output.contains("nothing lost"))
     #expect(try run(4).output.hasSuffix("no difference found\n"))
     #expect(try run(5).output.split(separator: "\n").count == 62)
+    let traced = try run(6).output
+    #expect(traced.components(separatedBy: page.texts[2] + "\n").count == 3, "\(traced)")
   }
 
   @Test func `a policy is drafted, run and verified as the page says`() throws {

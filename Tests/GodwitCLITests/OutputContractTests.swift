@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Godwit
 import GodwitManifest
 import GodwitModel
 import GodwitStore
@@ -179,6 +180,8 @@ struct `The schemas of outputs` {
     let stops = Set(GodwitError.StopReason.allCases.map(\.rawValue))
     #expect(try codes("error", "properties", "reasonCode") == stops)
     #expect(try codes("progress", "$defs", "summary", "properties", "reasonCode") == stops)
+    let ends = Set(ObjectTrace.Gap.Reason.allCases.map(\.rawValue))
+    #expect(try codes("trace", "$defs", "gap", "properties", "reason") == ends)
     let kinds: [GodwitError.Code] = [
       .findings, .usage, .dataWrong, .missingInput, .noPath, .internalBug, .cannotCreate, .inputOutput, .stopped,
       .permission, .configuration, .interrupted, .terminated,
@@ -314,6 +317,8 @@ struct `The JSON contract of jobs` {
     #expect(try contract.document("status", "status", job)["state"] == .string("finished"))
     let other = try contract.manifest(text + "\ndestination-model: Peoplizer 4\n", "other.yaml")
     #expect(try contract.document("status", "status", other)["state"] == .string("destination exists"))
+    let traced = try contract.document("trace", "trace", job, "Person/p1", "--side", "source")
+    #expect(traced["associations"]?[0]?["mapping"]?.string != nil && traced["object"]?["attributes"]?["name"] != nil)
     let proved = try contract.document("verify", "verify", job)
     #expect(proved["isClean"] == .boolean(true))
     #expect(proved["checks"]?.array?.allSatisfy { $0["isProved"] == .boolean(true) } == true)

@@ -331,5 +331,7 @@ extension MigrationPlan: CustomStringConvertible {
 
 extension String {
   /// The string with spaces after it up to a width.
-  func padded(to width: Int) -> String { count >= width ? self : self + String(repeating: " ", count: width - count) }
+  package func padded(to width: Int) -> String {
+    count >= width ? self : self + String(repeating: " ", count: width - count)
+  }
 }

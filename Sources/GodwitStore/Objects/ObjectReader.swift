@@ -76,15 +76,39 @@ package final class ObjectReader {
     "x-coredata://\(storeUUID)/\(reference.entity)/p\(reference.key)"
   }
 
+  /// The object with a key among an entity and its subentities; nil when there is none.
+  package func reference(entity: String, key: Int64) throws -> Reference? {
+    guard let table = schema.table(of: entity) else { return nil }
+    let number = schema.entityNumber(inTableOf: entity)
+    let found = try connection.integer(
+      "SELECT \(number) FROM \(prefix)\(StoreSchema.identifier(table.name)) WHERE Z_PK = ?1", [.integer(key)])
+    guard let name = found.flatMap({ entityNames[$0] }), schema.model.isKind(name, of: entity) else { return nil }
+    return Reference(entity: name, key: key)
+  }
+
+  /// An object; nil when there is none of that entity and key.
+  ///
+  /// - Throws: `.dataWrong` when a value does not fit its attribute.
+  package func object(_ reference: Reference) throws -> Object? {
+    var found: Object?
+    try forEachObject(of: [reference.entity], key: reference.key) { object in
+      found = object
+      return false
+    }
+    return found
+  }
+
   /// Hands every object of the entities to `body`, in the order of keys, until it returns false.
   ///
   /// - Parameters:
   ///   - entities: Entities of one inheritance tree.
   ///   - condition: Leaves out the objects that do not fulfil it, and those for which it is unknown. It has to be one
   ///     that `ExpressionChecker` has passed.
+  ///   - key: The only key that is looked at; nil for all.
   /// - Throws: `.dataWrong` when a value does not fit its attribute; what `body` throws.
   package func forEachObject(
-    of entities: [String], where condition: FilterPredicate? = nil, _ body: (Object) throws -> Bool
+    of entities: [String], where condition: FilterPredicate? = nil, key: Int64? = nil,
+    _ body: (Object) throws -> Bool
   ) throws {
     let test = condition.map(test)
     defer {
@@ -101,9 +125,10 @@ package final class ObjectReader {
     let columns = table.columns.map { column in
       column.role == .entity ? schema.entityNumber(inTableOf: first) : StoreSchema.identifier(column.name)
     }.joined(separator: ", ")
-    let condition = schema.isObject(of: entities).clause
+    let condition = schema.isObject(of: entities)
+    let clause = key.map { " WHERE Z_PK = \($0)\(condition.further)" } ?? condition.clause
     try connection.query(
-      "SELECT \(columns) FROM \(prefix)\(StoreSchema.identifier(table.name))\(condition) ORDER BY Z_PK"
+      "SELECT \(columns) FROM \(prefix)\(StoreSchema.identifier(table.name))\(clause) ORDER BY Z_PK"
     ) { row in
       guard let keyPlace = table.columns.firstIndex(where: { $0.role == .primaryKey }),
         let entityPlace = table.columns.firstIndex(where: { $0.role == .entity }),

@@ -1,0 +1,295 @@
+import Foundation
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+extension MigrationManager {
+  /// Finds out what became of an object of the source, or what an object of the destination was made of. Writes to
+  /// neither store.
+  ///
+  /// The stores between the steps of a job are made again in `TMPDIR`, where the job has several that were not fused.
+  ///
+  /// - Parameters:
+  ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
+  ///   - side: Which store the object is in. nil for the one that the URI names; for `Entity/p1` the destination.
+  /// - Throws: `.usage` (64) for a text that is no URI, for another store's, and for a job that appends, migrates in
+  ///   place or writes XML; `.missingInput` (66) when the job has no finished destination, or the store has no such
+  ///   object; `.dataWrong` (65) for a value that cannot be read.
+  public func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
+    try refuseWithoutStore()
+    try refuseUntraceable()
+    let chain = try TraceChain(self)
+    let (side, reference) = try chain.find(ObjectAddress(parsing: uri), in: side)
+    var trace = try chain.trace(reference, from: side)
+    let old = MigrationJob.InPlace.oldPath(of: job.destinationPath)
+    let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
+    if !isOld, (try? isFinished()) != true {
+      trace.remarks.append(
+        "the destination does not name this job: another job made it, or the source, a model or a mapping changed since"
+      )
+    }
+    return trace
+  }
+
+  private func refuseUntraceable() throws {
+    func cannot(_ why: String, _ remedy: String) -> GodwitError {
+      GodwitError(.usage, "cannot trace objects of job '\(job.name)': \(why)", remedy: remedy)
+    }
+    if job.inPlace != nil {
+      throw cannot(
+        "it migrates in place",
+        "with `keep-old: true`, set the source to the old store and the destination to the new one: --source 'NAME~.sqlite' --destination 'NAME.sqlite'"
+      )
+    }
+    if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
+    if job.destinationType == .xml || (try? StoreFiles(path: job.sourcePath).type) == .xml {
+      throw cannot("a store of it is XML", "trace a job between SQLite stores")
+    }
+    let unfinished = job.destinationPath + ".godwit"
+    guard !FileManager.default.fileExists(atPath: unfinished) else {
+      throw GodwitError(
+        .missingInput, "cannot trace objects of job '\(job.name)': it is unfinished, '\(unfinished)' exists",
+        remedy: "run the job to its end with `godwit run`")
+    }
+    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+      throw GodwitError(
+        .missingInput, "cannot trace objects of job '\(job.name)': '\(job.destinationPath)' does not exist",
+        remedy: "run the job with `godwit run` first")
+    }
+  }
+}
+
+/// An object's URI, taken apart.
+struct ObjectAddress {
+  /// nil for `Entity/p1`.
+  var storeUUID: String?
+  var entityName: String
+  var key: Int64
+  var text: String
+
+  init(parsing text: String) throws {
+    self.text = text
+    let scheme = "x-coredata://"
+    var parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    if text.hasPrefix(scheme) {
+      parts.removeFirst(2)
+      storeUUID = parts.isEmpty ? nil : parts.removeFirst()
+    }
+    guard parts.count == 2, parts[1].hasPrefix("p"), let key = Int64(parts[1].dropFirst()) else {
+      throw GodwitError(
+        .usage, "cannot trace '\(text)': expected an object's URI",
+        remedy: "write x-coredata://STORE/Entity/p1 as `godwit export` prints it, or Entity/p1")
+    }
+    (entityName, self.key) = (parts[0], key)
+  }
+}
+
+/// The stores before and after each step of a job, with a tracer for each step.
+private final class TraceChain {
+  typealias Reference = ObjectReader.Reference
+
+  private let job: MigrationJob
+  private let steps: [MigrationJob]
+  /// One more than steps.
+  private var paths: [String]
+  private var readers: [Int: ObjectReader] = [:]
+  private var tracers: [Int: ObjectTracer] = [:]
+  private var scratch: ScratchFolder?
+  /// What `now()` is in filters: when the destination was finished.
+  private let now: Double
+
+  init(_ manager: MigrationManager) throws {
+    // Where nobody registered a policy, its name is enough to say that it decides.
+    var job = manager.job
+    for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
+    self.job = job
+    let stamp = try StoreFiles(path: job.destinationPath).stamp()
+    now = Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
+    if job.isStepped {
+      for step in job.steps where step.willMigrate != nil || step.didMigrate != nil {
+        throw GodwitError(
+          .usage, "cannot trace objects of job '\(job.name)': a hook may have changed the stores between its steps",
+          remedy: "this version traces jobs of several steps without `stages`")
+      }
+      let scratch = try ScratchFolder()
+      self.scratch = scratch
+      let between = (1..<job.steps.count).map { "\(scratch.path)/step-\($0).sqlite" }
+      paths = [job.sourcePath] + between + [job.destinationPath]
+      steps = job.steps.indices.map { [paths] in
+        var step = job.step($0, source: paths[$0])
+        step.destinationType = .sqlite
+        step.destinationPath = paths[$0 + 1]
+        return step
+      }
+    } else {
+      paths = [job.sourcePath, job.destinationPath]
+      steps = [job]
+    }
+  }
+
+  private func model(_ place: Int) -> ManagedObjectModel {
+    place < steps.count ? steps[place].sourceModel : steps[place - 1].destinationModel
+  }
+
+  /// The store before step `place`, from 0; after the last one the destination.
+  private func reader(_ place: Int) throws -> ObjectReader {
+    if let known = readers[place] { return known }
+    try make(place)
+    let reader = try ObjectReader(path: paths[place], model: model(place))
+    readers[place] = reader
+    return reader
+  }
+
+  private func tracer(_ step: Int) throws -> ObjectTracer {
+    if let known = tracers[step] { return known }
+    try make(step)
+    let tracer = try ObjectTracer(steps[step], now: now)
+    tracers[step] = tracer
+    return tracer
+  }
+
+  /// Makes the stores between steps again, up to one.
+  private func make(_ place: Int) throws {
+    guard place > 0, place < steps.count else { return }
+    for step in 0..<place where !FileManager.default.fileExists(atPath: paths[step + 1]) {
+      try MigrationManager(steps[step]).run()
+    }
+  }
+
+  // MARK: The object that is asked for
+
+  func find(_ address: ObjectAddress, in wanted: ObjectTrace.Side?) throws -> (ObjectTrace.Side, Reference) {
+    var sides: [ObjectTrace.Side] = wanted.map { [$0] } ?? [.destination, .source]
+    let (source, destination) = (try reader(0).storeUUID, try reader(steps.count).storeUUID)
+    if let uuid = address.storeUUID {
+      sides.removeAll { uuid.uppercased() != ($0 == .source ? source : destination).uppercased() }
+      guard !sides.isEmpty else {
+        throw GodwitError(
+          .usage, "cannot trace '\(address.text)': it names another store",
+          cause: "the source is \(source), the destination \(destination)",
+          remedy: "give the URI of an object of either store, or Entity/p1 with --side source or --side destination")
+      }
+    }
+    var found: [(side: ObjectTrace.Side, reference: Reference)] = []
+    for side in sides {
+      let place = side == .source ? 0 : steps.count
+      guard model(place).entity(address.entityName) != nil else { continue }
+      let reference = try reader(place).reference(entity: address.entityName, key: address.key)
+      if let reference { found.append((side, reference)) }
+    }
+    // An object of the very entity before one of a subentity: `Person/p1` of the source may be `Child/p1` now.
+    if let best = found.first(where: { $0.reference.entity == address.entityName }) ?? found.first { return best }
+    let stores = sides.map { "'\($0 == .source ? job.sourcePath : job.destinationPath)'" }.joined(separator: " and ")
+    throw GodwitError(
+      .missingInput, "cannot trace '\(address.text)': there is no such object in \(stores)",
+      remedy: "`godwit export STORE --entity NAME` lists the objects of an entity with their URIs")
+  }
+
+  private func object(_ reference: Reference, _ place: Int) throws -> ObjectTrace.Object? {
+    let reader = try reader(place)
+    guard let found = try reader.object(reference) else { return nil }
+    func uri(_ reference: Reference) -> String { self.uri(reference, place, reader) }
+    var object = ObjectTrace.Object(
+      uri: uri(found.reference), entityName: found.reference.entity, key: found.reference.key, attributes: [:],
+      relationships: [:])
+    for (name, value) in found.properties {
+      switch value {
+      case .attribute(let value, _): object.attributes[name] = value
+      case .missingFile: continue
+      case .toOne(let reference): object.relationships[name] = reference.map { [uri($0)] } ?? []
+      case .toMany(let references): object.relationships[name] = references.map(uri)
+      }
+    }
+    return object
+  }
+
+  private func uri(_ reference: Reference, _ place: Int, _ reader: ObjectReader) -> String {
+    place == 0 || place == steps.count
+      ? reader.uri(of: reference) : "\(reference.entity)/p\(reference.key)"
+  }
+
+  // MARK: Through the steps
+
+  func trace(_ reference: Reference, from side: ObjectTrace.Side) throws -> ObjectTrace {
+    let isForwards = side == .source
+    guard let object = try object(reference, isForwards ? 0 : steps.count) else {
+      throw GodwitError(.missingInput, "cannot trace '\(reference.entity)/p\(reference.key)': it is not in the store")
+    }
+    var trace = ObjectTrace(side: side, object: object)
+    var frontier = [reference]
+    for step in isForwards ? Array(steps.indices) : steps.indices.reversed() {
+      var next: [Reference] = []
+      for reference in frontier {
+        let tracer = try tracer(step)
+        let (made, refused) = try isForwards ? tracer.results(of: reference) : tracer.origins(of: reference)
+        for found in made {
+          trace.associations.append(try association(found, step))
+          next += isForwards ? [found.destination] : [found.source] + found.merged
+        }
+        let place = isForwards ? step : step + 1
+        // A mapping without a policy explains the object.
+        guard isForwards || made.isEmpty else { continue }
+        let uri = uri(reference, place, try reader(place))
+        trace.gaps += refused.map { gap($0, step, uri, isForwards) }
+        if made.isEmpty, refused.isEmpty { trace.gaps.append(gap(step, uri, reference.entity, isForwards)) }
+      }
+      var seen: Set<Reference> = []
+      frontier = next.filter { seen.insert($0).inserted }
+    }
+    return trace
+  }
+
+  private func association(_ found: ObjectTracer.Association, _ step: Int) throws -> ObjectTrace.Association {
+    guard let source = try object(found.source, step) else {
+      throw GodwitError(.internalBug, "cannot read p\(found.source.key) of '\(paths[step])' again")
+    }
+    let (before, after) = (try reader(step), try reader(step + 1))
+    var destination = try object(found.destination, step + 1)
+    if destination?.entityName != found.destination.entity { destination = nil }
+    let mapping = found.mapping
+    var origins: [String: String] = [:]
+    for (attribute, source) in mapping.attributes { origins[attribute.name] = Self.text(source) }
+    for relationship in mapping.relationships { origins[relationship.relationship.name] = relationship.text }
+    return ObjectTrace.Association(
+      step: step + 1, sourceModel: model(step).name, destinationModel: model(step + 1).name, mapping: mapping.name,
+      pass: found.chunk?.pass ?? 0, chunk: found.chunk?.number ?? 0, chunks: found.chunk?.count ?? 0,
+      range: found.chunk?.range ?? "", source: source, merged: found.merged.map { uri($0, step, before) },
+      destination: destination, destinationURI: uri(found.destination, step + 1, after), origins: origins)
+  }
+
+  private static func text(_ source: ResolvedEntityMapping.AttributeSource) -> String {
+    switch source {
+    case .copy(let name): "$source.\(name)"
+    case .expression(let parsed): parsed.source.text
+    case .modelDefault: "the model's default"
+    case .defaultForNil(let source): text(source) + ", or the model's default for nil"
+    }
+  }
+
+  private func gap(
+    _ refusal: ObjectTracer.Refusal, _ step: Int, _ uri: String, _ isForwards: Bool
+  ) -> ObjectTrace.Gap {
+    switch refusal {
+    case .filter(let mapping):
+      ObjectTrace.Gap(
+        step: step + 1, uri: uri, reason: .filter, mapping: mapping.name,
+        message: "mapping '\(mapping.name)' does not take it: its filter is \(mapping.filter?.source.text ?? "")")
+    case .policy(let mapping, let policy):
+      ObjectTrace.Gap(
+        step: step + 1, uri: uri, reason: .policy, mapping: mapping.name,
+        message: isForwards
+          ? "mapping '\(mapping.name)' takes it: what the policy '\(policy)' made of it is not recorded"
+          : "mapping '\(mapping.name)' may have made it: of what, the policy '\(policy)' alone knows")
+    }
+  }
+
+  private func gap(_ step: Int, _ uri: String, _ entity: String, _ isForwards: Bool) -> ObjectTrace.Gap {
+    isForwards
+      ? ObjectTrace.Gap(
+        step: step + 1, uri: uri, reason: .noMapping, message: "no mapping takes objects of \(entity): it is dropped")
+      : ObjectTrace.Gap(
+        step: step + 1, uri: uri, reason: .unexplained,
+        message: "no mapping makes it: the application, or a policy that makes new objects, or another job did")
+  }
+}

@@ -1,0 +1,93 @@
+public import GodwitModel
+
+/// What became of an object of the source, or what an object of the destination was made of.
+public struct ObjectTrace: Sendable, Hashable {
+  /// Which store of a job an object is in.
+  public enum Side: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The store that was migrated.
+    case source
+    /// The store that the job made.
+    case destination
+  }
+
+  /// An object with what its store holds of it.
+  public struct Object: Sendable, Hashable {
+    /// Its URI; `Entity/p1` for an object of a store between two steps, which is gone.
+    public var uri: String
+    /// The name of its own entity.
+    public var entityName: String
+    /// The primary key.
+    public var key: Int64
+    /// The values of its attributes, by name. An attribute whose external file is missing is left out.
+    public var attributes: [String: AttributeValue]
+    /// The URIs of the objects that its relationships lead to, by name.
+    public var relationships: [String: [String]]
+  }
+
+  /// An object that a mapping made of another.
+  public struct Association: Sendable, Hashable {
+    /// The step, from 1.
+    public var step: Int
+    /// The version before the step.
+    public var sourceModel: String
+    /// The version after the step.
+    public var destinationModel: String
+    /// The mapping's name.
+    public var mapping: String
+    /// The pass, from 1; 0 where the plan of today has no chunk for it.
+    public var pass: Int
+    /// The chunk among those that create the objects of the mapping, from 1; 0 where there is none.
+    public var chunk: Int
+    /// How many such chunks there are.
+    public var chunks: Int
+    /// What the chunk takes: `Person p1 to p500`.
+    public var range: String
+    /// What the object was made of. With `unique-by` the one that gave it its key and its values.
+    public var source: Object
+    /// The URIs of the other source objects that became the same object, by key.
+    public var merged: [String]
+    /// The object. nil when the destination does not have it: something has deleted it since.
+    public var destination: Object?
+    /// The URI of the object, whether or not it is there.
+    public var destinationURI: String
+    /// Where the properties of the object come from, by name: an expression, `the model's default`, or a lookup.
+    public var origins: [String: String]
+  }
+
+  /// A place where a trace ends without an object.
+  public struct Gap: Sendable, Hashable {
+    /// Why it ends.
+    public enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
+      /// The filter of a mapping does not accept the object.
+      case filter
+      /// A policy made the object or took it, and alone knows of what.
+      case policy
+      /// No mapping takes the objects of the entity.
+      case noMapping = "no-mapping"
+      /// No mapping explains the object: the application or another job made it.
+      case unexplained
+    }
+
+    /// The step, from 1.
+    public var step: Int
+    /// The object that the trace ends at.
+    public var uri: String
+    /// Why it ends there.
+    public var reason: Reason
+    /// The mapping in question; nil where there is none.
+    public var mapping: String?
+    /// The reason as a sentence.
+    public var message: String
+  }
+
+  /// Which store the object is in.
+  public var side: Side
+  /// The object that was asked for.
+  public var object: Object
+  /// What was made of what. From a destination object the steps come in reverse order.
+  public var associations: [Association] = []
+  /// Where the trace ends without an object.
+  public var gaps: [Gap] = []
+  /// Why the trace may be wrong; empty for a destination that names this very job.
+  public var remarks: [String] = []
+}

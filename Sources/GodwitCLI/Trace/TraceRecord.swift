@@ -1,0 +1,114 @@
+import Foundation
+import Godwit
+import GodwitModel
+
+/// A trace as JSON.
+struct TraceRecord: Encodable {
+  struct Object: Encodable {
+    let uri, entity: String
+    let attributes: [String: TracedValue]
+    let relationships: [String: [String]]
+
+    init(_ object: ObjectTrace.Object) {
+      (uri, entity, relationships) = (object.uri, object.entityName, object.relationships)
+      attributes = object.attributes.mapValues(TracedValue.init)
+    }
+  }
+
+  struct Association: Encodable {
+    let step: Int
+    let sourceModel, destinationModel, mapping: String
+    /// Left out where the plan of today has no chunk for the object.
+    let pass, chunk, chunks: Int?
+    let range: String?
+    let source: Object
+    let merged: [String]
+    let destinationURI: String
+    let destination: Object?
+    let origins: [String: String]
+
+    init(_ found: ObjectTrace.Association) {
+      (step, mapping) = (found.step, found.mapping)
+      (sourceModel, destinationModel) = (found.sourceModel, found.destinationModel)
+      let isKnown = found.chunk > 0
+      (pass, chunk, chunks) = isKnown ? (found.pass, found.chunk, found.chunks) : (nil, nil, nil)
+      range = isKnown ? found.range : nil
+      source = Object(found.source)
+      (merged, destinationURI, origins) = (found.merged, found.destinationURI, found.origins)
+      destination = found.destination.map(Object.init)
+    }
+  }
+
+  struct Gap: Encodable {
+    let step: Int
+    let uri, message: String
+    let reason: ObjectTrace.Gap.Reason
+    let mapping: String?
+  }
+
+  let side: ObjectTrace.Side
+  let object: Object
+  let associations: [Association]
+  let gaps: [Gap]
+  let remarks: [String]
+
+  init(_ trace: ObjectTrace) {
+    side = trace.side
+    object = Object(trace.object)
+    associations = trace.associations.map(Association.init)
+    gaps = trace.gaps.map {
+      Gap(step: $0.step, uri: $0.uri, message: $0.message, reason: $0.reason, mapping: $0.mapping)
+    }
+    remarks = trace.remarks
+  }
+}
+
+/// The value of an attribute in the forms of `export`.
+struct TracedValue: Encodable {
+  let value: AttributeValue
+
+  /// A String that is not UTF-8.
+  private struct Bytes: Encodable {
+    let base64: String
+
+    private enum CodingKeys: String, CodingKey { case base64 = "@base64" }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch value {
+    case .null: try container.encodeNil()
+    case .boolean(let truth): try container.encode(truth)
+    case .integer(let number): try container.encode(number)
+    case .double(let number): try container.encode(number)
+    case .string(let text), .uri(let text):
+      if let string = String(validating: text.utf8, as: UTF8.self) {
+        try container.encode(string)
+      } else {
+        try container.encode(Bytes(base64: Data(text.utf8).base64EncodedString()))
+      }
+    case .decimal(let number): try container.encode(number.description)
+    case .date(let seconds): try container.encode(ObjectWriter.date(seconds))
+    case .data(let bytes): try container.encode(Data(bytes).base64EncodedString())
+    case .uuid(let uuid): try container.encode(uuid.uuidString)
+    }
+  }
+
+  /// On one line, cut after 60 characters.
+  var text: String {
+    let text =
+      switch value {
+      case .null: "nil"
+      case .boolean(let truth): truth ? "true" : "false"
+      case .integer(let number): String(number)
+      case .double(let number): number.description
+      case .string(let text), .uri(let text):
+        String(validating: text.utf8, as: UTF8.self).map(ObjectWriter.quoted) ?? "\(text.utf8.count) bytes, not UTF-8"
+      case .decimal(let number): number.description
+      case .date(let seconds): ObjectWriter.date(seconds)
+      case .data(let bytes): "\(bytes.count) bytes"
+      case .uuid(let uuid): uuid.uuidString
+      }
+    return text.onOneLine.count > 60 ? text.onOneLine.prefix(59) + "…" : text.onOneLine
+  }
+}

@@ -1,0 +1,271 @@
+import Foundation
+package import GodwitJob
+import GodwitModel
+package import GodwitStore
+
+/// Finds out what became of an object of one step, and what an object was made of.
+///
+/// The association tables are gone when a step is finished. Keys are computed again from the plan of the step, which is
+/// the same for the same source. A filter and `unique-by` are evaluated for the object in question; with `unique-by`, or
+/// where keys were numbered densely, this reads the objects of the mapping's source entity.
+package final class ObjectTracer {
+  /// An object of either store.
+  package typealias Reference = ObjectReader.Reference
+
+  /// How a mapping made an object of another.
+  package struct Association: Sendable {
+    package var mapping: ResolvedEntityMapping
+    /// The source object that gave the destination object its key.
+    package var source: Reference
+    package var destination: Reference
+    /// The other source objects that became the same object, by key.
+    package var merged: [Reference] = []
+    package var chunk: ChunkPosition?
+  }
+
+  /// Where a chunk stands among those that create the objects of its mapping.
+  package struct ChunkPosition: Sendable, Hashable {
+    /// From 1.
+    package var number, count, pass: Int
+    package var range: String
+  }
+
+  /// Why a mapping did not take a source object.
+  package enum Refusal: Sendable {
+    case filter(ResolvedEntityMapping)
+    /// The policy of the mapping decided: nothing in the store tells what it did.
+    case policy(ResolvedEntityMapping, policy: String)
+  }
+
+  private let program: StepProgram
+  private let chunks: [Chunk]
+  private let predicates: [String: [FilterPredicate]]
+  private let objects: ObjectContext
+  private let connection: StoreConnection
+  private let now: Double
+  private let host: SourceHost
+  private let evaluator: ExpressionEvaluator
+  private var filters: [Int: CompiledPredicate] = [:]
+  private var identities: [Int: (Int64) throws -> [SQLValue]] = [:]
+
+  /// - Parameters:
+  ///   - job: One step, whose source and mappings are those of the run.
+  ///   - now: What `now()` is in filters, in seconds since 2001.
+  package init(_ job: MigrationJob, now: Double) throws {
+    guard let source = try OpenSource(job).attached else {
+      throw GodwitError(.internalBug, "the source is not attached")
+    }
+    let (plan, program) = try source.planner(job).plan(now: now)
+    self.program = program
+    chunks = plan.chunks
+    predicates = job.chunkPredicates
+    connection = source.connection
+    objects = ObjectContext(
+      connection: source.connection, schema: source.sourceSchema, database: StoreConnection.sourceSchema)
+    objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    self.now = now
+    host = SourceHost(context: objects, now: now, fetches: FetchedObjects())
+    evaluator = ExpressionEvaluator(now: now, role: .filter, host: host)
+  }
+
+  // MARK: Forwards
+
+  /// The source object with a key among an entity and its subentities; nil when there is none.
+  package func sourceObject(_ entity: String, key: Int64) throws -> Reference? {
+    try objects.object(entityName: entity, key: key).map { Reference(entity: $0.entityName, key: $0.key) }
+  }
+
+  /// What mappings made of a source object, and why others did not take it, in mapping order. Both are empty for an
+  /// entity that no mapping takes.
+  package func results(of source: Reference) throws -> (made: [Association], refused: [Refusal]) {
+    var made: [Association] = []
+    var refused: [Refusal] = []
+    for mapping in program.mappings where mapping.earlier == nil && mapping.source.name == source.entity {
+      guard try takes(mapping, source.key) else {
+        refused.append(.filter(mapping))
+        continue
+      }
+      if let policy = policy(mapping) {
+        refused.append(.policy(mapping, policy: policy))
+      } else if let winner = try winner(mapping, source.key) {
+        made.append(try association(mapping, winner: winner))
+      }
+    }
+    return (made, refused)
+  }
+
+  // MARK: Backwards
+
+  /// What an object of the destination was made of, in mapping order; and the mappings that could have made it and whose
+  /// policies alone know.
+  package func origins(of destination: Reference) throws -> (made: [Association], refused: [Refusal]) {
+    var made: [Association] = []
+    var refused: [Refusal] = []
+    for mapping in program.mappings where mapping.earlier == nil && mapping.destination.name == destination.entity {
+      if let policy = policy(mapping) {
+        refused.append(.policy(mapping, policy: policy))
+        continue
+      }
+      guard let key = try sourceKey(mapping, of: destination.key), try takes(mapping, key),
+        try winner(mapping, key) == key
+      else { continue }
+      made.append(try association(mapping, winner: key))
+    }
+    return (made, refused)
+  }
+
+  // MARK: One mapping
+
+  private func policy(_ mapping: ResolvedEntityMapping) -> String? {
+    program.resolved.policies.first { $0.index == mapping.index }?.name
+  }
+
+  private func object(_ mapping: ResolvedEntityMapping, _ key: Int64) throws -> StoredObject? {
+    let found = try objects.object(entityName: mapping.source.name, key: key)
+    return found?.entityName == mapping.source.name ? found : nil
+  }
+
+  private func takes(_ mapping: ResolvedEntityMapping, _ key: Int64) throws -> Bool {
+    guard let object = try object(mapping, key) else { return false }
+    guard let filter = mapping.filter else { return true }
+    let compiled = filters[mapping.index] ?? evaluator.compile(filter.predicate)
+    filters[mapping.index] = compiled
+    return try compiled.matches(object) == true
+  }
+
+  /// The keys of the objects that a mapping takes, in order, until `body` returns false.
+  private func forEachTaken(_ mapping: ResolvedEntityMapping, _ body: (Int64) throws -> Bool) throws {
+    let condition = objects.schema.isObject(of: [mapping.source.name]).clause
+    let table = quoted(try program.sourceTable(mapping.source.name))
+    try connection.query("SELECT Z_PK FROM source.\(table)\(condition) ORDER BY Z_PK") { row in
+      let key = row.int64(0)
+      return try takes(mapping, key) ? try body(key) : true
+    }
+  }
+
+  /// The keys of the objects that gave their keys to objects of the destination, in order, until `body` returns false.
+  private func forEachWinner(_ mapping: ResolvedEntityMapping, _ body: (Int64) throws -> Bool) throws {
+    guard !mapping.mapping.uniqueBy.isEmpty else { return try forEachTaken(mapping, body) }
+    var seen: Set<[SQLValue]> = []
+    try forEachTaken(mapping) { key in try seen.insert(identity(mapping, key)).inserted ? try body(key) : true }
+  }
+
+  /// The lowest of the objects that have the values of `unique-by` in common with one; the object itself without
+  /// `unique-by`.
+  private func winner(_ mapping: ResolvedEntityMapping, _ key: Int64) throws -> Int64? {
+    guard !mapping.mapping.uniqueBy.isEmpty else { return key }
+    let wanted = try identity(mapping, key)
+    var winner: Int64?
+    try forEachTaken(mapping) { other in
+      if try identity(mapping, other) == wanted { winner = other }
+      return winner == nil
+    }
+    return winner
+  }
+
+  /// The values of `unique-by`, as the destination stores them.
+  private func identity(_ mapping: ResolvedEntityMapping, _ key: Int64) throws -> [SQLValue] {
+    if let known = identities[mapping.index] { return try known(key) }
+    let evaluator = ExpressionEvaluator(
+      now: now, role: .value, mapping: MappingBindings(mapping.mapping, property: nil), host: host, bindsSource: true)
+    let parts = mapping.attributes.filter { mapping.mapping.uniqueBy.contains($0.attribute.name) }.map { entry in
+      let value = Self.value(of: entry.source, evaluator)
+      return { (object: StoredObject) throws -> SQLValue in
+        let found = try value?(object) ?? entry.attribute.defaultValue
+        var usesDefault = false
+        if case .defaultForNil = entry.source { usesDefault = true }
+        return try SQLValue(
+          encoding: usesDefault && found.isNull ? entry.attribute.defaultValue : found, as: entry.attribute)
+      }
+    }
+    let known: (Int64) throws -> [SQLValue] = { [self] key in
+      guard let object = try object(mapping, key) else { return [] }
+      return try parts.map { try $0(object) }
+    }
+    identities[mapping.index] = known
+    return try known(key)
+  }
+
+  /// What computes an attribute; nil where it has the model's default.
+  private static func value(
+    of source: ResolvedEntityMapping.AttributeSource, _ evaluator: ExpressionEvaluator
+  ) -> ((StoredObject) throws -> AttributeValue)? {
+    func single(_ value: EvaluatedValue) -> AttributeValue {
+      if case .value(let value) = value { value } else { .null }
+    }
+    switch source.withoutDefault {
+    case .copy(let name): return { single(try $0.value(name)) }
+    case .expression(let parsed):
+      let compiled = evaluator.compile(parsed.expression)
+      return { single(try compiled.evaluate(with: $0)) }
+    case .modelDefault, .defaultForNil: return nil
+    }
+  }
+
+  private func association(_ mapping: ResolvedEntityMapping, winner: Int64) throws -> Association {
+    var association = Association(
+      mapping: mapping, source: Reference(entity: mapping.source.name, key: winner),
+      destination: Reference(entity: mapping.destination.name, key: try destinationKey(mapping, of: winner)))
+    if !mapping.mapping.uniqueBy.isEmpty {
+      let wanted = try identity(mapping, winner)
+      try forEachTaken(mapping) { other in
+        if other != winner, try identity(mapping, other) == wanted {
+          association.merged.append(Reference(entity: mapping.source.name, key: other))
+        }
+        return true
+      }
+    }
+    association.chunk = try chunk(mapping, of: winner)
+    return association
+  }
+
+  private func destinationKey(_ mapping: ResolvedEntityMapping, of source: Int64) throws -> Int64 {
+    switch program.facts.mappings[mapping.index].keys {
+    case .offset(let offset): return source &+ offset
+    case .dense(let first):
+      var place: Int64 = 0
+      try forEachWinner(mapping) { key in
+        guard key < source else { return false }
+        place += 1
+        return true
+      }
+      return first &+ place
+    }
+  }
+
+  private func sourceKey(_ mapping: ResolvedEntityMapping, of destination: Int64) throws -> Int64? {
+    switch program.facts.mappings[mapping.index].keys {
+    case .offset(let offset):
+      let (key, overflow) = destination.subtractingReportingOverflow(offset)
+      return overflow ? nil : key
+    case .dense(let first):
+      guard destination >= first else { return nil }
+      var left = destination &- first
+      var found: Int64?
+      try forEachWinner(mapping) { key in
+        if left == 0 { found = key }
+        left -= 1
+        return found == nil
+      }
+      return found
+    }
+  }
+
+  private func chunk(_ mapping: ResolvedEntityMapping, of source: Int64) throws -> ChunkPosition? {
+    let own = chunks.filter { chunk in
+      if case .create(mapping.index, _) = chunk.work { true } else { false }
+    }
+    guard
+      let place = try own.firstIndex(where: { chunk in
+        guard let number = chunk.predicate else { return chunk.range.first <= source && source <= chunk.range.last }
+        guard let predicate = predicates[mapping.name]?[number], let object = try object(mapping, source) else {
+          return false
+        }
+        return try evaluator.compile(predicate).matches(object) == true
+      })
+    else { return nil }
+    return ChunkPosition(
+      number: place + 1, count: own.count, pass: own[place].pass,
+      range: own[place].context(entityName: mapping.source.name))
+  }
+}
