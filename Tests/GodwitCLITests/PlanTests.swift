@@ -223,6 +223,54 @@ struct PlanTests {
     #expect(time["sampledObjects"] as? Int == 5)
   }
 
+  @Test func `a mapping in the object lane has a cost if enough objects were sampled`() throws {
+    for rows in [40, 700] {
+      let project = ProjectFixture()
+      let text = AttributeDescription(name: "text", type: .string)
+      let mood = AttributeDescription(name: "mood", type: .string)
+      let models = try [("Notes", [text]), ("Notes 2", [text, mood])].map {
+        try ManagedObjectModel(name: $0, entities: [EntityDescription.made("Note", $1)])
+      }
+      try project.store("notes.sqlite", models[0]) { store in
+        for key in 1...Int64(rows) { try store.insert("Note", key: key, attributes: ["text": .init("note \(key)")]) }
+      }
+      try project.bundle("Notes.xcdatamodeld", models)
+      try project.write(
+        "notes.mapping.yaml",
+        """
+        godwit-mapping: 1
+        source-model: Notes
+        destination-model: Notes 2
+        entity-mappings:
+          - name: NoteToNote
+            source: Note
+            destination: Note
+            attributes:
+              text: uppercase($source.text)
+        """)
+      try project.write(
+        "job.yaml",
+        """
+        godwit: 1
+        source: notes.sqlite
+        destination: out.sqlite
+        models: Notes.xcdatamodeld
+        mappings: notes.mapping.yaml
+        """)
+      let path = try project.path("job.yaml")
+      func plan(_ option: String) -> (status: Int32, output: String, diagnostics: String) {
+        EngineTuning.with(\.runsAllInSwift, true) { project.godwit("plan", option, path) }
+      }
+      let details = plan("--details")
+      #expect(details.output.contains("lane       object"), "\(details.output)\(details.diagnostics)")
+      #expect(details.output.contains(" for a million objects\n") == (rows == 700), "\(details.output)")
+      let json = try JSONValue(parsing: plan("--json").output)
+      let cost = json["time"]?["secondsPerMillion"]?["NoteToNote"]
+      if rows == 700 { #expect(cost != nil && json["time"]?["secondsPerMillion"]?["Other"] == nil) }
+      #expect((cost != nil) == (rows == 700))
+    }
+  }
+
   @Test(arguments: [["--details", "--json"], ["--json", "--format", "text"], ["--details", "--format", "json"]])
   func `options that contradict each other are wrong usage`(options: [String]) throws {
     let project = try Self.project()

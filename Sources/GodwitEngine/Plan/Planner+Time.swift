@@ -27,11 +27,29 @@ extension Planner {
     seconds = max(seconds, Double(sourceBytes) / Self.checkedBytesPerSecond)
     return TimeEstimate(
       lowSeconds: seconds * 0.6, highSeconds: seconds * 3, sampledObjects: sample.rows,
-      basis: sample.rows > 0 ? "a sample of \(sample.rows) object\(sample.rows == 1 ? "" : "s")" : "counts alone")
+      basis: sample.rows > 0 ? "a sample of \(sample.rows) object\(sample.rows == 1 ? "" : "s")" : "counts alone",
+      secondsPerMillion: sample.rows >= Self.fewestForCost ? costs(plan, sample, program) : nil)
+  }
+
+  /// Of the mappings in the object lane, by name.
+  private func costs(_ plan: MigrationPlan, _ sample: Sample, _ program: StepProgram) -> [String: Double] {
+    let lanes = Set(plan.steps.flatMap(\.passes).flatMap(\.mappings).filter { $0.lane == .object }.map(\.name))
+    var costs: [String: Double] = [:]
+    for mapping in program.mappings where lanes.contains(mapping.name) && mapping.earlier == nil {
+      let rate = sample.rates[mapping.index] ?? sample.rate
+      let perRow =
+        program.isPolicy(mapping.index) ? rate * Self.policyCreation + sample.rate * Self.hook : rate * Self.creation
+      costs[mapping.name] = perRow * 1e6
+    }
+    return costs
   }
 
   private static let fixedSeconds = 0.05
   private static let commitSeconds = 0.003
+  /// A sample of fewer objects measures how long a statement takes to begin.
+  private static let fewestForCost: Int64 = 500
+  /// How many times a sampled row one takes: made by SQL, by a policy, and in a hook of a policy that is called for each.
+  private static let (creation, policyCreation, hook) = (1.4, 5.0, 3.0)
   private static let checkedBytesPerSecond = 400e6
 
   // MARK: Rates
@@ -49,9 +67,9 @@ extension Planner {
     switch chunk.work {
     case .create(let mapping, _):
       let rate = sample.rates[mapping] ?? sample.rate
-      return program.isPolicy(mapping) ? rate * 5 : rate * 1.4
+      return rate * (program.isPolicy(mapping) ? Self.policyCreation : Self.creation)
     case .associate: return sample.rate
-    case .callHook: return sample.rate * 3
+    case .callHook: return sample.rate * Self.hook
     case .relate, .prepareResolving, .resolve, .order, .derive: return sample.rate
     case .buildIndex, .buildUniqueIndex, .validate, .validateEntity: return sample.rate * 0.3
     }

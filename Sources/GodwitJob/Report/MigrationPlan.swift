@@ -297,6 +297,9 @@ extension MigrationPlan: CustomStringConvertible {
           lines.append(
             "      lane       \(mapping.lane.rawValue)"
               + (mapping.reasons.isEmpty ? "" : " (\(mapping.reasons.joined(separator: "; ")))"))
+          if mapping.lane == .object, index + 1 == countedStep, let cost = time?.cost(of: mapping.name) {
+            lines.append("      cost       \(cost)")
+          }
           lines.append(
             "      rows       "
               + (step.rowsNote ?? "\(mapping.rows) in \(mapping.chunks) chunk\(mapping.chunks == 1 ? "" : "s")"))

@@ -9,12 +9,19 @@ public struct TimeEstimate: Sendable, Codable, Hashable {
   public var sampledObjects: Int64
   /// What the range rests on, for example `a sample of 4000 objects`.
   public var basis: String
+  /// Seconds for a million objects, by the name of a mapping in the object lane: making them and setting their
+  /// relationships, as far as the mapping does that itself. nil where fewer than 500 objects were sampled.
+  public var secondsPerMillion: [String: Double]?
 
-  package init(lowSeconds: Double, highSeconds: Double, sampledObjects: Int64, basis: String) {
+  package init(
+    lowSeconds: Double, highSeconds: Double, sampledObjects: Int64, basis: String,
+    secondsPerMillion: [String: Double]? = nil
+  ) {
     self.lowSeconds = max(0, lowSeconds)
     self.highSeconds = max(self.lowSeconds, highSeconds)
     self.sampledObjects = sampledObjects
     self.basis = basis
+    self.secondsPerMillion = secondsPerMillion
   }
 
   /// The estimate of several steps of which one was measured.
@@ -22,11 +29,20 @@ public struct TimeEstimate: Sendable, Codable, Hashable {
     guard times > 1 else { return self }
     return TimeEstimate(
       lowSeconds: lowSeconds, highSeconds: highSeconds * Double(times), sampledObjects: sampledObjects,
-      basis: self.basis + "; " + basis)
+      basis: self.basis + "; " + basis, secondsPerMillion: secondsPerMillion)
   }
 }
 
 extension TimeEstimate: CustomStringConvertible {
+  /// What a mapping in the object lane is expected to take, for example `about 12 s for a million objects`; nil where
+  /// too little was sampled.
+  package func cost(of mapping: String) -> String? {
+    guard let seconds = secondsPerMillion?[mapping] else { return nil }
+    let (number, unit) = seconds < 120 ? (seconds, "s") : (seconds / 60, "min")
+    let digits = number < 10 ? (number * 10).rounded() / 10 : number.rounded()
+    return "about \(digits < 10 ? "\(digits)" : "\(Self.whole(digits))") \(unit) for a million objects"
+  }
+
   /// The range in its largest unit and what it rests on, for example `2 to 9 s, estimated from a sample of 4000 objects`.
   public var description: String { "\(range), estimated from \(basis)" }
 
