@@ -130,19 +130,22 @@ extension Verification {
   }
 
   /// Finds the objects that an earlier job made of its source objects. Links to a deleted object are not expected.
-  func settleEarlier(_ mapping: VerifiedMapping, offset: Int64) throws {
+  func settleEarlier(_ mapping: VerifiedMapping, offset: Int64, limit: ByteCount) throws {
     let table = table(try destinationTable(mapping.destinationEntity).name)
     let isObject = isObject(mapping.destinationEntity, "Z_ENT", in: destinationSchema)
-    let set = try scratch.prepare("UPDATE \(counterparts(mapping.index)) SET destination = ?2 WHERE source = ?1")
-    defer { set.finalize() }
-    try scratch.query("SELECT source FROM \(counterparts(mapping.index)) ORDER BY source") { row in
-      let (key, overflow) = row.int64(0).addingReportingOverflow(offset)
+    let counterparts = counterparts[mapping.index]
+    let there = TakenKeys(scratch: scratch, table: "there_\(mapping.index)", limit: limit)
+    var walk = try counterparts.taken.walk()
+    while let source = try walk.next() {
+      let (key, overflow) = source.addingReportingOverflow(offset)
       guard !overflow,
         try integer("SELECT 1 FROM \(table) WHERE Z_PK = ?1 AND \(isObject)", [.integer(key)], on: destination) != nil
-      else { return true }
-      try set.run([.integer(row.int64(0)), .integer(key)])
-      return true
+      else { continue }
+      try there.append(source)
     }
+    there.finish()
+    counterparts.keep(there)
+    counterparts.place = .shift(offset)
   }
 
   /// Notes the external files of an object that the job did not make.

@@ -3,72 +3,79 @@ import GodwitModel
 import GodwitStore
 
 /// Which source objects a mapping takes, and under which keys their objects should lie.
-///
-/// `counterparts_<mapping>` lists a mapping's source keys; `winner` is the source object that gave the
-/// destination object its key: itself, or with `unique-by` the lowest of its kind.
-/// `made_<root>` lists what should be in a destination table.
 extension Verification {
-  func counterparts(_ mapping: Int) -> String { "temp.counterparts_\(mapping)" }
-
-  func made(_ root: String) -> String { "temp.made_\(destinationSchema.number(of: root) ?? 0)" }
-
   func associate() throws {
+    let limit = ByteCount(bytes: max(job.memory.bytes / 8 / Int64(max(mappings.count, 1)), 256 << 10))
     for mapping in mappings {
-      try take(mapping)
-      if let offset = mapping.earlierOffset { try settleEarlier(mapping, offset: offset) }
+      let counterparts = try Counterparts(
+        mapping: mapping.index, isUnique: !mapping.uniqueBy.isEmpty, scratch: scratch, limit: limit)
+      self.counterparts.append(counterparts)
+      try take(mapping, counterparts)
+      advance(
+        Share.file + (Share.associations - Share.file) * Double(mapping.index + 1) / Double(mappings.count + 1))
+      if let offset = mapping.earlierOffset { try settleEarlier(mapping, offset: offset, limit: limit) }
     }
     try countSources()
     for root in job.destinationModel.rootEntities { try assignKeys(root: root.name) }
     try checkCounters()
   }
 
+  /// Whether a mapping leads to an object of a table.
+  func isMade(_ key: Int64, root: String) throws -> Bool {
+    for mapping in settled[root] ?? [] { if try counterparts[mapping].makes(key) { return true } }
+    return false
+  }
+
+  /// What should be in a table, in the order of keys.
+  func made(_ root: String) throws -> MadeObjects { try MadeObjects(settled[root] ?? [], counterparts) }
+
+  /// A cursor on the rows of an entity's table in the source, and the object that each is.
+  func sourceObjects(of entity: String) throws -> CursorObject? {
+    guard let table = objects.table(of: entity), let number = sourceSchema.number(of: entity),
+      let layout = table.layouts[Int64(number)]
+    else { return nil }
+    let cursor = try RowCursor(source, database: Self.attached, table: table.table.name, columns: table.selected)
+    return CursorObject(context: objects, layout: layout, cursor: cursor)
+  }
+
   // MARK: Taking
 
-  private func take(_ mapping: VerifiedMapping) throws {
-    let isUnique = !mapping.uniqueBy.isEmpty
-    let table = counterparts(mapping.index)
-    try scratch.execute("CREATE TABLE \(table) (source INTEGER PRIMARY KEY, winner INTEGER, destination INTEGER)")
-    if isUnique {
-      try scratch.execute(
-        "CREATE TABLE temp.unique_\(mapping.index) (identity BLOB PRIMARY KEY, source INTEGER) WITHOUT ROWID")
-    }
-    let insert = try scratch.prepare("INSERT INTO \(table) (source, winner) VALUES (?1, ?2)")
-    let first = try scratch.prepare(
-      isUnique ? "INSERT OR IGNORE INTO temp.unique_\(mapping.index) (identity, source) VALUES (?1, ?2)" : "SELECT 1")
-    let known = try scratch.prepare(
-      isUnique ? "SELECT source FROM temp.unique_\(mapping.index) WHERE identity = ?1" : "SELECT 1")
-    defer { for statement in [insert, first, known] { statement.finalize() } }
+  private func take(_ mapping: VerifiedMapping, _ counterparts: Counterparts) throws {
+    defer { counterparts.finish() }
     let evaluator = ExpressionEvaluator(
       now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
     let filter = mapping.filter.map { evaluator.compile($0) }
+    let kinds = try counterparts.isUnique ? UniqueKinds(mapping: mapping.index, scratch: scratch) : nil
+    let values = filter == nil && kinds == nil ? nil : try sourceObjects(of: mapping.sourceEntity)
+    defer { values?.cursor.finalize() }
     try source.query(
       "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(isObject(mapping.sourceEntity, "Z_ENT", in: sourceSchema)) ORDER BY Z_PK"
     ) { row in
       let key = row.int64(0)
-      var winner = key
-      if filter != nil || isUnique {
-        guard let object = try objects.object(entityName: mapping.sourceEntity, key: key) else { return true }
-        if let filter {
-          do { guard try filter.matches(object) == true else { return true } } catch {
-            find(.source, mapping.sourceEntity, key: key, "the filter of mapping '\(mapping.name)' cannot be evaluated")
-            return true
-          }
-        }
-        if isUnique {
-          let identity = SQLValue.blob(try identity(of: object, in: mapping))
-          try first.run([identity, .integer(key)])
-          try known.bind([identity])
-          if try known.step() { winner = known.row.int64(0) }
-          try known.bind([])
+      guard let values else {
+        try counterparts.add(key, winner: key)
+        return true
+      }
+      guard try values.cursor.seek(key) else { return true }
+      var object: any EvaluatedObject = values
+      if values.cursor.isLarge {
+        guard let stored = try objects.object(entityName: mapping.sourceEntity, key: key) else { return true }
+        object = stored
+      }
+      if let filter {
+        do { guard try filter.matches(object) == true else { return true } } catch {
+          find(.source, mapping.sourceEntity, key: key, "the filter of mapping '\(mapping.name)' cannot be evaluated")
+          return true
         }
       }
-      try insert.run([.integer(key), .integer(winner)])
+      var winner = key
+      if let kinds, let stored = try objects.object(entityName: mapping.sourceEntity, key: key) {
+        winner = try kinds.first(try identity(of: stored, in: mapping), key)
+      }
+      try counterparts.add(key, winner: winner)
       return true
     }
-    if isUnique {
-      try scratch.execute("DROP TABLE temp.unique_\(mapping.index)")
-      try scratch.execute("CREATE INDEX temp.winner_\(mapping.index) ON counterparts_\(mapping.index) (winner, source)")
-    }
+    try kinds?.drop()
     objects.reset()
   }
 
@@ -125,12 +132,23 @@ extension Verification {
           report.count("source objects dropped with entity \(entity.name)", total)
           continue
         }
-        let union = takers.map { "SELECT source FROM \(counterparts($0.index))" }.joined(separator: " UNION ")
-        let taken = try scratch.integer("SELECT COUNT(*) FROM (\(union))") ?? 0
+        let taken = try unionCount(takers.map { counterparts[$0.index].taken })
         report.count("source objects of \(entity.name) that mappings take", taken)
         report.count("source objects of \(entity.name) that no filter accepts", total - taken)
       }
     }
+  }
+
+  private func unionCount(_ sets: [TakenKeys]) throws -> Int64 {
+    if sets.count == 1 { return sets[0].count }
+    var walks = try sets.map { try $0.walk() }
+    var heads = try walks.indices.map { try walks[$0].next() }
+    var count: Int64 = 0
+    while let lowest = heads.compactMap(\.self).min() {
+      count += 1
+      for index in heads.indices where heads[index] == lowest { heads[index] = try walks[index].next() }
+    }
+    return count
   }
 
   // MARK: Keys
@@ -142,8 +160,6 @@ extension Verification {
   /// dense numbering) under which most of a sample of objects has a row with the right values. That
   /// only chooses what is then compared for every object, so a wrong choice is a finding, never a pass.
   private func assignKeys(root: String) throws {
-    try scratch.execute(
-      "CREATE TABLE \(made(root)) (destination INTEGER PRIMARY KEY, mapping INTEGER, source INTEGER)")
     if let appended, appended.namesMappings {
       for mapping in mappings
       where mapping.earlierOffset == nil && job.destinationModel.isKind(mapping.destinationEntity, of: root) {
@@ -204,9 +220,7 @@ extension Verification {
 
   private func overlap(_ a: Int, _ b: Int) throws -> Bool {
     guard mappings[a].sourceEntity == mappings[b].sourceEntity else { return false }
-    return try scratch.value(
-      "SELECT 1 FROM \(counterparts(a)) AS a CROSS JOIN \(counterparts(b)) AS b ON b.source = a.source LIMIT 1")
-      != nil
+    return try counterparts[a].taken.intersects(counterparts[b].taken)
   }
 
   private struct Sampled {
@@ -224,11 +238,12 @@ extension Verification {
   }
 
   private func winners(_ mapping: Int) throws -> [Sampled] {
-    try scratch.rows(
-      "SELECT source FROM \(counterparts(mapping)) WHERE source = winner ORDER BY source LIMIT \(Self.sampleSize)"
-    ).compactMap { row in
-      if case .integer(let key)? = row.first { Sampled(mapping: mapping, source: key) } else { nil }
+    var walk = try counterparts[mapping].winners.walk()
+    var sample: [Sampled] = []
+    while sample.count < Self.sampleSize, let key = try walk.next() {
+      sample.append(Sampled(mapping: mapping, source: key))
     }
+    return sample
   }
 
   /// Destination keys that no mapping so far explains and a numbering may begin with: the lowest, and the first of each
@@ -237,19 +252,11 @@ extension Verification {
     var keys: [Int64] = []
     var runs: [Int64] = []
     let limit = hasPolicies ? Self.candidates * 8 : Self.candidates
-    let claimed = try scratch.prepare("SELECT destination FROM \(made(root)) ORDER BY destination")
-    defer { claimed.finalize() }
-    var hasClaimed = try claimed.step()
     var last: Int64?
     try destination.query("SELECT Z_PK FROM \(table(try destinationTable(root).name)) ORDER BY Z_PK") { row in
       let key = row.int64(0)
-      while hasClaimed, claimed.row.int64(0) < key { hasClaimed = try claimed.step() }
-      if hasClaimed, claimed.row.int64(0) == key { return true }
-      for mapping in reserved {
-        let known = try integer(
-          "SELECT 1 FROM \(counterparts(mapping)) WHERE source = ?1", [.integer(key)], on: scratch)
-        if known != nil { return true }
-      }
+      if try isMade(key, root: root) { return true }
+      for mapping in reserved { if try counterparts[mapping].taken.contains(key) { return true } }
       if keys.count < limit { keys.append(key) }
       if last.map({ key > $0 + 1 }) ?? true { runs.append(key) }
       last = key
@@ -305,50 +312,89 @@ extension Verification {
   }
 
   private func settle(_ mapping: Int, root: String, shift: Int64) throws {
-    let ends = try scratch.rows("SELECT MIN(winner), MAX(winner) FROM \(counterparts(mapping))").first ?? []
-    for case .integer(let end) in ends where end.addingReportingOverflow(shift).overflow {
-      return try reportMissing(mapping)
+    let winners = counterparts[mapping].winners
+    if winners.count > 0 {
+      for end in [winners.first, winners.last] where end.addingReportingOverflow(shift).overflow {
+        return try reportMissing(mapping)
+      }
     }
-    try scratch.execute("UPDATE \(counterparts(mapping)) SET destination = winner + ?1", [.integer(shift)])
-    try claim(mapping, root: root)
+    try claim(mapping, root: root, .shift(shift))
   }
 
   private func settle(_ mapping: Int, root: String, start: Int64) throws {
-    let rows = try scratch.integer("SELECT COUNT(*) FROM \(counterparts(mapping))") ?? 0
-    guard !start.addingReportingOverflow(rows).overflow else { return try reportMissing(mapping) }
-    try scratch.execute(
-      """
-      UPDATE \(counterparts(mapping)) SET destination = ?1 + r.place FROM (SELECT source AS first, \
-      row_number() OVER (ORDER BY source) - 1 AS place FROM \(counterparts(mapping)) WHERE source = winner) AS r \
-      WHERE r.first = winner
-      """, [.integer(start)])
-    try claim(mapping, root: root)
+    guard !start.addingReportingOverflow(counterparts[mapping].taken.count).overflow else {
+      return try reportMissing(mapping)
+    }
+    try claim(mapping, root: root, .start(start))
   }
 
-  private func claim(_ mapping: Int, root: String) throws {
-    let found = "FROM \(counterparts(mapping)) AS i"
-    let wanted = try scratch.integer("SELECT COUNT(*) \(found) WHERE i.source = i.winner") ?? 0
-    try scratch.execute(
-      "INSERT OR IGNORE INTO \(made(root)) SELECT i.destination, \(mapping), i.source \(found) WHERE i.source = i.winner ORDER BY i.source"
-    )
-    guard scratch.changes < wanted else { return }
-    try scratch.query(
-      "SELECT i.destination \(found) JOIN \(made(root)) AS m ON m.destination = i.destination WHERE i.source = i.winner AND m.mapping <> \(mapping) ORDER BY 1"
-    ) { row in
+  private func claim(_ mapping: Int, root: String, _ place: Counterparts.Place) throws {
+    let own = counterparts[mapping]
+    own.place = place
+    defer { settled[root, default: []].append(mapping) }
+    guard let range = own.destinations else { return }
+    let others = (settled[root] ?? []).map { counterparts[$0] }.filter {
+      $0.destinations?.overlaps(range) == true
+    }
+    guard !others.isEmpty else { return }
+    var walk = try own.walk()
+    while let (_, key) = try walk.next() {
+      guard try others.contains(where: { try $0.makes(key) }) else { continue }
+      unsound.insert(root)
       find(
-        .sharedObject, mappings[mapping].destinationEntity, key: row.int64(0),
+        .sharedObject, mappings[mapping].destinationEntity, key: key,
         "mapping '\(mappings[mapping].name)' and another lead to the same object")
-      return true
     }
   }
 
   /// Nothing in the table can be what a mapping made.
   private func reportMissing(_ mapping: Int) throws {
-    try scratch.query("SELECT source FROM \(counterparts(mapping)) WHERE source = winner ORDER BY source") { row in
+    if let root = job.destinationModel.root(of: mappings[mapping].destinationEntity) { unsound.insert(root.name) }
+    var walk = try counterparts[mapping].winners.walk()
+    while let source = try walk.next() {
       find(
         .missingObject, mappings[mapping].destinationEntity,
-        "mapping '\(mappings[mapping].name)' takes p\(row.int64(0)) of the source, but no row can be its object")
-      return true
+        "mapping '\(mappings[mapping].name)' takes p\(source) of the source, but no row can be its object")
     }
+  }
+}
+
+/// The first source object of each kind that `unique-by` tells apart.
+final class UniqueKinds {
+  private let table: String
+  private let scratch: StoreConnection
+  private let insertion: SQLStatement
+  private let search: SQLStatement
+  /// The first kinds that were met.
+  private var known: [[UInt8]: Int64] = [:]
+  private var bytes = 0
+  private static let limit = 1 << 20
+
+  init(mapping: Int, scratch: StoreConnection) throws {
+    self.scratch = scratch
+    table = "temp.unique_\(mapping)"
+    try scratch.execute("CREATE TABLE \(table) (identity BLOB PRIMARY KEY, source INTEGER) WITHOUT ROWID")
+    insertion = try scratch.prepare("INSERT OR IGNORE INTO \(table) (identity, source) VALUES (?1, ?2)")
+    search = try scratch.prepare("SELECT source FROM \(table) WHERE identity = ?1")
+  }
+
+  /// The first object of a kind, which the given one is when none was before.
+  func first(_ identity: [UInt8], _ key: Int64) throws -> Int64 {
+    if let first = known[identity] { return first }
+    if bytes < Self.limit {
+      known[identity] = key
+      bytes += identity.count + 64
+      return key
+    }
+    try insertion.run([.blob(identity), .integer(key)])
+    try search.bind([.blob(identity)])
+    defer { search.reset() }
+    return try search.step() ? search.row.int64(0) : key
+  }
+
+  func drop() throws {
+    insertion.finalize()
+    search.finalize()
+    try scratch.execute("DROP TABLE \(table)")
   }
 }

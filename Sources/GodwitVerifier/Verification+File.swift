@@ -16,12 +16,21 @@ extension Verification {
   }
 
   private func checkIntegrity() throws {
+    // Godwit itself made a store between two steps. The reader of an XML store notices damage.
+    let checksSource = try job.position.isFirst && StoreFiles(path: job.sourcePath).type == .sqlite
+    // Both files at once, where the source can be read on a second thread.
+    let reader = checksSource ? try source.anotherReader(cache: .init(bytes: max(job.memory.bytes / 16, 1 << 20))) : nil
+    let isStopped = isStopped
+    let task = reader.map { reader in
+      reader.whileRunning { isStopped() }
+      return BackgroundTask<[String]> { _ in try reader.complaints(about: Self.attached, isFull: true, limit: 10) }
+    }
     // SQLite's words name pages, rows and indexes, never values.
     for line in try destination.complaints(about: Self.attached, isFull: true, limit: 100) { find(.file, line) }
     report.count("files with SQLite's full check", 1)
-    // Godwit itself made a store between two steps. The reader of an XML store notices damage.
-    guard job.position.isFirst, try StoreFiles(path: job.sourcePath).type == .sqlite else { return }
-    let complaints = try source.complaints(about: Self.attached, isFull: true, limit: 10)
+    guard checksSource else { return }
+    let complaints =
+      try task?.value() ?? source.complaints(about: Self.attached, isFull: true, limit: 10)
     isSourceDamaged = !complaints.isEmpty
     for line in complaints { find(.source, "the source is damaged: \(line)") }
     report.count("files with SQLite's full check", 1)

@@ -6,10 +6,14 @@ import GodwitStore
 extension Verification {
   /// Walks every destination table beside the list of what should be in it, both in key order.
   func compareObjects() throws {
+    try planLinks()
+    let total = counterparts.reduce(0) { $0 + $1.winners.count }
+    rowShare = (Share.objects - Share.associations) / Double(max(total, 1))
+    rowsDone = 0
     for root in job.destinationModel.rootEntities { try compareRows(root: root.name) }
     for mapping in mappings where mapping.earlierOffset == nil {
       guard mapping.policyName == nil else {
-        let taken = try scratch.integer("SELECT COUNT(*) FROM \(counterparts(mapping.index))") ?? 0
+        let taken = counterparts[mapping.index].taken.count
         report.count("not proved: what the policy of mapping '\(mapping.name)' made of its source objects", taken)
         continue
       }
@@ -25,48 +29,96 @@ extension Verification {
     var counts: [String: Int64] = [:]
     var values: Int64 = 0
     var made: [String: Int64] = [:]
-    let expected = try scratch.prepare(
-      "SELECT destination, mapping, source FROM \(self.made(root)) ORDER BY destination")
-    defer { expected.finalize() }
-    let rows = try destinationReader(of: root)
+    var expected = try self.made(root)
+    let table = try destinationTable(root)
+    let cursor = try RowCursor(
+      destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
+    let proofs = try rowProofs(root: root)
+    defer {
+      cursor.finalize()
+      for proof in proofs.values { proof.finalize() }
+    }
     let own = keys(of: root)
     var others: Int64 = 0
-    var hasExpected = try expected.step()
-    var present = try rows.next()
-    while hasExpected || present != nil {
-      guard let row = present, case .integer(let key)? = row.values.first,
-        !hasExpected || expected.row.int64(0) >= key
-      else {
-        let mapping = mappings[expected.row.int(1)]
-        find(
-          .missingObject, mapping.destinationEntity, key: expected.row.int64(0),
-          "mapping '\(mapping.name)' takes p\(expected.row.int64(2)) of the source, its object is missing")
-        hasExpected = try expected.step()
+    var passedOver: Int64 = 0
+    var wanted = try expected.next()
+    var hasRow = try cursor.next()
+    /// The row as a whole, for what is not proved in place.
+    func stored(_ key: Int64) throws -> StoredRow {
+      guard let row = try destinationRow(key, of: root) else {
+        throw GodwitError(
+          .stopped, "cannot verify '\(job.destinationPath)': a row of \(table.name) is gone",
+          remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
+      }
+      return row
+    }
+    while wanted != nil || hasRow {
+      guard hasRow, let key = cursor.key, wanted.map({ $0.key >= key }) ?? true else {
+        if let object = wanted, sample?.contains(object.key) ?? true {
+          let mapping = mappings[object.mapping]
+          find(
+            .missingObject, mapping.destinationEntity, key: object.key,
+            "mapping '\(mapping.name)' takes p\(object.source) of the source, its object is missing")
+          unsound.insert(root)
+        }
+        wanted = try expected.next()
         continue
       }
+      let object = wanted.flatMap { $0.key == key ? $0 : nil }
+      if let sample, !sample.contains(key) {
+        passedOver += 1
+        if object != nil { wanted = try expected.next() }
+        hasRow = try cursor.next()
+        continue
+      }
+      // What follows for nearly every row.
+      if usesShortcuts, let object, let proof = proofs[object.mapping], !cursor.isLarge, own.contains(key),
+        cursor.row.storage(1) == .integer, cursor.row.int64(1) == proof.number
+      {
+        if try proof.holds(cursor.row, source: object.source) {
+          values += Int64(proof.layout.attributes.count)
+        } else {
+          let row = try stored(key)
+          values += try compareValues(row, key: key, mapping: proof.mapping, source: object.source)
+          try checkRow(row, key: key, layout: proof.layout)
+        }
+        try proof.compareReferences(cursor.row, source: object.source)
+        proof.objects += 1
+        noteRow()
+        wanted = try expected.next()
+        hasRow = try cursor.next()
+        continue
+      }
+      noteRow()
+      let row = try stored(key)
       guard own.contains(key) else {
         others += 1
-        if hasExpected, expected.row.int64(0) == key {
+        if let object {
           find(
             .sharedObject, root, key: key,
-            "mapping '\(mappings[expected.row.int(1)].name)' leads to an object of another job")
-          hasExpected = try expected.step()
+            "mapping '\(mappings[object.mapping].name)' leads to an object of another job")
+          wanted = try expected.next()
         }
         try noteExternalFiles(ofOther: row, root: root)
-        present = try rows.next()
+        hasRow = try cursor.next()
         continue
       }
       let entity = try concreteEntity(of: row.values, key: key, root: root)
-      if hasExpected, expected.row.int64(0) == key {
-        let mapping = mappings[expected.row.int(1)]
+      if let object, let proof = proofs[object.mapping], entity == proof.entity {
+        if cursor.isLarge { try proof.compareReferences(row, source: object.source) }
+      } else {
+        unsound.insert(root)
+      }
+      if let object {
+        let mapping = mappings[object.mapping]
         if let entity, entity != mapping.destinationEntity {
           find(
             .entity, mapping.destinationEntity, key: key,
             "mapping '\(mapping.name)' makes \(mapping.destinationEntity), the row says \(entity)")
         } else if entity != nil {
-          values += try compareValues(row, key: key, mapping: mapping, source: expected.row.int64(2))
+          values += try compareValues(row, key: key, mapping: mapping, source: object.source)
         }
-        hasExpected = try expected.step()
+        wanted = try expected.next()
       } else if hasPolicies, let entity {
         made[entity, default: 0] += 1
         policyEntities.insert(entity)
@@ -77,15 +129,52 @@ extension Verification {
         counts[entity, default: 0] += 1
         try checkRow(row, key: key, layout: try self.layout(of: entity))
       }
-      present = try rows.next()
+      hasRow = try cursor.next()
     }
+    for proof in proofs.values where proof.objects > 0 { counts[proof.entity, default: 0] += proof.objects }
     for (entity, count) in counts.sorted(by: { $0.key < $1.key }) { report.count("objects of \(entity)", count) }
     for (entity, count) in made.sorted(by: { $0.key < $1.key }) {
       report.count("not proved: objects of \(entity) that no mapping explains, as a policy may make them", count)
     }
+    if passedOver > 0 { report.count("not proved: objects of \(root) outside the sample", passedOver) }
     if others > 0 { report.count("objects of \(root) that the job did not make", others) }
     if values > 0 { report.count("values in \(try destinationTable(root).name)", values) }
     objects.reset()
+  }
+
+  /// Tells of progress now and then.
+  private func noteRow() {
+    rowsDone += 1
+    if rowsDone & 0xFFF == 0 { advance(min(Share.associations + rowShare * Double(rowsDone), Share.objects)) }
+  }
+
+  /// How the rows of each mapping are proved in place, by mapping.
+  private func rowProofs(root: String) throws -> [Int: RowProof] {
+    var proofs: [Int: RowProof] = [:]
+    var cursors: [CursorGroup: RowCursor] = [:]
+    for index in settled[root] ?? [] {
+      let mapping = mappings[index]
+      guard let object = try sourceObjects(of: mapping.sourceEntity) else { continue }
+      // Keys that move by the same number come in the order of the source's.
+      let group: CursorGroup
+      switch counterparts[index].place {
+      case .shift(let shift): group = CursorGroup(table: try sourceTable(mapping.sourceEntity).name, shift: shift)
+      case .start, .none: group = CursorGroup(mapping: index)
+      }
+      let cursor = cursors[group] ?? object.cursor
+      cursors[group] = cursor
+      let proof = try RowProof(
+        mapping, self, source: CursorObject(context: objects, layout: object.layout, cursor: cursor))
+      proof.references = try references(of: mapping)
+      proofs[index] = proof
+    }
+    return proofs
+  }
+
+  private struct CursorGroup: Hashable {
+    var table: String?
+    var shift: Int64?
+    var mapping: Int?
   }
 
   /// The entity that a row's `Z_ENT` names; nil, with a finding, when its objects cannot be in this table.
@@ -157,7 +246,7 @@ extension Verification {
     }
   }
 
-  private func broken(_ attribute: AttributeDescription, _ value: SQLValue) throws -> String? {
+  func broken(_ attribute: AttributeDescription, _ value: SQLValue) throws -> String? {
     if value == .null { return attribute.isOptional ? nil : "it is required and nil" }
     // A step that changes definitions alone leaves a row as it is, and any number but 0 is true.
     if original != nil, attribute.type == .boolean, case .integer = value { return nil }

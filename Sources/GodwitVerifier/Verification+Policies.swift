@@ -16,7 +16,7 @@ extension Verification {
   /// Whether no mapping without a policy explains an object of a table.
   func isMadeByPolicy(_ key: Int64, _ entity: String) throws -> Bool {
     guard hasPolicies, let root = job.destinationModel.root(of: entity)?.name else { return false }
-    return try integer("SELECT 1 FROM \(made(root)) WHERE destination = ?1", [.integer(key)], on: scratch) == nil
+    return try !isMade(key, root: root)
   }
 
   /// Whether an object of a policy may have taken the place of one of two objects that should be linked. It may have

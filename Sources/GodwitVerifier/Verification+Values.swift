@@ -125,7 +125,7 @@ extension Verification {
     }
   }
 
-  private func compiled(
+  func compiled(
     _ expression: ValueExpression, for property: String, in mapping: VerifiedMapping
   ) -> CompiledExpression {
     if let known = compiledExpressions[mapping.index]?[property] { return known }
@@ -139,7 +139,7 @@ extension Verification {
   }
 
   /// A value as SQLite holds it.
-  private static func stored(_ value: AttributeValue) -> SQLValue {
+  static func stored(_ value: AttributeValue) -> SQLValue {
     switch value {
     case .null: .null
     case .boolean(let truth): .integer(truth ? 1 : 0)
@@ -154,7 +154,7 @@ extension Verification {
     }
   }
 
-  private static func fitted(_ value: SQLValue, _ type: AttributeType) -> SQLValue {
+  static func fitted(_ value: SQLValue, _ type: AttributeType) -> SQLValue {
     switch (type, value) {
     case (.boolean, .integer(let number)): .integer(number == 0 ? 0 : 1)
     case (.boolean, .real(let number)): .integer(number == 0 ? 0 : 1)

@@ -30,9 +30,19 @@ final class Verification {
   private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
   /// By destination root entity, in order; the first group keeps its keys.
   var keyGroups: [String: [KeyGroup]] = [:]
+  /// By mapping.
+  var counterparts: [Counterparts] = []
+  /// The mappings that have keys in a destination table, by its root entity, in the order of their claims.
+  var settled: [String: [Int]] = [:]
+  /// Root entities whose tables have other objects than the mappings lead to.
+  var unsound: Set<String> = []
+  /// Of relationships that need no replay, by the name of their first end.
+  var linkPlans: [String: LinkPlan] = [:]
   var layouts: [String: VerifiedLayout] = [:]
   /// For single rows of the destination, by table.
   private var readers: [String: RowReader] = [:]
+  /// The same of the source.
+  private var sourceReaders: [String: RowReader] = [:]
   var patterns: [String: NSRegularExpression] = [:]
   /// Destination entity by `Z_ENT`.
   let names: [Int64: String]
@@ -40,8 +50,20 @@ final class Verification {
   let appended: AppendedPart?
   /// For a store that was migrated in place: the one that it was made of.
   let original: PreMigrationStore?
+  /// Whether rows are compared in place and relationships without a replay where both can be. Never for the findings'
+  /// sake: they are the same without.
+  let usesShortcuts: Bool
+  /// Which objects are looked at; nil for all.
+  let sample: KeySample?
   var now = 0.0
   var report = VerificationReport()
+  /// Whether the verification is to end early; asked on a second thread too.
+  var isStopped: @Sendable () -> Bool = { false }
+  /// Tells the share that is done.
+  var advance: (Double) -> Void = { _ in }
+  /// Rows compared so far, and the share of the whole that each is.
+  var rowsDone: Int64 = 0
+  var rowShare = 0.0
   /// Entities of the destination that have objects which no mapping without a policy explains.
   var policyEntities: Set<String> = []
   /// Whether SQLite finds the source damaged.
@@ -57,8 +79,15 @@ final class Verification {
   /// - Parameters:
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: For a store that was migrated in place: the one that it was made of.
-  init(_ job: MigrationJob, part: AppendedPart? = nil, original: PreMigrationStore? = nil) throws {
+  ///   - usesShortcuts: false to compare every object as a whole and replay every relationship.
+  ///   - sample: Which objects are looked at; nil for all.
+  init(
+    _ job: MigrationJob, part: AppendedPart? = nil, original: PreMigrationStore? = nil, usesShortcuts: Bool = true,
+    sample: KeySample? = nil
+  ) throws {
+    self.sample = sample
     self.job = job
+    self.usesShortcuts = usesShortcuts
     self.original = original
     appended = part
     mappings = try VerifiedMapping.all(of: job, earlier: appended?.earlierMappings(job) ?? [])
@@ -83,28 +112,59 @@ final class Verification {
     try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
   }
 
+  /// - Parameter progress: Called with the share that is done, 0 to 1.
   func run(now: Double, progress: (Double) -> Void) throws {
     self.now = now
-    progress(0)
+    try withoutActuallyEscaping(progress) { progress in
+      advance = progress
+      defer { advance = { _ in } }
+      try run()
+    }
+  }
+
+  private func run() throws {
+    try proceed(0)
     // Nothing of it outlives the connection: one transaction saves a journal for each statement.
     try scratch.execute("BEGIN")
     try prepareExternalNames()
     let isReadable = try checkFile()
-    progress(0.1)
+    try proceed(Share.file)
     // Without the tables there is nothing to compare; the findings say so.
-    guard isReadable else { return progress(1) }
+    guard isReadable else { return advance(1) }
     try associate()
-    progress(0.3)
+    try proceed(Share.associations)
     try compareObjects()
-    try compareDerived()
-    try checkExternalFiles()
-    progress(0.6)
+    if sample == nil {
+      try compareDerived()
+      try checkExternalFiles()
+    } else {
+      report.count(
+        "not proved: a sample leaves out derived values, external files that no value names, and rules that concern several objects",
+        1)
+    }
+    try proceed(Share.objects)
     try compareRelationships()
-    progress(0.95)
-    try checkRules()
+    try proceed(Share.relationships)
+    if sample == nil { try checkRules() }
     statements = [:]
     readers = [:]
-    progress(1)
+    sourceReaders = [:]
+    advance(1)
+  }
+
+  /// Tells the share that is done, where the verification may end early.
+  private func proceed(_ share: Double) throws {
+    advance(share)
+    guard isStopped() else { return }
+    throw GodwitError(.stopped, "cannot verify '\(job.destinationPath)': stopped before the end")
+  }
+
+  /// How much is done after each part, about.
+  enum Share {
+    static let file = 0.3
+    static let associations = 0.45
+    static let objects = 0.85
+    static let relationships = 0.95
   }
 
   // MARK: Findings
@@ -148,6 +208,16 @@ final class Verification {
     let table = try destinationTable(entity).name
     let reader = try readers[table] ?? destinationReader(of: entity)
     readers[table] = reader
+    return try reader.row(key)
+  }
+
+  /// A row of a source table by its key; nil when there is none.
+  func sourceRow(_ key: Int64, of entity: String) throws -> StoredRow? {
+    guard let table = objects.table(of: entity) else { return nil }
+    let reader =
+      try sourceReaders[table.table.name]
+      ?? RowReader(source, database: Self.attached, table: table.table.name, columns: table.selected)
+    sourceReaders[table.table.name] = reader
     return try reader.row(key)
   }
 

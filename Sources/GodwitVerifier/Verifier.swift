@@ -36,6 +36,13 @@ public struct Verifier: Sendable {
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
   let makeStore: @Sendable (MigrationJob) throws -> Void
+  /// See `Verification.usesShortcuts`. For tests, which compare what both ways find.
+  package var usesShortcuts = true
+  /// How many of each hundred objects are looked at, by ranges of keys; nil for all.
+  ///
+  /// The report then counts as not proved: objects outside the sample, relationships other than to-ones that lie in
+  /// rows of the sample, derived values and the rules of the model that concern several objects.
+  public var samplePercent: Double?
 
   package init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
     self.job = job
@@ -44,12 +51,22 @@ public struct Verifier: Sendable {
 
   /// Compares the whole destination with the whole source.
   ///
-  /// - Parameter progress: Called with the share that is done, 0 to 1, which never decreases.
+  /// A verification that is stopped keeps nothing: the next one begins anew.
+  ///
+  /// - Parameters:
+  ///   - control: Stops the verification soon when it is asked to. The stores between the steps of a job of several are
+  ///     made to their end.
+  ///   - maximumSeconds: A time box; the verification stops soon after it.
+  ///   - progress: Called with the share that is done, 0 to 1, which never decreases.
   /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a store cannot be
-  ///   read at all; `.stopped` (75) if a store changed during the verification; `CancellationError` if the calling task
-  ///   is cancelled.
-  public func run(progress: (Double) -> Void = { _ in }) throws -> VerificationReport {
+  ///   read at all; `.stopped` (75) if it was stopped, or a store changed during the verification; `CancellationError`
+  ///   if the calling task is cancelled.
+  public func run(
+    control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
+    progress: (Double) -> Void = { _ in }
+  ) throws -> VerificationReport {
     try Task.checkCancellation()
+    let stop = VerificationStop(control, maximumSeconds: maximumSeconds)
     let unfinished = job.destinationPath + ".godwit"
     // Another job may be at work on a copy; whether this one is finished the store says.
     guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
@@ -64,8 +81,8 @@ public struct Verifier: Sendable {
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
-    guard !job.isStepped else { return try runSteps(part, original, progress: progress) }
-    return try compare(job, part, original, progress: progress)
+    guard !job.isStepped else { return try runSteps(part, original, stop, progress: progress) }
+    return try compare(job, part, original, stop, progress: progress)
   }
 
   /// The digest under which a destination names the job.
@@ -78,18 +95,22 @@ public struct Verifier: Sendable {
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: What it was made of, when that was in place.
   private func compare(
-    _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, progress: (Double) -> Void
+    _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
+    progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
-    let verification = try Verification(job, part: part, original: original)
+    let verification = try Verification(
+      job, part: part, original: original, usesShortcuts: usesShortcuts,
+      sample: samplePercent.map { KeySample(percent: $0) })
+    verification.isStopped = { stop.isDue }
     for connection in [verification.source, verification.destination, verification.scratch] {
-      connection.whileRunning { Task.isCancelled }
+      connection.whileRunning { stop.isDue }
     }
     do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
-      where error.code == .stopped && Task.isCancelled
-    { throw CancellationError() } catch let error as GodwitError
+      where error.code == .stopped && stop.isDue
+    { throw stop.error(job.destinationPath) } catch let error as GodwitError
       where verification.isSourceDamaged && error.code == .internalBug
     {
       throw GodwitError(
@@ -109,7 +130,7 @@ public struct Verifier: Sendable {
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
   private func runSteps(
-    _ part: AppendedPart?, _ original: PreMigrationStore?, progress: (Double) -> Void
+    _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let scratch = try ScratchFolder()
     defer { withExtendedLifetime(scratch) {} }
@@ -133,8 +154,9 @@ public struct Verifier: Sendable {
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
         try makeStore(step)
       }
+      if stop.isDue { throw stop.error(job.destinationPath) }
       let isLast = step.position.isLast
-      let found = try compare(step, isLast ? part : nil, isLast ? original : nil) {
+      let found = try compare(step, isLast ? part : nil, isLast ? original : nil, stop) {
         progress((Double(index) + $0) / count)
       }
       report.add(found, of: step.position)
@@ -147,5 +169,32 @@ public struct Verifier: Sendable {
   /// Seconds since 2001.
   private static func time(of stamp: StoreFiles.Stamp) -> Double {
     Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
+  }
+}
+
+/// What ends a verification early.
+struct VerificationStop: Sendable {
+  private let control: MigrationControl
+  private let start = ContinuousClock.now
+  private let maximumSeconds: Double?
+
+  init(_ control: MigrationControl, maximumSeconds: Double?) {
+    (self.control, self.maximumSeconds) = (control, maximumSeconds)
+  }
+
+  private var isOverTime: Bool {
+    maximumSeconds.map { start.duration(to: .now) >= .seconds($0) } ?? false
+  }
+
+  var isDue: Bool { control.reason != nil || isOverTime }
+
+  func error(_ path: String) -> any Error {
+    if Task.isCancelled { return CancellationError() }
+    let reason = control.reason
+    return GodwitError(
+      .stopped,
+      "cannot verify '\(path)': stopped before the end by \(reason ?? "the time limit"); nothing was found to be wrong or right",
+      remedy: "run the same command with more time: a verification begins anew",
+      stopReason: reason == nil ? .timeLimit : .requested)
   }
 }

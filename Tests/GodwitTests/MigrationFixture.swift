@@ -74,7 +74,7 @@ final class MigrationFixture {
   func run() throws -> MigrationSummary {
     let summary = try MigrationManager(job).run()
     if summary.outcome == .finished {
-      let report = try Verifier(job: job).run()
+      let report = try Verifier(job: job).runBothWays()
       #expect(report.isClean, "\(report)")
       if isInferred { try expectSameInPlace(as: summary) }
     }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import GodwitJob
 import GodwitModel
+import GodwitVerifier
 import Synchronization
 
 /// How `run` shows progress.
@@ -91,15 +92,25 @@ final class ProgressPrinter: Sendable {
     }
   }
 
+  /// Writes what a verification found, as a JSON line before the summary; nothing in other modes.
+  func tell(_ report: VerificationReport) throws {
+    try state.withLock { state in
+      closeBar(&state)
+      guard mode == .json else { return }
+      stream.write(try JSONText.line(ofType: "verify", VerificationRecord(report: report, time: time)) + "\n")
+    }
+  }
+
   /// Writes what the run did; the last line of a finished run starts with `100.0%`.
-  func end(_ summary: MigrationSummary, job: MigrationJob) throws {
+  func end(_ summary: MigrationSummary, job: MigrationJob, status: Int32 = 0) throws {
     try state.withLock { state in
       closeBar(&state)
       guard !isQuiet else { return }
       switch mode {
       case .json:
         if let last = state.last, last.percent >= 100 { print(last, &state) }
-        stream.write(try JSONText.line(ofType: "summary", SummaryRecord(summary, job: job, time: time)) + "\n")
+        stream.write(
+          try JSONText.line(ofType: "summary", SummaryRecord(summary, job: job, time: time, status: status)) + "\n")
       case .auto, .bar, .plain, .none:
         if summary.outcome == .alreadyFinished {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
@@ -111,6 +122,9 @@ final class ProgressPrinter: Sendable {
       }
     }
   }
+
+  /// Ends the bar on a terminal, before something else is printed.
+  func close() { state.withLock { closeBar(&$0) } }
 
   /// After a failed run: ends the bar on a terminal, and ends JSON lines with a summary.
   func end(failedWith error: GodwitError) throws {

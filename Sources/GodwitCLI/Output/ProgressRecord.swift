@@ -57,9 +57,10 @@ struct SummaryRecord: Encodable {
   let peakBytes, budgetBytes: Int64
   let wasResumed: Bool
 
-  init(_ summary: MigrationSummary, job: MigrationJob, time: String) {
+  /// - Parameter status: The exit status of a run that was not stopped.
+  init(_ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0) {
     self.time = time
-    status = Self.status(summary)
+    self.status = summary.outcome == .stopped ? Self.status(summary) : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue

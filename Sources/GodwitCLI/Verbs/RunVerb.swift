@@ -4,6 +4,7 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitVerifier
 
 struct RunVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -50,6 +51,9 @@ struct RunVerb: Verb {
     help: "If the migration loses data, stop with 65 before the destination is put in place.")
   var failOnLoss = false
 
+  @Flag(help: "Then prove the destination as `godwit verify` does; exit with 4 if something differs.")
+  var verify = false
+
   func validate() throws {
     if manifest == nil, planFile == nil { throw ValidationError("Missing expected argument '<JOB.yaml>'") }
   }
@@ -89,9 +93,20 @@ struct RunVerb: Verb {
         try check?.refuseOther(migration, manager: manager, manifestPath: loader.manifest.file)
         summary = try manager.run(control: control, maximumSeconds: left) { printer.update($0) }
       } catch { throw migration.tellingHints(error) }
+      var report: VerificationReport?
+      if verify, summary.outcome != .stopped {
+        let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
+        let second = ProgressPrinter(mode: progress == .json ? .none : progress, isQuiet: quiet, stream: session.output)
+        defer { second.close() }
+        report = try Verifying(printer: second, control: control)
+          .report(of: try loader.job(for: .verification), maximumSeconds: left)
+      }
       signals.finish()
-      try printer.end(summary, job: migration)
-      guard summary.outcome == .stopped else { return 0 }
+      let status = report?.isClean == false ? GodwitError.Code.findings.rawValue : 0
+      if let report { try printer.tell(report) }
+      try printer.end(summary, job: migration, status: status)
+      if let report, progress != .json, !quiet || !report.isClean { session.output.write("\(report)\n") }
+      guard summary.outcome == .stopped else { return status }
       signals.dieIfStopped()
       return GodwitError.Code.stopped.rawValue
     } catch var error as GodwitError {

@@ -1,38 +1,81 @@
 import ArgumentParser
+import Foundation
 import Godwit
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitVerifier
 
 struct VerifyVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Prove the destination against the source; exit with 4 if something differs.")
+    commandName: "verify", abstract: "Prove the destination against the source; exit with 4 if something differs.",
+    discussion: """
+      SIGINT, SIGTERM or the end of --max-duration stops the verification; nothing of it is kept, and the same command \
+      begins anew. SIGUSR1 prints one progress line. Progress goes to standard error, the report to standard output.
+      """)
 
   @OptionGroup var job: JobOptions
   @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
 
+  @Option(
+    help: ArgumentHelp(
+      "How to show progress, on standard error; auto shows a bar on a terminal, and nothing elsewhere.",
+      valueName: "auto|bar|plain|json|none"))
+  var progress: ProgressMode = .auto
+
+  @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.")
+  var quiet = false
+
+  @Option(
+    name: .customLong("max-duration"),
+    help: ArgumentHelp("Stop with status 75 after a time such as 3h, 90m or 1h30m.", valueName: "time"))
+  var maximumDuration: TimeBox?
+
+  @Option(
+    help: ArgumentHelp(
+      "Look only at so many of each hundred objects, by ranges of keys; the report says what was not looked at.",
+      valueName: "percent"))
+  var sample: Double?
+
+  func validate() throws {
+    if let sample, !(sample > 0 && sample <= 100) {
+      throw ValidationError("--sample is a number above 0 and at most 100, found '\(sample)'")
+    }
+  }
+
   static var outputs: [OutputKind] { [.verify] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let report = try Verifier(job: try job.loader(in: session, overrides: overrides.values()).job(for: .verification))
-      .run()
-    switch format.format {
-    case .json: try session.print(json: Record(report: report), as: .verify)
-    case .text: session.output.write("\(report)\n")
+    let signals = StopSignals()
+    let control = MigrationControl()
+    let mode = progress == .auto && !session.diagnostics.isTerminal ? .none : progress
+    let printer = ProgressPrinter(mode: mode, isQuiet: quiet, stream: session.diagnostics)
+    signals.watch(stop: { control.stop(reason: $0) }, interrupt: {}, report: { printer.printNow() })
+    try printer.begin()
+    let report: VerificationReport
+    do {
+      let job = try job.loader(in: session, overrides: overrides.values()).job(for: .verification)
+      report = try Verifying(printer: printer, control: control)
+        .report(of: job, maximumSeconds: maximumDuration.map { Double($0.seconds) }, samplePercent: sample)
+      signals.finish()
+      printer.close()
+    } catch var error as GodwitError {
+      signals.finish()
+      printer.close()
+      guard error.code == .stopped, signals.stopSignal != nil else { throw error }
+      // The process ends by the signal, and its status with it.
+      (error.code, error.stopReason) = (signals.stopSignal == SIGINT ? .interrupted : .terminated, .signal)
+      if !quiet { _ = GodwitCommand.report(error, in: session) }
+      signals.dieIfStopped()
+      throw error
+    }
+    if !quiet || !report.isClean {
+      switch format.format {
+      case .json: try session.print(json: VerificationRecord(report: report), as: .verify)
+      case .text: session.output.write("\(report)\n")
+      }
     }
     return report.isClean ? 0 : GodwitError.Code.findings.rawValue
-  }
-
-  /// The report with its verdict.
-  private struct Record: Encodable {
-    let report: VerificationReport
-    private enum CodingKeys: String, CodingKey { case isClean }
-
-    func encode(to encoder: any Encoder) throws {
-      try report.encode(to: encoder)
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(report.isClean, forKey: .isClean)
-    }
   }
 }

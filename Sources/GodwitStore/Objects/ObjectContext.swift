@@ -162,17 +162,8 @@ package struct StoredObject: EvaluatedObject {
     guard let relationship = layout.relationships[property] else {
       throw GodwitError(.configuration, "'\(entityName)' has no property '\(property)'")
     }
-    let description = relationship.description
-    let destination = description.destinationEntityName
-    switch relationship.storage {
-    case .key(let place):
-      guard case .integer(let other) = values[place] else { return .object(nil) }
-      return .object(try context.object(entityName: destination, key: other))
-    case .query(let sql):
-      let keys = try context.keys(sql, key)
-      return .objects(
-        try keys.compactMap { try context.object(entityName: destination, key: $0) }, ordered: description.isOrdered)
-    case .none: return description.isToMany ? .objects([], ordered: false) : .object(nil)
+    return try context.value(of: relationship, from: key) { place in
+      if case .integer(let key) = values[place] { key } else { nil }
     }
   }
 

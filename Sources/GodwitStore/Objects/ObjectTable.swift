@@ -9,14 +9,14 @@ package final class ObjectTable {
   package let columns: (bare: String, aliased: String)
   /// Where a row has the entity's number.
   let entityPlace: Int
-  private(set) var layouts: [Int64: ObjectLayout] = [:]
+  package private(set) var layouts: [Int64: ObjectLayout] = [:]
   private let places: [String: Int]
   /// The numbers of an entity and its subentities, by name; the root entity, which every row is a kind of, is left out.
   private var kinds: [String: Set<Int>] = [:]
 
   let reading: String
   /// As `reading`, column by column.
-  let selected: [RowReader.Column]
+  package let selected: [RowReader.Column]
   /// Rows kept, by key.
   var rows: [Int64: StoredRow] = [:]
 

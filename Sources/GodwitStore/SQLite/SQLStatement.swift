@@ -184,7 +184,7 @@ public struct SQLRow {
   }
 
   /// The length of a text or blob; 0 of anything else.
-  func byteCount(_ column: Int) -> Int {
+  package func byteCount(_ column: Int) -> Int {
     switch sqlite3_column_type(statement, Int32(column)) {
     case SQLITE_TEXT, SQLITE_BLOB: Int(sqlite3_column_bytes(statement, Int32(column)))
     default: 0

@@ -1,0 +1,185 @@
+import GodwitModel
+import GodwitStore
+
+/// Which source objects a mapping takes, and under which keys their objects should lie.
+///
+/// The *winner* of a source object is the one that gave the destination object its key: itself, or with `unique-by` the
+/// lowest of its kind.
+final class Counterparts {
+  /// How the key of a destination object comes of its winner.
+  enum Place {
+    /// No object can be that of the mapping.
+    case none
+    case shift(Int64)
+    /// The first of a dense numbering.
+    case start(Int64)
+  }
+
+  private(set) var taken: TakenKeys
+  /// The same without `unique-by`.
+  let winners: TakenKeys
+  let isUnique: Bool
+  var place = Place.none
+  /// `source` and `winner`, only with `unique-by`.
+  let table: String
+  private let scratch: StoreConnection
+  private var search: SQLStatement?
+  private var insertion: SQLStatement?
+  private var members: SQLStatement?
+
+  init(mapping: Int, isUnique: Bool, scratch: StoreConnection, limit: ByteCount) throws {
+    self.isUnique = isUnique
+    self.scratch = scratch
+    table = "counterparts_\(mapping)"
+    taken = TakenKeys(scratch: scratch, table: "taken_\(mapping)", limit: limit)
+    winners = isUnique ? TakenKeys(scratch: scratch, table: "winners_\(mapping)", limit: limit) : taken
+    guard isUnique else { return }
+    try scratch.execute("CREATE TABLE temp.\(table) (source INTEGER PRIMARY KEY, winner INTEGER)")
+    insertion = try scratch.prepare("INSERT INTO temp.\(table) (source, winner) VALUES (?1, ?2)")
+    search = try scratch.prepare("SELECT winner FROM temp.\(table) WHERE source = ?1")
+  }
+
+  /// - Parameter source: Above every one before.
+  func add(_ source: Int64, winner: Int64) throws {
+    try taken.append(source)
+    guard let insertion else { return }
+    if source == winner { try winners.append(source) }
+    insertion.bind(source, at: 1)
+    insertion.bind(winner, at: 2)
+    try insertion.runBound()
+  }
+
+  func finish() {
+    taken.finish()
+    winners.finish()
+    insertion?.finalize()
+    insertion = nil
+  }
+
+  /// Leaves only some of the objects.
+  func keep(_ some: TakenKeys) { taken = some }
+
+  /// nil for an object that is not taken.
+  func winner(of source: Int64) throws -> Int64? {
+    guard let search else { return try taken.contains(source) ? source : nil }
+    search.reset()
+    search.bind(source, at: 1)
+    defer { search.reset() }
+    return try search.step() ? search.row.int64(0) : nil
+  }
+
+  /// All source objects of one destination object, in order.
+  func forEachSource(of winner: Int64, _ body: (Int64) throws -> Void) throws {
+    guard isUnique else { return try body(winner) }
+    if members == nil {
+      try scratch.execute("CREATE INDEX temp.winner_\(table) ON \(table) (winner, source)")
+      members = try scratch.prepare("SELECT source FROM temp.\(table) WHERE winner = ?1 ORDER BY source")
+    }
+    guard let members else { return }
+    members.reset()
+    members.bind(winner, at: 1)
+    while try members.step() { try body(members.row.int64(0)) }
+    members.reset()
+  }
+
+  // MARK: Destination
+
+  /// The key of the object that a source object became; nil when it became none.
+  func destination(of source: Int64) throws -> Int64? {
+    switch place {
+    case .none: return nil
+    case .shift(let shift):
+      guard let winner = try winner(of: source) else { return nil }
+      let (key, overflow) = winner.addingReportingOverflow(shift)
+      return overflow ? nil : key
+    case .start(let start):
+      return try winner(of: source).flatMap { try winners.rank($0) }.map { start + $0 }
+    }
+  }
+
+  /// The lowest and the highest key; nil when there is none.
+  var destinations: ClosedRange<Int64>? {
+    guard winners.count > 0 else { return nil }
+    switch place {
+    case .none: return nil
+    case .shift(let shift): return (winners.first + shift)...(winners.last + shift)
+    case .start(let start): return start...(start + winners.count - 1)
+    }
+  }
+
+  func makes(_ destination: Int64) throws -> Bool {
+    guard let range = destinations, range.contains(destination) else { return false }
+    switch place {
+    case .none: return false
+    case .shift(let shift): return try winners.contains(destination - shift)
+    case .start: return true
+    }
+  }
+
+  /// The objects of the mapping in the order of their keys.
+  func walk() throws -> Walk { Walk(sources: try winners.walk(), place: place) }
+
+  struct Walk {
+    fileprivate var sources: TakenKeys.Walk
+    fileprivate var place: Place
+
+    mutating func next() throws -> (source: Int64, destination: Int64)? {
+      guard let source = try sources.next() else { return nil }
+      switch place {
+      case .none: return nil
+      case .shift(let shift): return (source, source + shift)
+      case .start(let key):
+        // After the last key nobody asks.
+        place = .start(key &+ 1)
+        return (source, key)
+      }
+    }
+  }
+}
+
+/// What should be in a destination table, in the order of keys: the objects of several mappings.
+struct MadeObjects {
+  struct Object {
+    var mapping: Int
+    var source: Int64
+    var key: Int64
+  }
+
+  private var walks: [(mapping: Int, walk: Counterparts.Walk)] = []
+  private var heads: [Object?] = []
+
+  /// - Parameter mappings: In the order in which they claim keys: the first keeps one that several lead to.
+  init(_ mappings: [Int], _ counterparts: [Counterparts]) throws {
+    for mapping in mappings {
+      walks.append((mapping, try counterparts[mapping].walk()))
+      heads.append(nil)
+    }
+    for index in walks.indices { try advance(index) }
+  }
+
+  private mutating func advance(_ index: Int) throws {
+    heads[index] = try walks[index].walk.next().map {
+      Object(mapping: walks[index].mapping, source: $0.source, key: $0.destination)
+    }
+  }
+
+  mutating func next() throws -> Object? {
+    var first: Int?
+    for index in heads.indices {
+      guard let head = heads[index] else { continue }
+      if let found = first, let best = heads[found] {
+        if head.key == best.key {
+          try advance(index)
+          // What comes next may be the lowest no more, nor equal: keys of one mapping differ.
+          continue
+        }
+        if head.key < best.key { first = index }
+      } else {
+        first = index
+      }
+    }
+    guard let first, let object = heads[first] else { return nil }
+    try advance(first)
+    return object
+  }
+}

@@ -1,0 +1,248 @@
+import GodwitModel
+import GodwitStore
+
+/// A set of primary keys in ascending order, each with its rank.
+///
+/// A gapless run is its ends. Other keys are kept by their upper 48 bits: the lower 16 of each group are a sorted list,
+/// or a bitmap where that is shorter. Beyond a limit of memory they lie in a temporary table.
+final class TakenKeys {
+  private enum Group {
+    case list([UInt16])
+    case bitmap([UInt64])
+  }
+
+  private(set) var count: Int64 = 0
+  private(set) var first: Int64 = 0
+  private(set) var last: Int64 = 0
+  private var prefixes: [Int64] = []
+  /// How many keys are in the groups before each.
+  private var ranks: [Int64] = []
+  private var groups: [Group] = []
+  private var open: [UInt16] = []
+  private var openPrefix: Int64 = 0
+  /// About, of the groups.
+  private var bytes = 0
+
+  private let scratch: StoreConnection
+  private let table: String
+  private let limit: ByteCount
+  private var insertion: SQLStatement?
+  private var search: SQLStatement?
+
+  /// - Parameters:
+  ///   - table: The name of the temporary table, which is made only when it is needed.
+  ///   - limit: How much memory the keys may take.
+  init(scratch: StoreConnection, table: String, limit: ByteCount) {
+    (self.scratch, self.table, self.limit) = (scratch, table, limit)
+  }
+
+  /// Whether every key between the first and the last is there.
+  private var isRun: Bool { count > 0 && UInt64(bitPattern: last &- first) == UInt64(count - 1) }
+  private var isSpilled: Bool { insertion != nil }
+
+  // MARK: Making
+
+  /// - Parameter key: Above every key added before.
+  func append(_ key: Int64) throws {
+    let wasRun = count == 0 || isRun
+    let continues = count == 0 || wasRun && key == last &+ 1
+    if count == 0 { first = key }
+    if !continues, wasRun { try addRun() }
+    last = key
+    count += 1
+    if !continues { try add(key, rank: count - 1) }
+  }
+
+  /// The first hole: what was a run becomes groups.
+  private func addRun() throws {
+    var rank: Int64 = 0
+    for key in first...last {
+      try add(key, rank: rank)
+      rank += 1
+    }
+  }
+
+  private func add(_ key: Int64, rank: Int64) throws {
+    if let insertion {
+      insertion.bind(key, at: 1)
+      insertion.bind(rank, at: 2)
+      return try insertion.runBound()
+    }
+    let prefix = key >> 16
+    if open.isEmpty || prefix != openPrefix {
+      close()
+      openPrefix = prefix
+      ranks.append(rank)
+      prefixes.append(prefix)
+      if bytes > limit.bytes {
+        try spill()
+        return try add(key, rank: rank)
+      }
+    }
+    open.append(UInt16(truncatingIfNeeded: key))
+  }
+
+  private func close() {
+    guard !open.isEmpty else { return }
+    if open.count < 4096 {
+      groups.append(.list(Array(open)))
+      bytes += 80 + open.count * 2
+    } else {
+      var words = [UInt64](repeating: 0, count: 1024)
+      for key in open { words[Int(key) >> 6] |= 1 << UInt64(key & 63) }
+      groups.append(.bitmap(words))
+      bytes += 80 + 8192
+    }
+    open.removeAll(keepingCapacity: true)
+  }
+
+  private func spill() throws {
+    try scratch.execute("CREATE TABLE temp.\(table) (key INTEGER PRIMARY KEY, rank INTEGER)")
+    let insertion = try scratch.prepare("INSERT INTO temp.\(table) (key, rank) VALUES (?1, ?2)")
+    for (group, prefix) in zip(groups, prefixes) {
+      for part in Self.parts(of: group) {
+        insertion.bind(prefix << 16 | Int64(part), at: 1)
+        insertion.bind(spilled, at: 2)
+        try insertion.runBound()
+        spilled += 1
+      }
+    }
+    (groups, prefixes, ranks, open) = ([], [], [], [])
+    self.insertion = insertion
+    search = try scratch.prepare("SELECT rank FROM temp.\(table) WHERE key = ?1")
+  }
+
+  private var spilled: Int64 = 0
+
+  private static func parts(of group: Group) -> [UInt16] {
+    switch group {
+    case .list(let list): return list
+    case .bitmap(let words):
+      var parts: [UInt16] = []
+      for (index, word) in words.enumerated() {
+        var rest = word
+        while rest != 0 {
+          parts.append(UInt16(index << 6 | rest.trailingZeroBitCount))
+          rest &= rest - 1
+        }
+      }
+      return parts
+    }
+  }
+
+  /// Call after the last key.
+  func finish() {
+    close()
+    open = []
+  }
+
+  // MARK: Looking up
+
+  func contains(_ key: Int64) throws -> Bool {
+    guard count > 0, key >= first, key <= last else { return false }
+    if isRun { return true }
+    if isSpilled { return try spilledRank(key) != nil }
+    guard let index = index(of: key >> 16) else { return false }
+    let part = UInt16(truncatingIfNeeded: key)
+    switch groups[index] {
+    case .bitmap(let words): return words[Int(part) >> 6] & (1 << UInt64(part & 63)) != 0
+    case .list(let list): return Self.place(of: part, in: list) != nil
+    }
+  }
+
+  /// How many keys are below a key; nil when it is none of them.
+  func rank(_ key: Int64) throws -> Int64? {
+    guard count > 0, key >= first, key <= last else { return nil }
+    if isRun { return key - first }
+    if isSpilled { return try spilledRank(key) }
+    guard let index = index(of: key >> 16) else { return nil }
+    let part = UInt16(truncatingIfNeeded: key)
+    switch groups[index] {
+    case .bitmap(let words):
+      let (word, bit) = (Int(part) >> 6, UInt64(1) << UInt64(part & 63))
+      guard words[word] & bit != 0 else { return nil }
+      var below = (words[word] & (bit - 1)).nonzeroBitCount
+      for index in 0..<word { below += words[index].nonzeroBitCount }
+      return ranks[index] + Int64(below)
+    case .list(let list): return Self.place(of: part, in: list).map { ranks[index] + Int64($0) }
+    }
+  }
+
+  private func spilledRank(_ key: Int64) throws -> Int64? {
+    guard let search else { return nil }
+    search.reset()
+    search.bind(key, at: 1)
+    defer { search.reset() }
+    return try search.step() ? search.row.int64(0) : nil
+  }
+
+  private func index(of prefix: Int64) -> Int? {
+    guard let lowest = prefixes.first else { return nil }
+    // Where no group is missing the place is known.
+    let guess = prefix &- lowest
+    if guess >= 0, guess < Int64(prefixes.count), prefixes[Int(guess)] == prefix { return Int(guess) }
+    var (low, high) = (0, prefixes.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if prefixes[middle] < prefix { low = middle + 1 } else { high = middle }
+    }
+    return low < prefixes.count && prefixes[low] == prefix ? low : nil
+  }
+
+  private static func place(of part: UInt16, in list: [UInt16]) -> Int? {
+    var (low, high) = (0, list.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if list[middle] < part { low = middle + 1 } else { high = middle }
+    }
+    return low < list.count && list[low] == part ? low : nil
+  }
+
+  /// Whether a key is in both.
+  func intersects(_ other: TakenKeys) throws -> Bool {
+    guard count > 0, other.count > 0, first <= other.last, other.first <= last else { return false }
+    let (few, many) = count <= other.count ? (self, other) : (other, self)
+    var keys = try few.walk()
+    while let key = try keys.next() { if try many.contains(key) { return true } }
+    return false
+  }
+
+  // MARK: Walking
+
+  /// The keys in ascending order.
+  func walk() throws -> Walk { try Walk(self) }
+
+  struct Walk {
+    private let keys: TakenKeys
+    private let isRun: Bool
+    private let statement: SQLStatement?
+    private var nextInRun: Int64?
+    private var group = 0
+    private var parts: [UInt16] = []
+    private var place = 0
+
+    fileprivate init(_ keys: TakenKeys) throws {
+      self.keys = keys
+      isRun = keys.isRun
+      nextInRun = isRun ? keys.first : nil
+      statement =
+        keys.isSpilled && !isRun ? try keys.scratch.prepare("SELECT key FROM temp.\(keys.table) ORDER BY key") : nil
+    }
+
+    mutating func next() throws -> Int64? {
+      if isRun {
+        guard let key = nextInRun else { return nil }
+        nextInRun = key == keys.last ? nil : key + 1
+        return key
+      }
+      if let statement { return try statement.step() ? statement.row.int64(0) : nil }
+      if place == parts.count {
+        guard group < keys.groups.count else { return nil }
+        parts = TakenKeys.parts(of: keys.groups[group])
+        (group, place) = (group + 1, 0)
+      }
+      defer { place += 1 }
+      return keys.prefixes[group - 1] << 16 | Int64(parts[place])
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+
+/// `verify` with its options, and `run --verify`.
+struct VerifyVerbTests {
+  private func finished() throws -> BreakableJob {
+    let job = try BreakableJob()
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 0)
+    return job
+  }
+
+  private func schema(_ name: String) throws -> JSONSchema {
+    try JSONSchema(text: #require(PublishedSchema.all.first { $0.name == name }?.text))
+  }
+
+  private func damage(_ job: BreakableJob) throws {
+    let store = try StoreConnection(path: job.file("out/library.sqlite"))
+    try store.execute("UPDATE ZBOOK SET ZPAGES = ZPAGES + 1 WHERE Z_PK = 7")
+    #expect(store.changes == 1)
+    try store.close()
+  }
+
+  @Test func `run --verify proves what it made, and ends with 4 when something differs`() throws {
+    let job = try BreakableJob()
+    let made = try BuiltCommand.run("run", "job.yaml", "--verify", in: job.path)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    #expect(made.output.contains("finished job") && made.output.hasSuffix("no difference found\n"))
+    try damage(job)
+    let found = try BuiltCommand.run("run", "job.yaml", "--verify", "--quiet", in: job.path)
+    #expect(found.status == 4)
+    #expect(found.output.hasPrefix("value: Book.pages p7:"), "\(found.output)")
+    let lines = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "json", in: job.path)
+    #expect(lines.status == 4)
+    let last = lines.output.split(separator: "\n").suffix(2)
+    #expect(last.first?.hasPrefix(#"{"type":"verify","#) == true, "\(lines.output)")
+    #expect(last.last?.contains(#""status":4"#) == true)
+    for line in lines.output.split(separator: "\n") {
+      let value = try JSONValue(parsing: String(line))
+      #expect(try schema("progress").findings(value) == [])
+    }
+  }
+
+  @Test func `progress goes to standard error, and the report alone to standard output`() throws {
+    let job = try finished()
+    let silent = try BuiltCommand.run("verify", "job.yaml", in: job.path)
+    #expect(silent.status == 0 && silent.diagnostics == "")
+    let plain = try BuiltCommand.run("verify", "job.yaml", "--progress", "plain", in: job.path)
+    #expect(plain.output == silent.output)
+    let percents = plain.diagnostics.split(separator: "\n").compactMap { line in
+      line.split(separator: "%").first.flatMap { Double($0) }
+    }
+    #expect(percents.count > 3 && percents == percents.sorted(), "\(plain.diagnostics)")
+    let json = try BuiltCommand.run("verify", "job.yaml", "--progress", "json", "--format", "json", in: job.path)
+    for line in json.diagnostics.split(separator: "\n") {
+      let value = try JSONValue(parsing: String(line))
+      #expect(try schema("progress").findings(value) == [])
+    }
+    #expect(try schema("verify").findings(JSONValue(parsing: json.output)) == [])
+  }
+
+  @Test func `verify --quiet prints findings and nothing else`() throws {
+    let job = try finished()
+    let clean = try BuiltCommand.run("verify", "job.yaml", "--quiet", in: job.path)
+    #expect(clean.status == 0 && clean.output + clean.diagnostics == "")
+    try damage(job)
+    let found = try BuiltCommand.run("verify", "job.yaml", "--quiet", in: job.path)
+    #expect(found.status == 4 && found.output.contains("Book.pages p7"))
+  }
+
+  @Test func `a sample says what it did not look at`() throws {
+    let job = try finished()
+    let report = try BuiltCommand.run("verify", "job.yaml", "--sample", "0.001", in: job.path)
+    #expect(report.status == 0)
+    #expect(report.output.contains("not proved: objects of Book outside the sample"), "\(report.output)")
+    try damage(job)
+    #expect(try BuiltCommand.run("verify", "job.yaml", "--sample", "100", in: job.path).status == 4)
+    let refused = try BuiltCommand.run("verify", "job.yaml", "--sample", "0", in: job.path)
+    #expect(refused.status == 64 && refused.diagnostics.contains("above 0"))
+  }
+}
