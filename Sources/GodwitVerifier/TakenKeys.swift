@@ -43,7 +43,11 @@ final class TakenKeys {
   // MARK: Making
 
   /// - Parameter key: Above every key added before.
+  /// - Throws: `.internalBug` for another one, as SQLite gives them where pages of a table are damaged.
   func append(_ key: Int64) throws {
+    guard count == 0 || key > last else {
+      throw GodwitError(.internalBug, "cannot verify: the keys of a table do not ascend, p\(key) follows p\(last)")
+    }
     let wasRun = count == 0 || isRun
     let continues = count == 0 || wasRun && key == last &+ 1
     if count == 0 { first = key }

@@ -25,12 +25,20 @@ extension Verification {
       reader.whileRunning { isStopped() }
       return BackgroundTask<[String]> { _ in try reader.complaints(about: Self.attached, isFull: true, limit: 10) }
     }
+    defer { task?.abandon() }
     // SQLite's words name pages, rows and indexes, never values.
     for line in try destination.complaints(about: Self.attached, isFull: true, limit: 100) { find(.file, line) }
     report.count("files with SQLite's full check", 1)
     guard checksSource else { return }
-    let complaints =
-      try task?.value() ?? source.complaints(about: Self.attached, isFull: true, limit: 10)
+    let complaints: [String]
+    if let task {
+      guard let found = try task.value(while: { !isStopped() }) else {
+        throw GodwitError(.stopped, "cannot check the source: stopped", stopReason: .requested)
+      }
+      complaints = found
+    } else {
+      complaints = try source.complaints(about: Self.attached, isFull: true, limit: 10)
+    }
     isSourceDamaged = !complaints.isEmpty
     for line in complaints { find(.source, "the source is damaged: \(line)") }
     report.count("files with SQLite's full check", 1)

@@ -219,6 +219,7 @@ extension Verification {
     }
     var expected = PairSum()
     var found = expected
+    var isSound = true
     if let source = join.source {
       let nears = mappings.indices.compactMap { first -> (Counterparts, [Counterparts])? in
         let fars = mappings.indices.filter { plan.links(first, $0, from: 0) }
@@ -226,6 +227,10 @@ extension Verification {
       }
       try self.source.query("SELECT \(columns(source.columns)) FROM \(table(source.name))") { row in
         guard !row.isNull(0), !row.isNull(1) else { return true }
+        guard row.storage(0) == .integer, row.storage(1) == .integer else {
+          isSound = false
+          return false
+        }
         for (near, fars) in nears {
           guard let first = try near.destination(of: row.int64(0)) else { continue }
           for far in fars {
@@ -235,7 +240,7 @@ extension Verification {
         return true
       }
     }
-    var isSound = true
+    guard isSound else { return nil }
     try destination.query("SELECT \(columns(join.columns)) FROM \(table(join.name))") { row in
       guard row.storage(0) == .integer, row.storage(1) == .integer else {
         isSound = false

@@ -54,7 +54,7 @@ extension Verification {
     }
     while wanted != nil || hasRow {
       guard hasRow, let key = cursor.key, wanted.map({ $0.key >= key }) ?? true else {
-        if let object = wanted, sample?.contains(object.key) ?? true {
+        if let object = wanted {
           let mapping = mappings[object.mapping]
           find(
             .missingObject, mapping.destinationEntity, key: object.key,
@@ -65,7 +65,8 @@ extension Verification {
         continue
       }
       let object = wanted.flatMap { $0.key == key ? $0 : nil }
-      if let sample, !sample.contains(key) {
+      // What no source object explains is found outside a sample too.
+      if let sample, !sample.contains(key), object != nil || hasPolicies || !own.contains(key) {
         passedOver += 1
         if object != nil { wanted = try expected.next() }
         hasRow = try cursor.next()
@@ -105,7 +106,7 @@ extension Verification {
       }
       let entity = try concreteEntity(of: row.values, key: key, root: root)
       if let object, let proof = proofs[object.mapping], entity == proof.entity {
-        if cursor.isLarge { try proof.compareReferences(row, source: object.source) }
+        try proof.compareReferences(row, source: object.source)
       } else {
         unsound.insert(root)
       }

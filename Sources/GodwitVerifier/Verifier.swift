@@ -66,6 +66,10 @@ public struct Verifier: Sendable {
     progress: (Double) -> Void = { _ in }
   ) throws -> VerificationReport {
     try Task.checkCancellation()
+    if let samplePercent, !(samplePercent >= 0.001 && samplePercent <= 100) {
+      throw GodwitError(
+        .usage, "cannot verify a sample of \(samplePercent) %", remedy: "give a percentage from 0.001 to 100")
+    }
     let stop = VerificationStop(control, maximumSeconds: maximumSeconds)
     let unfinished = job.destinationPath + ".godwit"
     // Another job may be at work on a copy; whether this one is finished the store says.
@@ -110,7 +114,7 @@ public struct Verifier: Sendable {
     }
     do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
-    { throw stop.error(job.destinationPath) } catch let error as GodwitError
+    { throw stop.error(job.destinationPath, found: verification.report) } catch let error as GodwitError
       where verification.isSourceDamaged && error.code == .internalBug
     {
       throw GodwitError(
@@ -148,13 +152,14 @@ public struct Verifier: Sendable {
           Int64(job.steps.count - index))
         break
       }
+      if stop.isDue { throw stop.error(job.destinationPath, found: report) }
       if !step.position.isLast {
         step.destinationType = .sqlite
         step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
         try makeStore(step)
       }
-      if stop.isDue { throw stop.error(job.destinationPath) }
+      if stop.isDue { throw stop.error(job.destinationPath, found: report) }
       let isLast = step.position.isLast
       let found = try compare(step, isLast ? part : nil, isLast ? original : nil, stop) {
         progress((Double(index) + $0) / count)
@@ -183,17 +188,22 @@ struct VerificationStop: Sendable {
   }
 
   private var isOverTime: Bool {
-    maximumSeconds.map { start.duration(to: .now) >= .seconds($0) } ?? false
+    maximumSeconds.map { start.duration(to: .now) >= .seconds(min($0, 1e9)) } ?? false
   }
 
   var isDue: Bool { control.reason != nil || isOverTime }
 
-  func error(_ path: String) -> any Error {
+  /// - Parameter report: What was found until then.
+  func error(_ path: String, found report: VerificationReport) -> any Error {
     if Task.isCancelled { return CancellationError() }
     let reason = control.reason
+    let found = report.totalFindings
+    let findings = found == 1 ? "1 difference was found" : "\(found) differences were found"
     return GodwitError(
       .stopped,
-      "cannot verify '\(path)': stopped before the end by \(reason ?? "the time limit"); nothing was found to be wrong or right",
+      "cannot verify '\(path)': stopped before the end by \(reason ?? "the time limit"), "
+        + (found == 0 ? "and nothing is proved" : "after \(findings)"),
+      cause: report.findings.first.map { "the first: \($0)" },
       remedy: "run the same command with more time: a verification begins anew",
       stopReason: reason == nil ? .timeLimit : .requested)
   }

@@ -108,6 +108,21 @@ struct ForeignNumberTests {
         == ["Note"])
   }
 
+  @Test func `a link that changes after a migration in place is found beside a number that stays as it was`() throws {
+    let unchanged = try #require(Self.changes.first { $0.0 == "tables that stay as they are" }?.1)
+    let fixture = try Self.fixture(unchanged, isStray: true)
+    try fixture.infer()
+    let path = try fixture.copyOfSource("kept")
+    try MigrationManager(fixture.jobInPlace(path)).run()
+    #expect(try fixture.verifyInPlace(path).isClean)
+    let connection = try StoreConnection(path: path)
+    #expect(try connection.integer("SELECT Z_ENT FROM ZNOTE WHERE Z_PK = 2") == 99)
+    try connection.execute("UPDATE ZNOTE SET ZAUTHOR = 1 WHERE Z_PK = 2")
+    try connection.close()
+    let report = try fixture.verifyInPlace(path)
+    #expect(report.findings.contains { $0.property == "author" && $0.key == 2 }, "\(report)")
+  }
+
   @Test(arguments: [false, true])
   func `filters, lookups, fetches and unique-by see rows with another entity's number in both lanes`(
     inSwift: Bool

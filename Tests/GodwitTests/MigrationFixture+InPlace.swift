@@ -77,7 +77,7 @@ extension MigrationFixture {
   func verifyInPlace(_ path: String) throws -> VerificationReport {
     var job = jobInPlace(path)
     (job.sourcePath, job.inPlace) = (MigrationJob.InPlace.oldPath(of: path), nil)
-    return try Verifier(job: job).run()
+    return try Verifier(job: job).runBothWays()
   }
 
   /// A reader by column names finds what the ordinary run made.

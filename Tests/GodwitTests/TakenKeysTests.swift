@@ -71,6 +71,11 @@ struct TakenKeysTests {
     #expect(first != swapped)
   }
 
+  @Test(arguments: [[1, 2, 2], [5, 3], [1, 3, 2], [100, 101, 1], [.max, .min]] as [[Int64]])
+  func `keys that do not ascend are refused`(set: [Int64]) throws {
+    #expect(throws: GodwitError.self) { try keys(set) }
+  }
+
   @Test func `a sample takes about its share of ranges, and all of them at 100`() {
     let sample = KeySample(percent: 20, salt: 5)
     let taken = (Int64(-5000)..<5000).count { sample.contains($0 << 8) }

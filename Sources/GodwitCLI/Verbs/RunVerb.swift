@@ -86,6 +86,11 @@ struct RunVerb: Verb {
         session.warnOfReplacedValues(in: migration)
         session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
       }
+      if verify, migration.inPlace?.keepsOld == false {
+        throw GodwitError(
+          .usage, "cannot verify job '\(migration.name)' after it has run: it migrates in place and keeps no old store",
+          remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
+      }
       let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
       let summary: MigrationSummary
       do {
@@ -103,9 +108,12 @@ struct RunVerb: Verb {
       }
       signals.finish()
       let status = report?.isClean == false ? GodwitError.Code.findings.rawValue : 0
-      if let report { try printer.tell(report) }
+      if let report {
+        try printer.tell(report)
+        // Before the summary, whose last line says 100.0%.
+        if progress != .json || quiet, !quiet || !report.isClean { session.output.write("\(report)\n") }
+      }
       try printer.end(summary, job: migration, status: status)
-      if let report, progress != .json, !quiet || !report.isClean { session.output.write("\(report)\n") }
       guard summary.outcome == .stopped else { return status }
       signals.dieIfStopped()
       return GodwitError.Code.stopped.rawValue
