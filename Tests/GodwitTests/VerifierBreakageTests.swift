@@ -341,6 +341,16 @@ struct Breakage: Sendable, CustomTestStringConvertible {
         try file.close()
       }, kind: .file),
     .init(
+      name: "an entry of an index changed", files: { try changeIndex("Z_House_UNIQUE_name", "house 1", "house A", $0) },
+      kind: .file, word: "Z_House_UNIQUE_name"),
+    .init(
+      name: "entries of an index exchanged",
+      files: {
+        try changeIndex("Z_House_UNIQUE_name", "house 0", "house X", $0)
+        try changeIndex("Z_House_UNIQUE_name", "house 1", "house 0", $0)
+        try changeIndex("Z_House_UNIQUE_name", "house X", "house 1", $0)
+      }, kind: .file, word: "Z_House_UNIQUE_name"),
+    .init(
       name: "a version hash", metadata: { $0.values[StoreMetadata.Key.digest] = .string("x") }, kind: .metadata,
       property: StoreMetadata.Key.digest),
     .init(
@@ -350,6 +360,20 @@ struct Breakage: Sendable, CustomTestStringConvertible {
       name: "the name of the job", metadata: { $0.values[MigrationManager.jobsKey] = nil }, kind: .metadata,
       property: MigrationManager.jobsKey),
   ]
+}
+
+/// Changes a text in the first page of an index, and not in its table.
+private func changeIndex(_ name: String, _ old: String, _ new: String, _ path: String) throws {
+  let connection = try StoreConnection(path: path)
+  let page = try #require(
+    try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = ?1", [.text(name)]))
+  let size = try #require(try connection.integer("PRAGMA page_size"))
+  try connection.close()
+  var file = try Data(contentsOf: URL(filePath: path))
+  let place = try #require(
+    file.range(of: Data(old.utf8), in: Int((page - 1) * size)..<Int(page * size)), "no such entry")
+  file.replaceSubrange(place, with: Data(new.utf8))
+  try file.write(to: URL(filePath: path))
 }
 
 extension Breakage {
