@@ -28,24 +28,26 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
   ],
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    // Apple's systems have CryptoKit in its place.
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     // What differs between the C libraries of Linux and Darwin, and calls that Swift's own modules for them lack.
     .systemLibrary(name: "CPosix"),
     // The targets below are in the order of a job. A target imports only targets that are listed above it
     // (`TargetTests` checks that).
     //
-    // The C library of the system, under one name.
-    .target(name: "GodwitPlatform", dependencies: ["CPosix"], swiftSettings: strict),
-    // What the data means, as pure values: models, mappings, values, expressions and version hashes.
+    // The C library of the system, and its hash functions, under one name.
     .target(
-      name: "GodwitModel",
-      dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
+      name: "GodwitPlatform",
+      dependencies: ["CPosix", .target(name: "CCrypto", condition: .when(platforms: [.linux, .android]))],
+      swiftSettings: strict),
+    // What the data means, as pure values: models, mappings, values, expressions and version hashes.
+    .target(name: "GodwitModel", dependencies: ["GodwitPlatform"], swiftSettings: strict),
     // XML as tokens and as elements, bounded, with positions.
     .target(name: "GodwitXML", dependencies: ["GodwitPlatform", "GodwitModel"], swiftSettings: strict),
     // Reads and writes Xcode's files: models, mapping models and their archives.
@@ -60,7 +62,6 @@ let package = Package(
       name: "GodwitStore",
       dependencies: [
         "CSQLite", "GodwitPlatform", "GodwitModel", "GodwitXML",
-        .product(name: "Crypto", package: "swift-crypto"),
       ], swiftSettings: strict),
     // Makes stores of any size with made-up content.
     .target(

@@ -1,5 +1,5 @@
-import Crypto
 public import Foundation
+import GodwitPlatform
 
 /// The 32 bytes that tell Core Data whether an entity of a model describes the entity of a store.
 ///
@@ -31,7 +31,7 @@ public struct VersionHash: Sendable, Hashable {
   /// The hash with these bytes, as in `NSStoreModelVersionHashes`; nil unless there are exactly 32.
   public init?(data: Data) { self.init(bytes: data) }
 
-  init(_ digest: SHA256.Digest) { bytes = Array(digest) }
+  init(_ sum: SHA256) { bytes = sum.finalize() }
 
   /// The bytes in base64, as in a property list in XML form.
   public var base64: String { Data(bytes).base64EncodedString() }
@@ -61,7 +61,7 @@ extension VersionHash {
 
   /// - Parameter composites: the model's composite types.
   init(_ attribute: AttributeDescription, composites: [String: [AttributeDescription]]) {
-    var sum = SHA256()
+    let sum = SHA256()
     if let expression = attribute.derivationExpression {
       sum.update(text: Self.printed(derivation: expression))
     } else if attribute.type == .composite, let name = attribute.compositeName {
@@ -78,12 +78,12 @@ extension VersionHash {
       if attribute.allowsExternalBinaryDataStorage { sum.update(data: [1] as [UInt8]) }
       if attribute.preservesValueInHistoryOnDeletion { sum.update(data: [1] as [UInt8]) }
     }
-    self.init(sum.finalize())
+    self.init(sum)
   }
 
   /// - Parameter isOwnInverse: such a relationship counts as one without inverse.
   init(_ relationship: RelationshipDescription, isOwnInverse: Bool) {
-    var sum = SHA256()
+    let sum = SHA256()
     sum.update(
       data: Self.common(
         name: relationship.name, isOptional: relationship.isOptional, isTransient: relationship.isTransient,
@@ -94,17 +94,17 @@ extension VersionHash {
     sum.update(littleEndian: Int32(truncatingIfNeeded: relationship.maxCount))
     sum.update(littleEndian: Int32(truncatingIfNeeded: relationship.minCount))
     if relationship.isOrdered { sum.update(littleEndian: UInt16(1)) }
-    self.init(sum.finalize())
+    self.init(sum)
   }
 
   private static func common(
     name: String, isOptional: Bool, isTransient: Bool, modifier: String?
   ) -> VersionHash {
-    var sum = SHA256()
+    let sum = SHA256()
     sum.update(text: name)
     sum.update(littleEndian: UInt16((isOptional ? 1 : 0) | (isTransient ? 2 : 0)))
     if let modifier { sum.update(text: modifier) }
-    return VersionHash(sum.finalize())
+    return VersionHash(sum)
   }
 
   /// The stored elements of a composite type, those of composites inside it included, by name.
@@ -147,10 +147,10 @@ extension VersionHash {
   }
 }
 
-extension HashFunction {
-  fileprivate mutating func update(text: String) { update(data: Array(text.utf8)) }
+extension SHA256 {
+  fileprivate func update(text: String) { update(data: Array(text.utf8)) }
 
-  fileprivate mutating func update(littleEndian value: some FixedWidthInteger) {
+  fileprivate func update(littleEndian value: some FixedWidthInteger) {
     withUnsafeBytes(of: value.littleEndian) { update(bufferPointer: $0) }
   }
 }

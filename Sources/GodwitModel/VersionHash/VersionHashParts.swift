@@ -1,4 +1,5 @@
-import Crypto
+import GodwitPlatform
+
 
 /// The parts of an entity's version hash, so that the hash can be recomputed with one part changed.
 ///
@@ -42,7 +43,7 @@ package struct VersionHashParts: Sendable {
 
   /// The version hash of an entity with these parts.
   package var hash: VersionHash {
-    var sum = SHA256()
+    let sum = SHA256()
     sum.update(data: Array(entityName.utf8))
     sum.update(data: [isAbstract ? 1 : 0] as [UInt8])
     if let parent { sum.update(data: parent.bytes) }
@@ -51,6 +52,6 @@ package struct VersionHashParts: Sendable {
     for constraint in uniquenessConstraints.map({ Text($0.joined(separator: ".")) }).sorted() {
       sum.update(data: constraint.utf8)
     }
-    return VersionHash(sum.finalize())
+    return VersionHash(sum)
   }
 }

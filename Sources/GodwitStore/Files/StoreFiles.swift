@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 import GodwitModel
 import GodwitPlatform
@@ -209,17 +208,14 @@ package struct StoreFiles: Sendable, Hashable {
   ///
   /// - Parameter isWanted: Asked after each piece; false ends it with a `CancellationError`.
   package func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
-    var hash = SHA256()
+    let hash = SHA256()
     for file in try hasWAL() ? [path, walPath] : [path] {
       try ReadableFile(path: file, name: file).forEachPiece {
         hash.update(bufferPointer: $0)
         guard isWanted() else { throw CancellationError() }
       }
     }
-    return hash.finalize().map { byte in
-      let hex = String(byte, radix: 16)
-      return hex.count == 1 ? "0" + hex : hex
-    }.joined()
+    return hash.finalize().hex
   }
 
   // MARK: Addressing
