@@ -38,7 +38,7 @@ extension MigrationManager {
     let files = try OpenSource(job, attach: false)
     if try isAppended(files) {
       try removeDelivered()
-      return MigrationSummary(outcome: .alreadyFinished)
+      return try healingReceipt(MigrationSummary(outcome: .alreadyFinished), watch)
     }
     // What is wrong with the destination is said before anything is made.
     _ = try existingDestination()
@@ -55,8 +55,11 @@ extension MigrationManager {
     do {
       // Asked again under the locks: another run may have finished meanwhile.
       if try isAppended(files) {
-        if try !folder.hasStores() { try folder.remove() }
-        return MigrationSummary(outcome: .alreadyFinished)
+        if try !folder.hasStores() {
+          try placeReceipt(of: folder)
+          try folder.remove()
+        }
+        return try healingReceipt(MigrationSummary(outcome: .alreadyFinished), watch)
       }
       source = try OpenSource(job, attach: false, existing: try existingDestination())
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
@@ -71,6 +74,7 @@ extension MigrationManager {
       try InPlaceSwap(
         store: job.destinationPath, keepsOld: false, keepsOldFiles: true, before: job.hooks.beforeAppendStep
       ).exchange(path, support: made.support, workFolder: folder.path)
+      try placeReceipt(of: folder)
       try folder.remove()
     }
   }
@@ -80,7 +84,10 @@ extension MigrationManager {
     guard WorkFolder.exists(forDestination: job.destinationPath) else { return }
     do {
       let folder = try WorkFolder(forDestination: job.destinationPath)
-      if try !folder.hasStores() { try folder.remove() }
+      if try !folder.hasStores() {
+        try placeReceipt(of: folder)
+        try folder.remove()
+      }
     } catch let error as GodwitError where error.code == .stopped {
       // Another job is at work there.
     }

@@ -95,7 +95,14 @@ extension MigrationManager {
     }
     var swap = swap
     swap.keepsOldFiles = program.keepsFiles
+    if let reason = try prepareReceipt(
+      of: path, in: folder, StepFolder(path: folder.path), meter.finished(), watch.control, sourceDigest: nil)
+    {
+      for suffix in ["", "-journal"] { unlink(path + suffix) }
+      return meter.stopped(reason)
+    }
     try swap.exchange(path, support: support, workFolder: folder.path)
+    try placeReceipt(of: folder)
     try folder.remove()
     progress(meter.complete())
     return meter.finished()
@@ -133,6 +140,11 @@ extension MigrationManager {
     // Nothing reads it any more: where it cannot be removed the store is whole all the same.
     try? removeDeadJournal()
     if !program.keepsFiles { try removeUnreferencedFiles(Self.filesMark(in: folder.path)) }
+    // The store is migrated: a stop now comes too late for anything but the receipt.
+    _ = try prepareReceipt(
+      of: job.sourcePath, in: folder, StepFolder(path: folder.path), meter.finished(), MigrationControl(),
+      sourceDigest: nil)
+    try placeReceipt(of: folder)
     try folder.remove()
     progress(meter.complete())
     return meter.finished()

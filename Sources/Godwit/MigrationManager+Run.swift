@@ -41,13 +41,15 @@ extension MigrationManager {
   }
 
   func run(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+    try checkReceiptPlace()
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
     if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
     let source = try OpenSource(job, attach: false, existing: try existingDestination())
     let quick = quickIdentity
     if isDestinationTaken {
       guard WorkFolder.exists(forDestination: job.destinationPath) else {
-        return try finished(source: source, quick: quick)
+        let summary = try finished(source: source, quick: quick)
+        return try healingReceipt(summary, watch)
       }
       // A run that died between the link and the removal of its folder leaves both.
       let folder = try WorkFolder(forDestination: job.destinationPath)
@@ -57,13 +59,15 @@ extension MigrationManager {
           "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
           remedy: "move the destination away, or `godwit discard` the job")
       }
+      try placeReceipt(of: folder)
       try folder.remove()
-      return summary
+      return try healingReceipt(summary, watch)
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
     return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
       try folder.publish(path, to: job.destinationPath, like: source.files.path)
+      try placeReceipt(of: folder)
       try folder.remove()
     }
   }
@@ -110,8 +114,13 @@ extension MigrationManager {
         switch written {
         case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
         case .written(let path):
-          try deliver(made, path, folder)
-          if let last = meter?.complete() ?? last { progress(last) }
+          summary.seconds = Date().timeIntervalSince(watch.start)
+          if let reason = try prepareReceipt(of: path, in: folder, made, summary, control) {
+            (summary.outcome, summary.reason) = (.stopped, reason)
+          } else {
+            try deliver(made, path, folder)
+            if let last = meter?.complete() ?? last { progress(last) }
+          }
         }
       }
       summary.seconds = Date().timeIntervalSince(watch.start)

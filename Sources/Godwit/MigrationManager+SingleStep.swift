@@ -98,11 +98,15 @@ extension MigrationManager {
   }
 
   /// The last transaction: metadata and counters are written, the ledger goes.
+  ///
+  /// - Parameter before: Called when the store is checked, before that transaction.
   func finish(
-    _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan
+    _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan,
+    before: () throws -> Void
   ) throws {
     let identity = try ledger.identity()
     try connection.quickCheck(remedy: "check the disk, `godwit discard` the job and run again")
+    try before()
     // The last step answers for the whole job, whose digest the caller knows.
     let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
     let before = try StoreMetadata(reading: connection, path: job.sourcePath)

@@ -118,7 +118,7 @@ extension MigrationManager {
       .init(
         digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
         overridden: summary.overridden,
-        dropped: summary.dropped, losses: summary.losses))
+        dropped: summary.dropped, losses: summary.losses, receipt: Receipt.Note.read(step.outcomePath)?.step))
     try record.write(in: folder)
     if let before { try? WorkFolder.removeStep(before.path) }
   }

@@ -126,7 +126,7 @@ public struct MigrationManager: Sendable {
   /// Whether the chunks of a job are done and its XML store is not written.
   private func isUndelivered() throws -> Bool {
     let store = lastStepFolder(in: WorkFolder.path(forDestination: job.destinationPath)).storePath
-    guard job.destinationType == .xml, FileManager.default.fileExists(atPath: store) else { return false }
+    guard !job.appends, FileManager.default.fileExists(atPath: store) else { return false }
     // A store without a ledger is finished, or was never begun.
     return (try? StoreMetadata(readingStoreAt: store).applicationValues[Self.jobsKey]) != nil
   }

@@ -85,7 +85,12 @@ final class SingleStepRun {
       return (summary, nil)
     }
     if let error = job.error(for: summary.losses) { throw error }
-    try manager.finish(connection, ledger: ledger, opened: opened, plan: plan)
+    let counting = manager.countAhead(in: folder, opened.destinationSchema)
+    try manager.finish(connection, ledger: ledger, opened: opened, plan: plan) {
+      // Where it failed or was stopped, the finished store is counted.
+      let content = try? counting?.value { control.reason == nil }
+      try manager.noteOutcome(in: folder, plan, ledger, losses: summary.losses, content: content)
+    }
     try connection.close()
     summary.outcome = .finished
     summary.reason = nil

@@ -17,9 +17,11 @@ struct StepRecord: Codable {
     var dropped: [MigrationPlan.Dropped]
     /// nil in records of earlier versions.
     var losses: LossReport?
+    /// What the receipt says of the step; nil without one, and in records of earlier versions.
+    var receipt: Receipt.Step?
 
     private enum CodingKeys: String, CodingKey {
-      case digest, objects, dropped, losses
+      case digest, objects, dropped, losses, receipt
       case ambiguousToOne = "several"
       case overridden = "displaced"
     }

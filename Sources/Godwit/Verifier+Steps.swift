@@ -6,6 +6,8 @@ extension Verifier {
   /// running the steps.
   public init(job: MigrationJob) {
     self.init(job: job) { step in
+      var step = step
+      step.receipt = nil
       if try MigrationManager(step).run().outcome == .stopped { throw CancellationError() }
     }
   }

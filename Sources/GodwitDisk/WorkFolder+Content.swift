@@ -17,6 +17,7 @@ extension WorkFolder {
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
+    "receipt.json",
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",
@@ -37,7 +38,7 @@ extension WorkFolder {
       if isNumbered(name, after: "step-") { return .step }
     }
     if supportFolders.contains(name) { return .support }
-    if name == "store.xml" { return .file }
+    if ["store.xml", "outcome.json", "outcome.json.new"].contains(name) { return .file }
     for suffix in storeSuffixes where name.hasSuffix(suffix) {
       let store = String(name.dropLast(suffix.count))
       if stores.contains(store) || isConversion(store) { return .file }

@@ -165,6 +165,9 @@ package struct WorkFolder: ~Copyable {
     try Self.sync((destination as NSString).deletingLastPathComponent)
   }
 
+  /// The receipt of a finished store that is not in its place yet.
+  package var receiptPath: String { path + "/receipt.json" }
+
   /// The file that tells which steps of a job are finished.
   package static func recordPath(in folder: String) -> String { folder + "/job.json" }
 

@@ -19,6 +19,7 @@ package struct PublishedSchema: Sendable {
   package static let all: [PublishedSchema] = files.map { PublishedSchema(name: $0, bytes: $1) }
 
   private static let files: [(String, [UInt8])] = [
+    ("audit", PackageResources.audit_schema_json),
     ("discard", PackageResources.discard_schema_json),
     ("error", PackageResources.error_schema_json),
     ("export-raw", PackageResources.export_raw_schema_json),
@@ -39,6 +40,7 @@ package struct PublishedSchema: Sendable {
     ("plan", PackageResources.plan_schema_json),
     ("policy-stub", PackageResources.policy_stub_schema_json),
     ("progress", PackageResources.progress_schema_json),
+    ("receipt", PackageResources.receipt_schema_json),
     ("schemas", PackageResources.schemas_schema_json),
     ("status", PackageResources.status_schema_json),
     ("test", PackageResources.test_schema_json),

@@ -1,9 +1,12 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 import GodwitXcode
 import TestSupport
 import Testing
+
+@testable import GodwitJob
 
 /// A job folder that uses every stage: stored associations, every kind of link, order, indexes, derived attributes,
 /// validation; and files of binary data that come along or go into their row.
@@ -192,9 +195,18 @@ final class CrashJob {
   func finish() throws -> StoreDump {
     let result = try BuiltCommand.run("run", manifest, "--progress", "none")
     try #require(result.status == 0, "\(result.diagnostics)")
-    #expect(
-      try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
-        == [".people_SUPPORT", "people.sqlite"])
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
+    let receipts = names.filter { $0.hasSuffix(".receipt.json") }
+    #expect(names.filter { !receipts.contains($0) } == [".people_SUPPORT", "people.sqlite"])
+    // However often the run was killed, its receipt is whole, is the run's own, and holds.
+    #expect(receipts.count == 1)
+    for name in receipts {
+      let path = folder.file("out/\(name)")
+      let receipt = try Receipt.read(path)
+      #expect(receipt.origin == .run && receipt.steps.first?.mappings.count == 3)
+      let proof = try ReceiptCheck(receipt: URL(filePath: path)).run()
+      #expect(proof.isClean, "\(proof)")
+    }
     var dump = try StoreDump(destination)
     var files: [String] = []
     try SupportFolder(ofStoreAt: destination).forEachFile { files.append("file \($0) \($1)") }
@@ -299,7 +311,7 @@ final class CrashJob {
     #expect(process.terminationStatus == 0)
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: job.folder.file("out")).sorted()
-        == [".people_SUPPORT", "people.sqlite"])
+        == [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"])
   }
 
   @Test func `memory stays below the budget plus 32 MiB at any size`() throws {

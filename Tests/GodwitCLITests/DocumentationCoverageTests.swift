@@ -52,6 +52,7 @@ struct DocumentationCoverageTests {
     entry("PortingAPolicy", "sh", 3, pages), entry("PortingAPolicy", "swift", 2, pages),
     entry("PortingAPolicy", "text", 2, pages),
     entry("Recovering", "sh", 2, pages), entry("Recovering", "text", 5, pages),
+    entry("Proof", "sh", 1, "ProofPageTests"),
     entry("RunningNightly", "sh", 2, "RunningNightlyPageTests"),
     entry("RunningNightly", "crontab", 1, "RunningNightlyPageTests"),
     entry("RunningNightly", "ini", 2, "RunningNightlyPageTests"),

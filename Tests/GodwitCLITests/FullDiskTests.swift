@@ -67,7 +67,7 @@ import Testing
       #expect(result.status == 0, "\(result.diagnostics)")
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: disk.file("out")).sorted()
-          == [".people_SUPPORT", "people.sqlite"])
+          == [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"])
       let found = try StoreDump(disk.file("out/people.sqlite"))
       #expect(found.lines == expected.lines.filter { !$0.hasPrefix("file ") })
     }

@@ -6,7 +6,9 @@ import GodwitModel
 enum RunSummary {
   static func text(_ summary: MigrationSummary, job: MigrationJob) -> String {
     switch summary.outcome {
-    case .alreadyFinished: return "job '\(job.name)' is already finished: '\(job.destinationPath)'"
+    case .alreadyFinished:
+      let line = "job '\(job.name)' is already finished: '\(job.destinationPath)'"
+      return ([line] + summary.notes.map { "  note       \($0)" }).joined(separator: "\n")
     case .finished, .stopped: break
     }
     var lines: [String] = []

@@ -14,7 +14,20 @@ struct VerifyVerb: Verb {
       begins anew. SIGUSR1 prints one progress line. Progress goes to standard error, the report to standard output.
       """)
 
-  @OptionGroup var job: JobOptions
+  @Argument(
+    help: ArgumentHelp(
+      "The job manifest; - for standard input. Not with --receipt.", valueName: "JOB.yaml"), completion: .manifest)
+  var manifest: String?
+
+  @Flag(name: .shortAndLong, help: "Log each action to standard error.")
+  var verbose = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Compare a destination with the receipt that `run` wrote beside it. Needs no job, source or model. --destination names a store that is not in the receipt's folder.",
+      valueName: "FILE"), completion: .file())
+  var receipt: String?
+
   @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
 
@@ -39,6 +52,17 @@ struct VerifyVerb: Verb {
   var sample: Double?
 
   func validate() throws {
+    guard (manifest == nil) == (receipt != nil) else {
+      throw ValidationError(
+        manifest == nil ? "Missing expected argument '<JOB.yaml>'" : "expected either JOB.yaml or --receipt, found both"
+      )
+    }
+    if receipt != nil, overrides.source != nil || !overrides.set.isEmpty {
+      throw ValidationError("--receipt reads no manifest: --source and --set do not go with it")
+    }
+    if receipt != nil, sample != nil {
+      throw ValidationError("--receipt compares every object: --sample does not go with it")
+    }
     if let sample, !(sample > 0 && sample <= 100) {
       throw ValidationError("--sample is a number above 0 and at most 100, found '\(sample)'")
     }
@@ -55,9 +79,17 @@ struct VerifyVerb: Verb {
     try printer.begin()
     let report: VerificationReport
     do {
-      let job = try job.loader(in: session, overrides: overrides.values()).job(for: .verification)
-      report = try Verifying(printer: printer, control: control)
-        .report(of: job, maximumSeconds: maximumDuration.map { Double($0.seconds) }, samplePercent: sample)
+      if let receipt {
+        report = try ReceiptCheck(receipt: URL(filePath: receipt), destination: overrides.destination.map { URL(filePath: $0) })
+          .run(control: control, progress: printer.printed)
+      } else {
+        let loader = try session.loader(
+          ofManifest: manifest ?? "-", overrides: overrides.values(), isVerbose: verbose)
+        report = try Verifying(printer: printer, control: control)
+          .report(
+            of: loader.job(for: .verification), maximumSeconds: maximumDuration.map { Double($0.seconds) },
+            samplePercent: sample)
+      }
       signals.finish()
       printer.close()
     } catch var error as GodwitError {

@@ -41,6 +41,13 @@ extension Planner {
     return found
   }
 
+  /// The condition that a key leads to no object of an entity or of its subentities; nil for an entity without a table.
+  func isNowhere(_ key: String, _ entity: String) -> String? {
+    guard let table = sourceSchema.table(of: entity) else { return nil }
+    let kind = sourceSchema.isKind(of: entity, row: "t").further
+    return "NOT EXISTS (SELECT 1 FROM source.\(quoted(table.name)) AS t WHERE t.Z_PK = \(key)\(kind))"
+  }
+
   /// Finds keys that lead to no row. Where the keys of a table have no gap, the ends of an index tell that there are
   /// none.
   private final class KeyEnds {
@@ -87,14 +94,10 @@ extension Planner {
       }
     }
 
-    private func isNowhere(_ key: String, _ entity: String) -> String? {
-      guard let table = planner.sourceSchema.table(of: entity) else { return nil }
-      let kind = planner.sourceSchema.isKind(of: entity, row: "t").further
-      return "NOT EXISTS (SELECT 1 FROM source.\(quoted(table.name)) AS t WHERE t.Z_PK = \(key)\(kind))"
-    }
-
     func strays(_ table: String, column: String, holder: String, to entity: String) throws -> Int64 {
-      guard try !isWithinRun(table, column, of: entity), let isNowhere = isNowhere("h.\(quoted(column))", entity) else {
+      guard try !isWithinRun(table, column, of: entity),
+        let isNowhere = planner.isNowhere("h.\(quoted(column))", entity)
+      else {
         return 0
       }
       let kind = planner.sourceSchema.isKind(of: holder, row: "h").further
@@ -109,7 +112,7 @@ extension Planner {
         (join.ownerColumn, join.ownerEntityName), (join.destinationColumn, join.destinationEntityName),
       ]
       if try ends.allSatisfy({ try isWithinRun(join.name, $0.0, of: $0.1) }) { return 0 }
-      let tests = ends.compactMap { isNowhere("j.\(quoted($0.0))", $0.1) }
+      let tests = ends.compactMap { planner.isNowhere("j.\(quoted($0.0))", $0.1) }
       return try planner.connection.integer(
         "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j WHERE \(tests.joinedEvenly(by: " OR "))") ?? 0
     }

@@ -9,6 +9,8 @@ package struct ValidationRule {
   var message: String
   /// Whether it asks only whether a value of the row is there.
   var readsHeaderOnly = false
+  /// The attribute; empty for a rule of a relationship.
+  var property = ""
 }
 
 /// What a chunk of the validate stage runs.
@@ -36,6 +38,16 @@ package struct ValidationStatements: StageStatements {
 
   /// The rules that rows of a destination entity must keep. Patterns go by number to `godwit_matches`.
   private func rules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
+    var rules = attributeRules(of: entity, patterns: &patterns)
+    for relationship in resolved.destinationModel.relationships(of: entity) where !relationship.isTransient {
+      let storage = destinationSchema.storage(of: relationship.name, in: entity)
+      if let rule = countRule(relationship, storage: storage) { rules.append(rule) }
+    }
+    return rules
+  }
+
+  /// The rules of single values.
+  func attributeRules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
     let model = resolved.destinationModel
     var rules: [ValidationRule] = []
     for attribute in model.attributes(of: entity) where !attribute.isTransient && !attribute.isDerived {
@@ -84,26 +96,32 @@ package struct ValidationStatements: StageStatements {
             condition: "NOT godwit_matches(\(patterns.count - 1), \(column))",
             message: "attribute '\(attribute.name)' does not match its regular expression"))
       }
-    }
-    for relationship in model.relationships(of: entity) where !relationship.isTransient {
-      if let rule = countRule(relationship, of: entity) { rules.append(rule) }
+      for place in rules.indices where rules[place].property.isEmpty { rules[place].property = attribute.name }
     }
     return rules
   }
 
-  private func countRule(_ relationship: RelationshipDescription, of entity: String) -> ValidationRule? {
+  /// How many objects a relationship may lead to.
+  ///
+  /// - Parameters:
+  ///   - storage: Where the links are.
+  ///   - row: The name of the object's row.
+  func countRule(
+    _ relationship: RelationshipDescription, storage: StoreSchema.RelationshipStorage, database: String = "main",
+    row: String = "t"
+  ) -> ValidationRule? {
     let name = relationship.name
     let count: String
-    switch destinationSchema.storage(of: name, in: entity) {
+    switch storage {
     case .foreignKey(_, let column, _, _):
       guard !relationship.isOptional else { return nil }
       return .init(
-        condition: "t.\(quoted(column)) IS NULL", message: "relationship '\(name)' is required and is nil",
+        condition: "\(row).\(quoted(column)) IS NULL", message: "relationship '\(name)' is required and is nil",
         readsHeaderOnly: true)
     case .inverse(let table, let column, _, _):
-      count = "(SELECT COUNT(*) FROM main.\(quoted(table)) AS c WHERE c.\(quoted(column)) = t.Z_PK)"
+      count = "(SELECT COUNT(*) FROM \(database).\(quoted(table)) AS c WHERE c.\(quoted(column)) = \(row).Z_PK)"
     case .join(let join, let subject, _, _):
-      count = "(SELECT COUNT(*) FROM main.\(quoted(join.name)) AS c WHERE c.\(quoted(subject)) = t.Z_PK)"
+      count = "(SELECT COUNT(*) FROM \(database).\(quoted(join.name)) AS c WHERE c.\(quoted(subject)) = \(row).Z_PK)"
     case .none: return nil
     }
     let low = relationship.isToMany ? max(0, relationship.minCount) : relationship.isOptional ? 0 : 1

@@ -118,6 +118,9 @@ public struct MigrationJob: Sendable {
 
   /// How SQLite checks the source beside the run.
   public var sourceCheck = SourceCheck.quick
+  /// Where a finished run writes what it did, with checksums of what it made; nil for nowhere. A manifest's default is
+  /// beside the destination.
+  public var receipt: ReceiptPlace?
   /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
   /// How a job replaces its own source. `destination` is then `source`.

@@ -28,6 +28,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case guessedName = "guessed-name"
     /// A damaged spill file was rebuilt.
     case spillRebuilt = "spill-rebuilt"
+    /// The job is finished, but its receipt could not be written.
+    case receiptMissing = "receipt-missing"
   }
 
   /// What the note is about.

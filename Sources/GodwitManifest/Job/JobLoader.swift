@@ -116,8 +116,19 @@ public struct JobLoader {
       job.destinationType = try StoreFiles(path: path).type
       if purpose == .migration { job.inPlace = .init(keepsOld: keepsOld) }
     }
+    job.receipt = receiptPlace
     logFusing(of: job)
     return job
+  }
+
+  /// A store that is replaced is the application's again at once, and a change of definitions takes no time that depends
+  /// on its rows: such a job has a receipt where it names one.
+  private var receiptPlace: MigrationJob.ReceiptPlace? {
+    switch manifest.receipt {
+    case .none: nil
+    case .file(let path?): .file(URL(filePath: path.resolved))
+    case .file(nil): isInPlace ? nil : .besideDestination
+    }
   }
 
   /// Says which inferred steps are one, and why others are not.

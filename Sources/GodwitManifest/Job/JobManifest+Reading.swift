@@ -9,7 +9,7 @@ extension JobManifest {
       "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",
       "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
       "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout-from",
-      "unregistered-policies", "stages", "on-loss", "allow-empty", "check-source",
+      "unregistered-policies", "stages", "on-loss", "allow-empty", "check-source", "receipt",
     ],
     "chunks": ["rows", "by"],
     "on-invalid": ["quarantine"],
@@ -156,6 +156,10 @@ extension JobManifest {
     if let entry = top["history"] { history = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["cloudkit"] { cloudkit = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["check-source"] { checkSource = try reader.choice(entry.value, key: entry.key) }
+    if let entry = top["receipt"] {
+      let path = try reader.path(entry.value, key: entry.key)
+      receipt = path.raw == "none" ? .none : .file(path)
+    }
     if let entry = top["unregistered-policies"] {
       unregisteredPolicies = try reader.choice(entry.value, key: entry.key)
     }

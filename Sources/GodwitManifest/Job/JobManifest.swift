@@ -80,6 +80,13 @@ package struct JobManifest: Sendable {
     package var after: Located<String>?
   }
 
+  /// Where a finished run writes its receipt.
+  package enum ReceiptPlace: Sendable, Hashable {
+    case none
+    /// nil: the key is left out.
+    case file(ManifestPath?)
+  }
+
   /// The manifest's path as given; `<stdin>` for standard input.
   package var file: String
   /// The job's name; default: the file's name without its extension, for standard input that of the source.
@@ -112,6 +119,7 @@ package struct JobManifest: Sendable {
   package var mappingSearch: [ManifestPath] = []
   /// A store of the destination version, whose table names the new one takes where Core Data's choice is open.
   package var layoutFrom: ManifestPath?
+  package var receipt = ReceiptPlace.file(nil)
   package var unregisteredPolicies: UnregisteredPolicies = .fail
   package var stages: [Stage] = []
   /// The places of the top-level keys.

@@ -1,8 +1,8 @@
-import Foundation
-import GodwitModel
+package import Foundation
+package import GodwitModel
 
 /// A file read outside SQLite; closes its descriptor when it goes.
-struct ReadableFile: ~Copyable {
+package struct ReadableFile: ~Copyable {
   private let descriptor: Int32
   private let name: String
   let size: Int64
@@ -22,6 +22,16 @@ struct ReadableFile: ~Copyable {
       throw GodwitError(.dataWrong, "cannot read '\(name)': expected a file, found a special file")
     }
     return (descriptor, Int64(info.st_size))
+  }
+
+  /// All bytes of a small file; nil when it is larger than the limit.
+  ///
+  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when it cannot be read; `.dataWrong` for what is no
+  ///   regular file.
+  package static func bytes(of path: String, limit: ByteCount) throws -> Data? {
+    let file = try ReadableFile(path: path, name: path)
+    guard file.size <= limit.bytes else { return nil }
+    return Data(try file.bytes(Int(file.size), at: 0))
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }

@@ -1,0 +1,33 @@
+import GodwitEngine
+public import GodwitJob
+import GodwitModel
+import GodwitStore
+
+extension MigrationManager {
+  /// Looks for what a run would stop at, or carry along broken: see ``AuditReport``. Writes nothing, and works on a
+  /// read-only file system.
+  ///
+  /// Of a job of several steps it looks at the first one: the sources of the others are not made yet.
+  ///
+  /// - Parameters:
+  ///   - samples: How many objects of each finding are named.
+  ///   - showsValues: Whether the values concerned are told. They are data of users.
+  /// - Throws: `.usage` (64) for a manager whose stores are not named yet; what makes the source or the job unusable as
+  ///   a whole, as `plan()` does; `.stopped` (75) if the source changed meanwhile.
+  public func audit(samples: Int = 5, showingValues showsValues: Bool = false) throws -> AuditReport {
+    try refuseWithoutStore()
+    var job = job
+    for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
+    let step = job.isStepped ? job.step(0) : job
+    let source = try OpenSource(step, existing: step.appends ? try existingDestination() : nil)
+    let stamp = try source.files.stamp()
+    guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
+    let report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
+    guard try source.files.stamp() == stamp else {
+      throw GodwitError(
+        .stopped, "cannot audit '\(step.sourcePath)': it changed meanwhile",
+        remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
+    }
+    return report
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+package import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// Looks for what a run of a job would stop at, or carry along broken, before it begins.
+///
+/// It reads the source and writes nothing. All rules of an entity are counted in one walk over its rows; only for a rule
+/// that is broken the first rows are looked up.
+package final class SourceAudit {
+  /// A rule, as SQL that is true for a row `s` (or `t`, of what a mapping makes of it) that breaks it.
+  struct Check {
+    var kind: AuditReport.Kind
+    var model: String
+    var entity: String
+    var property: String?
+    var mapping: String?
+    var message: String
+    var condition: String
+    /// What `--values` shows.
+    var value: String?
+    /// The key of the object.
+    var key = "s.Z_PK"
+  }
+
+  let attached: AttachedSource
+  let job: MigrationJob
+  let planner: Planner
+  let sampleCount: Int
+  let showsValues: Bool
+  private let uuid: String
+  private(set) var report = AuditReport()
+
+  var connection: StoreConnection { attached.connection }
+  var schema: StoreSchema { attached.sourceSchema }
+  var model: ManagedObjectModel { attached.resolved.sourceModel }
+
+  /// - Parameter samples: How many objects of a finding are named.
+  package init(_ attached: AttachedSource, job: MigrationJob, samples: Int, showsValues: Bool) throws {
+    (self.attached, self.job, sampleCount, self.showsValues) = (attached, job, samples, showsValues)
+    planner = attached.planner(job)
+    uuid = try StoreMetadata(reading: attached.connection, path: job.sourcePath).uuid
+  }
+
+  package func run() throws -> AuditReport {
+    try auditRows()
+    try auditLinks()
+    try auditUniqueness()
+    try auditMappings()
+    return report
+  }
+
+  func uri(_ entity: String, _ key: Int64) -> String { "x-coredata://\(uuid)/\(entity)/p\(key)" }
+
+  func skip(_ text: String) { if !report.notLookedAt.contains(text) { report.notLookedAt.append(text) } }
+  func countChecks(_ count: Int) { report.checks += Int64(count) }
+  func countObjects(_ count: Int64) { report.objects += count }
+
+  func add(
+    _ kind: AuditReport.Kind, model: String, _ entity: String, _ property: String?, mapping: String? = nil,
+    count: Int64?, _ message: String, _ samples: [(uri: String, value: String?)]
+  ) {
+    report.add(kind, model: model, entity, property, mapping: mapping, count: count, message, samples)
+  }
+
+  // MARK: Running checks
+
+  /// SQLite takes 2000 columns at most.
+  private static let columnsAtOnce = 200
+
+  /// Counts the rows that break each rule in one walk, and names the first ones.
+  ///
+  /// - Parameter from: `FROM`, with the condition of the rows.
+  func run(
+    _ checks: [Check], from: String, hasCondition: Bool, builder: StatementBuilder = StatementBuilder(),
+    patterns: [NSRegularExpression] = []
+  ) throws {
+    countChecks(checks.count)
+    var rest = checks[...]
+    while !rest.isEmpty {
+      let part = rest.prefix(Self.columnsAtOnce)
+      rest = rest.dropFirst(part.count)
+      let sums = part.map { "SUM(\($0.condition))" }.joined(separator: ", ")
+      let counts = try rows("SELECT \(sums) \(from)", builder, patterns).first ?? []
+      for (check, count) in zip(part, counts) {
+        guard case .integer(let count) = count, count > 0 else { continue }
+        let value = showsValues ? check.value ?? "NULL" : "NULL"
+        let found = try rows(
+          "SELECT \(check.key), \(value) \(from)\(hasCondition ? " AND" : " WHERE") (\(check.condition)) ORDER BY 1 LIMIT \(sampleCount)",
+          builder, patterns)
+        add(
+          check.kind, model: check.model, check.entity, check.property, mapping: check.mapping, count: count,
+          check.message, found.map { sample($0, of: check.entity) })
+      }
+    }
+  }
+
+  func sample(_ row: [SQLValue], of entity: String) -> (uri: String, value: String?) {
+    guard case .integer(let key)? = row.first else { return (entity, nil) }
+    return (uri(entity, key), showsValues ? row.dropFirst().map(Self.text).joined(separator: ", ") : nil)
+  }
+
+  /// The rows of a query whose functions are those of a builder.
+  func rows(
+    _ sql: String, _ builder: StatementBuilder, _ patterns: [NSRegularExpression] = []
+  ) throws -> [[SQLValue]] {
+    try attached.functions.running(
+      ChunkStatement(sql: sql, builder: builder), context: "audit", with: StatementInputs(patterns: patterns)
+    ) {
+      try connection.rows(sql, builder.arguments())
+    }
+  }
+
+  /// A value as one line of at most 80 characters.
+  private static func text(_ value: SQLValue) -> String {
+    switch value {
+    case .null: "nil"
+    case .integer(let number): "\(number)"
+    case .real(let number): "\(number)"
+    case .text(let bytes):
+      "\"" + String(decoding: bytes, as: UTF8.self).prefix(80) + (bytes.count > 80 ? "…" : "") + "\""
+    case .blob(let bytes): "\(bytes.count) bytes"
+    }
+  }
+
+  /// The rows of an entity.
+  func objects(of entity: String) -> (from: String, hasCondition: Bool)? {
+    guard let table = schema.table(of: entity) else { return nil }
+    let condition = schema.isObject(of: [entity], row: "s").clause
+    return ("FROM source.\(quoted(table.name)) AS s\(condition)", !condition.isEmpty)
+  }
+
+  // MARK: Rows and values
+
+  private func auditRows() throws {
+    for root in model.rootEntities {
+      guard let table = schema.table(of: root.name), !schema.fillsTable(root.name) else { continue }
+      let known = model.family(of: root.name).compactMap { schema.number(of: $0.name) }.map(String.init)
+      try run(
+        [
+          Check(
+            kind: .unknownEntity, model: model.name, entity: root.name,
+            message: "rows whose entity number is none of \(known.joined(separator: ", "))",
+            condition: "s.Z_ENT IS NULL OR s.Z_ENT NOT IN (\(known.joined(separator: ", ")))", value: "s.Z_ENT")
+        ], from: "FROM source.\(quoted(table.name)) AS s", hasCondition: false)
+    }
+    for entity in model.entities where !entity.isAbstract {
+      guard let (from, hasCondition) = objects(of: entity.name) else { continue }
+      countObjects(try connection.integer("SELECT COUNT(*) \(from)") ?? 0)
+      var checks: [Check] = []
+      for attribute in model.attributes(of: entity.name) {
+        guard let column = schema.column(of: attribute.name, in: entity.name).map({ "s.\(quoted($0))" }),
+          let condition = Self.isWrong(column, attribute.type)
+        else { continue }
+        checks.append(
+          Check(
+            kind: .wrongType, model: model.name, entity: entity.name, property: attribute.name,
+            message: "values that an attribute of type \(attribute.type.xcodeName) cannot hold", condition: condition,
+            value: column))
+        if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage {
+          try auditFiles(entity.name, attribute.name, column, from, hasCondition)
+        }
+      }
+      try run(checks, from: from, hasCondition: hasCondition)
+    }
+  }
+
+  /// The test that the executor makes of a value that it reads (`RowCheck`), as SQL; nil when any value will do.
+  private static func isWrong(_ column: String, _ type: AttributeType) -> String? {
+    let field = RowCheck.Field(reading: type, site: 0)
+    guard !field.isVoid else { return nil }
+    let names: [(RowCheck.Kinds, String)] = [
+      (.null, "null"), (.integer, "integer"), (.real, "real"), (.text, "text"), (.blob, "blob"),
+    ]
+    let known = names.filter { field.kinds.contains($0.0) }.map { "'\($0.1)'" }.joined(separator: ", ")
+    var condition = "typeof(\(column)) NOT IN (\(known))"
+    if field.takesNaN { condition = "(\(condition) AND NOT \(column) IS 'NaN')" }
+    if let count = field.byteCount { condition = "(\(condition) OR length(\(column)) <> \(count))" }
+    return condition
+  }
+
+  private func auditFiles(
+    _ entity: String, _ attribute: String, _ column: String, _ from: String, _ hasCondition: Bool
+  ) throws {
+    let folder = SupportFolder(ofStoreAt: job.sourcePath)
+    var count: Int64 = 0
+    var samples: [(uri: String, value: String?)] = []
+    try connection.query(
+      "SELECT s.Z_PK, \(column) \(from)\(hasCondition ? " AND" : " WHERE") \(ExternalDataSQL.isReference(column))"
+    ) { row in
+      guard case .external(let file)? = StoredBinary(row.bytes(1)), folder.size(of: file) == nil else { return true }
+      count += 1
+      if samples.count < sampleCount { samples.append((uri(entity, row.int64(0)), showsValues ? file : nil)) }
+      return true
+    }
+    countChecks(1)
+    guard count > 0 else { return }
+    add(
+      .missingFile, model: model.name, entity, attribute, count: count, "values whose external file is missing",
+      samples)
+  }
+}

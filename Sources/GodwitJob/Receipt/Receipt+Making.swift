@@ -1,0 +1,58 @@
+import GodwitModel
+package import GodwitStore
+import GodwitXcode
+
+extension Receipt {
+  /// A receipt of what a store holds. What a run knows beside it is filled in later.
+  ///
+  /// - Parameters:
+  ///   - file: The destination's name, without its folder.
+  ///   - sourceUUID: nil where the source is gone.
+  ///   - content: What the store holds, where that is known.
+  ///   - check: Called now and then; what it throws ends the reading.
+  package init(
+    _ origin: Origin, of store: ReceiptedStore, job: MigrationJob, identity: JobFingerprint, file: String,
+    sourceUUID: String?, finished: String, content: Content?, check: () throws -> Void
+  ) throws {
+    let metadata = store.metadata
+    let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
+    self.origin = origin
+    self.job = Self.job(job, identity, digest: jobs.last)
+    source = Source(path: job.sourcePath, uuid: sourceUUID)
+    destination = Destination(
+      file: file, uuid: metadata.uuid, type: job.destinationType.rawValue, bytes: try store.byteCount(),
+      modelName: job.destinationModel.name, model: job.destinationModel.xcodeContents, jobs: jobs,
+      metadata: ReceiptedStore.digests(of: metadata), highestKeys: try store.highestKeys(),
+      historyTransactions: try store.historyTransactions())
+    steps = []
+    losses = []
+    let content = try content ?? Self.content(store.checksums(check: check))
+    (entities, relationships) = (content.entities, content.relationships)
+    self.finished = finished
+  }
+}
+
+extension Receipt.Step {
+  /// What a step did.
+  ///
+  /// - Parameters:
+  ///   - plan: The digest of what the plan fixed.
+  ///   - made: The destination objects of each mapping.
+  package init(_ job: MigrationJob, _ plan: MigrationPlan, digest: String, made: [String: Int64]) {
+    var made = made
+    let rows = Dictionary(plan.facts.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
+    var list: [Receipt.Mapping] = []
+    for mapping in plan.steps.flatMap(\.passes).flatMap(\.mappings) {
+      let all = max(rows[mapping.source] ?? 0, mapping.rows)
+      list.append(
+        Receipt.Mapping(
+          name: mapping.name, source: mapping.source, destination: mapping.destination, objectsIn: all,
+          taken: mapping.rows, leftOut: all - mapping.rows, made: made.removeValue(forKey: mapping.name) ?? 0))
+    }
+    self.init(
+      sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, plan: digest, mappings: list,
+      dropped: plan.steps.flatMap(\.dropped).map {
+        Receipt.Dropped(entity: $0.entity, objects: $0.rows, reason: $0.cause)
+      })
+  }
+}

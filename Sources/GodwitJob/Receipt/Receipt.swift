@@ -1,0 +1,222 @@
+public import Foundation
+package import GodwitModel
+package import GodwitStore
+import GodwitXcode
+
+/// What a finished job leaves beside its destination: what it read, what it did, and checksums of what it made.
+///
+/// It is a JSON document that follows `receipt.schema.json`. The store it belongs to can be compared with it years
+/// later, without source, models or manifest: see `ReceiptCheck`.
+package struct Receipt: Codable, Sendable {
+  /// Raised when a key goes or changes its meaning.
+  package static let version = 1
+  package static let typeName = "receipt"
+  /// What a receipt's name adds to that of its destination.
+  package static let suffix = ".receipt.json"
+  /// The version of Godwit, as `godwit --version` prints it.
+  package static let godwitVersion = "0.2.0"
+
+  /// Who counted.
+  package enum Origin: String, Codable, Sendable {
+    /// The run that made the store.
+    case run
+    /// A later run of the finished job, from the store as it was then.
+    case rebuilt
+  }
+
+  package struct Job: Codable, Sendable, Equatable {
+    package var name: String
+    /// As the store names the job under `GodwitJobs`.
+    package var digest: String?
+    package var sourceModel, destinationModel, mappings, manifest: String
+  }
+
+  package struct Source: Codable, Sendable {
+    package var path: String
+    package var uuid: String?
+    package var digest: String?
+  }
+
+  package struct Destination: Codable, Sendable {
+    /// The file's name, without its folder.
+    package var file: String
+    package var uuid: String
+    package var type: String
+    package var bytes: Int64
+    package var modelName: String
+    /// The model as the `contents` file of a `.xcdatamodel`.
+    package var model: String
+    /// The digests of all jobs that the store names, oldest first.
+    package var jobs: [String]
+    /// The digest of each value of the metadata, by key.
+    package var metadata: [String: String]
+    /// By root entity: the highest key that was given out.
+    package var highestKeys: [String: Int64]
+    /// Transactions in the persistent history.
+    package var historyTransactions: Int64
+  }
+
+  /// What became of the source objects of one entity mapping.
+  package struct Mapping: Codable, Sendable {
+    package var name, source, destination: String
+    /// Objects of the source entity.
+    package var objectsIn: Int64
+    /// Those that the mapping takes.
+    package var taken: Int64
+    /// Those that its filter leaves out.
+    package var leftOut: Int64
+    /// Destination objects.
+    package var made: Int64
+  }
+
+  package struct Dropped: Codable, Sendable {
+    package var entity: String
+    package var objects: Int64
+    package var reason: LossReport.Cause
+  }
+
+  package struct Step: Codable, Sendable {
+    package var sourceModel, destinationModel: String
+    /// The digest of what the plan fixed.
+    package var plan: String
+    package var mappings: [Mapping]
+    package var dropped: [Dropped]
+  }
+
+  package struct Entity: Codable, Sendable {
+    package var name: String
+    package var objects: Int64
+    package var checksum: String
+    /// The sum of `Z_OPT`.
+    package var edits: Int64
+  }
+
+  package struct Relationship: Codable, Sendable {
+    package var entity, name: String
+    package var links: Int64
+    package var checksum: String
+  }
+
+  package var schemaVersion = Self.version
+  package var type = Self.typeName
+  package var origin: Origin
+  package var godwit = Self.godwitVersion
+  package var job: Job
+  package var source: Source
+  package var destination: Destination
+  package var steps: [Step]
+  package var losses: [LossReport.Loss]
+  package var entities: [Entity]
+  package var relationships: [Relationship]
+  /// When the first run of the job began; nil where nobody knows.
+  package var began: String?
+  package var finished: String
+  /// Of the run that finished the job.
+  package var seconds: Double?
+  package var peakBytes, budgetBytes: Int64?
+}
+
+extension Receipt {
+  /// What is durable of a step when its store is finished; the ledger is gone by then. It lies beside the store.
+  package struct Note: Codable, Sendable {
+    package var step: Step
+    package var losses: LossReport
+    package var identity: JobFingerprint
+    /// Seconds since 2001.
+    package var began: Double
+    /// What the store holds, where that was counted beside SQLite's check.
+    package var content: Content?
+
+    package init(step: Step, losses: LossReport, identity: JobFingerprint, began: Double, content: Content?) {
+      (self.step, self.losses, self.identity, self.began) = (step, losses, identity, began)
+      self.content = content
+    }
+  }
+
+  /// The digests of a job, without that of its source.
+  package static func job(_ job: MigrationJob, _ identity: JobFingerprint, digest: String?) -> Job {
+    Job(
+      name: job.name, digest: digest, sourceModel: identity.sourceModel, destinationModel: identity.destinationModel,
+      mappings: identity.mappings, manifest: identity.manifest)
+  }
+
+  /// Whether the receipt is one of a job that differs by its source's content at most.
+  package func isOf(_ other: Job, file: String) -> Bool {
+    var (mine, theirs) = (job, other)
+    (mine.digest, theirs.digest, mine.name, theirs.name) = (nil, nil, "", "")
+    return mine == theirs && destination.file == file
+  }
+
+  /// What a store holds.
+  package struct Content: Codable, Sendable {
+    package var entities: [Entity]
+    package var relationships: [Relationship]
+  }
+
+  package static func content(_ sums: StoreChecksums) -> Content {
+    let entities = sums.entities.map {
+      Entity(name: $0.name, objects: $0.objects.count, checksum: $0.objects.checksum, edits: $0.edits)
+    }
+    let relationships = sums.relationships.map {
+      Relationship(entity: $0.entity, name: $0.name, links: $0.links.count, checksum: $0.links.checksum)
+    }
+    return Content(entities: entities, relationships: relationships)
+  }
+
+  /// The document, with sorted keys.
+  package func encoded() throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return try encoder.encode(self) + Data("\n".utf8)
+  }
+
+  /// The most bytes of a receipt that are read.
+  private static let limitBytes = ByteCount.mebibytes(64)
+
+  /// Reads a receipt.
+  ///
+  /// - Throws: `.missingInput` (66) when there is none, `.permission` (77) when it cannot be read, `.dataWrong` (65)
+  ///   for a file that is none, or of a later version of Godwit.
+  package static func read(_ path: String) throws -> Receipt {
+    guard let bytes = try ReadableFile.bytes(of: path, limit: limitBytes) else {
+      throw notOurs(path, "it is larger than 64 MiB")
+    }
+    struct Head: Decodable {
+      var schemaVersion: Int
+      var type: String
+    }
+    guard let head = try? JSONDecoder().decode(Head.self, from: bytes), head.type == typeName else {
+      throw notOurs(path, "expected a JSON document of type 'receipt'")
+    }
+    guard head.schemaVersion == version else {
+      throw GodwitError(
+        .dataWrong, "cannot read the receipt '\(path)': its format is \(head.schemaVersion), expected \(version)",
+        remedy: "read it with the version of Godwit that wrote it")
+    }
+    do { return try JSONDecoder().decode(Receipt.self, from: bytes) } catch {
+      throw notOurs(path, "a key is missing or of the wrong type")
+    }
+  }
+
+  private static func notOurs(_ path: String, _ cause: String) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot read the receipt '\(path)'", cause: cause,
+      remedy: "name the receipt that `godwit run` wrote beside the destination")
+  }
+
+  /// The model of the destination.
+  package func model(path: String) throws -> ManagedObjectModel {
+    try ManagedObjectModel(xcodeContents: destination.model, name: destination.modelName, file: path)
+  }
+}
+
+extension MigrationJob {
+  /// Where a finished run writes its receipt.
+  public enum ReceiptPlace: Sendable, Hashable {
+    /// Beside the destination, as `DESTINATION.receipt.json`. A job that appends adds 12 hexadecimal digits of its own
+    /// before the suffix.
+    case besideDestination
+    /// A file.
+    case file(URL)
+  }
+}

@@ -1,0 +1,97 @@
+import GodwitModel
+
+/// What an audit found in a source before its job runs, and what it did not look at.
+public struct AuditReport: Sendable, Codable {
+  /// What is wrong. The raw values never change.
+  public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
+    /// Rows whose entity number belongs to no entity of their table.
+    case unknownEntity = "unknown entity"
+    /// Values that an attribute of their type cannot hold.
+    case wrongType = "wrong type"
+    /// Values in external files that are missing.
+    case missingFile = "missing file"
+    /// Links that lead to no object that the relationship can hold.
+    case danglingLink = "dangling link"
+    /// One-to-one links whose other end leads elsewhere.
+    case halfLink = "half link"
+    /// Objects with equal values under a uniqueness constraint.
+    case duplicate
+    /// Objects that the mapping makes and validation would reject.
+    case invalid
+    /// Values or filters that cannot be computed.
+    case expression
+  }
+
+  /// An object of the source.
+  public struct Sample: Sendable, Codable, Hashable {
+    /// The object's URI, as Core Data gives it.
+    public var uri: String
+    /// The value concerned, as text; nil unless it was asked for.
+    public var value: String?
+  }
+
+  /// One kind of fault in one property.
+  public struct Finding: Sendable, Codable, Hashable {
+    /// What is wrong.
+    public var kind: Kind
+    /// The model version whose rule is broken.
+    public var model: String
+    /// The entity of the source.
+    public var entity: String
+    /// The properties concerned; nil for the objects as a whole.
+    public var property: String?
+    /// The mapping that makes the object; nil for a fault of the source itself.
+    public var mapping: String?
+    /// How many; nil where the first one ended the count.
+    public var count: Int64?
+    /// What is wrong, in one sentence without values.
+    public var message: String
+    /// The first ones, by key.
+    public var samples: [Sample]
+  }
+
+  /// What was found, in the order of the checks.
+  public package(set) var findings: [Finding] = []
+  /// How many objects of the source were looked at.
+  public package(set) var objects: Int64 = 0
+  /// How many checks were made, each of one rule in one property.
+  public package(set) var checks: Int64 = 0
+  /// What only the run itself can tell.
+  public package(set) var notLookedAt: [String] = []
+
+  package init() {}
+
+  /// Whether nothing was found.
+  public var isClean: Bool { findings.isEmpty }
+
+  package mutating func add(
+    _ kind: Kind, model: String, _ entity: String, _ property: String?, mapping: String? = nil, count: Int64?,
+    _ message: String, _ samples: [(uri: String, value: String?)]
+  ) {
+    findings.append(
+      Finding(
+        kind: kind, model: model, entity: entity, property: property, mapping: mapping, count: count,
+        message: message, samples: samples.map { Sample(uri: $0.uri, value: $0.value) }))
+  }
+}
+
+extension AuditReport: CustomStringConvertible {
+  /// The findings, what was not looked at, and the verdict.
+  public var description: String {
+    var lines: [String] = []
+    for finding in findings {
+      let place = finding.entity + (finding.property.map { ".\($0)" } ?? "")
+      let by = finding.mapping.map { " (mapping \($0))" } ?? ""
+      lines.append(
+        "\(finding.kind.rawValue): \(place): \(finding.count.map { "\($0)" } ?? "at least 1"): \(finding.message)\(by)")
+      lines += finding.samples.map { "  \($0.uri)" + ($0.value.map { "  \($0)" } ?? "") }
+      if let count = finding.count, count > finding.samples.count, !finding.samples.isEmpty {
+        lines.append("  and \(count - Int64(finding.samples.count)) more")
+      }
+    }
+    lines += notLookedAt.map { "not looked at: \($0)" }
+    lines.append("checked \(objects) objects by \(checks) rules")
+    lines.append(isClean ? "nothing found" : "\(findings.count) finding\(findings.count == 1 ? "" : "s")")
+    return lines.map(\.onOneLine).joined(separator: "\n")
+  }
+}

@@ -1,0 +1,96 @@
+import Crypto
+import Foundation
+package import GodwitModel
+
+/// A finished store as its receipt describes it. The run that writes a receipt and the check that reads it years later
+/// share this code: they must count the same.
+package struct ReceiptedStore {
+  package let metadata: StoreMetadata
+  private let path: String
+  private let files: ExternalFiles
+  private let schema: StoreSchema
+  private let connection: StoreConnection
+
+  /// - Parameter destination: Where the store will be; nil for one that is in its place.
+  /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(reading:path:)` and `StoreSchema.init(model:probing:)`.
+  package init(
+    path: String, becoming destination: String? = nil, model: ManagedObjectModel, cache: ByteCount = .mebibytes(8)
+  ) throws {
+    for store in [path, destination].compactMap(\.self) { try SupportFolder(ofStoreAt: store).refuseLinks() }
+    files = ExternalFiles(ofStoreAt: path, becoming: destination)
+    connection = try StoreConnection.openStore(readingAt: path, cache: cache, model: model, purpose: .comparison)
+    // As the file has it: what an XML store is converted into has metadata of its own.
+    metadata = try StoreMetadata(readingStoreAt: path)
+    schema = try StoreSchema(model: model, probing: connection)
+    self.path = path
+  }
+
+  /// The size of the file.
+  package func byteCount() throws -> Int64 { try StoreFiles(path: path).size }
+
+  package func checksums(limits: StoreChecksums.Limits? = nil, check: () throws -> Void = {}) throws -> StoreChecksums {
+    try StoreChecksums(
+      of: connection, schema: schema, support: files, limits: limits, check: check)
+  }
+
+  /// The checksums of a store that another connection of this process has finished to fill. It must not change
+  /// meanwhile.
+  ///
+  /// - Parameters:
+  ///   - cache: Memory for its pages.
+  ///   - check: Called now and then; what it throws ends the reading.
+  package static func checksums(
+    ofFilledStoreAt path: String, becoming destination: String, schema: StoreSchema, cache: ByteCount,
+    check: () throws -> Void
+  ) throws -> StoreChecksums {
+    let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+    try connection.attachUnlocked(path: path, cache: cache)
+    return try StoreChecksums(
+      of: connection, schema: schema, support: ExternalFiles(ofStoreAt: path, becoming: destination), check: check)
+  }
+
+  /// By root entity: the highest key that was given out, of those in the store and in `Z_MAX`.
+  package func highestKeys() throws -> [String: Int64] {
+    let database = StoreConnection.sourceSchema
+    var keys: [String: Int64] = [:]
+    for table in schema.tables {
+      let root = table.rootEntityName
+      let number = schema.number(of: root).map(Int64.init) ?? 0
+      let counter = try connection.integer(
+        "SELECT Z_MAX FROM \(database).Z_PRIMARYKEY WHERE Z_ENT = ?1", [.integer(number)])
+      let highest = try connection.integer("SELECT MAX(Z_PK) FROM \(database).\(quoted(table.name))")
+      keys[root] = max(counter ?? 0, highest ?? 0)
+    }
+    return keys
+  }
+
+  /// What SQLite's quick check says, at most `limit` lines.
+  package func complaints(limit: Int) throws -> [String] {
+    try connection.complaints(about: StoreConnection.sourceSchema, isFull: false, limit: limit)
+  }
+
+  /// Transactions in the persistent history; 0 without its tables.
+  package func historyTransactions() throws -> Int64 {
+    let schema = StoreConnection.sourceSchema
+    let isThere = try connection.integer(
+      "SELECT COUNT(*) FROM \(schema).sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'")
+    guard isThere == 1 else { return 0 }
+    return try connection.integer("SELECT COUNT(*) FROM \(schema).ATRANSACTION") ?? 0
+  }
+
+  /// The digest of each value of a store's metadata, by key, but for what Godwit's jobs add to.
+  package static func digests(of metadata: StoreMetadata, except keys: Set<String> = jobKeys) -> [String: String] {
+    var digests: [String: String] = [:]
+    for (key, value) in metadata.values where !keys.contains(key) {
+      let hash = SHA256.hash(data: Data(value.binaryPropertyList))
+      digests[key] = hash.prefix(16).map { byte in
+        let hex = String(byte, radix: 16)
+        return hex.count == 1 ? "0" + hex : hex
+      }.joined()
+    }
+    return digests
+  }
+
+  /// `GodwitJobs` and `GodwitAssociations`.
+  package static let jobKeys: Set<String> = ["GodwitJobs", "GodwitAssociations"]
+}

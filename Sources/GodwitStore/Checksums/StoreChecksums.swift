@@ -1,0 +1,151 @@
+import Crypto
+import Foundation
+package import GodwitModel
+
+/// The content of a store in a few numbers, whatever its pages, its row order and its counters of edits are.
+///
+/// Each object gives a digest of its entity, its key, and the names, types and values of its attributes. Each link
+/// gives one of its relationship, its two keys and its place. The digests of an entity, or of a relationship, are
+/// added modulo 2^128: the order does not matter, and no row makes up for another by accident.
+package struct StoreChecksums: Sendable {
+  /// What many objects or links come to.
+  package struct Sum: Sendable, Hashable {
+    package var count: Int64 = 0
+    package var sum: UInt128 = 0
+
+    package init() {}
+
+    @inline(__always) mutating func add(_ digest: UInt128) {
+      count &+= 1
+      sum &+= digest
+    }
+
+    /// The sum as 32 hexadecimal digits.
+    package var checksum: String {
+      let digits = String(sum, radix: 16)
+      return String(repeating: "0", count: 32 - digits.count) + digits
+    }
+  }
+
+  /// The objects of one entity, its subentities left out.
+  package struct Entity: Sendable {
+    package var name: String
+    package var objects = Sum()
+    /// The sum of the objects' counters of edits (`Z_OPT`), which are not part of the checksum.
+    package var edits: Int64 = 0
+    /// Objects with keys above those that are summed up; those up to the keys of later jobs, and all others.
+    package var laterObjects: Int64 = 0
+    package var newerObjects: Int64 = 0
+  }
+
+  /// The links of one relationship, from the end at which they are stored.
+  package struct Relationship: Sendable {
+    package var entity: String
+    package var name: String
+    package var links = Sum()
+    /// Links of objects that are not summed up.
+    package var laterLinks: Int64 = 0
+  }
+
+  /// Up to which keys objects are summed up, by root entity. Others are counted.
+  package struct Limits: Sendable {
+    package var highest: [String: Int64]
+    package var later: [String: Int64]
+
+    package init(highest: [String: Int64], later: [String: Int64] = [:]) {
+      (self.highest, self.later) = (highest, later)
+    }
+  }
+
+  /// By name.
+  package private(set) var entities: [Entity] = []
+  /// By entity and name.
+  package private(set) var relationships: [Relationship] = []
+  /// Reads every object and every link of a store once.
+  ///
+  /// - Parameters:
+  ///   - connection: Has the store attached as `source`.
+  ///   - support: Where the store has its external files.
+  ///   - check: Called every few thousand rows; what it throws ends the reading.
+  package init(
+    of connection: StoreConnection, schema: StoreSchema, support: ExternalFiles, limits: Limits? = nil,
+    check: () throws -> Void = {}
+  ) throws {
+    let model = schema.model
+    for table in schema.tables {
+      let scan = try TableScan(table, schema, connection, support: support, limits: limits)
+      try scan.run(check: check)
+      entities += scan.entities
+      relationships += scan.relationships
+    }
+    for join in schema.joinTables {
+      relationships += try Self.links(of: join, model, connection, limits: limits, check: check)
+    }
+    entities.sort { Text($0.name) < Text($1.name) }
+    relationships.sort { (Text($0.entity), Text($0.name)) < (Text($1.entity), Text($1.name)) }
+  }
+
+  /// The key that stands for a kind of object or link in its digests.
+  static func key(_ lines: [String]) -> SipHash.Key {
+    let digest = Array(SHA256.hash(data: Data((["godwit-checksum-1"] + lines).joined(separator: "\n").utf8)))
+    return digest.withUnsafeBytes { bytes in
+      SipHash.Key(
+        low: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)),
+        high: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
+  }
+
+  static func key(entity: String, relationship: String) -> SipHash.Key {
+    key(["relationship", entity, relationship])
+  }
+
+  /// The links of a many-to-many, from its first end; from the other too where that one has an order of its own.
+  private static func links(
+    of join: StoreSchema.JoinTable, _ model: ManagedObjectModel, _ connection: StoreConnection, limits: Limits?,
+    check: () throws -> Void
+  ) throws -> [Relationship] {
+    var ends = [
+      (
+        Relationship(entity: join.ownerEntityName, name: join.ownerRelationshipName), join.ownerColumn,
+        join.destinationColumn, join.ownerOrderColumn
+      )
+    ]
+    if let inverse = join.inverseRelationshipName, let order = join.destinationOrderColumn {
+      ends.append(
+        (
+          Relationship(entity: join.destinationEntityName, name: inverse), join.destinationColumn, join.ownerColumn,
+          order
+        ))
+    }
+    func highest(_ entity: String) -> Int64 {
+      limits.map { $0.highest[model.root(of: entity)?.name ?? entity] ?? 0 } ?? .max
+    }
+    return try ends.map { end in
+      var relationship = end.0
+      let (subject, object, order) = (end.1, end.2, end.3)
+      let hashKey = key(entity: relationship.entity, relationship: relationship.name)
+      let isOwner = subject == join.ownerColumn
+      let subjectLimit = highest(isOwner ? join.ownerEntityName : join.destinationEntityName)
+      let objectLimit = highest(isOwner ? join.destinationEntityName : join.ownerEntityName)
+      let columns = [subject, object].map(StoreSchema.identifier) + (order.map { [StoreSchema.identifier($0)] } ?? [])
+      var rows = 0
+      try connection.query(
+        "SELECT \(columns.joined(separator: ", ")) FROM \(join.rows(in: StoreConnection.sourceSchema))"
+      ) { row in
+        rows &+= 1
+        if rows & 4095 == 0 { try check() }
+        guard row.int64(0) <= subjectLimit, row.int64(1) <= objectLimit else {
+          relationship.laterLinks += 1
+          return true
+        }
+        var hash = SipHash(hashKey)
+        try hash.add(row, 0, files: nil)
+        try hash.add(row, 1, files: nil)
+        if order != nil { try hash.add(row, 2, files: nil) }
+        relationship.links.add(hash.digest())
+        return true
+      }
+      return relationship
+    }
+  }
+}

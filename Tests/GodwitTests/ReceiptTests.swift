@@ -1,0 +1,378 @@
+import Foundation
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
+
+/// What a finished job leaves beside its destination, and what comparing a store with it finds.
+struct ReceiptTests {
+  private static let photo: AttributeDescription = {
+    var attribute = AttributeDescription(name: "photo", type: .binary)
+    attribute.allowsExternalBinaryDataStorage = true
+    return attribute
+  }()
+
+  private static let person: EntityDescription = {
+    var entity = EntityDescription.make(
+      "Person", ["name": .string, "age": .integer16, "weight": .double],
+      [
+        .toOne("home", "Place", inverse: "people"), .toMany("friends", "Person", inverse: "friendOf"),
+        .toMany("friendOf", "Person", inverse: "friends"),
+      ])
+    entity.attributes.append(photo)
+    return entity
+  }()
+  private static let entities: [EntityDescription] = [
+    person,
+    .make("Place", ["street": .string], [.toMany("people", "Person", inverse: "home", ordered: true)]),
+    .make("House", parent: "Place", ["floors": .integer16]),
+  ]
+
+  /// A job of ten people, two places and a house; the last person is filtered out.
+  private static func fixture() throws -> MigrationFixture {
+    let fixture = try MigrationFixture(entities, to: entities + [.make("Note", ["text": .string])])
+    fixture.mappings = [
+      try .make("Person", "Person", kind: .copy, filter: "age < 100"), try .make("Place", "Place", kind: .copy),
+      try .make("House", "House", kind: .copy),
+    ]
+    try fixture.build { store in
+      for key in Int64(1)...2 { try store.insert("Place", key: key, attributes: ["street": .init("s\(key)")]) }
+      try store.insert("House", key: 3, attributes: ["floors": .integer(2)])
+      for key in Int64(1)...10 {
+        try store.insert(
+          "Person", key: key,
+          attributes: [
+            "name": .init("p\(key)"), "age": .integer(key == 10 ? 100 : key), "weight": .double(Double(key)),
+            "photo": .data([1, 2, UInt8(key)]),
+          ], relationships: ["home": [key % 3 + 1], "friends": key > 1 ? [key - 1] : []])
+      }
+    }
+    return fixture
+  }
+
+  private static func job(_ fixture: MigrationFixture) throws -> MigrationJob {
+    var job = try fixture.job
+    job.receipt = .besideDestination
+    return job
+  }
+
+  private static func path(_ fixture: MigrationFixture) -> String { fixture.destinationPath + ".receipt.json" }
+
+  private static func findings(_ fixture: MigrationFixture) throws -> [String] {
+    try ReceiptCheck(receipt: URL(filePath: path(fixture))).run().findings.map(\.description)
+  }
+
+  private static func alter(_ fixture: MigrationFixture, _ sql: String) throws {
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    try connection.execute(sql)
+    try connection.close()
+  }
+
+  // MARK: The document
+
+  @Test func `a finished run writes a receipt that follows its schema and counts what was taken and dropped`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    let text = try String(contentsOfFile: Self.path(fixture), encoding: .utf8)
+    #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: text)) == [])
+    let receipt = try Receipt.read(Self.path(fixture))
+    #expect(receipt.origin == .run)
+    let people = try #require(receipt.steps.first?.mappings.first { $0.name == "PersonToPerson" })
+    #expect([people.objectsIn, people.taken, people.leftOut, people.made] == [10, 9, 1, 9])
+    #expect(
+      receipt.steps.first?.dropped.map { "\($0.entity) \($0.objects) \($0.reason.rawValue)" } == [
+        "Person 1 filtered-out"
+      ])
+    #expect(receipt.entities.map { "\($0.name) \($0.objects)" } == ["House 1", "Note 0", "Person 9", "Place 2"])
+    #expect(
+      receipt.relationships.map { "\($0.entity).\($0.name) \($0.links)" } == ["Person.friendOf 8", "Person.home 9"])
+    #expect(receipt.source.digest == (try StoreFiles(path: fixture.sourcePath).contentDigest()))
+    #expect(receipt.peakBytes ?? 0 > 0 && receipt.seconds ?? -1 >= 0)
+    let metadata = try StoreMetadata(readingStoreAt: fixture.destinationPath)
+    #expect(receipt.job.digest == metadata.applicationValues["GodwitJobs"]?.array?.last?.string)
+    #expect(try Self.findings(fixture) == [])
+    #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
+  }
+
+  @Test func `the version in a receipt is the command's`() throws {
+    let source = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Sources/GodwitCLI/Verbs/GodwitCommand.swift").standardizedFileURL
+    #expect(try String(contentsOf: source, encoding: .utf8).contains("version = \"\(Receipt.godwitVersion)\""))
+  }
+
+  @Test func `checksums are the same whatever the chunks, the pages and the places of data are`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    let before = try Receipt.read(Self.path(fixture))
+    try Self.alter(fixture, "PRAGMA page_size = 1024")
+    try Self.alter(fixture, "VACUUM")
+    #expect(try Self.findings(fixture) == [])
+    // The same bytes in a file of their own.
+    let name = "11111111-2222-3333-4444-555555555555"
+    let support = SupportFolder(ofStoreAt: fixture.destinationPath)
+    try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+    try Data([1, 2, 4]).write(to: URL(filePath: support.path(of: name)))
+    let hex = StoredBinary.external(name: name).bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    try Self.alter(fixture, "UPDATE ZPERSON SET ZPHOTO = x'\(hex)' WHERE Z_PK = 4")
+    #expect(try Self.findings(fixture) == [])
+    try Data([1, 2, 5]).write(to: URL(filePath: support.path(of: name)))
+    #expect(try Self.findings(fixture).map { $0.prefix(14) } == ["value: Person:"])
+    try FileManager.default.removeItem(atPath: support.path(of: name))
+    #expect(try Self.findings(fixture).map { $0.prefix(14) } == ["value: Person:"])
+
+    let other = try Self.fixture()
+    other.chunkRows = 1
+    try MigrationManager(Self.job(other)).run()
+    let after = try Receipt.read(Self.path(other))
+    #expect(after.entities.map(\.checksum) == before.entities.map(\.checksum))
+    #expect(after.relationships.map(\.checksum) == before.relationships.map(\.checksum))
+  }
+
+  @Test(arguments: [
+    (
+      "UPDATE ZPERSON SET ZNAME = 'x' WHERE Z_PK = 3",
+      ["value: Person: values of its 9 objects have changed, and not by"]
+    ),
+    ("UPDATE ZPERSON SET ZAGE = NULL WHERE Z_PK = 3", ["value: Person: values"]),
+    ("UPDATE ZPERSON SET ZPHOTO = x'010203' WHERE Z_PK = 3", ["value: Person: values"]),
+    ("UPDATE ZPERSON SET ZWEIGHT = 3.5 WHERE Z_PK = 3", ["value: Person: values"]),
+    (
+      "UPDATE ZPERSON SET ZNAME = CASE Z_PK WHEN 3 THEN 'p4' ELSE 'p3' END WHERE Z_PK IN (3, 4)",
+      ["value: Person: values"]
+    ),
+    ("UPDATE ZPLACE SET ZFLOORS = 3 WHERE Z_PK = 3", ["value: House: values"]),
+    ("UPDATE ZPERSON SET Z_OPT = 2 WHERE Z_PK = 3", ["counter: Person: the application has saved objects"]),
+    (
+      "UPDATE ZPERSON SET ZNAME = 'x', Z_OPT = 2 WHERE Z_PK = 3",
+      ["value: Person: values of its 9 objects have changed", "counter: Person: the application has saved"]
+    ),
+    (
+      "DELETE FROM ZPLACE WHERE Z_PK = 3", ["missing object: House: 1 objects are gone: it has 0, the receipt 1"]
+    ),
+    (
+      "DELETE FROM ZPERSON WHERE Z_PK = 9",
+      ["missing object: Person: 1 objects are gone", "missing link: Person.home: 1 of 9 links are gone"]
+    ),
+    ("UPDATE ZPERSON SET ZHOME = NULL WHERE Z_PK = 3", ["missing link: Person.home: 1 of 9"]),
+    ("UPDATE ZPERSON SET ZHOME = 3 WHERE Z_PK = 3", ["missing link: Person.home: its 9 links lead elsewhere"]),
+    ("UPDATE ZPERSON SET Z_FOK_HOME = 77 WHERE Z_PK = 3", ["missing link: Person.home: its 9 links lead elsewhere"]),
+    ("DELETE FROM Z_1FRIENDS WHERE rowid = 1", ["missing link: Person.friendOf: 1 of 8"]),
+    ("INSERT INTO Z_1FRIENDS SELECT 1, 9", ["extra link: Person.friendOf: 1 links are new"]),
+    (
+      "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (50, 1, 1, 'new')",
+      [
+        "extra object: Person: the application has added 1 objects",
+        "counter: Person: the application has given out keys",
+      ]
+    ),
+    (
+      "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (0, 1, 1, 'new')",
+      ["extra object: Person: 1 objects are new"]
+    ),
+    (
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 99 WHERE Z_NAME = 'Person'",
+      ["counter: Person: the application has given out keys"]
+    ),
+    ("CREATE TABLE ATRANSACTION (Z_PK INTEGER); INSERT INTO ATRANSACTION VALUES (1)", ["counter: .ATRANSACTION"]),
+    ("UPDATE Z_METADATA SET Z_UUID = 'other'", ["metadata: .Z_UUID: the store's identifier has changed"]),
+  ])
+  func `each kind of change since the run is found and named`(sql: String, expected: [String]) throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    for statement in sql.split(separator: ";") {
+      let names = try Self.joinTable(fixture)
+      try Self.alter(fixture, String(statement).replacing("Z_1FRIENDS", with: names))
+    }
+    let found = try Self.findings(fixture)
+    #expect(found.count == expected.count, "\(found)")
+    for (finding, part) in zip(found, expected) { #expect(finding.hasPrefix(part), "\(finding)") }
+  }
+
+  private static func joinTable(_ fixture: MigrationFixture) throws -> String {
+    try #require(StoreSchema(model: fixture.destination).joinTables.first).name
+  }
+
+  @Test func `a key of the metadata that the application changed is named`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    var metadata = try StoreMetadata(reading: connection, schema: "main", path: fixture.destinationPath)
+    metadata.values["com.example"] = .string("x")
+    try metadata.write(to: connection)
+    try connection.close()
+    #expect(try Self.findings(fixture) == ["metadata: .com.example: the application has added the key since"])
+  }
+
+  @Test func `a receipt of another job is refused, and so is what is no receipt`() throws {
+    let (fixture, other) = (try Self.fixture(), try Self.fixture())
+    other.mappings.removeLast()
+    for fixture in [fixture, other] { try MigrationManager(Self.job(fixture)).run() }
+    func code(_ receipt: String, _ store: String?) -> GodwitError.Code? {
+      do {
+        _ = try ReceiptCheck(receipt: URL(filePath: receipt), destination: store.map { URL(filePath: $0) }).run()
+        return nil
+      } catch { return (error as? GodwitError)?.code }
+    }
+    #expect(code(Self.path(fixture), nil) == nil)
+    #expect(code(Self.path(fixture), fixture.destinationPath) == nil)
+    #expect(code(Self.path(fixture), other.destinationPath) == .dataWrong)
+    #expect(code(fixture.sourcePath, fixture.destinationPath) == .dataWrong)
+    #expect(code(Self.path(fixture) + "x", nil) == .missingInput)
+    let moved = fixture.folder.file("moved.json")
+    try FileManager.default.copyItem(atPath: Self.path(fixture), toPath: moved)
+    #expect(code(moved, nil) == .missingInput)
+    #expect(code(moved, fixture.destinationPath) == nil)
+  }
+
+  // MARK: Where it goes
+
+  @Test func `the place of a receipt is checked before the run begins`() throws {
+    let fixture = try Self.fixture()
+    func failure(_ place: MigrationJob.ReceiptPlace) -> GodwitError.Code? {
+      do {
+        var job = try fixture.job
+        job.receipt = place
+        try MigrationManager(job).run()
+        return nil
+      } catch { return (error as? GodwitError)?.code }
+    }
+    let file = { (name: String) in MigrationJob.ReceiptPlace.file(URL(filePath: fixture.folder.file(name))) }
+    try Data("mine".utf8).write(to: URL(filePath: fixture.folder.file("notes.json")))
+    try FileManager.default.createSymbolicLink(
+      atPath: fixture.folder.file("link.json"), withDestinationPath: fixture.folder.file("nowhere"))
+    #expect(failure(file("notes.json")) == .cannotCreate)
+    #expect(failure(file("link.json")) == .cannotCreate)
+    #expect(failure(file("missing/receipt.json")) == .cannotCreate)
+    #expect(failure(file("source.sqlite")) == .configuration)
+    #expect(failure(file("out/destination.sqlite")) == .configuration)
+    // Nothing was begun.
+    #expect(!FileManager.default.fileExists(atPath: fixture.folder.file("out")))
+    #expect(try String(contentsOfFile: fixture.folder.file("notes.json"), encoding: .utf8) == "mine")
+    #expect(failure(file("receipt.json")) == nil)
+    #expect(FileManager.default.fileExists(atPath: fixture.folder.file("receipt.json")))
+    #expect(!FileManager.default.fileExists(atPath: Self.path(fixture)))
+  }
+
+  @Test func `a receipt of the same job is replaced, one of another mapping is not`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    let first = try Receipt.read(Self.path(fixture))
+    try FileManager.default.removeItem(atPath: fixture.destinationPath)
+    try fixture.alter("UPDATE ZPERSON SET ZNAME = 'new' WHERE Z_PK = 1")
+    try MigrationManager(Self.job(fixture)).run()
+    #expect(try Receipt.read(Self.path(fixture)).source.digest != first.source.digest)
+    #expect(try Self.findings(fixture) == [])
+    try FileManager.default.removeItem(atPath: fixture.destinationPath)
+    fixture.mappings.removeLast()
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(Self.job(fixture)).run() }
+    #expect(error?.code == .cannotCreate && error?.message.contains("receipt") == true)
+    #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
+  }
+
+  @Test func `the key is no part of the job's identity`() throws {
+    let fixture = try Self.fixture()
+    #expect(try JobFingerprint(fixture.job) == JobFingerprint(Self.job(fixture)))
+    let control = MigrationControl()
+    let summary = try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: "test") }
+    try #require(summary.outcome == .stopped)
+    // The run before had no receipt.
+    #expect(try MigrationManager(Self.job(fixture)).run().wasResumed)
+    #expect(try Receipt.read(Self.path(fixture)).steps.first?.mappings.count == 3)
+    #expect(try Self.findings(fixture) == [])
+  }
+
+  // MARK: After
+
+  @Test func `a finished job without its receipt gets one, which says that it was rebuilt`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(fixture.job).run()
+    #expect(!FileManager.default.fileExists(atPath: Self.path(fixture)))
+    #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
+    let receipt = try Receipt.read(Self.path(fixture))
+    #expect(receipt.origin == .rebuilt && receipt.steps.isEmpty && receipt.entities.count == 4)
+    let text = try String(contentsOfFile: Self.path(fixture), encoding: .utf8)
+    #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: text)) == [])
+    #expect(try Self.findings(fixture) == [])
+    // It is not written twice.
+    let before = try FileManager.default.attributesOfItem(atPath: Self.path(fixture))[.systemFileNumber] as? Int
+    try MigrationManager(Self.job(fixture)).run()
+    #expect(try FileManager.default.attributesOfItem(atPath: Self.path(fixture))[.systemFileNumber] as? Int == before)
+  }
+
+  @Test func `a receipt that a killed run left in the work folder is put in its place`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    let data = try Data(contentsOf: URL(filePath: Self.path(fixture)))
+    try FileManager.default.removeItem(atPath: Self.path(fixture))
+    do {
+      let folder = try WorkFolder(forDestination: fixture.destinationPath)
+      try data.write(to: URL(filePath: folder.receiptPath))
+    }
+    #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
+    #expect(try Data(contentsOf: URL(filePath: Self.path(fixture))) == data)
+    #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
+  }
+
+  @Test func `steps, XML and in place have receipts too`() throws {
+    let fixture = try Self.fixture()
+    let between = try ManagedObjectModel(name: "between", entities: Self.entities)
+    var job = MigrationJob(
+      name: "test", sourcePath: fixture.sourcePath, destinationPath: fixture.folder.file("out/steps.xml"),
+      first: MigrationStep(
+        sourceModel: fixture.source, destinationModel: between,
+        mappingModels: [MappingModel(entityMappings: fixture.mappings)]),
+      later: [
+        MigrationStep(
+          sourceModel: between, destinationModel: fixture.destination,
+          mappingModels: [MappingModel(entityMappings: fixture.mappings)])
+      ])
+    job.destinationType = .xml
+    job.receipt = .besideDestination
+    try MigrationManager(job).run()
+    let path = job.destinationPath + ".receipt.json"
+    let receipt = try Receipt.read(path)
+    #expect(receipt.steps.map(\.destinationModel) == ["between", "2"])
+    #expect(receipt.steps.map { $0.mappings.reduce(0) { $0 + $1.made } } == [12, 12])
+    let proof = try ReceiptCheck(receipt: URL(filePath: path)).run()
+    #expect(proof.isClean, "\(proof)")
+    let text = try String(contentsOfFile: job.destinationPath, encoding: .utf8)
+    try text.replacing(">p3<", with: ">p7<").write(toFile: job.destinationPath, atomically: true, encoding: .utf8)
+    #expect(try ReceiptCheck(receipt: URL(filePath: path)).run().findings.map(\.entity) == ["Person"])
+
+    var inPlace = try fixture.job
+    inPlace.inPlace = .init()
+    inPlace.destinationPath = inPlace.sourcePath
+    inPlace.receipt = .besideDestination
+    try MigrationManager(inPlace).run()
+    #expect(try ReceiptCheck(receipt: URL(filePath: inPlace.sourcePath + ".receipt.json")).run().isClean)
+  }
+
+  @Test func `each job that appends has its own receipt, and the first one's holds after the second`() throws {
+    let world = try AppendWorld()
+    for name in ["a.sqlite", "b.sqlite"] { try world.build(name) }
+    for name in ["a.sqlite", "b.sqlite"] {
+      var job = MigrationJob(
+        name: name, sourcePath: world.folder.file(name), destinationPath: world.destinationPath,
+        sourceModel: world.source, destinationModel: world.destination,
+        mappingModels: [MappingModel(entityMappings: try AppendWorld.all())])
+      job.appends = true
+      job.receipt = .besideDestination
+      try MigrationManager(job).run()
+    }
+    let folder = world.folder.file("out")
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".receipt.json") }
+    #expect(names.count == 2, "\(names)")
+    for name in names {
+      let report = try ReceiptCheck(receipt: URL(filePath: folder + "/" + name)).run()
+      #expect(report.isClean, "\(report)")
+      let receipt = try Receipt.read(folder + "/" + name)
+      let later = report.checks.contains { $0.name == "later jobs that wrote to the store" }
+      #expect(later == (receipt.job.name == "a.sqlite"), "\(report)")
+    }
+  }
+}
