@@ -37,8 +37,9 @@ extension MigrationManager {
   func runAppending(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     let files = try OpenSource(job, attach: false)
     if try isAppended(files) {
-      try removeDelivered()
-      return try healingReceipt(MigrationSummary(outcome: .alreadyFinished), watch)
+      var summary = MigrationSummary(outcome: .alreadyFinished)
+      summary.codedNotes = try removeDelivered()
+      return summary
     }
     // What is wrong with the destination is said before anything is made.
     _ = try existingDestination()
@@ -55,11 +56,12 @@ extension MigrationManager {
     do {
       // Asked again under the locks: another run may have finished meanwhile.
       if try isAppended(files) {
+        var summary = MigrationSummary(outcome: .alreadyFinished)
         if try !folder.hasStores() {
-          try placeReceipt(of: folder)
+          summary.codedNotes = try placeReceipt(of: folder)
           try folder.remove()
         }
-        return try healingReceipt(MigrationSummary(outcome: .alreadyFinished), watch)
+        return summary
       }
       source = try OpenSource(job, attach: false, existing: try existingDestination())
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
@@ -74,23 +76,28 @@ extension MigrationManager {
       try InPlaceSwap(
         store: job.destinationPath, keepsOld: false, keepsOldFiles: true, before: job.hooks.beforeAppendStep
       ).exchange(path, support: made.support, workFolder: folder.path)
-      try placeReceipt(of: folder)
+      let notes = try placeReceipt(of: folder)
       try folder.remove()
+      return notes
     }
   }
 
   /// Removes the work folder of a run that died after it had put the store in place; that of another job stays.
-  private func removeDelivered() throws {
-    guard WorkFolder.exists(forDestination: job.destinationPath) else { return }
-    do {
-      let folder = try WorkFolder(forDestination: job.destinationPath)
-      if try !folder.hasStores() {
-        try placeReceipt(of: folder)
-        try folder.remove()
-      }
-    } catch let error as GodwitError where error.code == .stopped {
+  ///
+  /// - Returns: What the summary is to say of that.
+  private func removeDelivered() throws -> [MigrationNote] {
+    guard WorkFolder.exists(forDestination: job.destinationPath) else { return [] }
+    let folder: WorkFolder
+    do { folder = try WorkFolder(forDestination: job.destinationPath) } catch let error as GodwitError
+      where error.code == .stopped
+    {
       // Another job is at work there.
+      return []
     }
+    guard try !folder.hasStores() else { return [] }
+    let notes = try placeReceipt(of: folder)
+    try folder.remove()
+    return notes
   }
 
   private func changedDestination() -> GodwitError {

@@ -21,7 +21,7 @@ extension MigrationManager {
       before: job.hooks.beforeSwapStep)
     let isFinished = try isMigratedInPlace()
     if isFinished, !WorkFolder.exists(forDestination: job.sourcePath) {
-      return try healingReceipt(MigrationSummary(outcome: .alreadyFinished), watch)
+      return MigrationSummary(outcome: .alreadyFinished)
     }
     if !isFinished { try swap.checkOldName(workFolder: WorkFolder.path(forDestination: job.sourcePath)) }
     let folder = try WorkFolder(forDestination: job.sourcePath)
@@ -33,9 +33,10 @@ extension MigrationManager {
         try removeDeadJournal()
         try removeUnreferencedFiles(Self.filesMark(in: folder.path))
       }
-      try placeReceipt(of: folder)
+      var summary = MigrationSummary(outcome: .alreadyFinished)
+      summary.codedNotes = try placeReceipt(of: folder)
       try folder.remove()
-      return try healingReceipt(MigrationSummary(outcome: .alreadyFinished), watch)
+      return summary
     }
     let lock: StoreLock
     do { lock = try StoreLock(store: job.sourcePath) } catch {
@@ -70,8 +71,9 @@ extension MigrationManager {
     return try work(in: folder, source: OpenSource(job, attach: false), watch: watch, progress: progress) {
       made, path, folder in
       try swap.exchange(path, support: made.support, workFolder: folder.path)
-      try placeReceipt(of: folder)
+      let notes = try placeReceipt(of: folder)
       try folder.remove()
+      return notes
     }
   }
 

@@ -95,17 +95,18 @@ extension MigrationManager {
     }
     var swap = swap
     swap.keepsOldFiles = program.keepsFiles
+    var summary = meter.finished()
     if let reason = try prepareReceipt(
-      of: path, in: folder, StepFolder(path: folder.path), meter.finished(), watch.control, sourceDigest: nil)
+      of: path, in: folder, StepFolder(path: folder.path), &summary, watch.control)
     {
       for suffix in ["", "-journal"] { unlink(path + suffix) }
       return meter.stopped(reason)
     }
     try swap.exchange(path, support: support, workFolder: folder.path)
-    try placeReceipt(of: folder)
+    summary.codedNotes += try placeReceipt(of: folder)
     try folder.remove()
     progress(meter.complete())
-    return meter.finished()
+    return summary
   }
 
   /// Edits the store itself, under SQLite's own journal and locks.
@@ -140,14 +141,11 @@ extension MigrationManager {
     // Nothing reads it any more: where it cannot be removed the store is whole all the same.
     try? removeDeadJournal()
     if !program.keepsFiles { try removeUnreferencedFiles(Self.filesMark(in: folder.path)) }
-    // The store is migrated: a stop now comes too late for anything but the receipt.
-    _ = try prepareReceipt(
-      of: job.sourcePath, in: folder, StepFolder(path: folder.path), meter.finished(), MigrationControl(),
-      sourceDigest: nil)
-    try placeReceipt(of: folder)
+    var summary = meter.finished()
+    summary.codedNotes += receiptOfEditedStore(files, in: folder, summary, watch)
     try folder.remove()
     progress(meter.complete())
-    return meter.finished()
+    return summary
   }
 
   /// Opens the store with SQLite's own exclusive lock, which lasts as long as the connection.

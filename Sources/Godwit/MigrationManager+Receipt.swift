@@ -34,48 +34,81 @@ extension MigrationManager {
 
   // MARK: Before
 
-  /// Refuses a place in which the receipt cannot be written when the job is done.
+  /// Refuses a path of the manifest at which the receipt cannot be written when the job is done. The default place
+  /// refuses nothing: a run that cannot write there says so when it is done.
   ///
   /// - Throws: `.cannotCreate` (73) when something else is there, or its folder is missing; `.permission` (77) when the
   ///   folder cannot be written; `.configuration` (78) when it is the path of another file of the job.
   func checkReceiptPlace() throws {
-    guard let path = receiptPath else { return }
-    func place(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
-    let others = [("source", job.sourcePath), ("destination", job.destinationPath), ("work folder", job.workPath)]
-    for (name, other) in others
-    where place(other) == place(path) {
-      throw GodwitError(
+    guard case .file? = job.receipt, let path = receiptPath else { return }
+    if let error = receiptObstacle(path) {
+      // What is finished has no receipt to write.
+      if try isFinished(), !WorkFolder.exists(forDestination: job.destinationPath) { return }
+      throw error
+    }
+  }
+
+  private func receiptObstacle(_ path: String) -> GodwitError? {
+    if let name = otherFile(at: path) {
+      return GodwitError(
         .configuration, "cannot write the receipt to '\(path)': it is the job's \(name)",
         remedy: "name another file with `receipt`, or write `receipt: none`", safe: "nothing was written")
     }
+    let folder = URL(filePath: path).deletingLastPathComponent().standardizedFileURL.path
+    let destinationFolder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL.path
     var info = stat()
     if lstat(path, &info) == 0 {
-      guard isOwnReceipt(path, info) || (try? isFinished()) == true else {
-        throw GodwitError(
-          .cannotCreate, "cannot write the receipt '\(path)': something else is there",
-          cause: "a run replaces a receipt of the same models, mappings and destination, and nothing else",
-          remedy: "move it away, name another file with `receipt`, or write `receipt: none`",
-          safe: "nothing was written")
-      }
+      guard !isOwnReceipt(path) else { return nil }
+      return inTheWay(path, safe: "nothing was written")
+    }
+    let code = errno
+    if code == ENAMETOOLONG || code == EACCES {
+      return GodwitError.disk("cannot write the receipt '\(path)'", errno: code, safe: "nothing was written")
     }
     // The destination's own folder is made, and refused, with the work folder.
-    let folder = URL(filePath: path).deletingLastPathComponent().path
-    guard folder != URL(filePath: job.destinationPath).deletingLastPathComponent().path else { return }
-    let isFolder = stat(folder, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
-    let isWritable = access(folder, W_OK | X_OK) == 0
-    let code = errno
-    // A finished job stays finished: its summary says that the receipt cannot be written.
-    if isFolder, isWritable || (try? isFinished()) == true { return }
-    guard isFolder else {
-      throw GodwitError(
+    guard folder != destinationFolder else { return nil }
+    guard stat(folder, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+      return GodwitError(
         .cannotCreate, "cannot write the receipt '\(path)': its folder '\(folder)' does not exist",
         remedy: "make the folder, or name another file with `receipt`", safe: "nothing was written")
     }
-    throw GodwitError.disk("cannot write the receipt '\(path)'", errno: code, safe: "nothing was written")
+    guard access(folder, W_OK | X_OK) != 0 else { return nil }
+    return GodwitError.disk("cannot write the receipt '\(path)'", errno: errno, safe: "nothing was written")
   }
 
-  private func isOwnReceipt(_ path: String, _ info: stat) -> Bool {
-    guard info.st_mode & S_IFMT == S_IFREG, let known = try? Receipt.read(path) else { return false }
+  private func inTheWay(_ path: String, safe: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot write the receipt '\(path)': something else is there",
+      cause: "a run replaces a receipt of the same models, mappings and destination, and nothing else",
+      remedy: "move it away, name another file with `receipt`, or write `receipt: none`", safe: safe)
+  }
+
+  /// What of the job's files a path names; nil for none.
+  private func otherFile(at path: String) -> String? {
+    func place(_ path: String) -> String { URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path }
+    func isSame(_ one: String, _ other: String) -> Bool {
+      var (a, b) = (stat(), stat())
+      return place(one) == place(other)
+        || stat(one, &a) == 0 && stat(other, &b) == 0 && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+    }
+    var stores = [("source", job.sourcePath), ("destination", job.destinationPath)]
+    if job.inPlace != nil { stores.append(("old store", InPlaceSwap.oldPath(of: job.sourcePath))) }
+    for (name, store) in stores {
+      for suffix in ["", "-wal", "-shm", "-journal"] where isSame(path, store + suffix) {
+        return suffix.isEmpty ? name : "\(name)'s file '\(suffix)'"
+      }
+      let support = place(SupportFolder(ofStoreAt: store).path)
+      if place(path) == support || place(path).hasPrefix(support + "/") { return "folder of external files" }
+    }
+    let work = place(WorkFolder.path(forDestination: job.destinationPath))
+    return place(path) == work || place(path).hasPrefix(work + "/") ? "work folder" : nil
+  }
+
+  private func isOwnReceipt(_ path: String) -> Bool {
+    var info = stat()
+    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG, let known = try? Receipt.read(path) else {
+      return false
+    }
     return known.isOf(receiptJob, file: destinationFile)
   }
 
@@ -83,12 +116,16 @@ extension MigrationManager {
 
   /// Counts the checksums of a store whose rows are final, beside SQLite's check of it; nil where it will not be the
   /// destination as it is.
-  func countAhead(in folder: StepFolder, _ schema: StoreSchema) -> BackgroundTask<Receipt.Content>? {
-    guard job.receipt != nil, job.position.isLast, job.destinationType == .sqlite else { return nil }
+  func countAhead(in folder: StepFolder) -> BackgroundTask<Receipt.Content>? {
+    guard job.receipt != nil, job.position.isLast, job.destinationType == .sqlite,
+      job.steps.last?.didMigrate == nil
+    else { return nil }
     let cache = ByteCount(bytes: max(job.memory.bytes / 16, 1 << 20))
-    return BackgroundTask { [path = folder.storePath, destination = job.destinationPath] isWanted in
+    return BackgroundTask {
+      [path = folder.storePath, destination = job.destinationPath, model = job.destinationModel]
+      isWanted in
       let sums = try ReceiptedStore.checksums(
-        ofFilledStoreAt: path, becoming: destination, schema: schema, cache: cache
+        ofFilledStoreAt: path, becoming: destination, model: try Receipt.model(asReceiptOf: model), cache: cache
       ) {
         guard isWanted() else { throw CancellationError() }
       }
@@ -102,7 +139,8 @@ extension MigrationManager {
   func noteOutcome(
     in folder: StepFolder, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport, content: Receipt.Content?
   ) throws {
-    guard job.receipt != nil else { return }
+    // A job of several steps may get a receipt when it is resumed.
+    guard job.receipt != nil || job.position.count > 1 else { return }
     let facts = plan.facts
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -128,101 +166,148 @@ extension MigrationManager {
   /// - Parameters:
   ///   - store: The file that becomes the destination.
   ///   - made: The folder of the last step.
+  ///   - summary: Gets a note if there can be no receipt in the default place. The store is delivered all the same.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
+  /// - Throws: What the disk says; for a path of the manifest, whatever makes the receipt impossible.
   func prepareReceipt(
-    of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: MigrationSummary,
-    _ control: MigrationControl, sourceDigest: String? = nil
+    of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
+    _ control: MigrationControl
   ) throws -> String? {
-    guard job.receipt != nil else { return nil }
+    guard let place = job.receipt else { return nil }
     let note = Receipt.Note.read(made.outcomePath)
-    // A hook may have changed the store since it was counted.
-    let isCounted = job.steps.last?.didMigrate == nil && job.destinationType == .sqlite
-    var receipt: Receipt
     do {
-      receipt = try self.receipt(.run, ofStoreAt: store, isCounted ? note?.content : nil) { try control.checkpoint() }
-    } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
-      return control.reason
+      var receipt = try receipt(ofStoreAt: store, note?.content, workFolder: folder.path) { try control.checkpoint() }
+      if job.isStepped, let record = try StepRecord.read(in: folder.path) {
+        receipt.steps = record.steps.compactMap(\.receipt)
+        receipt.losses = record.steps.flatMap { $0.losses?.losses ?? [] }
+        receipt.source.digest = record.identity.source
+        receipt.began = Receipt.time(record.now)
+      } else if let note {
+        receipt.steps = [note.step]
+        receipt.losses = note.losses.losses
+        receipt.source.digest = note.identity.source
+        receipt.began = Receipt.time(job.now == nil ? note.began : summary.begin)
+      } else {
+        receipt.losses = summary.losses.losses
+        receipt.began = Receipt.time(summary.begin)
+      }
+      receipt.seconds = summary.seconds
+      receipt.peakBytes = ProcessMemory.peakBytes
+      receipt.budgetBytes = job.memory.bytes
+      try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath)
+      try WorkFolder.sync(folder.path)
+    } catch var error as GodwitError {
+      if error.code == .stopped, let reason = control.reason { return reason }
+      // The store could not be delivered either.
+      guard ![.inputOutput, .permission, .cannotCreate].contains(error.code) else { throw error }
+      if case .file = place {
+        error.remedy = "write `receipt: none`, and run the same command: the migration itself is done"
+        throw error
+      }
+      summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
     }
-    if job.isStepped, let record = try StepRecord.read(in: folder.path) {
-      receipt.steps = record.steps.compactMap(\.receipt)
-      receipt.losses = record.steps.flatMap { $0.losses?.losses ?? [] }
-      receipt.source.digest = record.identity.source
-      receipt.began = Receipt.time(record.now)
-    } else if let note {
-      receipt.steps = [note.step]
-      receipt.losses = note.losses.losses
-      receipt.source.digest = note.identity.source
-      receipt.began = Receipt.time(job.now == nil ? note.began : summary.begin)
-    } else {
-      receipt.losses = summary.losses.losses
-      receipt.began = Receipt.time(summary.begin)
-    }
-    receipt.seconds = summary.seconds
-    receipt.peakBytes = ProcessMemory.peakBytes
-    receipt.budgetBytes = job.memory.bytes
-    try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath)
-    try WorkFolder.sync(folder.path)
     return nil
   }
 
   /// A receipt of what a store holds.
+  ///
+  /// - Parameter content: What it holds, if that is counted already.
   private func receipt(
-    _ origin: Receipt.Origin, ofStoreAt path: String, _ content: Receipt.Content? = nil, check: () throws -> Void
+    ofStoreAt path: String, _ content: Receipt.Content?, workFolder: String, check: @escaping () throws -> Void
   ) throws -> Receipt {
+    // What reads the receipt has the model from it alone: the one that counts must not know more.
     let reader = try ReceiptedStore(
       path: path, becoming: path == job.destinationPath ? nil : job.destinationPath,
-      model: job.destinationModel, cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)))
+      model: Receipt.model(asReceiptOf: job.destinationModel), cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)),
+      workFolder: workFolder, checkpoint: check)
     // In place the source is the store that the destination took over its identifier from.
     let source = job.inPlace == nil ? try? StoreMetadata(readingStoreAt: job.sourcePath).uuid : reader.metadata.uuid
     return try Receipt(
-      origin, of: reader, job: job, identity: quickIdentity, file: destinationFile, sourceUUID: source,
+      of: reader, job: job, identity: quickIdentity, file: destinationFile, sourceUUID: source,
       finished: Date().ISO8601Format(), content: content, check: check)
+  }
+
+  /// Writes the receipt of a store that was edited in its place. The application may write to it already: a receipt is
+  /// written only if nothing changed while it was counted.
+  ///
+  /// - Returns: A note when there is none. The store is migrated all the same.
+  func receiptOfEditedStore(
+    _ files: StoreFiles, in folder: borrowing WorkFolder, _ summary: MigrationSummary, _ watch: StopCondition
+  ) -> [MigrationNote] {
+    guard job.receipt != nil else { return [] }
+    var summary = summary
+    do {
+      let stamp = try files.stamp()
+      let reason = try prepareReceipt(
+        of: job.sourcePath, in: folder, StepFolder(path: folder.path), &summary, watch.control)
+      if let reason { return [.init(.receiptMissing, "no receipt was written: the run was stopped by \(reason)")] }
+      guard try files.stamp() == stamp else {
+        return [.init(.receiptMissing, "no receipt was written: another process wrote to the store meanwhile")]
+      }
+      return try placeReceipt(of: folder)
+    } catch let error as GodwitError {
+      return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
+    } catch { return [.init(.receiptMissing, "no receipt was written")] }
   }
 
   // MARK: Delivering
 
-  /// Puts the receipt of the work folder in its place, if there is one.
-  func placeReceipt(of folder: borrowing WorkFolder) throws {
+  /// Puts the receipt of the work folder in its place, if there is one. The store is in its place already.
+  ///
+  /// - Returns: A note if that fails in the default place: the job is finished all the same.
+  /// - Throws: If it fails at a path of the manifest. The work folder keeps the receipt, and the next run tries again.
+  func placeReceipt(of folder: borrowing WorkFolder) throws -> [MigrationNote] {
     let made = folder.receiptPath
-    guard let path = receiptPath, FileManager.default.fileExists(atPath: made) else { return }
-    // It tells of the source, and is no more readable.
-    try FileRights.copyMode(of: job.destinationPath, to: made)
-    if rename(made, path) != 0 {
-      let code = errno
-      guard code == EXDEV else { throw GodwitError.disk("cannot write the receipt '\(path)'", errno: code) }
-      let temporary = try NewFile.temporaryName(beside: path, replaces: true)
-      do {
-        try WorkFolder.writeNote(try Data(contentsOf: URL(filePath: made)), to: temporary)
-        try NewFile.publish(temporary, as: path, like: job.destinationPath, replaces: true)
-      } catch {
-        NewFile.discard(temporary)
-        throw GodwitError.disk("cannot write the receipt '\(path)'", error)
-      }
+    guard let path = receiptPath, FileManager.default.fileExists(atPath: made) else { return [] }
+    do {
+      try place(made, at: path)
+      return []
+    } catch let error as GodwitError where job.receipt == .besideDestination {
+      return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
     }
-    try WorkFolder.sync(URL(filePath: path).deletingLastPathComponent().path)
   }
 
-  /// Writes the receipt of a finished job that has none: the run died before it was in its place and its work folder is
-  /// gone, or an earlier version made the store.
-  ///
-  /// - Returns: The summary, with a note when the receipt cannot be written. The job is finished all the same.
-  func healingReceipt(_ summary: MigrationSummary, _ watch: StopCondition) throws -> MigrationSummary {
+  private func place(_ made: String, at path: String) throws {
+    let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var info = stat()
-    guard let path = receiptPath, lstat(path, &info) != 0 else { return summary }
-    var summary = summary
-    do {
-      var receipt = try receipt(.rebuilt, ofStoreAt: job.destinationPath) { try watch.control.checkpoint() }
-      if job.inPlace == nil { receipt.source.digest = try StoreFiles(path: job.sourcePath).contentDigest() }
-      let folder = try WorkFolder(forDestination: job.destinationPath)
-      try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath)
-      try placeReceipt(of: folder)
-      try folder.remove()
-    } catch let error as GodwitError
-      where [.permission, .cannotCreate, .inputOutput].contains(error.code) || error.stopReason == .locked
-    {
-      summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
+    var replaces = false
+    if lstat(path, &info) == 0 {
+      if !isOwnReceipt(path) {
+        guard job.receipt == .besideDestination, try moveAside(path) else { throw inTheWay(path, safe: delivered) }
+      }
+      replaces = true
     }
-    return summary
+    do {
+      let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
+      do {
+        try Data(contentsOf: URL(filePath: made)).write(to: URL(filePath: temporary))
+        // It tells of the source, and is no more readable.
+        try NewFile.publish(temporary, as: path, like: job.destinationPath, replaces: replaces)
+      } catch {
+        NewFile.discard(temporary)
+        throw error
+      }
+    } catch var error as GodwitError {
+      error.safe = delivered
+      throw error
+    } catch {
+      throw GodwitError.disk("cannot write the receipt '\(path)'", error, safe: delivered)
+    }
+    unlink(made)
+  }
+
+  /// Gives a receipt of another job a name of its own: it may be the only proof of a store that was moved away.
+  ///
+  /// - Returns: false for what is no receipt.
+  private func moveAside(_ path: String) throws -> Bool {
+    guard let known = try? Receipt.read(path) else { return false }
+    let mark = (known.job.digest ?? known.finished).filter { $0.isLetter || $0.isNumber }.prefix(12)
+    let aside = "\(job.destinationPath).\(mark)\(Receipt.suffix)"
+    // The name is that of its job: what has it already is the same receipt, or an older one.
+    guard link(path, aside) == 0 || errno == EEXIST else {
+      throw GodwitError.disk("cannot move the receipt of another job to '\(aside)'", errno: errno)
+    }
+    return true
   }
 }
 

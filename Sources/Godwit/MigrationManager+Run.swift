@@ -48,36 +48,37 @@ extension MigrationManager {
     let quick = quickIdentity
     if isDestinationTaken {
       guard WorkFolder.exists(forDestination: job.destinationPath) else {
-        let summary = try finished(source: source, quick: quick)
-        return try healingReceipt(summary, watch)
+        return try finished(source: source, quick: quick)
       }
       // A run that died between the link and the removal of its folder leaves both.
       let folder = try WorkFolder(forDestination: job.destinationPath)
-      guard let summary = try? finished(source: source, quick: quick) else {
+      guard var summary = try? finished(source: source, quick: quick) else {
         throw GodwitError(
           .cannotCreate,
           "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
           remedy: "move the destination away, or `godwit discard` the job")
       }
-      try placeReceipt(of: folder)
+      summary.codedNotes += try placeReceipt(of: folder)
       try folder.remove()
-      return try healingReceipt(summary, watch)
+      return summary
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
     return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
       try folder.publish(path, to: job.destinationPath, like: source.files.path)
-      try placeReceipt(of: folder)
+      let notes = try placeReceipt(of: folder)
       try folder.remove()
+      return notes
     }
   }
 
   /// Migrates all steps in the work folder, and delivers the finished store.
   ///
-  /// - Parameter deliver: Puts the file of the finished store where it belongs, and removes the folder.
+  /// - Parameter deliver: Puts the file of the finished store where it belongs, and removes the folder. It returns what
+  ///   the summary is to say of that.
   func work(
     in folder: borrowing WorkFolder, source: OpenSource, watch: StopCondition, progress: (MigrationProgress) -> Void,
-    deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> Void
+    deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> [MigrationNote]
   ) throws -> MigrationSummary {
     let (quick, control) = (quickIdentity, watch.control)
     let check = SourceCheck(job, source.files)
@@ -115,10 +116,10 @@ extension MigrationManager {
         case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
         case .written(let path):
           summary.seconds = Date().timeIntervalSince(watch.start)
-          if let reason = try prepareReceipt(of: path, in: folder, made, summary, control) {
+          if let reason = try prepareReceipt(of: path, in: folder, made, &summary, control) {
             (summary.outcome, summary.reason) = (.stopped, reason)
           } else {
-            try deliver(made, path, folder)
+            summary.codedNotes += try deliver(made, path, folder)
             if let last = meter?.complete() ?? last { progress(last) }
           }
         }

@@ -103,7 +103,8 @@ public struct MigrationManager: Sendable {
       let done = try ledger.done()
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done))
     }
-    if !job.isStepped, try isUndelivered() {
+    // A run that died between the link and the removal of its folder is finished but for that folder.
+    if !job.isStepped, try isUndelivered(), try !(isDestinationTaken && isMadeByThisJob()) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),

@@ -85,7 +85,7 @@ final class SingleStepRun {
       return (summary, nil)
     }
     if let error = job.error(for: summary.losses) { throw error }
-    let counting = manager.countAhead(in: folder, opened.destinationSchema)
+    let counting = manager.countAhead(in: folder)
     try manager.finish(connection, ledger: ledger, opened: opened, plan: plan) {
       // Where it failed or was stopped, the finished store is counted.
       let content = try? counting?.value { control.reason == nil }

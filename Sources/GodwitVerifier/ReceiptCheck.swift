@@ -6,8 +6,9 @@ import GodwitStore
 /// Compares a store with the receipt of the job that made it. It needs nothing else: no source, no model, no manifest.
 ///
 /// A clean report means that every object and every link that the receipt counts is as it was, and that nothing was
-/// added, but for objects that later jobs appended, which are counted. It reads every row once and writes nothing. Its
-/// memory does not depend on the store's size.
+/// added, but for objects that later jobs appended, which are counted. What the application wrote without a change of
+/// an object or link, such as a counter of edits, is counted too. It reads every row once and writes nothing. Its memory
+/// does not depend on the store's size.
 ///
 /// What the receipt does not cover: the order of rows and pages, indexes, triggers, tables that the model does not
 /// have, and `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: somebody
@@ -27,9 +28,17 @@ public struct ReceiptCheck: Sendable {
 
   /// Compares the store with its receipt.
   ///
+  /// - Parameters:
+  ///   - control: Stops the comparison soon when it is asked to.
+  ///   - maximumSeconds: A time box; the comparison stops soon after it.
   /// - Throws: `.missingInput` (66) without one of the two; `.dataWrong` (65) when one cannot be read, or the receipt
-  ///   belongs to another store; `CancellationError` if the calling task is cancelled.
-  public func run() throws -> VerificationReport {
+  ///   belongs to another store; `.stopped` (75) if it was stopped, or the store changed meanwhile; `CancellationError`
+  ///   if the calling task is cancelled.
+  public func run(
+    control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil
+  ) throws -> VerificationReport {
+    try Task.checkCancellation()
+    let stop = VerificationStop(control, maximumSeconds: maximumSeconds)
     let receipt = try Receipt.read(receiptPath)
     let path = try storePath(receipt)
     let files = try StoreFiles(path: path)
@@ -37,10 +46,12 @@ public struct ReceiptCheck: Sendable {
     let metadata = try StoreMetadata(readingStoreAt: path)
     var report = VerificationReport()
     let later = try laterJobs(receipt, metadata, path)
-    report.count("receipts, of \(receipt.finished)\(receipt.origin == .rebuilt ? ", rebuilt after the run" : "")", 1)
+    report.count("receipts, of \(receipt.finished)", 1)
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
     guard compareMetadata(receipt, metadata, later, &report) else { return report }
-    try compareContent(receipt, path, metadata, later, &report)
+    do { try compareContent(receipt, path, metadata, later, stop, &report) } catch let error as GodwitError
+      where error.code == .stopped && stop.isDue
+    { throw stop.error(path, found: report) }
     guard try files.stamp() == stamp else {
       throw GodwitError(
         .stopped, "cannot verify '\(path)': it changed during the verification",
@@ -75,6 +86,16 @@ public struct ReceiptCheck: Sendable {
 
   // MARK: Metadata
 
+  /// How the name of a check begins that counts what the application wrote and that changes no object and no link.
+  private static let written = "written by the application: "
+
+  /// What Core Data of another system may write when it opens a store of the same model.
+  private static let bookkeeping: Set<String> = [
+    "NSPersistenceFrameworkVersion", "NSPersistenceMaximumFrameworkVersion", "_NSAutoVacuumLevel",
+    "NSStoreModelVersionIdentifiers", "NSStoreModelVersionHashesVersion", "NSStoreModelVersionHashesDigest",
+    "NSStoreModelVersionChecksumKey",
+  ]
+
   /// - Returns: Whether the store has the receipt's model still, so that its objects can be compared.
   private func compareMetadata(
     _ receipt: Receipt, _ metadata: StoreMetadata, _ later: [String], _ report: inout VerificationReport
@@ -92,15 +113,14 @@ public struct ReceiptCheck: Sendable {
     }
     for key in Set(found.keys).union(receipt.destination.metadata.keys).sorted() {
       report.count("metadata keys", 1)
-      switch (receipt.destination.metadata[key], found[key]) {
-      case (.some, nil):
-        report.add(.init(.metadata, property: key, message: "the application has removed the key since"))
-      case (nil, .some):
-        report.add(.init(.metadata, property: key, message: "the application has added the key since"))
-      case (let before, let now) where before != now:
-        report.add(.init(.metadata, property: key, message: "the application has changed the value since"))
-      default: break
+      let (before, now) = (receipt.destination.metadata[key], found[key])
+      guard before != now else { continue }
+      guard !Self.bookkeeping.contains(key) else {
+        report.count("\(Self.written)metadata keys of Core Data's own", 1)
+        continue
       }
+      let change = now == nil ? "removed the key" : before == nil ? "added the key" : "changed the value"
+      report.add(.init(.metadata, property: key, message: "the application has \(change) since"))
     }
     if metadata.uuid != receipt.destination.uuid {
       report.add(.init(.metadata, property: "Z_UUID", message: "the store's identifier has changed since"))
@@ -111,36 +131,34 @@ public struct ReceiptCheck: Sendable {
   // MARK: Content
 
   private func compareContent(
-    _ receipt: Receipt, _ path: String, _ metadata: StoreMetadata, _ later: [String],
+    _ receipt: Receipt, _ path: String, _ metadata: StoreMetadata, _ later: [String], _ stop: VerificationStop,
     _ report: inout VerificationReport
   ) throws {
     let store = try ReceiptedStore(path: path, model: receipt.model(path: receiptPath))
+    store.whileRunning(stopIf: { stop.isDue })
     for line in try store.complaints(limit: 10) { report.add(.init(.file, message: line)) }
     // Keys that later jobs say they gave out.
-    var laterKeys: [String: Int64] = [:]
+    var laterKeys: [String: [ClosedRange<Int64>]] = [:]
     for record in try AppendRecord.all(in: metadata, path: path) where later.contains(record.job) {
-      for (root, keys) in record.keys { laterKeys[root] = max(laterKeys[root] ?? 0, keys.through) }
+      for (root, keys) in record.keys {
+        let after = keys.after ?? receipt.destination.highestKeys[root] ?? 0
+        if after < keys.through { laterKeys[root, default: []].append(after + 1...keys.through) }
+      }
     }
     let sums = try store.checksums(limits: .init(highest: receipt.destination.highestKeys, later: laterKeys)) {
-      try Task.checkCancellation()
+      guard !stop.isDue else { throw GodwitError(.stopped, "the comparison was stopped") }
     }
     compareEntities(receipt, sums, &report)
     compareRelationships(receipt, sums, &report)
     for (root, key) in try store.highestKeys().sorted(by: { $0.key < $1.key }) {
-      let known = max(receipt.destination.highestKeys[root] ?? 0, laterKeys[root] ?? 0)
-      guard key > known else { continue }
-      report.add(
-        .init(
-          .counter, entity: root,
-          message: "the application has given out keys since: up to \(key), before \(known)"))
+      let known = (laterKeys[root] ?? []).map(\.upperBound).max() ?? 0
+      guard key > max(known, receipt.destination.highestKeys[root] ?? 0) else { continue }
+      report.count("\(Self.written)new keys of \(root), up to", key)
     }
     let transactions = try store.historyTransactions()
     if transactions != receipt.destination.historyTransactions {
-      let before = receipt.destination.historyTransactions
-      report.add(
-        .init(
-          .counter, property: "ATRANSACTION",
-          message: "the application has saved since: its history has \(transactions) transactions, before \(before)"))
+      report.count(
+        "\(Self.written)transactions of its history, before \(receipt.destination.historyTransactions)", transactions)
     }
   }
 
@@ -171,7 +189,7 @@ public struct ReceiptCheck: Sendable {
             + (found.edits == entity.edits ? ", and not by Core Data: no counter of edits did" : ""))
       }
       if count == entity.objects, found.edits != entity.edits {
-        add(.counter, "the application has saved objects since: their counters of edits (Z_OPT) have changed")
+        report.count("\(Self.written)edits of \(found.name), by their counters (Z_OPT)", found.edits &- entity.edits)
       }
       if found.newerObjects > 0 {
         add(.extraObject, "the application has added \(found.newerObjects) objects since")
@@ -198,6 +216,9 @@ public struct ReceiptCheck: Sendable {
         add(.extraLink, "\(count - relationship.links) links are new")
       } else if (found?.links.checksum ?? StoreChecksums.Sum().checksum) != relationship.checksum {
         add(.missingLink, "its \(count) links lead elsewhere, or have another order")
+      }
+      if let found, found.newerLinks > 0 {
+        add(.extraLink, "\(found.newerLinks) links are new, of objects that neither the job nor a later one made")
       }
       if let found, found.laterLinks > 0 { report.count("not proved: links of later jobs", found.laterLinks) }
     }

@@ -81,7 +81,6 @@ struct ReceiptTests {
     let text = try String(contentsOfFile: Self.path(fixture), encoding: .utf8)
     #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: text)) == [])
     let receipt = try Receipt.read(Self.path(fixture))
-    #expect(receipt.origin == .run)
     let people = try #require(receipt.steps.first?.mappings.first { $0.name == "PersonToPerson" })
     #expect([people.objectsIn, people.taken, people.leftOut, people.made] == [10, 9, 1, 9])
     #expect(
@@ -146,10 +145,9 @@ struct ReceiptTests {
       ["value: Person: values"]
     ),
     ("UPDATE ZPLACE SET ZFLOORS = 3 WHERE Z_PK = 3", ["value: House: values"]),
-    ("UPDATE ZPERSON SET Z_OPT = 2 WHERE Z_PK = 3", ["counter: Person: the application has saved objects"]),
     (
       "UPDATE ZPERSON SET ZNAME = 'x', Z_OPT = 2 WHERE Z_PK = 3",
-      ["value: Person: values of its 9 objects have changed", "counter: Person: the application has saved"]
+      ["value: Person: values of its 9 objects have changed"]
     ),
     (
       "DELETE FROM ZPLACE WHERE Z_PK = 3", ["missing object: House: 1 objects are gone: it has 0, the receipt 1"]
@@ -163,22 +161,19 @@ struct ReceiptTests {
     ("UPDATE ZPERSON SET Z_FOK_HOME = 77 WHERE Z_PK = 3", ["missing link: Person.home: its 9 links lead elsewhere"]),
     ("DELETE FROM Z_1FRIENDS WHERE rowid = 1", ["missing link: Person.friendOf: 1 of 8"]),
     ("INSERT INTO Z_1FRIENDS SELECT 1, 9", ["extra link: Person.friendOf: 1 links are new"]),
+    ("INSERT INTO Z_1FRIENDS SELECT 1, 9999", ["extra link: Person.friendOf: 1 links are new, of objects"]),
     (
       "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (50, 1, 1, 'new')",
-      [
-        "extra object: Person: the application has added 1 objects",
-        "counter: Person: the application has given out keys",
-      ]
+      ["extra object: Person: the application has added 1 objects"]
+    ),
+    (
+      "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZHOME) VALUES (50, 1, 1, 2)",
+      ["extra object: Person: the application has added 1 objects", "extra link: Person.home: 1 links are new, of"]
     ),
     (
       "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (0, 1, 1, 'new')",
       ["extra object: Person: 1 objects are new"]
     ),
-    (
-      "UPDATE Z_PRIMARYKEY SET Z_MAX = 99 WHERE Z_NAME = 'Person'",
-      ["counter: Person: the application has given out keys"]
-    ),
-    ("CREATE TABLE ATRANSACTION (Z_PK INTEGER); INSERT INTO ATRANSACTION VALUES (1)", ["counter: .ATRANSACTION"]),
     ("UPDATE Z_METADATA SET Z_UUID = 'other'", ["metadata: .Z_UUID: the store's identifier has changed"]),
   ])
   func `each kind of change since the run is found and named`(sql: String, expected: [String]) throws {
@@ -191,6 +186,49 @@ struct ReceiptTests {
     let found = try Self.findings(fixture)
     #expect(found.count == expected.count, "\(found)")
     for (finding, part) in zip(found, expected) { #expect(finding.hasPrefix(part), "\(finding)") }
+  }
+
+  @Test(arguments: [
+    ("UPDATE ZPERSON SET Z_OPT = 2 WHERE Z_PK = 3", "edits of Person, by their counters (Z_OPT)", Int64(1)),
+    ("UPDATE Z_PRIMARYKEY SET Z_MAX = 99 WHERE Z_NAME = 'Person'", "new keys of Person, up to", 99),
+    (
+      "CREATE TABLE ATRANSACTION (Z_PK INTEGER); INSERT INTO ATRANSACTION VALUES (1)",
+      "transactions of its history, before 0", 1
+    ),
+  ])
+  func `what the application wrote without a change of an object is said, and is no finding`(
+    sql: String, check: String, count: Int64
+  ) throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    for statement in sql.split(separator: ";") { try Self.alter(fixture, String(statement)) }
+    let report = try ReceiptCheck(receipt: URL(filePath: Self.path(fixture))).run()
+    #expect(report.isClean, "\(report)")
+    #expect(
+      report.checks.contains { $0.name == "written by the application: \(check)" && $0.count == count }, "\(report)")
+  }
+
+  @Test func `what a later system writes into the metadata when it opens a store is no finding`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    var metadata = try StoreMetadata(reading: connection, schema: "main", path: fixture.destinationPath)
+    metadata.values["NSPersistenceFrameworkVersion"] = .integer(9999)
+    try metadata.write(to: connection)
+    try connection.close()
+    #expect(try Self.findings(fixture) == [])
+  }
+
+  @Test func `a stop ends the comparison, and so does the end of its time`() throws {
+    let fixture = try Self.fixture()
+    try MigrationManager(Self.job(fixture)).run()
+    let check = ReceiptCheck(receipt: URL(filePath: Self.path(fixture)))
+    let control = MigrationControl()
+    control.stop(reason: "test")
+    for run in [{ try check.run(control: control) }, { try check.run(maximumSeconds: 0) }] {
+      let error = #expect(throws: GodwitError.self) { try run() }
+      #expect(error?.code == .stopped)
+    }
   }
 
   private static func joinTable(_ fixture: MigrationFixture) throws -> String {
@@ -267,11 +305,61 @@ struct ReceiptTests {
     try MigrationManager(Self.job(fixture)).run()
     #expect(try Receipt.read(Self.path(fixture)).source.digest != first.source.digest)
     #expect(try Self.findings(fixture) == [])
+    // That of another mapping gets a name of its own, and what is no receipt stays.
+    let second = try Receipt.read(Self.path(fixture))
     try FileManager.default.removeItem(atPath: fixture.destinationPath)
     fixture.mappings.removeLast()
-    let error = #expect(throws: GodwitError.self) { try MigrationManager(Self.job(fixture)).run() }
-    #expect(error?.code == .cannotCreate && error?.message.contains("receipt") == true)
-    #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
+    #expect(try MigrationManager(Self.job(fixture)).run().codedNotes.isEmpty)
+    let mark = try #require(second.job.digest).prefix(12)
+    let aside = "\(fixture.destinationPath).\(mark).receipt.json"
+    #expect(try Receipt.read(aside).source.digest == second.source.digest)
+    #expect(try Self.findings(fixture) == [])
+    try FileManager.default.removeItem(atPath: fixture.destinationPath)
+    try Data("mine".utf8).write(to: URL(filePath: Self.path(fixture)))
+    let summary = try MigrationManager(Self.job(fixture)).run()
+    #expect(summary.outcome == .finished && summary.codedNotes.map(\.code) == [.receiptMissing])
+    #expect(try String(contentsOfFile: Self.path(fixture), encoding: .utf8) == "mine")
+    #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
+    #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
+  }
+
+  @Test func `a receipt that cannot be written beside the destination is a note, and the job is finished`() throws {
+    let fixture = try Self.fixture()
+    // 245 bytes are a good name, with the suffix of a receipt they are not.
+    let name = String(repeating: "d", count: 238) + ".sqlite"
+    var job = try Self.job(fixture)
+    job.destinationPath = fixture.folder.file("out/" + name)
+    let summary = try MigrationManager(job).run()
+    #expect(summary.outcome == .finished && summary.codedNotes.map(\.code) == [.receiptMissing])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("out")) == [name])
+    #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
+  }
+
+  @Test func `a receipt that cannot be written where the manifest says is an error, and the next run writes it`() throws
+  {
+    let fixture = try Self.fixture()
+    let path = fixture.folder.file("receipts/r.json")
+    var job = try fixture.job
+    job.receipt = .file(URL(filePath: path))
+    try FileManager.default.createDirectory(
+      atPath: fixture.folder.file("receipts"), withIntermediateDirectories: false)
+    let error = #expect(throws: GodwitError.self) {
+      try MigrationManager(job).run { progress in
+        if progress.percent == 100 { return }
+        // The place was free when the run began.
+        try? Data("mine".utf8).write(to: URL(filePath: path))
+      }
+    }
+    #expect(error?.code == .cannotCreate && error?.safe?.contains("in its place") == true)
+    #expect(FileManager.default.fileExists(atPath: fixture.destinationPath))
+    try FileManager.default.removeItem(atPath: path)
+    #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
+    #expect(
+      try ReceiptCheck(receipt: URL(filePath: path), destination: URL(filePath: fixture.destinationPath)).run().isClean)
+    #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
+    // What is finished does not ask for its place again.
+    try Data("mine".utf8).write(to: URL(filePath: path))
+    #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
   }
 
   @Test func `the key is no part of the job's identity`() throws {
@@ -288,20 +376,43 @@ struct ReceiptTests {
 
   // MARK: After
 
-  @Test func `a finished job without its receipt gets one, which says that it was rebuilt`() throws {
+  @Test func `a wide table and large values give the checksums that small ones would`() throws {
+    let count = 130
+    let names = (0..<count).map { "a\($0)" }
+    var wide = EntityDescription.make("Wide", [:], [])
+    wide.attributes = names.map { AttributeDescription(name: $0, type: .integer32) }
+    let thin = EntityDescription.make("Thin", ["text": .string])
+    let fixture = try MigrationFixture([wide, thin], to: [wide, thin])
+    fixture.mappings = [try .make("Wide", "Wide", kind: .copy), try .make("Thin", "Thin", kind: .copy)]
+    let large = String(repeating: "x", count: 3 << 20)
+    try fixture.build { store in
+      for key in Int64(1)...20 {
+        try store.insert(
+          "Wide", key: key, attributes: Dictionary(uniqueKeysWithValues: names.map { ($0, .integer(key)) }))
+        try store.insert("Thin", key: key, attributes: ["text": .init(key == 7 ? large : "t\(key)")])
+      }
+    }
+    try MigrationManager(Self.job(fixture)).run()
+    #expect(try Self.findings(fixture) == [])
+    let receipt = try Receipt.read(Self.path(fixture))
+    #expect(receipt.entities.map(\.objects) == [20, 20])
+    // Without the large value the other way of reading is taken, which must count the other rows alike.
+    try Self.alter(fixture, "UPDATE ZTHIN SET ZTEXT = 'x' || substr(ZTEXT, 2) WHERE Z_PK = 7")
+    #expect(try Self.findings(fixture) == [])
+    try Self.alter(fixture, "UPDATE ZTHIN SET ZTEXT = 'y' || substr(ZTEXT, 2) WHERE Z_PK = 7")
+    #expect(try Self.findings(fixture).map { $0.prefix(12) } == ["value: Thin:"])
+    try Self.alter(fixture, "UPDATE ZWIDE SET ZA129 = 5 WHERE Z_PK = 6")
+    #expect(try Self.findings(fixture).map { $0.prefix(12) } == ["value: Thin:", "value: Wide:"])
+  }
+
+  @Test func `both ways of reading a table give the same sums`() throws {
     let fixture = try Self.fixture()
     try MigrationManager(fixture.job).run()
-    #expect(!FileManager.default.fileExists(atPath: Self.path(fixture)))
-    #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
-    let receipt = try Receipt.read(Self.path(fixture))
-    #expect(receipt.origin == .rebuilt && receipt.steps.isEmpty && receipt.entities.count == 4)
-    let text = try String(contentsOfFile: Self.path(fixture), encoding: .utf8)
-    #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: text)) == [])
-    #expect(try Self.findings(fixture) == [])
-    // It is not written twice.
-    let before = try FileManager.default.attributesOfItem(atPath: Self.path(fixture))[.systemFileNumber] as? Int
-    try MigrationManager(Self.job(fixture)).run()
-    #expect(try FileManager.default.attributesOfItem(atPath: Self.path(fixture))[.systemFileNumber] as? Int == before)
+    let store = try ReceiptedStore(path: fixture.destinationPath, model: fixture.destination)
+    let (fast, slow) = (try store.checksums(), try store.checksums(inPieces: true))
+    #expect(fast.entities.map(\.objects) == slow.entities.map(\.objects))
+    #expect(fast.relationships.map(\.links) == slow.relationships.map(\.links))
+    #expect(fast.entities.contains { $0.objects.count == 9 && $0.objects.sum != 0 })
   }
 
   @Test func `a receipt that a killed run left in the work folder is put in its place`() throws {
@@ -313,6 +424,7 @@ struct ReceiptTests {
       let folder = try WorkFolder(forDestination: fixture.destinationPath)
       try data.write(to: URL(filePath: folder.receiptPath))
     }
+    #expect(try MigrationManager(Self.job(fixture)).status().state == .finished)
     #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
     #expect(try Data(contentsOf: URL(filePath: Self.path(fixture))) == data)
     #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
@@ -374,5 +486,32 @@ struct ReceiptTests {
       let later = report.checks.contains { $0.name == "later jobs that wrote to the store" }
       #expect(later == (receipt.job.name == "a.sqlite"), "\(report)")
     }
+  }
+
+  @Test func `objects that the application added before a later job are not taken for that job's`() throws {
+    let world = try AppendWorld()
+    for name in ["a.sqlite", "b.sqlite"] { try world.build(name) }
+    for name in ["a.sqlite", "b.sqlite"] {
+      var job = MigrationJob(
+        name: name, sourcePath: world.folder.file(name), destinationPath: world.destinationPath,
+        sourceModel: world.source, destinationModel: world.destination,
+        mappingModels: [MappingModel(entityMappings: try AppendWorld.all())])
+      job.appends = true
+      if name == "a.sqlite" { job.receipt = .file(URL(filePath: world.folder.file("first.json"))) }
+      try MigrationManager(job).run()
+      guard name == "a.sqlite" else { continue }
+      let connection = try StoreConnection(path: world.destinationPath)
+      let schema = StoreSchema(model: world.destination)
+      let table = try #require(schema.tables.first)
+      let number = try #require(schema.number(of: table.rootEntityName))
+      let last = try #require(try connection.integer("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(number)"))
+      try connection.execute("INSERT INTO \(table.name) (Z_PK, Z_ENT, Z_OPT) VALUES (\(last + 1), \(number), 1)")
+      try connection.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = \(last + 1) WHERE Z_ENT = \(number)")
+      try connection.close()
+    }
+    let report = try ReceiptCheck(
+      receipt: URL(filePath: world.folder.file("first.json")), destination: URL(filePath: world.destinationPath)
+    ).run()
+    #expect(report.findings.map(\.kind) == [.extraObject], "\(report)")
   }
 }

@@ -80,8 +80,9 @@ struct VerifyVerb: Verb {
     let report: VerificationReport
     do {
       if let receipt {
-        report = try ReceiptCheck(receipt: URL(filePath: receipt), destination: overrides.destination.map { URL(filePath: $0) })
-          .run(control: control, progress: printer.printed)
+        report = try ReceiptCheck(
+          receipt: URL(filePath: receipt), destination: overrides.destination.map { URL(filePath: $0) }
+        ).run(control: control, maximumSeconds: maximumDuration.map { Double($0.seconds) })
       } else {
         let loader = try session.loader(
           ofManifest: manifest ?? "-", overrides: overrides.values(), isVerbose: verbose)

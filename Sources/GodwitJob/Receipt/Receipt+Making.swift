@@ -11,12 +11,11 @@ extension Receipt {
   ///   - content: What the store holds, where that is known.
   ///   - check: Called now and then; what it throws ends the reading.
   package init(
-    _ origin: Origin, of store: ReceiptedStore, job: MigrationJob, identity: JobFingerprint, file: String,
-    sourceUUID: String?, finished: String, content: Content?, check: () throws -> Void
+    of store: ReceiptedStore, job: MigrationJob, identity: JobFingerprint, file: String, sourceUUID: String?,
+    finished: String, content: Content?, check: @escaping () throws -> Void
   ) throws {
     let metadata = store.metadata
     let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
-    self.origin = origin
     self.job = Self.job(job, identity, digest: jobs.last)
     source = Source(path: job.sourcePath, uuid: sourceUUID)
     destination = Destination(

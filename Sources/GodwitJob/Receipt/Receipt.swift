@@ -16,14 +16,6 @@ package struct Receipt: Codable, Sendable {
   /// The version of Godwit, as `godwit --version` prints it.
   package static let godwitVersion = "0.2.0"
 
-  /// Who counted.
-  package enum Origin: String, Codable, Sendable {
-    /// The run that made the store.
-    case run
-    /// A later run of the finished job, from the store as it was then.
-    case rebuilt
-  }
-
   package struct Job: Codable, Sendable, Equatable {
     package var name: String
     /// As the store names the job under `GodwitJobs`.
@@ -99,7 +91,6 @@ package struct Receipt: Codable, Sendable {
 
   package var schemaVersion = Self.version
   package var type = Self.typeName
-  package var origin: Origin
   package var godwit = Self.godwitVersion
   package var job: Job
   package var source: Source
@@ -108,7 +99,7 @@ package struct Receipt: Codable, Sendable {
   package var losses: [LossReport.Loss]
   package var entities: [Entity]
   package var relationships: [Relationship]
-  /// When the first run of the job began; nil where nobody knows.
+  /// When the first run of the job began.
   package var began: String?
   package var finished: String
   /// Of the run that finished the job.
@@ -202,6 +193,11 @@ extension Receipt {
     GodwitError(
       .dataWrong, "cannot read the receipt '\(path)'", cause: cause,
       remedy: "name the receipt that `godwit run` wrote beside the destination")
+  }
+
+  /// A model as one that reads a receipt of it knows it.
+  package static func model(asReceiptOf model: ManagedObjectModel) throws -> ManagedObjectModel {
+    try ManagedObjectModel(xcodeContents: model.xcodeContents, name: model.name, file: "receipt")
   }
 
   /// The model of the destination.

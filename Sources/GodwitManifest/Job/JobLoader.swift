@@ -122,12 +122,12 @@ public struct JobLoader {
   }
 
   /// A store that is replaced is the application's again at once, and a change of definitions takes no time that depends
-  /// on its rows: such a job has a receipt where it names one.
+  /// on its rows. A job that appends would read what all jobs before it wrote. These have a receipt where they name one.
   private var receiptPlace: MigrationJob.ReceiptPlace? {
     switch manifest.receipt {
     case .none: nil
     case .file(let path?): .file(URL(filePath: path.resolved))
-    case .file(nil): isInPlace ? nil : .besideDestination
+    case .file(nil): isInPlace || manifest.append ? nil : .besideDestination
     }
   }
 

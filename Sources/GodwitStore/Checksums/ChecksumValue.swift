@@ -1,4 +1,5 @@
 import CSQLite
+import GodwitModel
 
 /// Values as a checksum takes them: the same value gives the same words, however and wherever it is stored.
 ///
@@ -63,25 +64,35 @@ extension SipHash {
     text.withUTF8 { add(tag: ChecksumTag.text, UnsafeRawBufferPointer($0)) }
   }
 
-  /// Adds a column of the current row.
+  /// Adds a value of SQLite's that is protected: an argument of a function.
   ///
-  /// - Parameter files: Where the column's values may be in files of their own.
-  mutating func add(_ row: SQLRow, _ column: Int, files: ExternalFiles?) throws {
-    // Each call with a statement takes a lock; those with a value take none.
-    let value = sqlite3_column_value(row.statement, Int32(column))
+  /// - Parameter files: Where the value may be in a file of its own.
+  @inline(__always) mutating func add(_ value: OpaquePointer?, files: ExternalFiles?) throws {
     switch sqlite3_value_type(value) {
     case SQLITE_INTEGER: add(integer: sqlite3_value_int64(value))
     case SQLITE_FLOAT: add(real: sqlite3_value_double(value))
-    case SQLITE_TEXT:
-      let start = UnsafeRawPointer(sqlite3_value_text(value))
-      let count = Int(sqlite3_value_bytes(value))
-      add(tag: ChecksumTag.text, UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
-    case SQLITE_BLOB:
-      let start = sqlite3_value_blob(value)
-      let count = Int(sqlite3_value_bytes(value))
-      try add(blob: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count), files: files)
+    case SQLITE_TEXT: add(tag: ChecksumTag.text, try Self.bytes(sqlite3_value_text(value), of: value))
+    case SQLITE_BLOB: try add(blob: try Self.bytes(sqlite3_value_blob(value), of: value), files: files)
     default: add(ChecksumTag.none)
     }
+  }
+
+  /// - Parameter start: What SQLite gave; nil for no bytes, or without memory.
+  @inline(__always) private static func bytes(
+    _ start: UnsafeRawPointer?, of value: OpaquePointer?
+  ) throws -> UnsafeRawBufferPointer {
+    let count = Int(sqlite3_value_bytes(value))
+    guard start != nil || count == 0 else {
+      throw GodwitError(
+        .inputOutput, "cannot read a value: out of memory", remedy: "free memory and run the same command")
+    }
+    return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
+  }
+
+  @inline(__always) private static func bytes(
+    _ start: UnsafePointer<UInt8>?, of value: OpaquePointer?
+  ) throws -> UnsafeRawBufferPointer {
+    try bytes(UnsafeRawPointer(start), of: value)
   }
 
   private mutating func add(blob bytes: UnsafeRawBufferPointer, files: ExternalFiles?) throws {
@@ -101,8 +112,17 @@ extension SipHash {
       return add(text: name)
     }
     add(tag: ChecksumTag.data, count: Int(size))
-    try folder.forEachPiece(of: name) { add($0) }
+    var read: Int64 = 0
+    try folder.forEachPiece(of: name) { piece in
+      read += Int64(piece.count)
+      add(piece)
+    }
     endBytes()
+    guard read == size else {
+      throw GodwitError(
+        .stopped, "cannot read '\(folder.path(of: name))': it changed meanwhile",
+        remedy: "stop what writes to the store and run the same command", stopReason: .sourceChanged)
+    }
   }
 
   /// Adds a value of a row that was read with its large values left where they are.

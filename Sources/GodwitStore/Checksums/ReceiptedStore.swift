@@ -1,6 +1,5 @@
-import Crypto
-import Foundation
 package import GodwitModel
+import GodwitPlatform
 
 /// A finished store as its receipt describes it. The run that writes a receipt and the check that reads it years later
 /// share this code: they must count the same.
@@ -11,26 +10,39 @@ package struct ReceiptedStore {
   private let schema: StoreSchema
   private let connection: StoreConnection
 
-  /// - Parameter destination: Where the store will be; nil for one that is in its place.
+  /// - Parameters:
+  ///   - destination: Where the store will be; nil for one that is in its place.
+  ///   - workFolder: Where an XML store is converted; nil for the folder of temporary files.
+  ///   - checkpoint: Called while an XML store is converted; what it throws ends that.
   /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(reading:path:)` and `StoreSchema.init(model:probing:)`.
   package init(
-    path: String, becoming destination: String? = nil, model: ManagedObjectModel, cache: ByteCount = .mebibytes(8)
+    path: String, becoming destination: String? = nil, model: ManagedObjectModel, cache: ByteCount = .mebibytes(8),
+    workFolder: String? = nil, checkpoint: () throws -> Void = {}
   ) throws {
     for store in [path, destination].compactMap(\.self) { try SupportFolder(ofStoreAt: store).refuseLinks() }
     files = ExternalFiles(ofStoreAt: path, becoming: destination)
-    connection = try StoreConnection.openStore(readingAt: path, cache: cache, model: model, purpose: .comparison)
+    connection = try StoreConnection.openStore(
+      readingAt: path, cache: cache, workFolder: workFolder, model: model, purpose: .comparison,
+      checkpoint: checkpoint)
     // As the file has it: what an XML store is converted into has metadata of its own.
     metadata = try StoreMetadata(readingStoreAt: path)
     schema = try StoreSchema(model: model, probing: connection)
     self.path = path
   }
 
+  /// Ends what SQLite does when `isDue` says so.
+  package func whileRunning(stopIf isDue: @escaping () -> Bool) { connection.whileRunning(stopIf: isDue) }
+
   /// The size of the file.
   package func byteCount() throws -> Int64 { try StoreFiles(path: path).size }
 
-  package func checksums(limits: StoreChecksums.Limits? = nil, check: () throws -> Void = {}) throws -> StoreChecksums {
+  /// - Parameters:
+  ///   - isInPieces: Whether all rows are read as those with large values are.
+  package func checksums(
+    limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: @escaping () throws -> Void = {}
+  ) throws -> StoreChecksums {
     try StoreChecksums(
-      of: connection, schema: schema, support: files, limits: limits, check: check)
+      of: connection, schema: schema, support: files, limits: limits, inPieces: isInPieces, check: check)
   }
 
   /// The checksums of a store that another connection of this process has finished to fill. It must not change
@@ -40,13 +52,14 @@ package struct ReceiptedStore {
   ///   - cache: Memory for its pages.
   ///   - check: Called now and then; what it throws ends the reading.
   package static func checksums(
-    ofFilledStoreAt path: String, becoming destination: String, schema: StoreSchema, cache: ByteCount,
-    check: () throws -> Void
+    ofFilledStoreAt path: String, becoming destination: String, model: ManagedObjectModel, cache: ByteCount,
+    check: @escaping () throws -> Void
   ) throws -> StoreChecksums {
     let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
     try connection.attachUnlocked(path: path, cache: cache)
     return try StoreChecksums(
-      of: connection, schema: schema, support: ExternalFiles(ofStoreAt: path, becoming: destination), check: check)
+      of: connection, schema: StoreSchema(model: model, probing: connection),
+      support: ExternalFiles(ofStoreAt: path, becoming: destination), check: check)
   }
 
   /// By root entity: the highest key that was given out, of those in the store and in `Z_MAX`.
@@ -82,11 +95,7 @@ package struct ReceiptedStore {
   package static func digests(of metadata: StoreMetadata, except keys: Set<String> = jobKeys) -> [String: String] {
     var digests: [String: String] = [:]
     for (key, value) in metadata.values where !keys.contains(key) {
-      let hash = SHA256.hash(data: Data(value.binaryPropertyList))
-      digests[key] = hash.prefix(16).map { byte in
-        let hex = String(byte, radix: 16)
-        return hex.count == 1 ? "0" + hex : hex
-      }.joined()
+      digests[key] = SHA256.hash(data: Array(value.binaryPropertyList)).prefix(16).hex
     }
     return digests
   }

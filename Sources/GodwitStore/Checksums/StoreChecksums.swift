@@ -1,6 +1,6 @@
-import Crypto
-import Foundation
+import CSQLite
 package import GodwitModel
+import GodwitPlatform
 
 /// The content of a store in a few numbers, whatever its pages, its row order and its counters of edits are.
 ///
@@ -33,7 +33,7 @@ package struct StoreChecksums: Sendable {
     package var objects = Sum()
     /// The sum of the objects' counters of edits (`Z_OPT`), which are not part of the checksum.
     package var edits: Int64 = 0
-    /// Objects with keys above those that are summed up; those up to the keys of later jobs, and all others.
+    /// Objects that are not summed up: those of later jobs, and all others.
     package var laterObjects: Int64 = 0
     package var newerObjects: Int64 = 0
   }
@@ -43,18 +43,49 @@ package struct StoreChecksums: Sendable {
     package var entity: String
     package var name: String
     package var links = Sum()
-    /// Links of objects that are not summed up.
+    /// Links of objects that are not summed up: those of later jobs, and all others.
     package var laterLinks: Int64 = 0
+    package var newerLinks: Int64 = 0
   }
 
   /// Up to which keys objects are summed up, by root entity. Others are counted.
   package struct Limits: Sendable {
     package var highest: [String: Int64]
-    package var later: [String: Int64]
+    /// The keys that later jobs gave out: above the lower bound, up to the upper one.
+    package var later: [String: [ClosedRange<Int64>]]
 
-    package init(highest: [String: Int64], later: [String: Int64] = [:]) {
+    package init(highest: [String: Int64], later: [String: [ClosedRange<Int64>]] = [:]) {
       (self.highest, self.later) = (highest, later)
     }
+  }
+
+  /// Whose a key is.
+  enum Owner {
+    case receipt, later, other
+
+    /// Of a link between two objects.
+    func with(_ other: Owner) -> Owner {
+      switch (self, other) {
+      case (.receipt, .receipt): .receipt
+      case (.other, _), (_, .other): .other
+      default: .later
+      }
+    }
+  }
+
+  /// The limits of one root entity.
+  struct KeyLimits {
+    let highest: Int64
+    private let later: [ClosedRange<Int64>]
+
+    init(_ limits: Limits?, root: String) {
+      highest = limits.map { $0.highest[root] ?? 0 } ?? .max
+      later = limits?.later[root] ?? []
+    }
+
+    @inline(__always) func owner(of key: Int64) -> Owner { key <= highest ? .receipt : laterOwner(of: key) }
+
+    private func laterOwner(of key: Int64) -> Owner { later.contains { $0.contains(key) } ? .later : .other }
   }
 
   /// By name.
@@ -66,17 +97,18 @@ package struct StoreChecksums: Sendable {
   /// - Parameters:
   ///   - connection: Has the store attached as `source`.
   ///   - support: Where the store has its external files.
+  ///   - isInPieces: Whether all rows are read as those with large values are.
   ///   - check: Called every few thousand rows; what it throws ends the reading.
   package init(
     of connection: StoreConnection, schema: StoreSchema, support: ExternalFiles, limits: Limits? = nil,
-    check: () throws -> Void = {}
+    inPieces isInPieces: Bool = false, check: @escaping () throws -> Void = {}
   ) throws {
     let model = schema.model
     for table in schema.tables {
       let scan = try TableScan(table, schema, connection, support: support, limits: limits)
-      try scan.run(check: check)
-      entities += scan.entities
-      relationships += scan.relationships
+      try scan.run(inPieces: isInPieces, check: check)
+      entities += scan.result.entities
+      relationships += scan.result.relationships
     }
     for join in schema.joinTables {
       relationships += try Self.links(of: join, model, connection, limits: limits, check: check)
@@ -87,7 +119,7 @@ package struct StoreChecksums: Sendable {
 
   /// The key that stands for a kind of object or link in its digests.
   static func key(_ lines: [String]) -> SipHash.Key {
-    let digest = Array(SHA256.hash(data: Data((["godwit-checksum-1"] + lines).joined(separator: "\n").utf8)))
+    let digest = SHA256.hash(data: Array((["godwit-checksum-1"] + lines).joined(separator: "\n").utf8))
     return digest.withUnsafeBytes { bytes in
       SipHash.Key(
         low: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)),
@@ -102,7 +134,7 @@ package struct StoreChecksums: Sendable {
   /// The links of a many-to-many, from its first end; from the other too where that one has an order of its own.
   private static func links(
     of join: StoreSchema.JoinTable, _ model: ManagedObjectModel, _ connection: StoreConnection, limits: Limits?,
-    check: () throws -> Void
+    check: @escaping () throws -> Void
   ) throws -> [Relationship] {
     var ends = [
       (
@@ -117,33 +149,27 @@ package struct StoreChecksums: Sendable {
           order
         ))
     }
-    func highest(_ entity: String) -> Int64 {
-      limits.map { $0.highest[model.root(of: entity)?.name ?? entity] ?? 0 } ?? .max
-    }
+    func limit(_ entity: String) -> KeyLimits { KeyLimits(limits, root: model.root(of: entity)?.name ?? entity) }
     return try ends.map { end in
       var relationship = end.0
       let (subject, object, order) = (end.1, end.2, end.3)
       let hashKey = key(entity: relationship.entity, relationship: relationship.name)
       let isOwner = subject == join.ownerColumn
-      let subjectLimit = highest(isOwner ? join.ownerEntityName : join.destinationEntityName)
-      let objectLimit = highest(isOwner ? join.destinationEntityName : join.ownerEntityName)
+      let subjectLimit = limit(isOwner ? join.ownerEntityName : join.destinationEntityName)
+      let objectLimit = limit(isOwner ? join.destinationEntityName : join.ownerEntityName)
       let columns = [subject, object].map(StoreSchema.identifier) + (order.map { [StoreSchema.identifier($0)] } ?? [])
-      var rows = 0
-      try connection.query(
-        "SELECT \(columns.joined(separator: ", ")) FROM \(join.rows(in: StoreConnection.sourceSchema))"
-      ) { row in
-        rows &+= 1
-        if rows & 4095 == 0 { try check() }
-        guard row.int64(0) <= subjectLimit, row.int64(1) <= objectLimit else {
-          relationship.laterLinks += 1
-          return true
+      try RowFeed(connection, check: check).run(columns: columns, from: join.rows(in: StoreConnection.sourceSchema)) {
+        values, count in
+        let owner = subjectLimit.owner(of: sqlite3_value_int64(values[0])).with(
+          objectLimit.owner(of: sqlite3_value_int64(values[1])))
+        switch owner {
+        case .receipt:
+          var hash = SipHash(hashKey)
+          for place in 0..<count { try hash.add(values[place], files: nil) }
+          relationship.links.add(hash.digest())
+        case .later: relationship.laterLinks += 1
+        case .other: relationship.newerLinks += 1
         }
-        var hash = SipHash(hashKey)
-        try hash.add(row, 0, files: nil)
-        try hash.add(row, 1, files: nil)
-        if order != nil { try hash.add(row, 2, files: nil) }
-        relationship.links.add(hash.digest())
-        return true
       }
       return relationship
     }

@@ -1,3 +1,4 @@
+import CSQLite
 import GodwitModel
 
 /// One reading of the table of a root entity: the checksums of its objects and of the links that its rows hold.
@@ -8,34 +9,44 @@ final class TableScan {
     var isExternal: Bool
   }
 
-  /// A relationship whose links are keys in the rows.
+  /// The attributes of an entity, as a range of `attributes`, and what it comes to.
+  private struct Family {
+    var attributes: Range<Int>
+    var key: SipHash.Key
+    var objects = StoreChecksums.Sum()
+    var edits: Int64 = 0
+    var laterObjects: Int64 = 0
+    var newerObjects: Int64 = 0
+  }
+
+  /// A relationship whose links are keys in the rows, and what it comes to.
   private struct Link {
     var place: Int
     var entityPlace: Int?
     var orderPlace: Int?
     var key: SipHash.Key
+    var links = StoreChecksums.Sum()
+    var laterLinks: Int64 = 0
+    var newerLinks: Int64 = 0
   }
-
-  private(set) var entities: [StoreChecksums.Entity] = []
-  private(set) var relationships: [StoreChecksums.Relationship] = []
 
   private let table: StoreSchema.EntityTable
   private let schema: StoreSchema
   private let connection: StoreConnection
   private let support: ExternalFiles
   private let columns: [RowReader.Column]
-  /// By place of `entities`.
-  private var attributes: [[Attribute]] = []
-  private var keys: [SipHash.Key] = []
-  private var links: [Link] = []
-  /// Place in `entities` by `Z_ENT`.
-  private var places: [Int64: Int] = [:]
+  private let entityNames: [String]
+  private let linkNames: [(entity: String, name: String)]
+  private let attributes: UnsafeBuffer<Attribute>
+  private let families: UnsafeBuffer<Family>
+  private let links: UnsafeBuffer<Link>
+  /// Place in `families` by `Z_ENT`; -1 for the number of no entity of the table.
+  private let places: UnsafeBuffer<Int>
   /// By `Z_ENT`, of all entities: what stands for the entity in a link, since numbers may change.
-  private let marks: [Int64: UInt64]
+  private let marks: UnsafeBuffer<UInt64>
   private let entityPlace: Int
   private let editPlace: Int
-  private let limit: Int64
-  private let laterLimit: Int64
+  private let limit: StoreChecksums.KeyLimits
 
   init(
     _ table: StoreSchema.EntityTable, _ schema: StoreSchema, _ connection: StoreConnection, support: ExternalFiles,
@@ -43,28 +54,47 @@ final class TableScan {
   ) throws {
     (self.table, self.schema, self.connection, self.support) = (table, schema, connection, support)
     let root = table.rootEntityName
-    limit = limits.map { $0.highest[root] ?? 0 } ?? .max
-    laterLimit = limits.map { max($0.later[root] ?? 0, $0.highest[root] ?? 0) } ?? .max
+    limit = StoreChecksums.KeyLimits(limits, root: root)
     columns = table.columns.map { column in
       column.role == .entity
         ? .init(name: column.name, sql: schema.entityNumber(inTableOf: root)) : .init(name: column.name)
     }
     entityPlace = table.columns.firstIndex { $0.role == .entity } ?? 1
     editPlace = table.columns.firstIndex { $0.role == .optimisticLock } ?? 2
-    marks = Dictionary(
-      schema.entityNumbers.map { (Int64($1), StoreChecksums.key(["entity", $0]).low) }, uniquingKeysWith: { $1 })
-    addEntities()
-    addLinks()
+    let numbers = (schema.entityNumbers.values.max() ?? 0) + 1
+    var marks = [UInt64](repeating: 1, count: numbers)
+    for (name, number) in schema.entityNumbers where number >= 0 {
+      marks[number] = StoreChecksums.key(["entity", name]).low
+    }
+    self.marks = UnsafeBuffer(marks)
+    var places = [Int](repeating: -1, count: numbers)
+    let entities = Self.entities(of: table, schema)
+    for (place, entity) in entities.enumerated() {
+      if let number = schema.number(of: entity.name), number >= 0 { places[number] = place }
+    }
+    self.places = UnsafeBuffer(places)
+    entityNames = entities.map(\.name)
+    attributes = UnsafeBuffer(entities.flatMap(\.attributes))
+    var start = 0
+    families = UnsafeBuffer(
+      entities.map { entity in
+        defer { start += entity.attributes.count }
+        return Family(attributes: start..<start + entity.attributes.count, key: entity.key)
+      })
+    let links = Self.links(of: table, schema)
+    linkNames = links.map { ($0.entity, $0.name) }
+    self.links = UnsafeBuffer(links.map(\.link))
   }
 
-  private func addEntities() {
-    let model = schema.model
+  private static func entities(
+    of table: StoreSchema.EntityTable, _ schema: StoreSchema
+  ) -> [(name: String, attributes: [Attribute], key: SipHash.Key)] {
     let columnPlaces = Dictionary(
       table.columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
-    for entity in model.family(of: table.rootEntityName) {
+    return schema.model.family(of: table.rootEntityName).map { entity in
       var lines = ["entity", entity.name]
       var list: [Attribute] = []
-      for attribute in model.attributes(of: entity.name) {
+      for attribute in schema.model.attributes(of: entity.name) {
         guard let place = schema.column(of: attribute.name, in: entity.name).flatMap({ columnPlaces[$0] }) else {
           continue
         }
@@ -73,17 +103,16 @@ final class TableScan {
           Attribute(
             place: place, isExternal: attribute.type == .binary && attribute.allowsExternalBinaryDataStorage))
       }
-      if let number = schema.number(of: entity.name) { places[Int64(number)] = entities.count }
-      entities.append(.init(name: entity.name))
-      attributes.append(list)
-      keys.append(StoreChecksums.key(lines))
+      return (entity.name, list, StoreChecksums.key(lines))
     }
   }
 
-  private func addLinks() {
+  private static func links(
+    of table: StoreSchema.EntityTable, _ schema: StoreSchema
+  ) -> [(entity: String, name: String, link: Link)] {
     let model = schema.model
-    for (place, column) in table.columns.enumerated() {
-      guard case .foreignKey(let entity, let name) = column.role else { continue }
+    return table.columns.enumerated().compactMap { place, column in
+      guard case .foreignKey(let entity, let name) = column.role else { return nil }
       var end = (entity: entity, name: name)
       // A to-many without an inverse has its keys in the rows that it leads to.
       if let stored = model.unnamedInverses(declaredIn: entity).first(where: { $0.name == name }),
@@ -92,124 +121,165 @@ final class TableScan {
         end = (stored.destinationEntityName, owner.name)
       }
       func other(_ role: StoreSchema.ColumnRole) -> Int? { table.columns.firstIndex { $0.role == role } }
-      links.append(
+      return (
+        end.entity, end.name,
         Link(
           place: place, entityPlace: other(.foreignEntity(entity: entity, relationship: name)),
           orderPlace: other(.orderKey(entity: entity, relationship: name)),
-          key: StoreChecksums.key(entity: end.entity, relationship: end.name)))
-      relationships.append(.init(entity: end.entity, name: end.name))
+          key: StoreChecksums.key(entity: end.entity, relationship: end.name))
+      )
     }
   }
 
-  func run(check: () throws -> Void) throws {
-    let list = columns.map(\.sql).joined(separator: ", ")
-    let name =
-      "\(StoreSchema.identifier(StoreConnection.sourceSchema)).\(StoreSchema.identifier(table.name))"
-    let walk = try connection.prepare("SELECT \(list) FROM \(name) WHERE Z_PK >= ?1 ORDER BY Z_PK")
-    defer { walk.finalize() }
+  /// What the objects and links come to.
+  var result: (entities: [StoreChecksums.Entity], relationships: [StoreChecksums.Relationship]) {
+    let entities = entityNames.indices.map { index in
+      let family = families[index]
+      return StoreChecksums.Entity(
+        name: entityNames[index], objects: family.objects, edits: family.edits, laterObjects: family.laterObjects,
+        newerObjects: family.newerObjects)
+    }
+    let relationships = linkNames.indices.map { index in
+      let link = links[index]
+      return StoreChecksums.Relationship(
+        entity: linkNames[index].entity, name: linkNames[index].name, links: link.links, laterLinks: link.laterLinks,
+        newerLinks: link.newerLinks)
+    }
+    return (entities, relationships)
+  }
+
+  private func clear() {
+    for index in entityNames.indices {
+      families[index] = Family(attributes: families[index].attributes, key: families[index].key)
+    }
+    for index in linkNames.indices {
+      (links[index].links, links[index].laterLinks, links[index].newerLinks) = (.init(), 0, 0)
+    }
+  }
+
+  func run(inPieces isInPieces: Bool, check: @escaping () throws -> Void) throws {
+    let rows = "\(StoreSchema.identifier(StoreConnection.sourceSchema)).\(StoreSchema.identifier(table.name))"
+    if columns.count <= RowFeed.columnLimit, !isInPieces {
+      let isRead = try RowFeed(connection, check: check).run(
+        columns: columns.map(\.sql), from: rows, lengthLimit: LargeValue.limit
+      ) { values, _ in
+        try add(ArgumentRow(values: values))
+      }
+      if isRead { return }
+      clear()
+    }
+    try walk(rows, check: check)
+  }
+
+  /// Reads row by row, large values in pieces.
+  private func walk(_ rows: String, check: () throws -> Void) throws {
+    let keys = try connection.prepare("SELECT Z_PK FROM \(rows) ORDER BY Z_PK")
+    defer { keys.finalize() }
     let reader = try RowReader(
       connection, database: StoreConnection.sourceSchema, table: table.name, columns: columns)
-    try walk.bind(.integer(.min))
-    var rows = 0
-    var last: Int64?
-    while true {
-      rows &+= 1
-      if rows & 4095 == 0 { try check() }
-      switch try walk.step(lengthLimit: LargeValue.limit) {
-      case .done: return
-      case .row:
-        let row = walk.row
-        last = row.int64(0)
-        try add(row)
-      case .tooLarge:
-        let next = try connection.integer(
-          "SELECT MIN(Z_PK) FROM \(name) WHERE \(last == nil ? "?1 IS NULL" : "Z_PK > ?1")",
-          [last.map { .integer($0) } ?? .null])
-        guard let next, let row = try reader.row(next) else { return }
-        try add(row, key: next)
-        guard next < .max else { return }
-        last = next
-        try walk.bind(.integer(next + 1))
-      }
+    var count = 0
+    try keys.bind([])
+    while try keys.step() {
+      count &+= 1
+      if count & 1023 == 0 { try check() }
+      guard let row = try reader.row(keys.row.int64(0)) else { continue }
+      try add(RowInPieces(row: row, connection: connection))
     }
   }
 
-  /// Counts an object.
-  ///
-  /// - Returns: false for one that is not summed up.
-  @inline(__always) private func count(_ key: Int64, _ entity: Int, edits: Int64) -> Bool {
-    if key > limit {
-      if key > laterLimit { entities[entity].newerObjects += 1 } else { entities[entity].laterObjects += 1 }
-      return false
-    }
-    entities[entity].edits &+= edits
-    return true
-  }
-
-  private func add(_ row: SQLRow) throws {
+  @inline(__always) private func add<Row: ChecksumRow>(_ row: Row) throws {
     let key = row.int64(0)
     let number = row.int64(entityPlace)
     // A row of no known entity is one of the root's, and differs by its number.
-    let known = places[number]
-    let entity = known ?? 0
-    let isSummed = count(key, entity, edits: row.int64(editPlace))
-    if isSummed {
-      var hash = SipHash(keys[entity])
+    let known = number >= 0 && number < places.count ? places[Int(number)] : -1
+    let entity = max(known, 0)
+    let owner = limit.owner(of: key)
+    switch owner {
+    case .later: families[entity].laterObjects &+= 1
+    case .other: families[entity].newerObjects &+= 1
+    case .receipt:
+      families[entity].edits &+= row.int64(editPlace)
+      var hash = SipHash(families[entity].key)
       hash.add(UInt64(bitPattern: key))
-      if known == nil { hash.add(integer: number) }
-      for attribute in attributes[entity] {
-        try hash.add(row, attribute.place, files: attribute.isExternal ? support : nil)
+      if known < 0 { hash.add(integer: number) }
+      for index in families[entity].attributes {
+        let attribute = attributes[index]
+        try row.add(attribute.place, to: &hash, files: attribute.isExternal ? support : nil)
       }
-      entities[entity].objects.add(hash.digest())
+      families[entity].objects.add(hash.digest())
     }
-    for index in links.indices {
-      let link = links[index]
-      guard !row.isNull(link.place) else { continue }
-      guard isSummed else {
-        relationships[index].laterLinks += 1
-        continue
+    for index in 0..<links.count {
+      let place = links[index].place
+      guard !row.isNull(place) else { continue }
+      switch owner {
+      case .later: links[index].laterLinks &+= 1
+      case .other: links[index].newerLinks &+= 1
+      case .receipt:
+        var hash = SipHash(links[index].key)
+        hash.add(UInt64(bitPattern: key))
+        try row.add(place, to: &hash, files: nil)
+        if let place = links[index].entityPlace { hash.add(mark(row, place)) }
+        if let place = links[index].orderPlace { try row.add(place, to: &hash, files: nil) }
+        links[index].links.add(hash.digest())
       }
-      var hash = SipHash(link.key)
-      hash.add(UInt64(bitPattern: key))
-      try hash.add(row, link.place, files: nil)
-      if let place = link.entityPlace { hash.add(row.isNull(place) ? 0 : marks[row.int64(place)] ?? 1) }
-      if let place = link.orderPlace { try hash.add(row, place, files: nil) }
-      relationships[index].links.add(hash.digest())
     }
   }
 
-  /// As the other, for a row with large values.
-  private func add(_ row: StoredRow, key: Int64) throws {
-    func integer(_ place: Int) -> Int64 { if case .integer(let number) = row.values[place] { number } else { 0 } }
-    let number = integer(entityPlace)
-    let known = places[number]
-    let entity = known ?? 0
-    let isSummed = count(key, entity, edits: integer(editPlace))
-    if isSummed {
-      var hash = SipHash(keys[entity])
-      hash.add(UInt64(bitPattern: key))
-      if known == nil { hash.add(integer: number) }
-      for attribute in attributes[entity] {
-        try hash.add(
-          row.content(attribute.place), files: attribute.isExternal ? support : nil, on: connection)
-      }
-      entities[entity].objects.add(hash.digest())
-    }
-    for index in links.indices {
-      let link = links[index]
-      guard !row.content(link.place).isNull else { continue }
-      guard isSummed else {
-        relationships[index].laterLinks += 1
-        continue
-      }
-      var hash = SipHash(link.key)
-      hash.add(UInt64(bitPattern: key))
-      try hash.add(row.content(link.place), files: nil, on: connection)
-      if let place = link.entityPlace {
-        hash.add(row.content(place).isNull ? 0 : marks[integer(place)] ?? 1)
-      }
-      if let place = link.orderPlace { try hash.add(row.content(place), files: nil, on: connection) }
-      relationships[index].links.add(hash.digest())
-    }
+  @inline(__always) private func mark<Row: ChecksumRow>(_ row: Row, _ place: Int) -> UInt64 {
+    guard !row.isNull(place) else { return 0 }
+    let number = row.int64(place)
+    return number >= 0 && number < marks.count ? marks[Int(number)] : 1
+  }
+}
+
+/// A row whose values are added to digests.
+private protocol ChecksumRow {
+  func int64(_ place: Int) -> Int64
+  func isNull(_ place: Int) -> Bool
+  func add(_ place: Int, to hash: inout SipHash, files: ExternalFiles?) throws
+}
+
+/// The arguments of a call from SQL.
+private struct ArgumentRow: ChecksumRow {
+  let values: UnsafePointer<OpaquePointer?>
+
+  @inline(__always) func int64(_ place: Int) -> Int64 { sqlite3_value_int64(values[place]) }
+  @inline(__always) func isNull(_ place: Int) -> Bool { sqlite3_value_type(values[place]) == SQLITE_NULL }
+  @inline(__always) func add(_ place: Int, to hash: inout SipHash, files: ExternalFiles?) throws {
+    try hash.add(values[place], files: files)
+  }
+}
+
+/// A row with its large values left where they are.
+private struct RowInPieces: ChecksumRow {
+  let row: StoredRow
+  let connection: StoreConnection
+
+  func int64(_ place: Int) -> Int64 { if case .integer(let number) = row.values[place] { number } else { 0 } }
+  func isNull(_ place: Int) -> Bool { row.content(place).isNull }
+  func add(_ place: Int, to hash: inout SipHash, files: ExternalFiles?) throws {
+    try hash.add(row.content(place), files: files, on: connection)
+  }
+}
+
+/// An array of fixed size without checks, for loops over millions of rows.
+private final class UnsafeBuffer<Element> {
+  let count: Int
+  private let start: UnsafeMutablePointer<Element>
+
+  init(_ elements: [Element]) {
+    count = elements.count
+    start = .allocate(capacity: elements.count)
+    start.initialize(from: elements, count: count)
+  }
+
+  deinit {
+    start.deinitialize(count: count)
+    start.deallocate()
+  }
+
+  @inline(__always) subscript(_ index: Int) -> Element {
+    get { start[index] }
+    _modify { yield &start[index] }
   }
 }

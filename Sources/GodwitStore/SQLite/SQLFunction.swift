@@ -10,6 +10,9 @@ package struct SQLFunctionArguments {
     self.count = count
   }
 
+  /// The first of them, protected; nil without any.
+  var start: UnsafeMutablePointer<OpaquePointer?>? { values }
+
   func pointer(_ index: Int) -> OpaquePointer? {
     index >= 0 && index < count ? values?[index] : nil
   }
@@ -99,6 +102,11 @@ extension StoreConnection {
     }
     // On failure SQLite has called the destructor already.
     guard code == SQLITE_OK else { throw lastError(code, sql: name) }
+  }
+
+  /// Takes a function away that `register` made.
+  func unregister(function name: String, arguments count: Int) {
+    _ = withHandle { sqlite3_create_function_v2($0, name, Int32(count), SQLITE_UTF8, nil, nil, nil, nil, nil) }
   }
 
   private static func finish(

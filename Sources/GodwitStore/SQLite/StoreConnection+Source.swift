@@ -200,11 +200,13 @@ extension StoreConnection {
   /// - Throws: as `StoreFiles.init`, `attachSource` and `checkCoreDataTables`.
   package static func openStore(
     readingAt path: String, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
-    model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source
+    model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source,
+    checkpoint: () throws -> Void = {}
   ) throws -> StoreConnection {
     let files = try StoreFiles(path: path)
     let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
-    try connection.attachSource(files, cache: cache, workFolder: workFolder, model: model, purpose: purpose)
+    try connection.attachSource(
+      files, cache: cache, workFolder: workFolder, model: model, purpose: purpose, checkpoint: checkpoint)
     try connection.checkCoreDataTables(path: path)
     return connection
   }

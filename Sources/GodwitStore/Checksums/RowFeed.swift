@@ -1,0 +1,71 @@
+import CSQLite
+
+/// Hands the values of each row of a table to Swift within one SQL statement.
+///
+/// SQLite protects the arguments of a function, so that each value is read without a lock, and no row passes through
+/// a statement's results. That takes a third of the time of stepping.
+struct RowFeed {
+  /// As many arguments as any SQLite gives a function.
+  static let columnLimit = 100
+
+  private let connection: StoreConnection
+  private let check: () throws -> Void
+
+  /// - Parameter check: Called every few thousand rows; what it throws ends the reading.
+  init(_ connection: StoreConnection, check: @escaping () throws -> Void) {
+    (self.connection, self.check) = (connection, check)
+  }
+
+  /// Calls `body` for each row, in no order.
+  ///
+  /// - Parameters:
+  ///   - columns: Expressions, at most `columnLimit`.
+  ///   - lengthLimit: The size of the largest value that is read.
+  /// - Returns: false when a row has a larger value: `body` was called for some rows then.
+  @discardableResult func run(
+    columns: [String], from rows: String, lengthLimit: ByteCount? = nil,
+    _ body: (UnsafePointer<OpaquePointer?>, Int) throws -> Void
+  ) throws -> Bool {
+    try withoutActuallyEscaping(body) { body in
+      let run = Run(body, check)
+      try connection.register(function: "godwit_feed", arguments: -1, deterministic: false) { arguments in
+        run.take(arguments)
+      }
+      // The function must not outlive the call.
+      defer { connection.unregister(function: "godwit_feed", arguments: -1) }
+      let statement = try connection.prepare(
+        "SELECT COUNT(godwit_feed(\(columns.joined(separator: ", ")))) FROM \(rows)")
+      defer { statement.finalize() }
+      do {
+        let step = try statement.step(lengthLimit: lengthLimit ?? .init(bytes: Int64(Int32.max)))
+        if let failure = run.failure { throw failure }
+        return step != .tooLarge
+      } catch { throw run.failure ?? error }
+    }
+  }
+
+  private final class Run {
+    private let body: (UnsafePointer<OpaquePointer?>, Int) throws -> Void
+    private let check: () throws -> Void
+    private var rows = 0
+    private(set) var failure: (any Error)?
+
+    init(
+      _ body: @escaping (UnsafePointer<OpaquePointer?>, Int) throws -> Void, _ check: @escaping () throws -> Void
+    ) {
+      (self.body, self.check) = (body, check)
+    }
+
+    func take(_ arguments: SQLFunctionArguments) -> SQLFunctionResult {
+      do {
+        rows &+= 1
+        if rows & 4095 == 0 { try check() }
+        if let start = arguments.start { try body(UnsafePointer(start), arguments.count) }
+        return .value(.null)
+      } catch {
+        failure = error
+        return .failure("stopped")
+      }
+    }
+  }
+}
