@@ -1,4 +1,5 @@
 import Foundation
+import GodwitStore
 import TestSupport
 import Testing
 
@@ -26,7 +27,7 @@ struct ProofPageTests {
   @Test func `the kinds on the page are those of the schema`() throws {
     let page = try DocumentationPage("Proof").text
     let section = try #require(page.components(separatedBy: "\n## Audit\n").last?.components(separatedBy: "\n## ")[0])
-    let kinds = section.matches(of: /\n\| `([a-z ]+)` \|/).map { String($0.1) }
+    let kinds = Set(section.matches(of: /\n\| `([a-z ]+)` \|/).map { String($0.1) })
     let schema = try String(
       contentsOf: JSONSchema.folder.appending(path: "audit.schema.json"), encoding: .utf8)
     for kind in kinds { #expect(schema.contains("\"\(kind)\"")) }
@@ -48,6 +49,21 @@ struct ProofPageTests {
     defer { try? manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path) }
     #expect(try BuiltCommand.run("audit", "job.yaml", in: folder.path).status == 0)
     #expect(try manager.subpathsOfDirectory(atPath: folder.path).sorted() == before)
+  }
+
+  @Test func `findings are status 4 and fit the schema, and have values only on request`() throws {
+    let folder = try Self.folder()
+    let store = try StoreConnection(path: folder.file("people.sqlite"))
+    try store.execute("UPDATE ZPERSON SET ZAGE = 'seventy' WHERE Z_PK = (SELECT MIN(Z_PK) FROM ZPERSON)")
+    try store.close()
+    let found = try BuiltCommand.run("audit", "job.yaml", "--format", "json", in: folder.path)
+    #expect(found.status == 4, "\(found.output)\(found.diagnostics)")
+    let schema = try JSONSchema(named: "audit.schema.json")
+    #expect(try schema.findings(JSONValue(parsing: found.output)) == [])
+    #expect(!found.output.contains("seventy"))
+    let shown = try BuiltCommand.run("audit", "job.yaml", "--values", in: folder.path)
+    #expect(shown.status == 4)
+    #expect(shown.output.contains("seventy"))
   }
 
   @Test(arguments: [

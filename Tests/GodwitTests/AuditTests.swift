@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitEngine
 @testable import GodwitJob
 @testable import GodwitStore
 
@@ -49,10 +50,18 @@ struct AuditTests {
     return entity
   }
 
-  private static func fixture(unique: Bool = false) throws -> MigrationFixture {
+  private static func fixture(unique: Bool = false, requiresCard: Bool = false) throws -> MigrationFixture {
     var entities = source
     if unique { entities[0].uniquenessConstraints = [["name"]] }
-    let fixture = try MigrationFixture(entities, to: destination)
+    var stricter = destination
+    if requiresCard {
+      stricter[0].relationships = stricter[0].relationships.map { relationship in
+        var relationship = relationship
+        if relationship.name == "card" { relationship.isOptional = false }
+        return relationship
+      }
+    }
+    let fixture = try MigrationFixture(entities, to: stricter)
     fixture.mappings = try ["Person", "Place", "House", "Card"].map { try .make($0, $0, kind: .copy) }
     try fixture.build { store in
       try store.insert("Place", key: 1)
@@ -74,6 +83,13 @@ struct AuditTests {
 
   private static func audit(_ fixture: MigrationFixture, values: Bool = false) throws -> AuditReport {
     try MigrationManager(fixture.job).audit(samples: 2, showingValues: values)
+  }
+
+  /// `invalid Person.age 3 1,2`: kind, place, count, and the keys of the samples.
+  private static func text(_ finding: AuditReport.Finding) -> String {
+    let keys = finding.samples.map { $0.uri.split(separator: "/p").last.map(String.init) ?? "" }
+    return "\(finding.kind.rawValue) \(finding.entity)\(finding.property.map { ".\($0)" } ?? "") "
+      + "\(finding.isLowerBound ? "at least " : "")\(finding.count) \(keys.joined(separator: ","))"
   }
 
   @Test func `nothing is found in a sound source, and nothing is written`() throws {
@@ -103,7 +119,7 @@ struct AuditTests {
     ("UPDATE ZPERSON SET ZCODE = 'a' WHERE Z_PK IN (2, 3)", ["duplicate Person.code 3 1,2"]),
     ("UPDATE ZPERSON SET ZNAME = NULL WHERE Z_PK = 2", ["invalid Person.name 1 2"]),
     ("UPDATE ZPERSON SET ZAGE = -1 WHERE Z_PK = 2", ["invalid Person.age 1 2"]),
-    ("UPDATE ZPERSON SET ZAGE = 40000 WHERE Z_PK = 2", ["expression Person.age ? "]),
+    ("UPDATE ZPERSON SET ZAGE = 40000 WHERE Z_PK IN (2, 4, 6)", ["invalid Person.age 3 2,4"]),
     ("UPDATE ZPERSON SET ZCODE = 'abcde' WHERE Z_PK = 2", ["invalid Person.code 1 2"]),
     ("UPDATE ZPERSON SET ZCODE = 'A' WHERE Z_PK = 2", ["invalid Person.code 1 2"]),
     ("UPDATE ZPERSON SET ZHOME = NULL WHERE Z_PK = 2", ["invalid Person.home 1 2"]),
@@ -118,12 +134,11 @@ struct AuditTests {
     }
     try connection.execute(sql.replacing("FRIENDS", with: join))
     try connection.close()
-    let found = try Self.audit(fixture).findings.map { finding in
-      let keys = finding.samples.map { $0.uri.split(separator: "/p").last.map(String.init) ?? "" }
-      #expect(finding.samples.allSatisfy { $0.uri.hasPrefix("x-coredata://") && $0.value == nil })
-      return "\(finding.kind.rawValue) \(finding.entity)\(finding.property.map { ".\($0)" } ?? "") "
-        + "\(finding.count.map { "\($0)" } ?? "?") \(keys.joined(separator: ","))"
+    let report = try Self.audit(fixture)
+    for sample in report.findings.flatMap(\.samples) {
+      #expect(sample.uri.hasPrefix("x-coredata://") && sample.value == nil)
     }
+    let found = report.findings.map(Self.text)
     // One fault may break several rules: those that are named here come, in this order.
     var rest = found[...]
     for part in expected {
@@ -139,15 +154,160 @@ struct AuditTests {
       "Person", "Person", kind: .copy, filter: "age < 6",
       attributes: ["age": "$source.age - 2", "code": "uppercase:($source.code)"])
     let report = try Self.audit(fixture, values: true)
-    let found = report.findings.map { "\($0.kind.rawValue) \($0.property ?? "") \($0.count ?? -1) \($0.mapping ?? "")" }
+    let found = report.findings.map { "\($0.kind.rawValue) \($0.property ?? "") \($0.count) \($0.mapping ?? "")" }
     #expect(found == ["invalid age 1 PersonToPerson", "invalid code 5 PersonToPerson"])
     #expect(report.findings[0].samples.map(\.value) == ["-1"])
     #expect(report.findings[1].samples.map(\.value) == ["\"A\"", "\"B\""])
     #expect(report.notLookedAt.contains { $0.contains("uniqueness of Person.code") })
+    // What is computed and what is not have one statement, until a value cannot be computed.
     fixture.mappings[0].filter = nil
-    try fixture.alter("UPDATE ZPERSON SET ZAGE = 'text' WHERE Z_PK = 3")
-    let kinds = try Self.audit(fixture).findings.map(\.kind)
-    #expect(kinds.contains(.wrongType) && kinds.contains(.expression), "\(kinds)")
+    fixture.mappings[0].attributeMappings = fixture.mappings[0].attributeMappings.filter { $0.name == "age" }
+    try fixture.alter("UPDATE ZPERSON SET ZAGE = 'text' WHERE Z_PK IN (3, 4, 5)")
+    try fixture.alter("UPDATE ZPERSON SET ZAGE = 40000 WHERE Z_PK = 6")
+    try fixture.alter("UPDATE ZPERSON SET ZCODE = 'A' WHERE Z_PK = 4")
+    #expect(
+      try Self.audit(fixture).findings.map(Self.text) == [
+        "wrong type Person.age 3 3,4", "expression Person.age 4 3,4", "invalid Person.age 1 1",
+        "invalid Person.code 1 4",
+      ])
+    #expect(throws: GodwitError.self) { try fixture.run() }
+  }
+
+  @Test func `a filter that cannot be computed is one finding, and the other objects are audited`() throws {
+    let fixture = try Self.fixture(unique: true)
+    fixture.mappings[0] = try .make(
+      "Person", "Person", kind: .copy, filter: "age >= 2", attributes: ["code": "uppercase:($source.code)"])
+    try fixture.alter("UPDATE ZPERSON SET ZAGE = 'text' WHERE Z_PK IN (3, 4, 5)")
+    let report = try Self.audit(fixture)
+    #expect(
+      report.findings.map(Self.text) == [
+        "wrong type Person.age 3 3,4", "expression Person 3 3,4", "invalid Person.code 2 2,6",
+      ])
+    #expect(report.findings.filter { $0.kind == .expression }.allSatisfy { $0.message.contains("filter") })
+    #expect(throws: GodwitError.self) { try fixture.run() }
+  }
+
+  @Test func `where too many values cannot be computed the count is a lower bound`() throws {
+    let fixture = try Self.fixture()
+    fixture.mappings[0] = try .make("Person", "Person", kind: .copy, attributes: ["age": "$source.age - 2"])
+    try fixture.alter(
+      "WITH RECURSIVE n(k) AS (SELECT 7 UNION ALL SELECT k + 1 FROM n WHERE k < 700) INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME, ZAGE, ZHOME) SELECT k, (SELECT Z_ENT FROM ZPERSON WHERE Z_PK = 1), 1, 'n' || k, 'text', 1 FROM n"
+    )
+    let report = try Self.audit(fixture)
+    let limit = SourceAudit.Failures.limit
+    let found = report.findings.map(Self.text)
+    #expect(found.contains("expression Person.age at least \(limit) 7,8"), "\(found)")
+    #expect(found.contains("invalid Person.age at least 1 1"), "\(found)")
+    #expect(report.notLookedAt.contains { $0.contains("too many values") })
+    #expect("\(report)".contains("at least \(limit)"))
+  }
+
+  // MARK: Relationships
+
+  @Test func `a required object that no mapping takes is missing`() throws {
+    let filtered = try Self.fixture()
+    filtered.mappings[1] = try .make("Place", "Place", kind: .copy, filter: "street != nil")
+    let unmapped = try Self.fixture()
+    unmapped.mappings.remove(at: 2)
+    let unset = try Self.fixture()
+    for index in 0...2 {
+      unset.mappings[index].relationshipMappings = [
+        .init(name: index == 0 ? "home" : "people", value: .expression(try ParsedExpression("nil")))
+      ]
+    }
+    for (fixture, expected) in [
+      (filtered, "invalid Person.home 3 2,4"), (unmapped, "invalid Person.home 3 1,3"),
+      (unset, "invalid Person.home 6 1,2"),
+    ] {
+      let report = try Self.audit(fixture)
+      #expect(report.findings.map(Self.text) == [expected])
+      #expect(report.notLookedAt == [])
+      #expect(throws: GodwitError.self) { try fixture.run() }
+    }
+  }
+
+  @Test func `a required object that only its inverse sets is not looked at`() throws {
+    let fixture = try Self.fixture()
+    fixture.mappings[0].relationshipMappings = [
+      .init(name: "home", value: .expression(try ParsedExpression("nil")))
+    ]
+    let report = try Self.audit(fixture)
+    #expect(report.isClean, "\(report)")
+    #expect(report.notLookedAt.count == 1)
+    #expect(report.notLookedAt.first?.contains("'Person.home'") == true, "\(report)")
+    try fixture.run()
+  }
+
+  @Test func `a required end of a one-to-one may be set by the other end, or displaced`() throws {
+    let fixture = try Self.fixture(requiresCard: true)
+    let sound = try Self.audit(fixture)
+    #expect(sound.isClean && sound.notLookedAt == [], "\(sound)")
+    try fixture.alter("UPDATE ZCARD SET ZPERSON = NULL WHERE Z_PK = 3")
+    try fixture.alter("UPDATE ZPERSON SET ZCARD = NULL WHERE Z_PK = 3")
+    #expect(try Self.audit(fixture).findings.map(Self.text) == ["invalid Person.card 1 3"])
+    let halfLinked = try Self.fixture(requiresCard: true)
+    try halfLinked.alter("UPDATE ZPERSON SET ZCARD = 1 WHERE Z_PK = 2")
+    let report = try Self.audit(halfLinked)
+    #expect(report.findings.map(\.kind).contains(.halfLink), "\(report)")
+    #expect(report.notLookedAt.contains { $0.contains("displaces") }, "\(report)")
+  }
+
+  @Test func `an object is named by its own entity`() throws {
+    let entities: [EntityDescription] = [
+      .make(
+        "Place", [:],
+        [
+          .toOne("next", "Place", inverse: nil), .toMany("near", "Place", inverse: "nearOf"),
+          .toMany("nearOf", "Place", inverse: "near"),
+        ]), .make("House", parent: "Place"),
+    ]
+    let fixture = try MigrationFixture(entities, to: entities)
+    fixture.mappings = try ["Place", "House"].map { try .make($0, $0, kind: .copy) }
+    try fixture.build { store in
+      try store.insert("Place", key: 1)
+      try store.insert("House", key: 2)
+    }
+    let join = try #require(StoreSchema(model: fixture.source).joinTables.first)
+    try fixture.alter("UPDATE ZPLACE SET ZNEXT = 99 WHERE Z_PK = 2")
+    try fixture.alter("INSERT INTO \(join.name) (\(join.ownerColumn), \(join.destinationColumn)) VALUES (2, 99)")
+    let report = try Self.audit(fixture)
+    #expect(report.findings.map(\.kind) == [.danglingLink, .danglingLink], "\(report)")
+    #expect(report.findings.flatMap(\.samples).allSatisfy { $0.uri.hasSuffix("/House/p2") }, "\(report)")
+  }
+
+  @Test func `what a destination has already is listed as not looked at`() throws {
+    let fixture = try Self.fixture()
+    try fixture.run()
+    var job = try fixture.job
+    job.appends = true
+    let report = try MigrationManager(job).audit()
+    #expect(
+      report.notLookedAt.contains {
+        $0.contains("uniqueness of Person.code") && $0.contains("in the destination already")
+      }, "\(report)")
+  }
+
+  // MARK: Random stores
+
+  @Test(arguments: testSeeds(16))
+  func `what is found in a random store is what plain Swift finds, and a run stops at it`(seed: UInt64) throws {
+    let world = AuditWorld(seed: seed)
+    let fixture = try world.fixture()
+    let report = try MigrationManager(fixture.job).audit(samples: 1000)
+    let found = report.findings.map { finding in
+      #expect(finding.count == Int64(finding.samples.count) && !finding.isLowerBound)
+      let keys = finding.samples.compactMap { $0.uri.split(separator: "/p").last.flatMap { Int64(String($0)) } }
+      return AuditWorld.text(
+        finding.kind.rawValue, finding.entity + (finding.property.map { ".\($0)" } ?? ""), keys)
+    }
+    #expect(found.sorted() == world.expected().sorted())
+    #expect(report.notLookedAt == [])
+    if report.isClean {
+      try fixture.run()
+    } else {
+      let error = try #require(throws: GodwitError.self) { try fixture.run() }
+      #expect(error.code == .dataWrong)
+    }
   }
 
   @Test func `what only a run can tell is listed`() throws {

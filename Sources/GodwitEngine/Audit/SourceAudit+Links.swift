@@ -3,42 +3,54 @@ import GodwitModel
 import GodwitStore
 
 extension SourceAudit {
+  /// Checks of the same rows.
+  private struct Walk {
+    var from: String
+    var hasCondition: Bool
+    var checks: [Check]
+  }
+
   /// Links that lead nowhere, as the plan counts them, and one-to-one links whose two ends disagree.
   func auditLinks() throws {
+    var walks: [Walk] = []
+    var places: [String: Int] = [:]
+    func add(_ check: Check?, from: String, hasCondition: Bool) {
+      guard let check else { return }
+      guard let place = places[from] else {
+        places[from] = walks.count
+        walks.append(Walk(from: from, hasCondition: hasCondition, checks: [check]))
+        return
+      }
+      walks[place].checks.append(check)
+    }
     for entity in model.entities {
       for relationship in entity.relationships where !relationship.isTransient {
         let name = relationship.name
         guard model.declaringEntity(of: name, in: entity.name)?.name == entity.name else { continue }
         switch schema.storage(of: name, in: entity.name) {
         case .foreignKey(let table, let column, _, _):
-          var checks = [danglingCheck(entity.name, name, column, to: relationship.destinationEntityName)]
-          checks.append(halfLinkCheck(entity.name, relationship, column))
           let kind = schema.isKind(of: entity.name, row: "s").clause
-          try run(
-            checks.compactMap(\.self), from: "FROM source.\(quoted(table)) AS s\(kind)", hasCondition: !kind.isEmpty)
+          let from = "FROM source.\(quoted(table)) AS s\(kind)"
+          add(
+            danglingCheck(entity.name, name, column, to: relationship.destinationEntityName), from: from,
+            hasCondition: !kind.isEmpty)
+          add(halfLinkCheck(entity.name, relationship, column), from: from, hasCondition: !kind.isEmpty)
         case .inverse(let table, let column, _, _):
           // With an inverse the to-one's entity has the key.
           guard model.inverse(of: relationship) == nil else { continue }
           let holder = relationship.destinationEntityName
           let kind = schema.isKind(of: holder, row: "s").clause
-          let check = danglingCheck(holder, name, column, to: entity.name)
-          try run(
-            [check].compactMap(\.self), from: "FROM source.\(quoted(table)) AS s\(kind)", hasCondition: !kind.isEmpty)
+          add(
+            danglingCheck(holder, name, column, to: entity.name), from: "FROM source.\(quoted(table)) AS s\(kind)",
+            hasCondition: !kind.isEmpty)
         case .join(let join, _, _, _):
           guard join.ownerEntityName == entity.name, join.ownerRelationshipName == name else { continue }
-          let ends = [
-            planner.isNowhere("s.\(quoted(join.ownerColumn))", join.ownerEntityName),
-            planner.isNowhere("s.\(quoted(join.destinationColumn))", join.destinationEntityName),
-          ].compactMap(\.self)
-          let check = Check(
-            kind: .danglingLink, model: model.name, entity: entity.name, property: name,
-            message: "links that lead to no object", condition: ends.joined(separator: " OR "),
-            value: "s.\(quoted(join.destinationColumn))", key: "s.\(quoted(join.ownerColumn))")
-          try run([check], from: "FROM source.\(quoted(join.name)) AS s", hasCondition: false)
+          add(danglingCheck(join), from: "FROM source.\(quoted(join.name)) AS s", hasCondition: false)
         case .none: continue
         }
       }
     }
+    for walk in walks { try run(walk.checks, from: walk.from, hasCondition: walk.hasCondition) }
   }
 
   private func danglingCheck(_ holder: String, _ name: String, _ column: String, to entity: String) -> Check? {
@@ -47,7 +59,23 @@ extension SourceAudit {
     return Check(
       kind: .danglingLink, model: model.name, entity: holder, property: name,
       message: "links that lead to no object of \(entity)", condition: "\(key) IS NOT NULL AND \(isNowhere)",
-      value: key)
+      value: key, ownEntity: entityName(inTableOf: holder, row: "s"))
+  }
+
+  private func danglingCheck(_ join: StoreSchema.JoinTable) -> Check? {
+    let owner = "s.\(quoted(join.ownerColumn))"
+    let ends = [
+      planner.isNowhere(owner, join.ownerEntityName),
+      planner.isNowhere("s.\(quoted(join.destinationColumn))", join.destinationEntityName),
+    ].compactMap(\.self)
+    guard !ends.isEmpty else { return nil }
+    let ownEntity = schema.table(of: join.ownerEntityName).map { table in
+      "(SELECT \(entityName(inTableOf: join.ownerEntityName, row: "n")) FROM source.\(quoted(table.name)) AS n WHERE n.Z_PK = \(owner))"
+    }
+    return Check(
+      kind: .danglingLink, model: model.name, entity: join.ownerEntityName, property: join.ownerRelationshipName,
+      message: "links that lead to no object", condition: ends.joined(separator: " OR "),
+      value: "s.\(quoted(join.destinationColumn))", key: owner, ownEntity: ownEntity)
   }
 
   /// Both ends of a one-to-one have a key of the other. The links of a to-many have one key for both.
@@ -63,49 +91,16 @@ extension SourceAudit {
       message: "links whose other end, '\(inverse.name)', does not lead back",
       condition:
         "\(key) IS NOT NULL AND NOT \(isNowhere) AND NOT EXISTS (SELECT 1 FROM source.\(quoted(table)) AS o WHERE o.Z_PK = \(key) AND o.\(quoted(other)) = s.Z_PK)",
-      value: key)
+      value: key, ownEntity: entityName(inTableOf: entity, row: "s"))
   }
 
-  // MARK: Uniqueness
-
-  /// The constraints of the source version.
-  func auditUniqueness() throws {
-    for entity in model.entities {
-      for properties in entity.uniquenessConstraints {
-        guard let table = schema.table(of: entity.name), let columns = columns(properties, of: entity.name, schema)
-        else {
-          skip("uniqueness of \(entity.name).\(properties.joined(separator: ", ")), version '\(model.name)'")
-          continue
-        }
-        let values = columns.map { "s.\(quoted($0))" }
-        let filled = values.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-        let rows =
-          "SELECT s.Z_PK AS k, \(entityName(inTableOf: entity.name)) AS e, \(Self.named(values)) FROM source.\(quoted(table.name)) AS s WHERE \(filled)\(schema.isKind(of: entity.name, row: "s").further)"
-        try findDuplicates(in: rows, columns: values.count, model: model.name, entity.name, properties)
-      }
-    }
-  }
-
-  /// The name of a row's entity as SQL.
-  private func entityName(inTableOf entity: String) -> String {
-    let cases = model.family(of: entity).compactMap { described in
+  /// The name of a row's entity as SQL; NULL for a row of no entity that the model has.
+  func entityName(inTableOf entity: String, row: String) -> String {
+    let root = model.root(of: entity)?.name ?? entity
+    let cases = model.family(of: root).compactMap { described in
       schema.number(of: described.name).map { "WHEN \($0) THEN \(Self.literal(described.name))" }
     }
-    return "CASE \(schema.entityNumber(inTableOf: entity, row: "s")) \(cases.joined(separator: " ")) END"
-  }
-
-  static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
-
-  static func named(_ values: [String]) -> String {
-    values.enumerated().map { "\($1) AS v\($0)" }.joined(separator: ", ")
-  }
-
-  func columns(_ properties: [String], of entity: String, _ schema: StoreSchema) -> [String]? {
-    let columns = properties.compactMap { property -> String? in
-      if let column = schema.column(of: property, in: entity) { return column }
-      guard case .foreignKey(_, let column, _, _) = schema.storage(of: property, in: entity) else { return nil }
-      return column
-    }
-    return columns.count == properties.count && !columns.isEmpty ? columns : nil
+    guard !cases.isEmpty else { return Self.literal(entity) }
+    return "CASE \(schema.entityNumber(inTableOf: entity, row: row)) \(cases.joined(separator: " ")) END"
   }
 }

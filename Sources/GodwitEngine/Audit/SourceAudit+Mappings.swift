@@ -5,7 +5,39 @@ import GodwitModel
 import GodwitStore
 
 extension SourceAudit {
-  private var resolved: ResolvedMapping { attached.resolved }
+  /// What a mapping gives one property, and the rules that it must keep.
+  struct Part {
+    var property: String
+    /// The column of `t` that the checks read.
+    var column: String
+    /// What the column holds, for a source row `s`.
+    var sql: String
+    var checks: [Check]
+  }
+
+  /// The rows that a mapping takes.
+  struct TakenRows {
+    var mapping: ResolvedEntityMapping
+    /// The table of the rows `s` as SQL.
+    var table: String
+    /// Which of its rows are objects of the mapping's entity.
+    var kind: StoreSchema.RowCondition
+    /// Which of its rows the mapping takes.
+    var taken: String
+    /// Whether the mapping may take others beside these.
+    var isPartial: Bool
+    var builder: StatementBuilder
+    /// Of the rules.
+    var patterns: [NSRegularExpression]
+
+    /// `FROM`, giving a row `t` with the columns of some parts.
+    ///
+    /// The limit keeps SQLite from computing a value once for each rule.
+    func from(_ parts: ArraySlice<Part>) -> String {
+      let columns = (["s.Z_PK AS Z_PK"] + parts.map { "\($0.sql) AS \(quoted($0.column))" }).joined(separator: ", ")
+      return "FROM (SELECT \(columns) FROM \(table) AS s WHERE (\(taken)) LIMIT -1 OFFSET 0) AS t"
+    }
+  }
 
   /// What the mappings make of the rows that they take, tested by the rules that validation has.
   func auditMappings() throws {
@@ -15,11 +47,9 @@ extension SourceAudit {
       }, entities: [], overlaps: [], highestKeys: [:], now: attached.functions.now, sourceBytes: 0)
     let program = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: attached.destinationSchema, facts: facts)
-    for mapping in resolved.entityMappings where mapping.earlier == nil {
-      guard !program.isPolicy(mapping.index) else {
-        skip("what the policy of mapping '\(mapping.name)' makes")
-        continue
-      }
+    for policy in resolved.policies { skip("what the policy of mapping '\(policy.mapping.name)' makes") }
+    try auditFilters(program)
+    for mapping in resolved.entityMappings where mapping.earlier == nil && !program.isPolicy(mapping.index) {
       guard mapping.mapping.uniqueBy.isEmpty else {
         skip("what mapping '\(mapping.name)' makes, since it makes one object of several (unique-by)")
         continue
@@ -32,7 +62,39 @@ extension SourceAudit {
     try auditDestinationUniqueness(program)
   }
 
-  /// What is found to be wrong with a row ends the statement that reads it. So each expression has one of its own.
+  /// Associations of a step that nobody has planned: its filters were not tested on the rows yet.
+  func inlineAssociations(_ program: StepProgram, _ builder: StatementBuilder) -> AssociationLowering {
+    var association = program.associations(builder)
+    association.checks = .inline
+    return association
+  }
+
+  /// The condition that a mapping takes the row `alias`. It is computed for every row, once the filters are audited.
+  func taken(_ index: Int, alias: String, _ association: AssociationLowering) -> String {
+    let sql = association.matches(index, alias: alias).sql
+    return filterFailures[index]?.excluded(from: sql, alias: alias) ?? sql
+  }
+
+  /// Finds the rows for which a filter cannot be computed. All that follows leaves them out.
+  private func auditFilters(_ program: StepProgram) throws {
+    for mapping in resolved.entityMappings where mapping.earlier == nil && mapping.filter != nil {
+      let builder = StatementBuilder()
+      let association = inlineAssociations(program, builder)
+      let condition = association.matches(mapping.index, alias: "s").sql
+      let table = try association.table(mapping.index)
+      countChecks(1)
+      do {
+        _ = try rows("SELECT COUNT(*) FROM \(table) AS s WHERE (\(condition))", builder)
+      } catch let error as GodwitError where Self.isOfRow(error) {
+        let kind = schema.isObject(of: [mapping.source.name], row: "s")
+        var failed = try failures(in: table, kind, computing: "typeof((\(condition)))", builder)
+        if failed.keys.isEmpty { (failed.message, failed.isComplete) = (error.message, false) }
+        filterFailures[mapping.index] = failed
+        add(failed, of: mapping, property: nil, "the filter")
+      }
+    }
+  }
+
   private func audit(_ mapping: ResolvedEntityMapping, _ program: StepProgram) throws {
     var patterns: [String] = []
     let rules = program.validation.attributeRules(of: mapping.destination.name, patterns: &patterns)
@@ -43,176 +105,124 @@ extension SourceAudit {
           remedy: "correct the expression in the destination model")
       }
     }
-    var plain: [(AttributeDescription, ResolvedEntityMapping.AttributeSource)] = []
-    for (attribute, source) in mapping.attributes {
-      if case .expression = source.withoutDefault {
-        try audit([(attribute, source)], of: mapping, program, rules, compiled)
-      } else {
-        plain.append((attribute, source))
-      }
-    }
-    try audit(plain, of: mapping, program, rules, compiled)
-    try auditCounts(mapping, program)
+    let builder = StatementBuilder()
+    let association = inlineAssociations(program, builder)
+    var parts = try attributeParts(mapping, program, builder, rules)
+    parts += try relationshipParts(mapping, program, association)
+    let rows = TakenRows(
+      mapping: mapping, table: try association.table(mapping.index),
+      kind: schema.isObject(of: [mapping.source.name], row: "s"),
+      taken: taken(mapping.index, alias: "s", association),
+      isPartial: filterFailures[mapping.index]?.isComplete == false, builder: builder, patterns: compiled)
+    try check(parts[...], in: rows)
   }
 
-  private func audit(
-    _ attributes: [(AttributeDescription, ResolvedEntityMapping.AttributeSource)], of mapping: ResolvedEntityMapping,
-    _ program: StepProgram, _ rules: [ValidationRule], _ patterns: [NSRegularExpression]
-  ) throws {
-    let builder = StatementBuilder()
-    var columns: [String] = []
-    var checks: [Check] = []
-    for (attribute, source) in attributes {
+  /// Checks all parts in one walk. Where a value cannot be computed, it checks the halves, so that few walks find which
+  /// part it is.
+  private func check(_ parts: ArraySlice<Part>, in rows: TakenRows) throws {
+    guard let first = parts.first else { return }
+    do {
+      try run(
+        parts.flatMap(\.checks), from: rows.from(parts), hasCondition: false, builder: rows.builder,
+        patterns: rows.patterns, isPartial: rows.isPartial)
+    } catch let error as GodwitError where Self.isOfRow(error) {
+      guard parts.count == 1 else {
+        let middle = parts.startIndex + parts.count / 2
+        try check(parts[..<middle], in: rows)
+        try check(parts[middle...], in: rows)
+        return
+      }
+      try isolate(first, in: rows, error)
+    }
+  }
+
+  /// Finds the rows for which the value of a part cannot be computed, and checks the others.
+  private func isolate(_ part: Part, in rows: TakenRows, _ error: GodwitError) throws {
+    var failed = try failures(
+      in: rows.table, rows.kind, computing: "CASE WHEN (\(rows.taken)) THEN typeof(\(part.sql)) END", rows.builder)
+    if failed.keys.isEmpty { (failed.message, failed.isComplete) = (error.message, false) }
+    add(failed, of: rows.mapping, property: part.property, "the value")
+    guard !failed.keys.isEmpty else { return }
+    var rest = rows
+    rest.taken = failed.excluded(from: rows.taken, alias: "s")
+    rest.isPartial = rows.isPartial || !failed.isComplete
+    do {
+      try run(
+        part.checks, from: rest.from([part]), hasCondition: false, builder: rest.builder, patterns: rest.patterns,
+        isPartial: rest.isPartial)
+    } catch let error as GodwitError where Self.isOfRow(error) {
+      skip("the rules of '\(rows.mapping.destination.name).\(part.property)' in mapping '\(rows.mapping.name)'")
+    }
+  }
+
+  // MARK: Attributes
+
+  private func attributeParts(
+    _ mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder, _ rules: [ValidationRule]
+  ) throws -> [Part] {
+    var parts: [Part] = []
+    for (attribute, source) in mapping.attributes {
       guard let column = attached.destinationSchema.column(of: attribute.name, in: mapping.destination.name) else {
         continue
       }
-      func add(_ message: String, _ condition: String) {
-        checks.append(
-          Check(
-            kind: .invalid, model: resolved.destinationModel.name, entity: mapping.source.name,
-            property: attribute.name, mapping: mapping.name, message: message, condition: condition,
-            value: "t.\(quoted(column))", key: "t.Z_PK"))
-      }
-      let own = rules.filter { $0.property == attribute.name }
-      for rule in own { add(rule.message, rule.condition) }
-      if case .copy = source.withoutDefault, let range = attribute.type.integerRange, attribute.type != .integer64 {
-        add(
-          "attribute '\(attribute.name)' of type \(attribute.type.xcodeName) cannot hold the number",
-          "t.\(quoted(column)) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)")
-      }
-      if case .expression = source.withoutDefault {
-        // It is computed, whether it has rules or not.
-        add("", "t.\(quoted(column)) IS NULL AND t.\(quoted(column)) IS NOT NULL")
-      }
-      guard checks.last?.property == attribute.name else { continue }
-      columns.append("\(try sql(attribute, source, mapping, program, builder)) AS \(quoted(column))")
-    }
-    guard !checks.isEmpty else { return }
-    let taken = program.associations(builder).matches(mapping.index, alias: "s").sql
-    let table = try program.sourceTable(mapping.source.name)
-    // The limit keeps SQLite from computing a value once for each rule.
-    let from =
-      "FROM (SELECT s.Z_PK AS Z_PK, \(columns.joined(separator: ", ")) FROM source.\(quoted(table)) AS s WHERE \(taken) LIMIT -1 OFFSET 0) AS t"
-    do {
-      try run(checks, from: from, hasCondition: false, builder: builder, patterns: patterns)
-    } catch let error as GodwitError where error.code == .dataWrong {
-      add(
-        .expression, model: resolved.destinationModel.name, mapping.source.name,
-        attributes.count == 1 ? attributes[0].0.name : nil, mapping: mapping.name, count: nil, error.message, [])
-    }
-  }
-
-  private func sql(
-    _ attribute: AttributeDescription, _ source: ResolvedEntityMapping.AttributeSource,
-    _ mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder
-  ) throws -> String {
-    switch source {
-    case .copy(let name): return schema.column(of: name, in: mapping.source.name).map { "s.\(quoted($0))" } ?? "NULL"
-    case .defaultForNil(let inner):
-      let value = try sql(attribute, inner, mapping, program, builder)
-      return "COALESCE(\(value), \(builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))))"
-    case .modelDefault, .expression:
-      var reasons: [String] = []
-      return try program.creation.value(
-        of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
-    }
-  }
-
-  // MARK: Relationships
-
-  /// Required to-ones and limits of to-many relationships, where the links of one source relationship come over.
-  private func auditCounts(_ mapping: ResolvedEntityMapping, _ program: StepProgram) throws {
-    var checks: [Check] = []
-    for relationship in resolved.destinationModel.relationships(of: mapping.destination.name)
-    where !relationship.isTransient {
-      let isLimited = relationship.minCount > 0 || relationship.maxCount > 0
-      guard relationship.isToMany ? isLimited : !relationship.isOptional else { continue }
-      let mapped = mapping.relationships.filter { $0.relationship.name == relationship.name }
-      guard mapped.count == 1, let hop = mapped[0].path.first, mapped[0].path.count == 1, mapped[0].policyCall == nil
-      else {
-        skip(
-          "how many objects '\(mapping.destination.name).\(relationship.name)' leads to in mapping '\(mapping.name)'")
-        continue
-      }
-      let storage = schema.storage(of: hop.relationship.name, in: mapping.source.name)
-      guard
-        var rule = program.validation.countRule(relationship, storage: storage, database: "source", row: "s")
-      else { continue }
-      if case .foreignKey(_, let column, _, _) = storage,
-        let isNowhere = planner.isNowhere("s.\(quoted(column))", hop.relationship.destinationEntityName)
-      {
-        rule.condition = "(\(rule.condition) OR \(isNowhere))"
-      }
-      checks.append(
+      let value = "t.\(quoted(column))"
+      func check(_ message: String, _ condition: String) -> Check {
         Check(
           kind: .invalid, model: resolved.destinationModel.name, entity: mapping.source.name,
-          property: relationship.name, mapping: mapping.name, message: rule.message, condition: rule.condition))
-    }
-    guard !checks.isEmpty else { return }
-    let builder = StatementBuilder()
-    let taken = program.associations(builder).matches(mapping.index, alias: "s").sql
-    let table = try program.sourceTable(mapping.source.name)
-    try run(
-      checks, from: "FROM source.\(quoted(table)) AS s WHERE \(taken)", hasCondition: true, builder: builder)
-  }
-
-  // MARK: Uniqueness
-
-  /// The constraints of the destination version, over all mappings that copy the values concerned.
-  private func auditDestinationUniqueness(_ program: StepProgram) throws {
-    let destination = resolved.destinationModel
-    for entity in destination.entities {
-      for properties in entity.uniquenessConstraints {
-        let builder = StatementBuilder()
-        var parts: [String] = []
-        for mapping in resolved.mappings(to: entity.name) where mapping.earlier == nil {
-          let columns = properties.compactMap { property -> String? in
-            guard let source = mapping.attributes.first(where: { $0.attribute.name == property })?.source,
-              case .copy(let name) = source
-            else { return nil }
-            return schema.column(of: name, in: mapping.source.name).map { "s.\(quoted($0))" }
-          }
-          guard columns.count == properties.count, mapping.mapping.uniqueBy.isEmpty, !program.isPolicy(mapping.index)
-          else {
-            skip(
-              "uniqueness of \(entity.name).\(properties.joined(separator: ", ")), version '\(destination.name)', for the objects of mapping '\(mapping.name)'"
-            )
-            continue
-          }
-          let filled = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-          let taken = program.associations(builder).matches(mapping.index, alias: "s").sql
-          parts.append(
-            "SELECT s.Z_PK AS k, \(Self.literal(mapping.source.name)) AS e, \(Self.named(columns)) FROM source.\(quoted(try program.sourceTable(mapping.source.name))) AS s WHERE \(taken) AND \(filled)"
-          )
-        }
-        guard !parts.isEmpty else { continue }
-        try findDuplicates(
-          in: parts.joined(separator: " UNION ALL "), columns: properties.count, model: destination.name,
-          resolved.mappings(to: entity.name)[0].source.name, properties, builder: builder)
+          property: attribute.name, mapping: mapping.name, message: message, condition: condition, value: value,
+          key: "t.Z_PK")
       }
+      var checks = rules.filter { $0.property == attribute.name }.map { check($0.message, $0.condition) }
+      if plainColumn(of: source.withoutDefault, for: attribute, in: mapping) != nil {
+        if let range = attribute.type.integerRange, attribute.type != .integer64 {
+          checks.append(
+            check(
+              "attribute '\(attribute.name)' of type \(attribute.type.xcodeName) cannot hold the number",
+              "typeof(\(value)) = 'integer' AND \(value) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)"))
+        }
+      } else if case .expression = source.withoutDefault {
+        // It is computed, whether it has rules or not.
+        checks.append(check("", "\(value) IS NULL AND \(value) IS NOT NULL"))
+      }
+      guard !checks.isEmpty else { continue }
+      parts.append(
+        Part(
+          property: attribute.name, column: column,
+          sql: try sql(of: attribute, from: source, in: mapping, program, builder), checks: checks))
+    }
+    return parts
+  }
+
+  /// The source column whose value an attribute takes as it is; nil where it is computed. From an integer to an integer
+  /// of another size nothing is computed either, and a number that does not fit breaks a rule.
+  func plainColumn(
+    of source: ResolvedEntityMapping.AttributeSource, for attribute: AttributeDescription,
+    in mapping: ResolvedEntityMapping
+  ) -> String? {
+    switch source {
+    case .copy(let name): return schema.column(of: name, in: mapping.source.name).map { "s.\(quoted($0))" } ?? "NULL"
+    case .expression(let parsed):
+      guard attribute.type.integerRange != nil,
+        case .keyPath(let base?, let segments) = parsed.expression.node, segments.count == 1,
+        case .variable("source") = base.node,
+        let copied = model.attribute(segments[0], of: mapping.source.name), copied.type.integerRange != nil
+      else { return nil }
+      return schema.column(of: copied.name, in: mapping.source.name).map { "s.\(quoted($0))" }
+    case .modelDefault, .defaultForNil: return nil
     }
   }
 
-  /// - Parameter rows: A query of keys `k`, entities `e` and values `v0`, `v1`…
-  func findDuplicates(
-    in rows: String, columns: Int, model: String, _ entity: String, _ properties: [String],
-    builder: StatementBuilder = StatementBuilder()
-  ) throws {
-    countChecks(1)
-    let list = (0..<columns).map { "v\($0)" }.joined(separator: ", ")
-    let groups = "SELECT k, e, \(list), COUNT(*) OVER (PARTITION BY \(list)) AS n FROM (\(rows))"
-    let counted = try self.rows("SELECT COUNT(*) FROM (\(groups)) WHERE n > 1", builder).first?.first
-    guard case .integer(let count)? = counted, count > 0 else { return }
-    let found = try self.rows(
-      "SELECT k, e\(showsValues ? ", \(list)" : "") FROM (\(groups)) WHERE n > 1 ORDER BY \(list), k LIMIT \(sampleCount)",
-      builder)
-    add(
-      .duplicate, model: model, entity, properties.joined(separator: ", "), count: count,
-      "objects share values that must be unique in version '\(model)'",
-      found.map { row in
-        var name = entity
-        if row.count > 1, case .text(let bytes) = row[1] { name = String(decoding: bytes, as: UTF8.self) }
-        return sample(Array(row.prefix(1) + row.dropFirst(2)), of: name)
-      })
+  /// The value of an attribute of the destination for the source row `s`.
+  func sql(
+    of attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
+    in mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder
+  ) throws -> String {
+    if let plain = plainColumn(of: source, for: attribute, in: mapping) { return plain }
+    if case .defaultForNil(let inner) = source {
+      let value = try sql(of: attribute, from: inner, in: mapping, program, builder)
+      return "COALESCE(\(value), \(builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))))"
+    }
+    var reasons: [String] = []
+    return try program.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
   }
 }

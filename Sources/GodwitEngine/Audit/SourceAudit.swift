@@ -6,8 +6,9 @@ import GodwitStore
 
 /// Looks for what a run of a job would stop at, or carry along broken, before it begins.
 ///
-/// It reads the source and writes nothing. All rules of an entity are counted in one walk over its rows; only for a rule
-/// that is broken the first rows are looked up.
+/// It reads the source and writes nothing. All rules of an entity, and all that a mapping makes of it, are counted in
+/// one walk over its rows; only for a rule that is broken the first rows are looked up. A value that cannot be computed
+/// ends its walk: then fewer values are computed at a time, and what fails is found row by row (`Failures`).
 package final class SourceAudit {
   /// A rule, as SQL that is true for a row `s` (or `t`, of what a mapping makes of it) that breaks it.
   struct Check {
@@ -22,6 +23,8 @@ package final class SourceAudit {
     var value: String?
     /// The key of the object.
     var key = "s.Z_PK"
+    /// The name of the object's own entity as SQL; nil for `entity`.
+    var ownEntity: String?
   }
 
   let attached: AttachedSource
@@ -31,10 +34,13 @@ package final class SourceAudit {
   let showsValues: Bool
   private let uuid: String
   private(set) var report = AuditReport()
+  /// The rows for which the filter of a mapping cannot be computed, by the mapping's index.
+  var filterFailures: [Int: Failures] = [:]
 
   var connection: StoreConnection { attached.connection }
   var schema: StoreSchema { attached.sourceSchema }
   var model: ManagedObjectModel { attached.resolved.sourceModel }
+  var resolved: ResolvedMapping { attached.resolved }
 
   /// - Parameter samples: How many objects of a finding are named.
   package init(_ attached: AttachedSource, job: MigrationJob, samples: Int, showsValues: Bool) throws {
@@ -57,26 +63,24 @@ package final class SourceAudit {
   func countChecks(_ count: Int) { report.checks += Int64(count) }
   func countObjects(_ count: Int64) { report.objects += count }
 
-  func add(
-    _ kind: AuditReport.Kind, model: String, _ entity: String, _ property: String?, mapping: String? = nil,
-    count: Int64?, _ message: String, _ samples: [(uri: String, value: String?)]
-  ) {
-    report.add(kind, model: model, entity, property, mapping: mapping, count: count, message, samples)
-  }
+  func add(_ finding: AuditReport.Finding) { report.findings.append(finding) }
 
   // MARK: Running checks
 
   /// SQLite takes 2000 columns at most.
   private static let columnsAtOnce = 200
 
-  /// Counts the rows that break each rule in one walk, and names the first ones.
+  /// Counts the rows that break each rule in one walk, and names the first ones. Reports nothing if a value cannot be
+  /// computed.
   ///
-  /// - Parameter from: `FROM`, with the condition of the rows.
+  /// - Parameters:
+  ///   - from: `FROM`, with the condition of the rows.
+  ///   - isPartial: Whether there are rows beside those of `from` that may break the rules.
   func run(
     _ checks: [Check], from: String, hasCondition: Bool, builder: StatementBuilder = StatementBuilder(),
-    patterns: [NSRegularExpression] = []
+    patterns: [NSRegularExpression] = [], isPartial: Bool = false
   ) throws {
-    countChecks(checks.count)
+    var findings: [AuditReport.Finding] = []
     var rest = checks[...]
     while !rest.isEmpty {
       let part = rest.prefix(Self.columnsAtOnce)
@@ -87,18 +91,30 @@ package final class SourceAudit {
         guard case .integer(let count) = count, count > 0 else { continue }
         let value = showsValues ? check.value ?? "NULL" : "NULL"
         let found = try rows(
-          "SELECT \(check.key), \(value) \(from)\(hasCondition ? " AND" : " WHERE") (\(check.condition)) ORDER BY 1 LIMIT \(sampleCount)",
+          "SELECT \(check.key), \(check.ownEntity ?? Self.literal(check.entity)), \(value) \(from)\(hasCondition ? " AND" : " WHERE") (\(check.condition)) ORDER BY 1 LIMIT \(sampleCount)",
           builder, patterns)
-        add(
-          check.kind, model: check.model, check.entity, check.property, mapping: check.mapping, count: count,
-          check.message, found.map { sample($0, of: check.entity) })
+        findings.append(
+          AuditReport.Finding(
+            check.kind, model: check.model, entity: check.entity, property: check.property, mapping: check.mapping,
+            count: count, isLowerBound: isPartial, message: check.message,
+            samples: found.map { sample($0, of: check.entity) }))
       }
     }
+    countChecks(checks.count)
+    for finding in findings { add(finding) }
   }
 
-  func sample(_ row: [SQLValue], of entity: String) -> (uri: String, value: String?) {
-    guard case .integer(let key)? = row.first else { return (entity, nil) }
-    return (uri(entity, key), showsValues ? row.dropFirst().map(Self.text).joined(separator: ", ") : nil)
+  static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
+
+  /// - Parameters:
+  ///   - row: The object's key, the name of its entity, and the values concerned.
+  ///   - entity: What to call the entity of a row that has none.
+  func sample(_ row: [SQLValue], of entity: String) -> AuditReport.Sample {
+    guard row.count > 1, case .integer(let key) = row[0] else { return AuditReport.Sample(uri: entity, value: nil) }
+    var name = entity
+    if case .text(let bytes) = row[1] { name = String(decoding: bytes, as: UTF8.self) }
+    let value = showsValues ? row.dropFirst(2).map(Self.text).joined(separator: ", ") : nil
+    return AuditReport.Sample(uri: uri(name, key), value: value)
   }
 
   /// The rows of a query whose functions are those of a builder.
@@ -185,19 +201,22 @@ package final class SourceAudit {
   ) throws {
     let folder = SupportFolder(ofStoreAt: job.sourcePath)
     var count: Int64 = 0
-    var samples: [(uri: String, value: String?)] = []
+    var samples: [AuditReport.Sample] = []
     try connection.query(
       "SELECT s.Z_PK, \(column) \(from)\(hasCondition ? " AND" : " WHERE") \(ExternalDataSQL.isReference(column))"
     ) { row in
       guard case .external(let file)? = StoredBinary(row.bytes(1)), folder.size(of: file) == nil else { return true }
       count += 1
-      if samples.count < sampleCount { samples.append((uri(entity, row.int64(0)), showsValues ? file : nil)) }
+      if samples.count < sampleCount {
+        samples.append(AuditReport.Sample(uri: uri(entity, row.int64(0)), value: showsValues ? file : nil))
+      }
       return true
     }
     countChecks(1)
     guard count > 0 else { return }
     add(
-      .missingFile, model: model.name, entity, attribute, count: count, "values whose external file is missing",
-      samples)
+      AuditReport.Finding(
+        .missingFile, model: model.name, entity: entity, property: attribute, count: count,
+        message: "values whose external file is missing", samples: samples))
   }
 }

@@ -124,6 +124,11 @@ package struct ValidationStatements: StageStatements {
       count = "(SELECT COUNT(*) FROM \(database).\(quoted(join.name)) AS c WHERE c.\(quoted(subject)) = \(row).Z_PK)"
     case .none: return nil
     }
+    return limitRule(relationship, count: count)
+  }
+
+  /// How many objects a relationship may lead to, where `count` is the SQL of how many it does.
+  func limitRule(_ relationship: RelationshipDescription, count: String) -> ValidationRule? {
     let low = relationship.isToMany ? max(0, relationship.minCount) : relationship.isOptional ? 0 : 1
     let high = relationship.maxCount > 0 ? relationship.maxCount : nil
     let mayBeEmpty = relationship.isOptional || low == 0
@@ -132,7 +137,7 @@ package struct ValidationStatements: StageStatements {
     let outside = high.map { "NOT BETWEEN \(low) AND \($0)" } ?? "< \(low)"
     let condition = mayBeEmpty ? "\(count) > 0 AND \(count) \(outside)" : "\(count) \(outside)"
     return .init(
-      condition: "(\(condition))", message: "relationship '\(name)' must lead to \(limits) objects")
+      condition: "(\(condition))", message: "relationship '\(relationship.name)' must lead to \(limits) objects")
   }
 
   /// The first rows of a destination entity that break a rule: key, number of the rule.

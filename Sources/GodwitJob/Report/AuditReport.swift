@@ -28,6 +28,8 @@ public struct AuditReport: Sendable, Codable {
     public var uri: String
     /// The value concerned, as text; nil unless it was asked for.
     public var value: String?
+
+    package init(uri: String, value: String?) { (self.uri, self.value) = (uri, value) }
   }
 
   /// One kind of fault in one property.
@@ -42,12 +44,22 @@ public struct AuditReport: Sendable, Codable {
     public var property: String?
     /// The mapping that makes the object; nil for a fault of the source itself.
     public var mapping: String?
-    /// How many; nil where the first one ended the count.
-    public var count: Int64?
+    /// How many.
+    public var count: Int64
+    /// Whether there may be more: not all objects could be looked at, since too many values cannot be computed.
+    public var isLowerBound: Bool
     /// What is wrong, in one sentence without values.
     public var message: String
     /// The first ones, by key.
     public var samples: [Sample]
+
+    package init(
+      _ kind: Kind, model: String, entity: String, property: String?, mapping: String? = nil, count: Int64,
+      isLowerBound: Bool = false, message: String, samples: [Sample]
+    ) {
+      (self.kind, self.model, self.entity, self.property, self.mapping) = (kind, model, entity, property, mapping)
+      (self.count, self.isLowerBound, self.message, self.samples) = (count, isLowerBound, message, samples)
+    }
   }
 
   /// What was found, in the order of the checks.
@@ -63,16 +75,6 @@ public struct AuditReport: Sendable, Codable {
 
   /// Whether nothing was found.
   public var isClean: Bool { findings.isEmpty }
-
-  package mutating func add(
-    _ kind: Kind, model: String, _ entity: String, _ property: String?, mapping: String? = nil, count: Int64?,
-    _ message: String, _ samples: [(uri: String, value: String?)]
-  ) {
-    findings.append(
-      Finding(
-        kind: kind, model: model, entity: entity, property: property, mapping: mapping, count: count,
-        message: message, samples: samples.map { Sample(uri: $0.uri, value: $0.value) }))
-  }
 }
 
 extension AuditReport: CustomStringConvertible {
@@ -82,11 +84,12 @@ extension AuditReport: CustomStringConvertible {
     for finding in findings {
       let place = finding.entity + (finding.property.map { ".\($0)" } ?? "")
       let by = finding.mapping.map { " (mapping \($0))" } ?? ""
-      lines.append(
-        "\(finding.kind.rawValue): \(place): \(finding.count.map { "\($0)" } ?? "at least 1"): \(finding.message)\(by)")
+      let count = (finding.isLowerBound ? "at least " : "") + "\(finding.count)"
+      lines.append("\(finding.kind.rawValue): \(place): \(count): \(finding.message)\(by)")
       lines += finding.samples.map { "  \($0.uri)" + ($0.value.map { "  \($0)" } ?? "") }
-      if let count = finding.count, count > finding.samples.count, !finding.samples.isEmpty {
-        lines.append("  and \(count - Int64(finding.samples.count)) more")
+      let rest = finding.count - Int64(finding.samples.count)
+      if rest > 0, !finding.samples.isEmpty {
+        lines.append("  and \(finding.isLowerBound ? "at least " : "")\(rest) more")
       }
     }
     lines += notLookedAt.map { "not looked at: \($0)" }

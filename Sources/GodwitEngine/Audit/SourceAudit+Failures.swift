@@ -1,0 +1,93 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension SourceAudit {
+  /// Rows for which something cannot be computed.
+  struct Failures {
+    /// In key order.
+    var keys: [Int64] = []
+    /// The error of the first one.
+    var message = ""
+    /// Whether all rows were tried. If not, none after the last key was.
+    var isComplete = true
+
+    /// More are not looked for: each takes a statement of its own.
+    static let limit = 500
+
+    /// A condition on the row `alias` that is false for these rows, and is not computed for them.
+    func excluded(from condition: String, alias: String) -> String {
+      guard let last = keys.last else { return isComplete ? condition : "0" }
+      var terms = ["\(alias).Z_PK IN (\(keys.map { "\($0)" }.joined(separator: ", ")))"]
+      if !isComplete { terms.append("\(alias).Z_PK > \(last)") }
+      return "(CASE WHEN \(terms.joined(separator: " OR ")) THEN 0 ELSE (\(condition)) END)"
+    }
+  }
+
+  /// Whether an error tells of a value that cannot be computed, and not of a damaged file or of the machine.
+  static func isOfRow(_ error: GodwitError) -> Bool {
+    if error.refusal == .integerOverflow { return true }
+    // What SQLite itself calls wrong data is a damaged file.
+    return error.code == .dataWrong && !error.message.contains("SQLite says")
+  }
+
+  /// Finds the rows for which a value cannot be computed.
+  ///
+  /// Rows come one at a time in key order. So the row that ends a statement is the first one after the last that came,
+  /// and the next statement begins after it.
+  ///
+  /// - Parameters:
+  ///   - table: The table as SQL.
+  ///   - kind: Which of its rows `s` are tried.
+  ///   - value: The value of a row `s` as SQL.
+  func failures(
+    in table: String, _ kind: StoreSchema.RowCondition, computing value: String, _ builder: StatementBuilder
+  ) throws -> Failures {
+    var found = Failures()
+    var last = Int64.min
+    let rows = "FROM \(table) AS s WHERE s.Z_PK > ?1\(kind.further)"
+    let statement = ChunkStatement(sql: "SELECT s.Z_PK, \(value) \(rows) ORDER BY s.Z_PK", builder: builder)
+    while true {
+      do {
+        try attached.functions.running(statement, context: "audit") {
+          try connection.query(statement.sql, builder.arguments(from: last)) { row in
+            last = row.int64(0)
+            return true
+          }
+        }
+        return found
+      } catch let error as GodwitError where Self.isOfRow(error) {
+        if found.message.isEmpty { found.message = error.message }
+        guard let next = try connection.integer("SELECT MIN(s.Z_PK) \(rows)", [.integer(last)]) else {
+          found.isComplete = false
+          return found
+        }
+        found.keys.append(next)
+        last = next
+        guard found.keys.count < Failures.limit else {
+          found.isComplete = try connection.integer("SELECT MIN(s.Z_PK) \(rows)", [.integer(last)]) == nil
+          return found
+        }
+      }
+    }
+  }
+
+  /// Reports rows for which a filter or a value cannot be computed.
+  ///
+  /// - Parameter what: `the filter`, `the value`.
+  func add(_ failed: Failures, of mapping: ResolvedEntityMapping, property: String?, _ what: String) {
+    add(
+      AuditReport.Finding(
+        .expression, model: resolved.destinationModel.name, entity: mapping.source.name, property: property,
+        mapping: mapping.name, count: Int64(max(1, failed.keys.count)), isLowerBound: !failed.isComplete,
+        message: "\(what) cannot be computed. The first error: \(failed.message)",
+        samples: failed.keys.prefix(sampleCount).map {
+          AuditReport.Sample(uri: uri(mapping.source.name, $0), value: nil)
+        }))
+    guard !failed.isComplete else { return }
+    let place = property.map { "'\(mapping.destination.name).\($0)'" } ?? "objects"
+    let after = failed.keys.last.map { " after \(uri(mapping.source.name, $0))" } ?? ""
+    skip("\(place) in mapping '\(mapping.name)'\(after), since too many values cannot be computed")
+  }
+}

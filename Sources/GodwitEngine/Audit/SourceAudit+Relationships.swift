@@ -1,0 +1,257 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// How many objects the relationships of a mapping's objects will lead to.
+///
+/// A link comes over where the source has it and a mapping that the relationship looks up takes the other object. That
+/// is all there is to know while the other end of the relationship says the same. Only the run can tell where that end
+/// may say something else, where links may displace each other, or where a policy or an earlier job has a part in it.
+extension SourceAudit {
+  private enum Reach {
+    /// The number of objects for a source row `s`, as SQL.
+    case count(String)
+    /// What is in the way of knowing.
+    case unknown(String)
+  }
+
+  /// A relationship of the destination with what the mappings say about it.
+  private struct Subject {
+    var relationship: RelationshipDescription
+    var mapping: ResolvedEntityMapping
+    var own: ResolvedEntityMapping.RelationshipSource
+    var link: InversePair
+    var end: InversePair.End
+    /// The assignments to the other end.
+    var others: [InversePair.Assignment]
+  }
+
+  func relationshipParts(
+    _ mapping: ResolvedEntityMapping, _ program: StepProgram, _ association: AssociationLowering
+  ) throws -> [Part] {
+    var parts: [Part] = []
+    for relationship in resolved.destinationModel.relationships(of: mapping.destination.name)
+    where !relationship.isTransient {
+      let (name, entity) = (relationship.name, mapping.destination.name)
+      let storage = attached.destinationSchema.storage(of: name, in: entity)
+      guard let rule = program.validation.countRule(relationship, storage: storage) else { continue }
+      let condition: String
+      switch try reach(of: relationship, mapping, program, association) {
+      case .unknown(let why):
+        skip("how many objects '\(entity).\(name)' leads to in mapping '\(mapping.name)': \(why)")
+        continue
+      case .count(let sql):
+        condition =
+          relationship.isToMany
+          ? program.validation.limitRule(relationship, count: sql)?.condition ?? "0" : "(\(sql)) IS NOT TRUE"
+      }
+      let column = "godwit_r\(parts.count)"
+      parts.append(
+        Part(
+          property: name, column: column, sql: "(\(condition))",
+          checks: [
+            Check(
+              kind: .invalid, model: resolved.destinationModel.name, entity: mapping.source.name, property: name,
+              mapping: mapping.name, message: rule.message, condition: "t.\(quoted(column))", key: "t.Z_PK")
+          ]))
+    }
+    return parts
+  }
+
+  private func reach(
+    of relationship: RelationshipDescription, _ mapping: ResolvedEntityMapping, _ program: StepProgram,
+    _ association: AssociationLowering
+  ) throws -> Reach {
+    if mayBeSetByPolicy(relationship, of: mapping.destination.name) { return .unknown("a policy may set it") }
+    let declaring =
+      resolved.destinationModel.declaringEntity(of: relationship.name, in: mapping.destination.name)?.name
+      ?? mapping.destination.name
+    func ownEnd(of link: InversePair) -> InversePair.End? {
+      if Self.isSide(link.side(.first), declaring, relationship.name) { return .first }
+      return Self.isSide(link.side(.second), declaring, relationship.name) ? .second : nil
+    }
+    guard let link = program.links.first(where: { ownEnd(of: $0) != nil }), let end = ownEnd(of: link),
+      !link.assignments.isEmpty
+    else { return .count("0") }
+    guard !link.isOwnInverse else { return .unknown("it is its own inverse") }
+    let others = link.assignments.filter { $0.end != end }
+    guard let own = mapping.relationships.first(where: { $0.relationship.name == relationship.name }),
+      !own.lookups.isEmpty
+    else {
+      return others.isEmpty ? .count("0") : .unknown("only its inverse is mapped")
+    }
+    guard own.path.count <= 1 else { return .unknown("it follows several relationships") }
+    guard own.lookups.allSatisfy({ program.mappings[$0].earlier == nil }) else {
+      return .unknown("it may lead to objects of an earlier job")
+    }
+    guard !own.lookups.contains(where: program.isPolicy) else { return .unknown("a policy makes what it leads to") }
+    guard own.lookups.allSatisfy({ filterFailures[$0]?.isComplete != false }) else {
+      return .unknown("a filter cannot be computed for too many of the objects that it leads to")
+    }
+    let subject = Subject(
+      relationship: relationship, mapping: mapping, own: own, link: link, end: end, others: others)
+    return try relationship.isToMany ? toMany(subject, program, association) : toOne(subject, program, association)
+  }
+
+  private static func isSide(_ side: InversePair.Side?, _ entity: String, _ name: String) -> Bool {
+    side?.entityName == entity && side?.relationship.name == name
+  }
+
+  /// Whether a policy makes objects at either end. One that sets links between objects of other entities is listed with
+  /// what it makes.
+  private func mayBeSetByPolicy(_ relationship: RelationshipDescription, of entity: String) -> Bool {
+    let model = resolved.destinationModel
+    return resolved.policies.contains { policy in
+      guard let made = policy.mapping.destinationEntityName else { return true }
+      return [entity, relationship.destinationEntityName].contains {
+        model.isKind(made, of: $0) || model.isKind($0, of: made)
+      }
+    }
+  }
+
+  /// Whether no object goes through two of the mappings, whatever the rows.
+  private func areOfDifferentEntities(_ indices: Set<Int>, _ program: StepProgram) -> Bool {
+    Set(indices.map { program.mappings[$0].source.name }).count == indices.count
+  }
+
+  // MARK: To-one
+
+  private func toOne(
+    _ subject: Subject, _ program: StepProgram, _ association: AssociationLowering
+  ) throws -> Reach {
+    let (own, link) = (subject.own, subject.link)
+    guard let found = try found(own, of: subject.mapping, association) else {
+      return .unknown("it takes one of several objects")
+    }
+    if case .oneToOne = link.storage {
+      var ways = [found]
+      for other in subject.others {
+        guard let claimed = try claimed(other, of: subject.mapping, program, association) else {
+          return .unknown("its inverse is mapped in another way")
+        }
+        ways.append(claimed)
+      }
+      if !isOneToOne(subject, program) {
+        skip(
+          "whether one object displaces another from '\(subject.mapping.destination.name).\(subject.relationship.name)' in mapping '\(subject.mapping.name)'"
+        )
+      }
+      return .count("(" + ways.map { "(\($0))" }.joinedEvenly(by: " OR ") + ")")
+    }
+    let saysTheSame =
+      subject.others.isEmpty || link.strategy == .atCreation && link.carriedEnd == subject.end
+      || link.inlineEnd == subject.end
+    return saysTheSame ? .count("(\(found))") : .unknown("its inverse is mapped in another way")
+  }
+
+  /// The condition that a to-one of the row `s` leads to an object that a lookup finds; nil where it takes the first of
+  /// several, or the source does not store it.
+  private func found(
+    _ own: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
+    _ association: AssociationLowering
+  ) throws -> String? {
+    guard let hop = own.path.first else {
+      return own.lookups.map { "(\(taken($0, alias: "s", association)))" }.joinedEvenly(by: " OR ")
+    }
+    guard !hop.relationship.isToMany,
+      case .foreignKey(_, let column, _, _) = schema.storage(of: hop.relationship.name, in: mapping.source.name)
+    else { return nil }
+    return try own.lookups.map { try self.object($0, withKey: "s.\(quoted(column))", association) }
+      .joinedEvenly(by: " OR ")
+  }
+
+  /// The condition that a mapping takes the row with a key.
+  private func object(_ index: Int, withKey key: String, _ association: AssociationLowering) throws -> String {
+    let alias = association.builder.alias("a")
+    return
+      "EXISTS (SELECT 1 FROM \(try association.table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND (\(taken(index, alias: alias, association))))"
+  }
+
+  /// The condition that the inverse of a one-to-one leads to the row `s`; nil where that is not a plain copy of links.
+  private func claimed(
+    _ assignment: InversePair.Assignment, of mapping: ResolvedEntityMapping, _ program: StepProgram,
+    _ association: AssociationLowering
+  ) throws -> String? {
+    let holder = program.mappings[assignment.mapping]
+    guard holder.earlier == nil, !program.isPolicy(holder.index) else { return nil }
+    let other = holder.relationships[assignment.part]
+    guard other.lookups.contains(mapping.index) else { return "0" }
+    guard let hop = other.path.first else { return taken(holder.index, alias: "s", association) }
+    guard other.path.count == 1, !hop.relationship.isToMany,
+      case .foreignKey(_, let column, _, _) = schema.storage(of: hop.relationship.name, in: holder.source.name)
+    else { return nil }
+    let alias = association.builder.alias("a")
+    return
+      "EXISTS (SELECT 1 FROM \(try association.table(holder.index)) AS \(alias) WHERE \(alias).\(quoted(column)) = s.Z_PK AND (\(taken(holder.index, alias: alias, association))))"
+  }
+
+  /// Whether no two objects can lead to the same one, so that none displaces another.
+  private func isOneToOne(_ subject: Subject, _ program: StepProgram) -> Bool {
+    let makers = Set(subject.link.assignments.filter { $0.end == subject.end }.map(\.mapping))
+    guard areOfDifferentEntities(makers, program), areOfDifferentEntities(Set(subject.own.lookups), program) else {
+      return false
+    }
+    guard let hop = subject.own.path.first else { return true }
+    guard let inverse = model.inverse(of: hop.relationship), !inverse.isToMany else { return false }
+    return !report.findings.contains { finding in
+      finding.kind == .halfLink && (finding.property == hop.relationship.name || finding.property == inverse.name)
+    }
+  }
+
+  // MARK: To-many
+
+  private func toMany(
+    _ subject: Subject, _ program: StepProgram, _ association: AssociationLowering
+  ) throws -> Reach {
+    let (own, link) = (subject.own, subject.link)
+    let makers = Set(link.assignments.filter { $0.end == subject.end }.map(\.mapping))
+    guard areOfDifferentEntities(makers, program), areOfDifferentEntities(Set(own.lookups), program) else {
+      return .unknown("several mappings may take one object")
+    }
+    guard !own.lookups.contains(where: program.isUnique) else {
+      return .unknown("it leads to objects that are made of several (unique-by)")
+    }
+    let holdsKeys: Bool
+    if case .join = link.storage { holdsKeys = false } else { holdsKeys = true }
+    let saysTheSame =
+      subject.others.isEmpty || holdsKeys && (link.strategy == .atCreation || link.inlineEnd != nil)
+      || !holdsKeys && link.strategy == .pairs
+    guard saysTheSame else { return .unknown("its inverse is mapped in another way") }
+    guard let hop = own.path.first else {
+      return .count(own.lookups.map { "((\(taken($0, alias: "s", association))) IS TRUE)" }.joinedEvenly(by: " + "))
+    }
+    let storage = schema.storage(of: hop.relationship.name, in: subject.mapping.source.name)
+    switch storage {
+    case .inverse(let table, let column, _, _):
+      let alias = association.builder.alias("a")
+      let isTaken = own.lookups.map { "(\(taken($0, alias: alias, association)))" }.joinedEvenly(by: " OR ")
+      return .count(
+        "(SELECT COUNT(*) FROM source.\(quoted(table)) AS \(alias) WHERE \(alias).\(quoted(column)) = s.Z_PK AND (\(isTaken)))"
+      )
+    // An object of a many-to-many can have several owners, of whom a key holds one.
+    case .join, .foreignKey:
+      guard !holdsKeys else { return .unknown("objects that have several owners in the source keep one") }
+      return try joined(storage, own, association)
+    case .none: return .unknown("the source does not store it")
+    }
+  }
+
+  private func joined(
+    _ storage: StoreSchema.RelationshipStorage, _ own: ResolvedEntityMapping.RelationshipSource,
+    _ association: AssociationLowering
+  ) throws -> Reach {
+    if case .foreignKey(_, let column, _, _) = storage {
+      return .count(
+        try own.lookups.map { "(\(try self.object($0, withKey: "s.\(quoted(column))", association)))" }
+          .joinedEvenly(by: " + "))
+    }
+    guard case .join(let join, let subject, let object, _) = storage, !join.isReflexive, let first = own.lookups.first
+    else { return .unknown("its source is its own inverse") }
+    let (link, alias) = (association.builder.alias("j"), association.builder.alias("a"))
+    let isTaken = own.lookups.map { "(\(taken($0, alias: alias, association)))" }.joinedEvenly(by: " OR ")
+    return .count(
+      "(SELECT COUNT(DISTINCT \(link).\(quoted(object))) FROM source.\(quoted(join.name)) AS \(link) CROSS JOIN \(try association.table(first)) AS \(alias) ON \(alias).Z_PK = \(link).\(quoted(object)) WHERE \(link).\(quoted(subject)) = s.Z_PK AND (\(isTaken)))"
+    )
+  }
+}
