@@ -213,7 +213,7 @@ extension MigrationManager {
   ///
   /// - Parameter content: What it holds, if that is counted already.
   private func receipt(
-    ofStoreAt path: String, _ content: Receipt.Content?, workFolder: String, check: @escaping () throws -> Void
+    ofStoreAt path: String, _ content: Receipt.Content?, workFolder: String, check: () throws -> Void
   ) throws -> Receipt {
     // What reads the receipt has the model from it alone: the one that counts must not know more.
     let reader = try ReceiptedStore(

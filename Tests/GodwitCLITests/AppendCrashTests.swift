@@ -18,7 +18,8 @@ private final class AppendCrashJob {
   /// Makes the sources, and the destination from the first.
   init(people: Int64, rows: Int) throws {
     let first = try CrashJob(people: people, rows: rows)
-    let manifest = try String(contentsOfFile: first.manifest, encoding: .utf8) + "\nappend: true\n"
+    let manifest = try String(contentsOfFile: first.manifest, encoding: .utf8)
+      + "\nappend: true\nreceipt: out/1.receipt.json\n"
     try manifest.write(toFile: first.manifest, atomically: true, encoding: .utf8)
     // Fewer people, with names of files that the first store has too.
     let other = try CrashJob(people: people - 15, rows: rows)
@@ -26,6 +27,7 @@ private final class AppendCrashJob {
       try FileManager.default.copyItem(atPath: other.folder.file(from), toPath: first.folder.file(to))
     }
     try manifest.replacing("source: people.sqlite", with: "source: second.sqlite")
+      .replacing("out/1.receipt", with: "out/2.receipt")
       .write(toFile: first.folder.file("second.yaml"), atomically: true, encoding: .utf8)
     _ = try first.finish()
     folder = first.folder
@@ -113,6 +115,7 @@ private final class AppendCrashJob {
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
     let receipts = names.filter { $0.hasSuffix(".receipt.json") }
     #expect(names.filter { !receipts.contains($0) } == [".people_SUPPORT", "people.sqlite"])
+    #expect(receipts == ["1.receipt.json", "2.receipt.json"])
     for name in receipts {
       let proof = try ReceiptCheck(receipt: URL(filePath: folder.file("out/\(name)"))).run()
       #expect(proof.isClean, "\(name): \(proof)")

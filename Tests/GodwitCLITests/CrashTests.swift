@@ -203,7 +203,7 @@ final class CrashJob {
     for name in receipts {
       let path = folder.file("out/\(name)")
       let receipt = try Receipt.read(path)
-      #expect(receipt.origin == .run && receipt.steps.first?.mappings.count == 3)
+      #expect(receipt.steps.first?.mappings.count == 3)
       let proof = try ReceiptCheck(receipt: URL(filePath: path)).run()
       #expect(proof.isClean, "\(proof)")
     }

@@ -12,7 +12,7 @@ extension Receipt {
   ///   - check: Called now and then; what it throws ends the reading.
   package init(
     of store: ReceiptedStore, job: MigrationJob, identity: JobFingerprint, file: String, sourceUUID: String?,
-    finished: String, content: Content?, check: @escaping () throws -> Void
+    finished: String, content: Content?, check: () throws -> Void
   ) throws {
     let metadata = store.metadata
     let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []

@@ -39,7 +39,7 @@ package struct ReceiptedStore {
   /// - Parameters:
   ///   - isInPieces: Whether all rows are read as those with large values are.
   package func checksums(
-    limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: @escaping () throws -> Void = {}
+    limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: () throws -> Void = {}
   ) throws -> StoreChecksums {
     try StoreChecksums(
       of: connection, schema: schema, support: files, limits: limits, inPieces: isInPieces, check: check)
@@ -53,7 +53,7 @@ package struct ReceiptedStore {
   ///   - check: Called now and then; what it throws ends the reading.
   package static func checksums(
     ofFilledStoreAt path: String, becoming destination: String, model: ManagedObjectModel, cache: ByteCount,
-    check: @escaping () throws -> Void
+    check: () throws -> Void
   ) throws -> StoreChecksums {
     let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
     try connection.attachUnlocked(path: path, cache: cache)

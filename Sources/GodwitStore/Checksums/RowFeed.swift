@@ -1,4 +1,5 @@
 import CSQLite
+import GodwitModel
 
 /// Hands the values of each row of a table to Swift within one SQL statement.
 ///
@@ -8,40 +9,42 @@ struct RowFeed {
   /// As many arguments as any SQLite gives a function.
   static let columnLimit = 100
 
-  private let connection: StoreConnection
-  private let check: () throws -> Void
+  let connection: StoreConnection
 
-  /// - Parameter check: Called every few thousand rows; what it throws ends the reading.
-  init(_ connection: StoreConnection, check: @escaping () throws -> Void) {
-    (self.connection, self.check) = (connection, check)
-  }
+  init(_ connection: StoreConnection) { self.connection = connection }
 
   /// Calls `body` for each row, in no order.
   ///
   /// - Parameters:
   ///   - columns: Expressions, at most `columnLimit`.
   ///   - lengthLimit: The size of the largest value that is read.
+  ///   - check: Called every few thousand rows; what it throws ends the reading.
   /// - Returns: false when a row has a larger value: `body` was called for some rows then.
   @discardableResult func run(
-    columns: [String], from rows: String, lengthLimit: ByteCount? = nil,
+    columns: [String], from rows: String, lengthLimit: ByteCount? = nil, check: () throws -> Void,
     _ body: (UnsafePointer<OpaquePointer?>, Int) throws -> Void
   ) throws -> Bool {
-    try withoutActuallyEscaping(body) { body in
-      let run = Run(body, check)
-      try connection.register(function: "godwit_feed", arguments: -1, deterministic: false) { arguments in
-        run.take(arguments)
+    try check()
+    return try withoutActuallyEscaping(check) { check in
+      try withoutActuallyEscaping(body) { body in
+        try run(Run(body, check), columns, rows, lengthLimit)
       }
-      // The function must not outlive the call.
-      defer { connection.unregister(function: "godwit_feed", arguments: -1) }
-      let statement = try connection.prepare(
-        "SELECT COUNT(godwit_feed(\(columns.joined(separator: ", ")))) FROM \(rows)")
-      defer { statement.finalize() }
-      do {
-        let step = try statement.step(lengthLimit: lengthLimit ?? .init(bytes: Int64(Int32.max)))
-        if let failure = run.failure { throw failure }
-        return step != .tooLarge
-      } catch { throw run.failure ?? error }
     }
+  }
+
+  private func run(_ run: Run, _ columns: [String], _ rows: String, _ lengthLimit: ByteCount?) throws -> Bool {
+    try connection.register(function: "godwit_feed", arguments: -1, deterministic: false) { [unowned run] arguments in
+      run.take(arguments)
+    }
+    // The function must not outlive the call.
+    defer { connection.unregister(function: "godwit_feed", arguments: -1) }
+    let statement = try connection.prepare("SELECT COUNT(godwit_feed(\(columns.joined(separator: ", ")))) FROM \(rows)")
+    defer { statement.finalize() }
+    do {
+      let step = try statement.step(lengthLimit: lengthLimit ?? .init(bytes: Int64(Int32.max)))
+      if let failure = run.failure { throw failure }
+      return step != .tooLarge
+    } catch { throw run.failure ?? error }
   }
 
   private final class Run {

@@ -101,7 +101,7 @@ package struct StoreChecksums: Sendable {
   ///   - check: Called every few thousand rows; what it throws ends the reading.
   package init(
     of connection: StoreConnection, schema: StoreSchema, support: ExternalFiles, limits: Limits? = nil,
-    inPieces isInPieces: Bool = false, check: @escaping () throws -> Void = {}
+    inPieces isInPieces: Bool = false, check: () throws -> Void = {}
   ) throws {
     let model = schema.model
     for table in schema.tables {
@@ -134,7 +134,7 @@ package struct StoreChecksums: Sendable {
   /// The links of a many-to-many, from its first end; from the other too where that one has an order of its own.
   private static func links(
     of join: StoreSchema.JoinTable, _ model: ManagedObjectModel, _ connection: StoreConnection, limits: Limits?,
-    check: @escaping () throws -> Void
+    check: () throws -> Void
   ) throws -> [Relationship] {
     var ends = [
       (
@@ -158,7 +158,7 @@ package struct StoreChecksums: Sendable {
       let subjectLimit = limit(isOwner ? join.ownerEntityName : join.destinationEntityName)
       let objectLimit = limit(isOwner ? join.destinationEntityName : join.ownerEntityName)
       let columns = [subject, object].map(StoreSchema.identifier) + (order.map { [StoreSchema.identifier($0)] } ?? [])
-      try RowFeed(connection, check: check).run(columns: columns, from: join.rows(in: StoreConnection.sourceSchema)) {
+      try RowFeed(connection).run(columns: columns, from: join.rows(in: StoreConnection.sourceSchema), check: check) {
         values, count in
         let owner = subjectLimit.owner(of: sqlite3_value_int64(values[0])).with(
           objectLimit.owner(of: sqlite3_value_int64(values[1])))

@@ -157,11 +157,11 @@ final class TableScan {
     }
   }
 
-  func run(inPieces isInPieces: Bool, check: @escaping () throws -> Void) throws {
+  func run(inPieces isInPieces: Bool, check: () throws -> Void) throws {
     let rows = "\(StoreSchema.identifier(StoreConnection.sourceSchema)).\(StoreSchema.identifier(table.name))"
     if columns.count <= RowFeed.columnLimit, !isInPieces {
-      let isRead = try RowFeed(connection, check: check).run(
-        columns: columns.map(\.sql), from: rows, lengthLimit: LargeValue.limit
+      let isRead = try RowFeed(connection).run(
+        columns: columns.map(\.sql), from: rows, lengthLimit: LargeValue.limit, check: check
       ) { values, _ in
         try add(ArgumentRow(values: values))
       }

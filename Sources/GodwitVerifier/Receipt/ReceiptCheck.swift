@@ -1,5 +1,5 @@
 public import Foundation
-import GodwitJob
+public import GodwitJob
 import GodwitModel
 import GodwitStore
 
