@@ -18,7 +18,8 @@ private final class AppendCrashJob {
   /// Makes the sources, and the destination from the first.
   init(people: Int64, rows: Int) throws {
     let first = try CrashJob(people: people, rows: rows)
-    let manifest = try String(contentsOfFile: first.manifest, encoding: .utf8)
+    let manifest =
+      try String(contentsOfFile: first.manifest, encoding: .utf8)
       + "\nappend: true\nreceipt: out/1.receipt.json\n"
     try manifest.write(toFile: first.manifest, atomically: true, encoding: .utf8)
     // Fewer people, with names of files that the first store has too.

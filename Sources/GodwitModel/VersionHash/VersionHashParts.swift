@@ -1,6 +1,5 @@
 import GodwitPlatform
 
-
 /// The parts of an entity's version hash, so that the hash can be recomputed with one part changed.
 ///
 /// For asking what would have to differ in a model for a hash found in a store. When the model's own hashes are
