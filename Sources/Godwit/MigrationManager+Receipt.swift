@@ -40,12 +40,11 @@ extension MigrationManager {
   /// - Throws: `.cannotCreate` (73) when something else is there, or its folder is missing; `.permission` (77) when the
   ///   folder cannot be written; `.configuration` (78) when it is the path of another file of the job.
   func checkReceiptPlace() throws {
-    guard case .file? = job.receipt, let path = receiptPath else { return }
-    if let error = receiptObstacle(path) {
-      // What is finished has no receipt to write.
-      if try isFinished(), !WorkFolder.exists(forDestination: job.destinationPath) { return }
-      throw error
-    }
+    // A run that has begun is not kept from its end.
+    guard case .file? = job.receipt, let path = receiptPath, !WorkFolder.exists(forDestination: job.destinationPath)
+    else { return }
+    // What is finished has no receipt to write.
+    if let error = receiptObstacle(path), try !isFinished() { throw error }
   }
 
   private func receiptObstacle(_ path: String) -> GodwitError? {
@@ -58,7 +57,7 @@ extension MigrationManager {
     let destinationFolder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL.path
     var info = stat()
     if lstat(path, &info) == 0 {
-      guard !isOwnReceipt(path) else { return nil }
+      guard Self.receipt(at: path) == nil else { return nil }
       return inTheWay(path, safe: "nothing was written")
     }
     let code = errno
@@ -79,7 +78,7 @@ extension MigrationManager {
   private func inTheWay(_ path: String, safe: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot write the receipt '\(path)': something else is there",
-      cause: "a run replaces a receipt of the same models, mappings and destination, and nothing else",
+      cause: "a run gives an earlier receipt another name, and leaves what is none",
       remedy: "move it away, name another file with `receipt`, or write `receipt: none`", safe: safe)
   }
 
@@ -104,12 +103,15 @@ extension MigrationManager {
     return place(path) == work || place(path).hasPrefix(work + "/") ? "work folder" : nil
   }
 
-  private func isOwnReceipt(_ path: String) -> Bool {
+  private static func receipt(at path: String) -> Receipt? {
     var info = stat()
-    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG, let known = try? Receipt.read(path) else {
-      return false
-    }
-    return known.isOf(receiptJob, file: destinationFile)
+    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
+    return try? Receipt.read(path)
+  }
+
+  /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
+  private func isOwn(_ receipt: Receipt) -> Bool {
+    receipt.isOf(receiptJob, file: destinationFile) && receipt.source.path == job.sourcePath
   }
 
   // MARK: Counting
@@ -167,16 +169,17 @@ extension MigrationManager {
   ///   - store: The file that becomes the destination.
   ///   - made: The folder of the last step.
   ///   - summary: Gets a note if there can be no receipt in the default place. The store is delivered all the same.
+  ///   - isUnchanged: Whether the store is as it was when the counting began.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
-  /// - Throws: What the disk says; for a path of the manifest, whatever makes the receipt impossible.
+  /// - Throws: For a path of the manifest, what makes the receipt impossible.
   func prepareReceipt(
     of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
-    _ control: MigrationControl
+    _ control: MigrationControl, isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
-    guard let place = job.receipt else { return nil }
+    guard let place = job.receipt, let path = receiptPath else { return nil }
     let note = Receipt.Note.read(made.outcomePath)
     do {
-      var receipt = try receipt(ofStoreAt: store, note?.content, workFolder: folder.path) { try control.checkpoint() }
+      var receipt = try receipt(ofStoreAt: store, note?.content) { try control.checkpoint() }
       if job.isStepped, let record = try StepRecord.read(in: folder.path) {
         receipt.steps = record.steps.compactMap(\.receipt)
         receipt.losses = record.steps.flatMap { $0.losses?.losses ?? [] }
@@ -194,17 +197,22 @@ extension MigrationManager {
       receipt.seconds = summary.seconds
       receipt.peakBytes = ProcessMemory.peakBytes
       receipt.budgetBytes = job.memory.bytes
+      guard try isUnchanged() else {
+        throw GodwitError(.stopped, "another process wrote to the store meanwhile", stopReason: .sourceChanged)
+      }
+      try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath)
       try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath)
       try WorkFolder.sync(folder.path)
-    } catch var error as GodwitError {
+    } catch is CancellationError { throw CancellationError() } catch {
+      let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
-      // The store could not be delivered either.
-      guard ![.inputOutput, .permission, .cannotCreate].contains(error.code) else { throw error }
-      if case .file = place {
-        error.remedy = "write `receipt: none`, and run the same command: the migration itself is done"
-        throw error
+      guard case .file = place else {
+        summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
+        return nil
       }
-      summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
+      var told = error
+      told.remedy = "fix the cause, or write `receipt: none`, and run the same command: the migration itself is done"
+      throw told
     }
     return nil
   }
@@ -213,13 +221,13 @@ extension MigrationManager {
   ///
   /// - Parameter content: What it holds, if that is counted already.
   private func receipt(
-    ofStoreAt path: String, _ content: Receipt.Content?, workFolder: String, check: () throws -> Void
+    ofStoreAt path: String, _ content: Receipt.Content?, check: () throws -> Void
   ) throws -> Receipt {
     // What reads the receipt has the model from it alone: the one that counts must not know more.
     let reader = try ReceiptedStore(
       path: path, becoming: path == job.destinationPath ? nil : job.destinationPath,
       model: Receipt.model(asReceiptOf: job.destinationModel), cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)),
-      workFolder: workFolder, checkpoint: check)
+      checkpoint: check)
     // In place the source is the store that the destination took over its identifier from.
     let source = job.inPlace == nil ? try? StoreMetadata(readingStoreAt: job.sourcePath).uuid : reader.metadata.uuid
     return try Receipt(
@@ -239,11 +247,11 @@ extension MigrationManager {
     do {
       let stamp = try files.stamp()
       let reason = try prepareReceipt(
-        of: job.sourcePath, in: folder, StepFolder(path: folder.path), &summary, watch.control)
-      if let reason { return [.init(.receiptMissing, "no receipt was written: the run was stopped by \(reason)")] }
-      guard try files.stamp() == stamp else {
-        return [.init(.receiptMissing, "no receipt was written: another process wrote to the store meanwhile")]
+        of: job.sourcePath, in: folder, StepFolder(path: folder.path), &summary, watch.control
+      ) {
+        try files.stamp() == stamp
       }
+      if let reason { return [.init(.receiptMissing, "no receipt was written: the run was stopped by \(reason)")] }
       return try placeReceipt(of: folder)
     } catch let error as GodwitError {
       return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
@@ -254,60 +262,72 @@ extension MigrationManager {
 
   /// Puts the receipt of the work folder in its place, if there is one. The store is in its place already.
   ///
+  /// A receipt of another job, which appended to the same destination and died, goes where that job's manifest had it.
+  ///
   /// - Returns: A note if that fails in the default place: the job is finished all the same.
   /// - Throws: If it fails at a path of the manifest. The work folder keeps the receipt, and the next run tries again.
   func placeReceipt(of folder: borrowing WorkFolder) throws -> [MigrationNote] {
-    let made = folder.receiptPath
-    guard let path = receiptPath, FileManager.default.fileExists(atPath: made) else { return [] }
-    do {
-      try place(made, at: path)
-      return []
-    } catch let error as GodwitError where job.receipt == .besideDestination {
+    guard FileManager.default.fileExists(atPath: folder.receiptPath) else { return [] }
+    let made: Receipt
+    do { made = try Receipt.read(folder.receiptPath) } catch let error as GodwitError {
       return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
+    }
+    let isOwn = isOwn(made)
+    let noted = (try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8)) ?? ""
+    guard let path = isOwn ? receiptPath : noted.isEmpty ? nil : noted else { return [] }
+    do {
+      try place(made, of: folder.receiptPath, at: path)
+      return []
+    } catch let error as GodwitError {
+      if isOwn, case .file? = job.receipt { throw error }
+      let whose = isOwn ? "" : " of '\(made.job.name)'"
+      return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)")]
     }
   }
 
-  private func place(_ made: String, at path: String) throws {
+  private func place(_ made: Receipt, of file: String, at path: String) throws {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var info = stat()
     var replaces = false
     if lstat(path, &info) == 0 {
-      if !isOwnReceipt(path) {
-        guard job.receipt == .besideDestination, try moveAside(path) else { throw inTheWay(path, safe: delivered) }
-      }
+      guard let known = Self.receipt(at: path) else { throw inTheWay(path, safe: delivered) }
+      if known.job.digest != made.job.digest { try Self.moveAside(path, known) }
       replaces = true
     }
     do {
       let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
       do {
-        try Data(contentsOf: URL(filePath: made)).write(to: URL(filePath: temporary))
+        try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
         // It tells of the source, and is no more readable.
         try NewFile.publish(temporary, as: path, like: job.destinationPath, replaces: replaces)
       } catch {
         NewFile.discard(temporary)
         throw error
       }
-    } catch var error as GodwitError {
-      error.safe = delivered
-      throw error
     } catch {
-      throw GodwitError.disk("cannot write the receipt '\(path)'", error, safe: delivered)
+      var told = GodwitError.disk("cannot write the receipt '\(path)'", error)
+      told.safe = delivered
+      throw told
     }
-    unlink(made)
+    unlink(file)
   }
 
   /// Gives a receipt of another job a name of its own: it may be the only proof of a store that was moved away.
-  ///
-  /// - Returns: false for what is no receipt.
-  private func moveAside(_ path: String) throws -> Bool {
-    guard let known = try? Receipt.read(path) else { return false }
-    let mark = (known.job.digest ?? known.finished).filter { $0.isLetter || $0.isNumber }.prefix(12)
-    let aside = "\(job.destinationPath).\(mark)\(Receipt.suffix)"
-    // The name is that of its job: what has it already is the same receipt, or an older one.
-    guard link(path, aside) == 0 || errno == EEXIST else {
-      throw GodwitError.disk("cannot move the receipt of another job to '\(aside)'", errno: errno)
+  private static func moveAside(_ path: String, _ known: Receipt) throws {
+    let stem = path.hasSuffix(Receipt.suffix) ? path.dropLast(Receipt.suffix.count) : path.dropLast(0)
+    let mark = (known.job.digest ?? Digest.hex(known.finished)).prefix(12)
+    var number = 1
+    while true {
+      let aside = "\(stem).\(mark)\(number > 1 ? "-\(number)" : "")\(Receipt.suffix)"
+      if link(path, aside) == 0 { return }
+      let code = errno
+      // The same receipt, of a run that died here.
+      if code == EEXIST, FileManager.default.contentsEqual(atPath: path, andPath: aside) { return }
+      guard code == EEXIST, number < 1000 else {
+        throw GodwitError.disk("cannot give the earlier receipt '\(path)' the name '\(aside)'", errno: code)
+      }
+      number += 1
     }
-    return true
   }
 }
 

@@ -104,7 +104,7 @@ public struct MigrationManager: Sendable {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done))
     }
     // A run that died between the link and the removal of its folder is finished but for that folder.
-    if !job.isStepped, try isUndelivered(), try !(isDestinationTaken && isMadeByThisJob()) {
+    if !job.isStepped, try isUndelivered(), try !isDelivered() {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
@@ -114,6 +114,10 @@ public struct MigrationManager: Sendable {
     }
     let isOurs = try job.inPlace != nil || job.appends || isMadeByThisJob()
     return MigrationStatus(state: isOurs ? .finished : .foreign, job: job.name, chunks: [], done: [])
+  }
+
+  private func isDelivered() throws -> Bool {
+    try job.inPlace != nil ? isMigratedInPlace() : isDestinationTaken && isMadeByThisJob()
   }
 
   /// Whether the destination names this very job: its source, models and mappings as they are now.

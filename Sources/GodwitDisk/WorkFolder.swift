@@ -167,6 +167,8 @@ package struct WorkFolder: ~Copyable {
 
   /// The receipt of a finished store that is not in its place yet.
   package var receiptPath: String { path + "/receipt.json" }
+  /// Where its manifest wants it.
+  package var receiptPlacePath: String { path + "/receipt.place" }
 
   /// The file that tells which steps of a job are finished.
   package static func recordPath(in folder: String) -> String { folder + "/job.json" }

@@ -14,7 +14,9 @@ struct `Bad input` {
     #expect(result.status == 0, "\(result.diagnostics)")
     #expect(result.diagnostics.isEmpty)
     let after = try job.content()
-    #expect(Set(after.keys).subtracting(before.keys) == ["out", "out/library.sqlite"])
+    #expect(
+      Set(after.keys).subtracting(before.keys)
+        == ["out", "out/library.sqlite", "out/library.sqlite.receipt.json"])
     #expect(before.allSatisfy { after[$0.key] == $0.value })
   }
 

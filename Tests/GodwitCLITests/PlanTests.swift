@@ -259,7 +259,9 @@ struct PlanTests {
         """)
       let path = try project.path("job.yaml")
       func plan(_ option: String) -> (status: Int32, output: String, diagnostics: String) {
-        EngineTuning.with(\.runsAllInSwift, true) { project.godwit("plan", option, path) }
+        EngineTuning.with(\.runsAllInSwift, true) {
+          EngineTuning.with(\.secondsForSample, .infinity) { project.godwit("plan", option, path) }
+        }
       }
       let details = plan("--details")
       #expect(details.output.contains("lane       object"), "\(details.output)\(details.diagnostics)")

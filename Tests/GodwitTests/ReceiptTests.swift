@@ -296,24 +296,30 @@ struct ReceiptTests {
     #expect(!FileManager.default.fileExists(atPath: Self.path(fixture)))
   }
 
-  @Test func `a receipt of the same job is replaced, one of another mapping is not`() throws {
+  @Test func `an earlier receipt gets another name, and what is no receipt stays`() throws {
     let fixture = try Self.fixture()
+    func names() throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("out")).filter { $0.contains("receipt") }
+    }
     try MigrationManager(Self.job(fixture)).run()
     let first = try Receipt.read(Self.path(fixture))
+    // The same job again: its own receipt is replaced.
+    try FileManager.default.removeItem(atPath: fixture.destinationPath)
+    try MigrationManager(Self.job(fixture)).run()
+    #expect(try names() == ["destination.sqlite.receipt.json"])
+    // The source has changed: the store before may have been moved away.
     try FileManager.default.removeItem(atPath: fixture.destinationPath)
     try fixture.alter("UPDATE ZPERSON SET ZNAME = 'new' WHERE Z_PK = 1")
-    try MigrationManager(Self.job(fixture)).run()
+    #expect(try MigrationManager(Self.job(fixture)).run().codedNotes.isEmpty)
+    let mark = try #require(first.job.digest).prefix(12)
+    #expect(try Receipt.read("\(fixture.destinationPath).\(mark).receipt.json").source.digest == first.source.digest)
     #expect(try Receipt.read(Self.path(fixture)).source.digest != first.source.digest)
     #expect(try Self.findings(fixture) == [])
-    // That of another mapping gets a name of its own, and what is no receipt stays.
-    let second = try Receipt.read(Self.path(fixture))
+    // Another mapping.
     try FileManager.default.removeItem(atPath: fixture.destinationPath)
     fixture.mappings.removeLast()
-    #expect(try MigrationManager(Self.job(fixture)).run().codedNotes.isEmpty)
-    let mark = try #require(second.job.digest).prefix(12)
-    let aside = "\(fixture.destinationPath).\(mark).receipt.json"
-    #expect(try Receipt.read(aside).source.digest == second.source.digest)
-    #expect(try Self.findings(fixture) == [])
+    try MigrationManager(Self.job(fixture)).run()
+    #expect(try names().count == 3)
     try FileManager.default.removeItem(atPath: fixture.destinationPath)
     try Data("mine".utf8).write(to: URL(filePath: Self.path(fixture)))
     let summary = try MigrationManager(Self.job(fixture)).run()
@@ -321,6 +327,22 @@ struct ReceiptTests {
     #expect(try String(contentsOfFile: Self.path(fixture), encoding: .utf8) == "mine")
     #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
     #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
+  }
+
+  @Test func `the order of a many-to-many that is its own inverse does not keep a receipt from being written`() throws {
+    let entities: [EntityDescription] = [
+      .make("Person", ["name": .string], [.toMany("friends", "Person", inverse: "friends", ordered: true)])
+    ]
+    let fixture = try MigrationFixture(entities, to: entities)
+    fixture.mappings = [try .make("Person", "Person", kind: .copy)]
+    try fixture.build { store in
+      for key in Int64(1)...4 {
+        try store.insert("Person", key: key, attributes: [:], relationships: ["friends": key > 1 ? [key - 1] : []])
+      }
+    }
+    #expect(try MigrationManager(Self.job(fixture)).run().codedNotes.isEmpty)
+    #expect(try Receipt.read(Self.path(fixture)).relationships.map(\.links) == [6])
+    #expect(try Self.findings(fixture) == [])
   }
 
   @Test func `a receipt that cannot be written beside the destination is a note, and the job is finished`() throws {
@@ -485,6 +507,37 @@ struct ReceiptTests {
       let receipt = try Receipt.read(folder + "/" + name)
       let later = report.checks.contains { $0.name == "later jobs that wrote to the store" }
       #expect(later == (receipt.job.name == "a.sqlite"), "\(report)")
+    }
+  }
+
+  @Test func `a receipt that a job left in the shared work folder goes to its place when another job runs`() throws {
+    let world = try AppendWorld()
+    for name in ["a.sqlite", "b.sqlite"] { try world.build(name) }
+    func job(_ name: String, _ receipt: MigrationJob.ReceiptPlace?) throws -> MigrationJob {
+      var job = MigrationJob(
+        name: name, sourcePath: world.folder.file(name), destinationPath: world.destinationPath,
+        sourceModel: world.source, destinationModel: world.destination,
+        mappingModels: [MappingModel(entityMappings: try AppendWorld.all())])
+      job.appends = true
+      job.receipt = receipt
+      return job
+    }
+    let (first, second) = (world.folder.file("1.json"), world.folder.file("2.json"))
+    try MigrationManager(job("a.sqlite", .file(URL(filePath: first)))).run()
+    try MigrationManager(job("b.sqlite", .file(URL(filePath: second)))).run()
+    let (one, two) = (try Data(contentsOf: URL(filePath: first)), try Data(contentsOf: URL(filePath: second)))
+    for place in [MigrationJob.ReceiptPlace.file(URL(filePath: first)), nil] {
+      // The second run died between the exchange and its receipt.
+      try FileManager.default.removeItem(atPath: second)
+      do {
+        let folder = try WorkFolder(forDestination: world.destinationPath)
+        try two.write(to: URL(filePath: folder.receiptPath))
+        try Data(second.utf8).write(to: URL(filePath: folder.receiptPlacePath))
+      }
+      #expect(try MigrationManager(job("a.sqlite", place)).run().outcome == .alreadyFinished)
+      #expect(try Data(contentsOf: URL(filePath: first)) == one)
+      #expect(try Data(contentsOf: URL(filePath: second)) == two)
+      #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: world.destinationPath)))
     }
   }
 

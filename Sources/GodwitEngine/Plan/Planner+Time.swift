@@ -116,13 +116,12 @@ extension Planner {
     else { return nil }
     let rows = min(Self.limitRows, max(1, job.memory.bytes / 16 / max(width, 16)))
     let few = try made(index, program, rows: min(rows, Self.fewRows), keys: Self.fewKeys, clock)
-    guard few.seconds * Double(Self.limitKeys / Self.fewKeys) < Self.secondsForMore else { return few }
+    guard few.seconds * Double(Self.limitKeys / Self.fewKeys) < EngineTuning.current.secondsForSample else { return few }
     return try made(index, program, rows: rows, keys: Self.limitKeys, clock)
   }
 
   private static let fewRows: Int64 = 50
   private static let fewKeys: Int64 = 500
-  private static let secondsForMore = 0.1
 
   private func made(
     _ index: Int, _ program: StepProgram, rows: Int64, keys: Int64, _ clock: ContinuousClock

@@ -59,6 +59,8 @@ package struct EngineTuning: Sendable {
   package var largeRows: LargeRowLimits?
   /// Whether no expression becomes SQL.
   package var runsAllInSwift = false
+  /// A plan samples many objects of a mapping if that takes less than so many seconds.
+  package var secondsForSample = 0.1
 
   /// Runs a body with one of the values changed.
   package static func with<Value, T>(

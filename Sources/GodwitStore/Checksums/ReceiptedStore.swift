@@ -12,17 +12,16 @@ package struct ReceiptedStore {
 
   /// - Parameters:
   ///   - destination: Where the store will be; nil for one that is in its place.
-  ///   - workFolder: Where an XML store is converted; nil for the folder of temporary files.
   ///   - checkpoint: Called while an XML store is converted; what it throws ends that.
   /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(reading:path:)` and `StoreSchema.init(model:probing:)`.
   package init(
     path: String, becoming destination: String? = nil, model: ManagedObjectModel, cache: ByteCount = .mebibytes(8),
-    workFolder: String? = nil, checkpoint: () throws -> Void = {}
+    checkpoint: () throws -> Void = {}
   ) throws {
     for store in [path, destination].compactMap(\.self) { try SupportFolder(ofStoreAt: store).refuseLinks() }
     files = ExternalFiles(ofStoreAt: path, becoming: destination)
     connection = try StoreConnection.openStore(
-      readingAt: path, cache: cache, workFolder: workFolder, model: model, purpose: .comparison,
+      readingAt: path, cache: cache, model: model, purpose: .comparison,
       checkpoint: checkpoint)
     // As the file has it: what an XML store is converted into has metadata of its own.
     metadata = try StoreMetadata(readingStoreAt: path)

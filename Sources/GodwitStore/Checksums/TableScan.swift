@@ -161,7 +161,7 @@ final class TableScan {
     let rows = "\(StoreSchema.identifier(StoreConnection.sourceSchema)).\(StoreSchema.identifier(table.name))"
     if columns.count <= RowFeed.columnLimit, !isInPieces {
       let isRead = try RowFeed(connection).run(
-        columns: columns.map(\.sql), from: rows, lengthLimit: LargeValue.limit, check: check
+        columns: columns.map(\.sql), from: rows + " NOT INDEXED", lengthLimit: LargeValue.limit, check: check
       ) { values, _ in
         try add(ArgumentRow(values: values))
       }
@@ -173,7 +173,7 @@ final class TableScan {
 
   /// Reads row by row, large values in pieces.
   private func walk(_ rows: String, check: () throws -> Void) throws {
-    let keys = try connection.prepare("SELECT Z_PK FROM \(rows) ORDER BY Z_PK")
+    let keys = try connection.prepare("SELECT Z_PK FROM \(rows) NOT INDEXED ORDER BY Z_PK")
     defer { keys.finalize() }
     let reader = try RowReader(
       connection, database: StoreConnection.sourceSchema, table: table.name, columns: columns)

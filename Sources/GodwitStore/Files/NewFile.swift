@@ -17,10 +17,12 @@ package enum NewFile {
     var info = stat()
     guard replaces || lstat(path, &info) != 0 else { throw isTaken(path) }
     let url = URL(filePath: path)
+    // With the name of the file, for people who find it; a name may have 255 bytes.
+    let name = url.lastPathComponent.utf8.count < 200 ? url.lastPathComponent : "godwit"
     while true {
       // Nobody can know the name before, and put a link in its place.
       let random = String(UInt64.random(in: .min ... .max), radix: 36)
-      let temporary = url.deletingLastPathComponent().appending(path: ".\(url.lastPathComponent).\(random).tmp").path
+      let temporary = url.deletingLastPathComponent().appending(path: ".\(name).\(random).tmp").path
       let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0o600)
       if descriptor < 0, errno == EEXIST { continue }
       guard descriptor >= 0 else { throw failure(errno, path) }

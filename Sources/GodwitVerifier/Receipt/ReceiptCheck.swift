@@ -6,7 +6,7 @@ import GodwitStore
 /// Compares a store with the receipt of the job that made it. It needs nothing else: no source, no model, no manifest.
 ///
 /// A clean report means that every object and every link that the receipt counts is as it was, and that nothing was
-/// added, but for objects that later jobs appended, which are counted. What the application wrote without a change of
+/// added, but for objects that later jobs appended, and links of these, which are counted. What the application wrote without a change of
 /// an object or link, such as a counter of edits, is counted too. It reads every row once and writes nothing. Its memory
 /// does not depend on the store's size.
 ///
@@ -64,9 +64,7 @@ public struct ReceiptCheck: Sendable {
     if let destinationPath { return destinationPath }
     let beside = URL(filePath: receiptPath).deletingLastPathComponent().appending(path: receipt.destination.file)
       .filePath
-    guard !FileManager.default.fileExists(atPath: beside), !receipt.destination.file.contains("/") else {
-      return beside
-    }
+    if FileManager.default.fileExists(atPath: beside), !receipt.destination.file.contains("/") { return beside }
     throw GodwitError(
       .missingInput, "cannot verify '\(receipt.destination.file)': it is not in the folder of its receipt",
       remedy: "name the store with --destination STORE")
@@ -134,7 +132,8 @@ public struct ReceiptCheck: Sendable {
     _ receipt: Receipt, _ path: String, _ metadata: StoreMetadata, _ later: [String], _ stop: VerificationStop,
     _ report: inout VerificationReport
   ) throws {
-    let store = try ReceiptedStore(path: path, model: receipt.model(path: receiptPath))
+    let check = { if stop.isDue { throw GodwitError(.stopped, "the comparison was stopped") } }
+    let store = try ReceiptedStore(path: path, model: receipt.model(path: receiptPath), checkpoint: check)
     store.whileRunning(stopIf: { stop.isDue })
     for line in try store.complaints(limit: 10) { report.add(.init(.file, message: line)) }
     // Keys that later jobs say they gave out.
@@ -145,9 +144,8 @@ public struct ReceiptCheck: Sendable {
         if after < keys.through { laterKeys[root, default: []].append(after + 1...keys.through) }
       }
     }
-    let sums = try store.checksums(limits: .init(highest: receipt.destination.highestKeys, later: laterKeys)) {
-      guard !stop.isDue else { throw GodwitError(.stopped, "the comparison was stopped") }
-    }
+    let sums = try store.checksums(
+      limits: .init(highest: receipt.destination.highestKeys, later: laterKeys), check: check)
     compareEntities(receipt, sums, &report)
     compareRelationships(receipt, sums, &report)
     for (root, key) in try store.highestKeys().sorted(by: { $0.key < $1.key }) {
