@@ -1,6 +1,5 @@
 import GodwitPlatform
 
-
 /// The parts of an entity's version hash, so that the hash can be recomputed with one part changed.
 ///
 /// For asking what would have to differ in a model for a hash found in a store. When the model's own hashes are
@@ -43,7 +42,7 @@ package struct VersionHashParts: Sendable {
 
   /// The version hash of an entity with these parts.
   package var hash: VersionHash {
-    let sum = SHA256()
+    var sum = SHA256()
     sum.update(data: Array(entityName.utf8))
     sum.update(data: [isAbstract ? 1 : 0] as [UInt8])
     if let parent { sum.update(data: parent.bytes) }
