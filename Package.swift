@@ -35,7 +35,7 @@ let package = Package(
     .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Apple's systems have CryptoKit in its place.
-    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
     // What differs between the C libraries of Linux and Darwin, and calls that Swift's own modules for them lack.
     .systemLibrary(name: "CPosix"),
     // The targets below are in the order of a job. A target imports only targets that are listed above it
@@ -44,7 +44,7 @@ let package = Package(
     // The C library of the system, and its hash functions, under one name.
     .target(
       name: "GodwitPlatform",
-      dependencies: ["CPosix", .target(name: "CCrypto", condition: .when(platforms: [.linux, .android]))],
+      dependencies: ["CPosix", .target(name: "CNettle", condition: .when(platforms: [.linux, .android]))],
       swiftSettings: strict),
     // What the data means, as pure values: models, mappings, values, expressions and version hashes.
     .target(name: "GodwitModel", dependencies: ["GodwitPlatform"], swiftSettings: strict),

@@ -1,25 +1,49 @@
 #if canImport(CryptoKit)
   private import CryptoKit
 #else
-  internal import CCrypto
+  internal import CNettle
 #endif
 
 /// SHA-256 of bytes that come in pieces.
 package struct SHA256 {
-  private let sum = MessageDigest(.sha256)
+  #if canImport(CryptoKit)
+    private var sum = CryptoKit.SHA256()
 
-  package init() {}
+    package init() {}
+
+    /// Adds bytes.
+    package mutating func update(bufferPointer: UnsafeRawBufferPointer) { sum.update(bufferPointer: bufferPointer) }
+
+    /// The 32 bytes of the sum. Call it once.
+    package mutating func finalize() -> [UInt8] { Array(sum.finalize()) }
+  #else
+    private var context = sha256_ctx()
+
+    package init() { nettle_sha256_init(&context) }
+
+    /// Adds bytes.
+    package mutating func update(bufferPointer: UnsafeRawBufferPointer) {
+      nettle_sha256_update(
+        &context, bufferPointer.count, bufferPointer.baseAddress?.assumingMemoryBound(to: UInt8.self))
+    }
+
+    /// The 32 bytes of the sum. Call it once.
+    package mutating func finalize() -> [UInt8] {
+      [UInt8](unsafeUninitializedCapacity: 32) { bytes, count in
+        godwit_sha256_digest(&context, bytes.baseAddress)
+        count = 32
+      }
+    }
+  #endif
 
   /// Adds bytes.
-  package func update(data: some Collection<UInt8>) { sum.update(data: data) }
-  package func update(bufferPointer: UnsafeRawBufferPointer) { sum.update(bufferPointer) }
-
-  /// The 32 bytes of the sum. Call it once.
-  package func finalize() -> [UInt8] { sum.finalize() }
+  package mutating func update(data: some Collection<UInt8>) {
+    withBytes(of: data) { update(bufferPointer: $0) }
+  }
 
   /// The 32 bytes of the sum of `data`.
   package static func hash(data: some Collection<UInt8>) -> [UInt8] {
-    let sum = SHA256()
+    var sum = SHA256()
     sum.update(data: data)
     return sum.finalize()
   }
@@ -27,15 +51,43 @@ package struct SHA256 {
 
 /// SHA-512 of bytes that come in pieces.
 package struct SHA512 {
-  private let sum = MessageDigest(.sha512)
+  #if canImport(CryptoKit)
+    private var sum = CryptoKit.SHA512()
 
-  package init() {}
+    package init() {}
+
+    private mutating func update(bufferPointer: UnsafeRawBufferPointer) { sum.update(bufferPointer: bufferPointer) }
+
+    /// The 64 bytes of the sum. Call it once.
+    package mutating func finalize() -> [UInt8] { Array(sum.finalize()) }
+  #else
+    private var context = sha512_ctx()
+
+    package init() { nettle_sha512_init(&context) }
+
+    private mutating func update(bufferPointer: UnsafeRawBufferPointer) {
+      nettle_sha512_update(
+        &context, bufferPointer.count, bufferPointer.baseAddress?.assumingMemoryBound(to: UInt8.self))
+    }
+
+    /// The 64 bytes of the sum. Call it once.
+    package mutating func finalize() -> [UInt8] {
+      [UInt8](unsafeUninitializedCapacity: 64) { bytes, count in
+        godwit_sha512_digest(&context, bytes.baseAddress)
+        count = 64
+      }
+    }
+  #endif
 
   /// Adds bytes.
-  package func update(data: some Collection<UInt8>) { sum.update(data: data) }
+  package mutating func update(data: some Collection<UInt8>) {
+    withBytes(of: data) { update(bufferPointer: $0) }
+  }
+}
 
-  /// The 64 bytes of the sum. Call it once.
-  package func finalize() -> [UInt8] { sum.finalize() }
+private func withBytes(of data: some Collection<UInt8>, _ body: (UnsafeRawBufferPointer) -> Void) {
+  let isDone: Void? = data.withContiguousStorageIfAvailable { body(UnsafeRawBufferPointer($0)) }
+  if isDone == nil { Array(data).withUnsafeBytes(body) }
 }
 
 extension Sequence<UInt8> {
@@ -44,46 +96,4 @@ extension Sequence<UInt8> {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
-}
-
-/// A message digest of the system's cryptographic library.
-private final class MessageDigest {
-  enum Kind { case sha256, sha512 }
-
-  func update(data: some Collection<UInt8>) {
-    let isAdded: Void? = data.withContiguousStorageIfAvailable { update(UnsafeRawBufferPointer($0)) }
-    if isAdded == nil { Array(data).withUnsafeBytes { update($0) } }
-  }
-
-  #if canImport(CryptoKit)
-    private var sum: any HashFunction
-
-    init(_ kind: Kind) { sum = kind == .sha256 ? CryptoKit.SHA256() : CryptoKit.SHA512() }
-
-    func update(_ bytes: UnsafeRawBufferPointer) { sum.update(bufferPointer: bytes) }
-
-    func finalize() -> [UInt8] { Array(sum.finalize()) }
-  #else
-    private let context: OpaquePointer?
-
-    init(_ kind: Kind) {
-      context = EVP_MD_CTX_new()
-      let isReady = EVP_DigestInit_ex(context, kind == .sha256 ? EVP_sha256() : EVP_sha512(), nil)
-      // Both are in every build of the library; without memory for a context nothing can go on.
-      precondition(isReady == 1, "libcrypto has no SHA-2")
-    }
-
-    deinit { EVP_MD_CTX_free(context) }
-
-    func update(_ bytes: UnsafeRawBufferPointer) { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
-
-    func finalize() -> [UInt8] {
-      var count: UInt32 = 0
-      let bytes = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, filled in
-        EVP_DigestFinal_ex(context, buffer.baseAddress, &count)
-        filled = Int(count)
-      }
-      return bytes
-    }
-  #endif
 }

@@ -71,8 +71,26 @@ struct IndexProof {
     columns.map(StoreSchema.identifier).joined(separator: ", ")
   }
 
+  /// The columns of a table whose values an index has from elsewhere: the row number itself, and what is computed. nil
+  /// when a column hides the row number.
+  private func borrowedColumns(of table: String) throws -> Set<String>? {
+    var (borrowed, keys): (Set<String>, [String]) = ([], [])
+    var hidesNumber = false
+    try connection.query("PRAGMA \(database).table_xinfo(\(StoreSchema.identifier(table)))") { row in
+      let name = row.string(1) ?? ""
+      if ["rowid", "_rowid_", "oid"].contains(name.lowercased()) { hidesNumber = true }
+      if row.int64(5) > 0 { keys.append(name) }
+      if row.int64(6) != 0 { borrowed.insert(name) }
+      return true
+    }
+    // A key of one column may be another name of the row number.
+    if keys.count == 1 { borrowed.formUnion(keys) }
+    return hidesNumber ? nil : borrowed
+  }
+
   /// The indexes of a table; nil when one is not a plain list of columns, or the table has no row numbers.
   private func indexes(of table: String) throws -> [Index]? {
+    guard let borrowed = try borrowedColumns(of: table) else { return nil }
     var indexes: [Index] = []
     var isPlain = true
     try connection.query("PRAGMA \(database).index_list(\(StoreSchema.identifier(table)))") { row in
@@ -87,7 +105,9 @@ struct IndexProof {
           if row.int64(1) != -1 { isPlain = false }
           return true
         }
-        guard row.int64(1) >= 0, row.int64(3) == 0, row.string(4) == "BINARY", let name = row.string(2) else {
+        guard row.int64(1) >= 0, row.int64(3) == 0, row.string(4) == "BINARY", let name = row.string(2),
+          !borrowed.contains(name)
+        else {
           isPlain = false
           return true
         }

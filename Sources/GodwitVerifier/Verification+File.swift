@@ -30,7 +30,7 @@ extension Verification {
     defer { task?.abandon() }
     // SQLite's words name pages, rows and indexes, never values.
     for line in try Self.complaints(of: destination, limit: 100, usesShortcuts: usesShortcuts) { find(.file, line) }
-    report.count("files with SQLite's full check", 1)
+    report.count("files whose pages and indexes were checked", 1)
     guard checksSource else { return }
     let complaints: [String]
     if let task {
@@ -43,7 +43,7 @@ extension Verification {
     }
     isSourceDamaged = !complaints.isEmpty
     for line in complaints { find(.source, "the source is damaged: \(line)") }
-    report.count("files with SQLite's full check", 1)
+    report.count("files whose pages and indexes were checked", 1)
   }
 
   /// What SQLite's full check has to say; it is spared where the same is known without it.

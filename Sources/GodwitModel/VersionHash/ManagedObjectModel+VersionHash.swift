@@ -63,7 +63,7 @@ extension ManagedObjectModel {
 
   /// `NSStoreModelVersionHashesDigest`: base64 of the SHA-512 of each entity's name and hash.
   public var versionHashesDigest: String {
-    let sum = SHA512()
+    var sum = SHA512()
     for (name, hash) in Self.inNameOrder(versionHashes) {
       sum.update(data: Array(name.utf8))
       sum.update(data: hash.bytes)
@@ -73,7 +73,7 @@ extension ManagedObjectModel {
 
   /// `NSStoreModelVersionChecksumKey`, also in `VersionInfo.plist`: base64 of the SHA-256 of each entity's hash.
   public var versionChecksum: String {
-    let sum = SHA256()
+    var sum = SHA256()
     for (_, hash) in Self.inNameOrder(versionHashes) { sum.update(data: hash.bytes) }
     return Data(sum.finalize()).base64EncodedString()
   }

@@ -31,7 +31,10 @@ public struct VersionHash: Sendable, Hashable {
   /// The hash with these bytes, as in `NSStoreModelVersionHashes`; nil unless there are exactly 32.
   public init?(data: Data) { self.init(bytes: data) }
 
-  init(_ sum: SHA256) { bytes = sum.finalize() }
+  init(_ sum: SHA256) {
+    var sum = sum
+    bytes = sum.finalize()
+  }
 
   /// The bytes in base64, as in a property list in XML form.
   public var base64: String { Data(bytes).base64EncodedString() }
@@ -61,7 +64,7 @@ extension VersionHash {
 
   /// - Parameter composites: the model's composite types.
   init(_ attribute: AttributeDescription, composites: [String: [AttributeDescription]]) {
-    let sum = SHA256()
+    var sum = SHA256()
     if let expression = attribute.derivationExpression {
       sum.update(text: Self.printed(derivation: expression))
     } else if attribute.type == .composite, let name = attribute.compositeName {
@@ -83,7 +86,7 @@ extension VersionHash {
 
   /// - Parameter isOwnInverse: such a relationship counts as one without inverse.
   init(_ relationship: RelationshipDescription, isOwnInverse: Bool) {
-    let sum = SHA256()
+    var sum = SHA256()
     sum.update(
       data: Self.common(
         name: relationship.name, isOptional: relationship.isOptional, isTransient: relationship.isTransient,
@@ -100,7 +103,7 @@ extension VersionHash {
   private static func common(
     name: String, isOptional: Bool, isTransient: Bool, modifier: String?
   ) -> VersionHash {
-    let sum = SHA256()
+    var sum = SHA256()
     sum.update(text: name)
     sum.update(littleEndian: UInt16((isOptional ? 1 : 0) | (isTransient ? 2 : 0)))
     if let modifier { sum.update(text: modifier) }
@@ -148,9 +151,9 @@ extension VersionHash {
 }
 
 extension SHA256 {
-  fileprivate func update(text: String) { update(data: Array(text.utf8)) }
+  fileprivate mutating func update(text: String) { update(data: Array(text.utf8)) }
 
-  fileprivate func update(littleEndian value: some FixedWidthInteger) {
+  fileprivate mutating func update(littleEndian value: some FixedWidthInteger) {
     withUnsafeBytes(of: value.littleEndian) { update(bufferPointer: $0) }
   }
 }

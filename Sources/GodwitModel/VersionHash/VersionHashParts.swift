@@ -42,7 +42,7 @@ package struct VersionHashParts: Sendable {
 
   /// The version hash of an entity with these parts.
   package var hash: VersionHash {
-    let sum = SHA256()
+    var sum = SHA256()
     sum.update(data: Array(entityName.utf8))
     sum.update(data: [isAbstract ? 1 : 0] as [UInt8])
     if let parent { sum.update(data: parent.bytes) }

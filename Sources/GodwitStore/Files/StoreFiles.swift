@@ -208,7 +208,7 @@ package struct StoreFiles: Sendable, Hashable {
   ///
   /// - Parameter isWanted: Asked after each piece; false ends it with a `CancellationError`.
   package func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
-    let hash = SHA256()
+    var hash = SHA256()
     for file in try hasWAL() ? [path, walPath] : [path] {
       try ReadableFile(path: file, name: file).forEachPiece {
         hash.update(bufferPointer: $0)
