@@ -329,20 +329,18 @@ struct ReceiptTests {
     #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
   }
 
-  @Test func `the order of a many-to-many that is its own inverse does not keep a receipt from being written`() throws {
+  @Test func `the links of an ordered many-to-many that is its own inverse are counted without their order`() throws {
     let entities: [EntityDescription] = [
       .make("Person", ["name": .string], [.toMany("friends", "Person", inverse: "friends", ordered: true)])
     ]
     let fixture = try MigrationFixture(entities, to: entities)
-    fixture.mappings = [try .make("Person", "Person", kind: .copy)]
     try fixture.build { store in
       for key in Int64(1)...4 {
         try store.insert("Person", key: key, attributes: [:], relationships: ["friends": key > 1 ? [key - 1] : []])
       }
     }
-    #expect(try MigrationManager(Self.job(fixture)).run().codedNotes.isEmpty)
-    #expect(try Receipt.read(Self.path(fixture)).relationships.map(\.links) == [6])
-    #expect(try Self.findings(fixture) == [])
+    let sums = try ReceiptedStore(path: fixture.sourcePath, model: fixture.source).checksums()
+    #expect(sums.relationships.map(\.links.count) == [6])
   }
 
   @Test func `a receipt that cannot be written beside the destination is a note, and the job is finished`() throws {
