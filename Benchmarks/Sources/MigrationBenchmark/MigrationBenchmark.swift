@@ -11,7 +11,10 @@ import Godwit
 /// hand-written SQL, and the peak of resident memory.
 @main struct MigrationBenchmark {
   static var workloads: [any Workload.Type] {
-    [People.self, PeopleByExpression.self, PeopleByPolicy.self, Firms.self, Documents.self, Lightweight.self]
+    [
+      People.self, PeopleByExpression.self, PeopleByPolicy.self, Firms.self, Documents.self, Lightweight.self,
+      Proof.self,
+    ]
   }
 
   static func main() throws {

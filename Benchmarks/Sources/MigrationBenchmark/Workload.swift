@@ -13,6 +13,8 @@ enum Way: String {
   case place
   /// By hand-written SQL with the same durability, indexes and checks: the floor.
   case sql
+  /// The proof of a store with its source, and with its receipt alone.
+  case verify, receipt
   /// By a loop over rows: SQLite's C interface, GRDB, Python.
   case c, grdb, python
 }
@@ -31,9 +33,13 @@ protocol Workload {
   /// Queries that must count nothing.
   static var checks: [String] { get }
   static func run(_ way: Way, from source: String, to output: String, memory: ByteCount) throws
+  /// What else `make` makes of the source store.
+  static func prepare(_ file: String) throws
 }
 
 extension Workload {
+  static func prepare(_ file: String) throws {}
+
   static func make(_ file: String, rows: Int64) throws {
     let model = try source()
     let schema = StoreSchema(model: model)
@@ -46,6 +52,7 @@ extension Workload {
     try EmptyStore.createIndexes(of: schema, on: connection)
     try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
     try connection.close()
+    try prepare(file)
   }
 
   static func job(from source: String, to output: String, memory: ByteCount) throws -> MigrationJob {

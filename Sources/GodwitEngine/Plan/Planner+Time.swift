@@ -116,7 +116,8 @@ extension Planner {
     else { return nil }
     let rows = min(Self.limitRows, max(1, job.memory.bytes / 16 / max(width, 16)))
     let few = try made(index, program, rows: min(rows, Self.fewRows), keys: Self.fewKeys, clock)
-    guard few.seconds * Double(Self.limitKeys / Self.fewKeys) < EngineTuning.current.secondsForSample else { return few }
+    let expected = few.seconds * Double(Self.limitKeys / Self.fewKeys)
+    guard expected < EngineTuning.current.secondsForSample else { return few }
     return try made(index, program, rows: rows, keys: Self.limitKeys, clock)
   }
 
