@@ -1,5 +1,5 @@
 import CSQLite
-package import GodwitModel
+import GodwitModel
 import GodwitPlatform
 
 /// The content of a store in a few numbers, whatever its pages, its row order and its counters of edits are.
