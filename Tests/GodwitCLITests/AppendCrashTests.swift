@@ -143,7 +143,7 @@ private final class AppendCrashJob {
     #expect(expected.dump != old.dump)
     #expect(expected.files.count > old.files.count)
     var kills = 0
-    for lines in stride(from: 1, through: .max, by: TestTier.choose(4, long: 1)) {
+    for lines in stride(from: 1, through: .max, by: TestTier.choose(6, long: 1)) {
       let job = try AppendCrashJob(copying: pristine)
       let ended = try job.runAndKill(afterLines: lines)
       try job.expectWhole(old, expected, "killed after \(lines) lines")
@@ -157,7 +157,7 @@ private final class AppendCrashJob {
       kills += 1
       try #require(lines < 200)
     }
-    #expect(kills > TestTier.choose(5, long: 20))
+    #expect(kills > TestTier.choose(3, long: 20))
   }
 
   /// The store is finished, exchanged and tidied up between the line of the last chunk and the one that says 100
@@ -176,7 +176,7 @@ private final class AppendCrashJob {
     let tail = times[lastChunk] - times[lastChunk - 1]
     var job = try AppendCrashJob(copying: pristine)
     var kills = 0
-    for round in 0..<TestTier.choose(12, long: 45) {
+    for round in 0..<TestTier.choose(9, long: 45) {
       let isAtEnd = round % 3 != 0
       let limit = isAtEnd ? lastChunk : random.below(lastChunk)
       let seconds = Double.random(in: 0...(isAtEnd ? tail * 1.1 : 0.02), using: &random)

@@ -223,7 +223,7 @@ final class CrashJob {
     let expected = try whole.finish()
     var kills = 0
     // Every line in the long tier; the moments in between fall at random below.
-    for lines in stride(from: 1, through: .max, by: TestTier.choose(3, long: 1)) {
+    for lines in stride(from: 1, through: .max, by: TestTier.choose(5, long: 1)) {
       let job = try CrashJob(people: 60, rows: 20, copying: whole)
       let ended = try job.runAndKill(afterLines: lines)
       let found = try job.finish()
@@ -233,7 +233,7 @@ final class CrashJob {
       kills += 1
       try #require(lines < 200)
     }
-    #expect(kills > TestTier.choose(6, long: 20))
+    #expect(kills > TestTier.choose(3, long: 20))
   }
 
   @Test func `discarding a killed run leaves nothing`() throws {
@@ -257,7 +257,7 @@ final class CrashJob {
     let expected = try whole.finish()
     let job = try CrashJob(people: 3000, rows: 100, copying: whole)
     var kills = 0
-    for _ in 0..<TestTier.choose(12, long: 40) {
+    for _ in 0..<TestTier.choose(8, long: 40) {
       if try job.runAndKill(seconds: 0.02 + Double.random(in: 0..<0.3, using: &random)) { break }
       kills += 1
     }

@@ -162,7 +162,7 @@ private final class InPlaceJob {
     let expected = try whole.finish()
     #expect(expected != before)
     var kills = 0
-    for _ in 0..<TestTier.choose(8, long: 25) {
+    for _ in 0..<TestTier.choose(6, long: 25) {
       let seconds = 0.005 + Double.random(in: 0...0.15, using: &random)
       let ended = try job.runAndKill(seconds: seconds)
       kills += ended ? 0 : 1

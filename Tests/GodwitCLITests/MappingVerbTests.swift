@@ -31,7 +31,7 @@ struct `Converting mapping models of the corpus` {
       .filter { $0.hasSuffix(".xcmappingmodel") || $0.hasSuffix(".cdm") }.sorted()
   }()
 
-  @Test(arguments: TestTier.sample(paths, each: 6))
+  @Test(arguments: TestTier.sample(paths, each: 9))
   func `a converted mapping model reads back as the same`(path: String) throws {
     let folder = try TemporaryFolder()
     let result = godwit("mapping", "convert", Corpus.path(path))
@@ -42,7 +42,7 @@ struct `Converting mapping models of the corpus` {
     #expect(!again.entityMappings.isEmpty)
   }
 
-  @Test(arguments: TestTier.sample(paths, each: 6)) func `inspect describes a mapping model`(path: String) throws {
+  @Test(arguments: TestTier.sample(paths, each: 9)) func `inspect describes a mapping model`(path: String) throws {
     let result = godwit("inspect", Corpus.path(path))
     #expect(result.status == 0)
     #expect(result.output.contains(": mapping model\n  "))

@@ -13,7 +13,7 @@ import Testing
 /// of many years made them.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct AppendCorpusTests {
-  private static let names = TestTier.sample(CorpusPair.all.map(\.name), each: 2)
+  private static let names = TestTier.sample(CorpusPair.all.map(\.name), each: 4)
 
   @Test(arguments: names) func `a corpus store's own objects can be appended to it`(name: String) throws {
     let pair = try #require(CorpusPair.all.first { $0.name == name })

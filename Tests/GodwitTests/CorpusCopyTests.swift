@@ -37,7 +37,7 @@ struct CorpusCopyTests {
     try finished.expectVerified()
   }
 
-  @Test(arguments: TestTier.sample(names, each: 6))
+  @Test(arguments: TestTier.sample(names, each: 8))
   func `a corpus store copied by mappings is the same store`(name: String) throws {
     let folder = try TemporaryFolder()
     var first: StoreDump?

@@ -44,7 +44,7 @@ struct `Fusing of shipped versions` {
         }
         fused += 1
         // A sample on every change, all of them in the long tier.
-        guard TestTier.isLong || fused % 8 == 0 else { continue }
+        guard TestTier.isLong || fused % 16 == 0 else { continue }
         let folder = try TemporaryFolder()
         var job = MigrationJob(
           name: "history", sourcePath: folder.file("in.sqlite"), destinationPath: folder.file("once/out.sqlite"),

@@ -68,13 +68,13 @@ struct `Damaged archives` {
         refused += 1
       }
     }
-    for position in stride(from: 0, to: bytes.count, by: TestTier.choose(3, long: 1)) {
+    for position in stride(from: 0, to: bytes.count, by: TestTier.choose(7, long: 1)) {
       var damaged = bytes
       damaged[position] ^= [UInt8(1), 0x80, 0xFF][position % 3]
       attempt(damaged)
       if position % 5 == 0 { attempt(Array(bytes[..<position])) }
     }
-    for _ in 0..<TestTier.choose(700, long: 2000) {
+    for _ in 0..<TestTier.choose(300, long: 2000) {
       var damaged = bytes
       for _ in 0..<(1 + dice.next() % 6) {
         damaged[Int(dice.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: dice.next())
