@@ -28,8 +28,7 @@ extension SourceAudit {
   /// Whether an error tells of a value that cannot be computed, and not of a damaged file or of the machine.
   static func isOfRow(_ error: GodwitError) -> Bool {
     if error.refusal == .integerOverflow { return true }
-    // What SQLite itself calls wrong data is a damaged file.
-    return error.code == .dataWrong && !error.message.contains("SQLite says")
+    return error.code == .dataWrong && error.topic != .refusedBySQLite
   }
 
   /// Finds the rows for which a value cannot be computed.

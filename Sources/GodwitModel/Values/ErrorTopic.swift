@@ -4,6 +4,8 @@ package enum ErrorTopic: Sendable {
   case emptyFile
   /// A SQLite file that is shorter than its header says.
   case cutOff
+  /// What SQLite itself calls wrong: a damaged file, or a row that breaks a constraint.
+  case refusedBySQLite
   /// No model version has the hashes of a store.
   case unknownStoreVersion
   /// Several mapping models serve one step and do not go together.

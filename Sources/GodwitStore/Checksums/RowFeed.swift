@@ -4,7 +4,7 @@ import GodwitModel
 /// Hands the values of each row of a table to Swift within one SQL statement.
 ///
 /// SQLite protects the arguments of a function, so that each value is read without a lock, and no row passes through
-/// a statement's results. That takes a third of the time of stepping.
+/// a statement's results.
 struct RowFeed {
   /// As many arguments as any SQLite gives a function.
   static let columnLimit = 100

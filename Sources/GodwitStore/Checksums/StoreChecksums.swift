@@ -104,11 +104,13 @@ package struct StoreChecksums: Sendable {
     inPieces isInPieces: Bool = false, check: () throws -> Void = {}
   ) throws {
     let model = schema.model
+    let marks = TableScan.marks(of: schema)
     for table in schema.tables {
-      let scan = try TableScan(table, schema, connection, support: support, limits: limits)
+      let scan = try TableScan(table, schema, connection, support: support, marks: marks, limits: limits)
       try scan.run(inPieces: isInPieces, check: check)
-      entities += scan.result.entities
-      relationships += scan.result.relationships
+      let result = scan.result
+      entities += result.entities
+      relationships += result.relationships
     }
     for join in schema.joinTables {
       relationships += try Self.links(of: join, model, connection, limits: limits, check: check)

@@ -41,18 +41,18 @@ final class TableScan {
   private let families: UnsafeBuffer<Family>
   private let links: UnsafeBuffer<Link>
   /// Place in `families` by `Z_ENT`; -1 for the number of no entity of the table.
-  private let places: UnsafeBuffer<Int>
-  /// By `Z_ENT`, of all entities: what stands for the entity in a link, since numbers may change.
-  private let marks: UnsafeBuffer<UInt64>
+  private let places: NumberTable<Int>
+  private let marks: NumberTable<UInt64>
   private let entityPlace: Int
   private let editPlace: Int
   private let limit: StoreChecksums.KeyLimits
 
   init(
     _ table: StoreSchema.EntityTable, _ schema: StoreSchema, _ connection: StoreConnection, support: ExternalFiles,
-    limits: StoreChecksums.Limits?
+    marks: NumberTable<UInt64>, limits: StoreChecksums.Limits?
   ) throws {
     (self.table, self.schema, self.connection, self.support) = (table, schema, connection, support)
+    self.marks = marks
     let root = table.rootEntityName
     limit = StoreChecksums.KeyLimits(limits, root: root)
     columns = table.columns.map { column in
@@ -61,18 +61,10 @@ final class TableScan {
     }
     entityPlace = table.columns.firstIndex { $0.role == .entity } ?? 1
     editPlace = table.columns.firstIndex { $0.role == .optimisticLock } ?? 2
-    let numbers = (schema.entityNumbers.values.max() ?? 0) + 1
-    var marks = [UInt64](repeating: 1, count: numbers)
-    for (name, number) in schema.entityNumbers where number >= 0 {
-      marks[number] = StoreChecksums.key(["entity", name]).low
-    }
-    self.marks = UnsafeBuffer(marks)
-    var places = [Int](repeating: -1, count: numbers)
     let entities = Self.entities(of: table, schema)
-    for (place, entity) in entities.enumerated() {
-      if let number = schema.number(of: entity.name), number >= 0 { places[number] = place }
-    }
-    self.places = UnsafeBuffer(places)
+    places = NumberTable(
+      entities.enumerated().compactMap { place, entity in schema.number(of: entity.name).map { ($0, place) } },
+      default: -1)
     entityNames = entities.map(\.name)
     attributes = UnsafeBuffer(entities.flatMap(\.attributes))
     var start = 0
@@ -84,6 +76,12 @@ final class TableScan {
     let links = Self.links(of: table, schema)
     linkNames = links.map { ($0.entity, $0.name) }
     self.links = UnsafeBuffer(links.map(\.link))
+  }
+
+  /// By `Z_ENT`, of all entities: what stands for the entity in a link, since numbers may change.
+  static func marks(of schema: StoreSchema) -> NumberTable<UInt64> {
+    NumberTable(
+      schema.entityNumbers.map { ($0.value, StoreChecksums.key(["entity", $0.key]).low) }, default: 1)
   }
 
   private static func entities(
@@ -191,7 +189,7 @@ final class TableScan {
     let key = row.int64(0)
     let number = row.int64(entityPlace)
     // A row of no known entity is one of the root's, and differs by its number.
-    let known = number >= 0 && number < places.count ? places[Int(number)] : -1
+    let known = places[number]
     let entity = max(known, 0)
     let owner = limit.owner(of: key)
     switch owner {
@@ -227,8 +225,7 @@ final class TableScan {
 
   @inline(__always) private func mark<Row: ChecksumRow>(_ row: Row, _ place: Int) -> UInt64 {
     guard !row.isNull(place) else { return 0 }
-    let number = row.int64(place)
-    return number >= 0 && number < marks.count ? marks[Int(number)] : 1
+    return marks[row.int64(place)]
   }
 }
 
@@ -259,6 +256,39 @@ private struct RowInPieces: ChecksumRow {
   func isNull(_ place: Int) -> Bool { row.content(place).isNull }
   func add(_ place: Int, to hash: inout SipHash, files: ExternalFiles?) throws {
     try hash.add(row.content(place), files: files, on: connection)
+  }
+}
+
+/// Values by entity number. Core Data counts from 1, but a store may have any numbers.
+final class NumberTable<Value> {
+  /// The span of numbers up to which each number has a place of its own.
+  private static var spanLimit: Int { 1 << 16 }
+
+  private let lowest: Int64
+  private let near: UnsafeBuffer<Value>
+  private let far: [Int64: Value]
+  private let defaultValue: Value
+
+  init(_ pairs: [(number: Int, value: Value)], default defaultValue: Value) {
+    self.defaultValue = defaultValue
+    let numbers = pairs.map { Int64($0.number) }
+    lowest = numbers.min() ?? 0
+    let (span, isHuge) = (numbers.max() ?? -1).subtractingReportingOverflow(lowest)
+    if isHuge || span >= Self.spanLimit {
+      near = UnsafeBuffer([])
+      far = Dictionary(pairs.map { (Int64($0.number), $0.value) }, uniquingKeysWith: { _, last in last })
+    } else {
+      var values = [Value](repeating: defaultValue, count: Int(span) + 1)
+      for pair in pairs { values[pair.number - Int(lowest)] = pair.value }
+      near = UnsafeBuffer(values)
+      far = [:]
+    }
+  }
+
+  @inline(__always) subscript(_ number: Int64) -> Value {
+    let place = number &- lowest
+    if place >= 0, place < near.count { return near[Int(place)] }
+    return far.isEmpty ? defaultValue : far[number] ?? defaultValue
   }
 }
 

@@ -303,8 +303,9 @@ public final class StoreConnection: @unchecked Sendable {
     var cause: String?
     if kind == .internalBug, let sql { cause = "SQL: \(sql)" }
     let isInterrupted = code & 0xFF == SQLITE_INTERRUPT
-    return GodwitError(
+    let error = GodwitError(
       kind, "cannot use '\(path)': SQLite says '\(message)' (\(code))", cause: cause, remedy: remedy,
       stopReason: kind == .stopped ? (isInterrupted ? .requested : .inUse) : nil)
+    return kind == .dataWrong ? error.about(.refusedBySQLite) : error
   }
 }
