@@ -7,7 +7,6 @@ extension Verification {
   ///
   /// - Returns: Whether the tables are there, so that their rows can be compared.
   func checkFile() throws -> Bool {
-    try checkIntegrity()
     try checkMetadata()
     let isReadable = try checkSchema()
     try compareLayout()
@@ -15,41 +14,23 @@ extension Verification {
     return isReadable
   }
 
-  private func checkIntegrity() throws {
+  /// Begins SQLite's check of both files, beside the comparison of rows.
+  func beginIntegrityCheck() throws -> IntegrityCheck {
     // Godwit itself made a store between two steps. The reader of an XML store notices damage.
     let checksSource = try job.position.isFirst && StoreFiles(path: job.sourcePath).type == .sqlite
-    // Both files at once, where the source can be read on a second thread.
-    let reader = checksSource ? try source.anotherReader(cache: .init(bytes: max(job.memory.bytes / 16, 1 << 20))) : nil
-    let isStopped = isStopped
-    let task = reader.map { reader in
-      reader.whileRunning { isStopped() }
-      return BackgroundTask<[String]> { [usesShortcuts] _ in
-        try Self.complaints(of: reader, limit: 10, usesShortcuts: usesShortcuts)
-      }
-    }
-    defer { task?.abandon() }
-    // SQLite's words name pages, rows and indexes, never values.
-    for line in try Self.complaints(of: destination, limit: 100, usesShortcuts: usesShortcuts) { find(.file, line) }
-    report.count("files whose pages and indexes were checked", 1)
-    guard checksSource else { return }
-    let complaints: [String]
-    if let task {
-      guard let found = try task.value(while: { !isStopped() }) else {
-        throw GodwitError(.stopped, "cannot check the source: stopped", stopReason: .requested)
-      }
-      complaints = found
-    } else {
-      complaints = try Self.complaints(of: source, limit: 10, usesShortcuts: usesShortcuts)
-    }
-    isSourceDamaged = !complaints.isEmpty
-    for line in complaints { find(.source, "the source is damaged: \(line)") }
-    report.count("files whose pages and indexes were checked", 1)
+    report.count("files whose pages and indexes were checked", checksSource ? 2 : 1)
+    return try IntegrityCheck(
+      destination: destination, source: checksSource ? source : nil,
+      cache: .init(bytes: max(job.memory.bytes / 16, 1 << 20)), usesShortcuts: usesShortcuts, isStopped: isStopped)
   }
 
-  /// What SQLite's full check has to say; it is spared where the same is known without it.
-  private static func complaints(of connection: StoreConnection, limit: Int, usesShortcuts: Bool) throws -> [String] {
-    if usesShortcuts, (try? IndexProof(connection, database: attached).holds()) == true { return [] }
-    return try connection.complaints(about: attached, isFull: true, limit: limit)
+  /// Waits for SQLite's check. What it has to say explains other findings, so it comes before them.
+  func finish(_ check: IntegrityCheck) throws {
+    let complaints = try check.complaints()
+    isSourceDamaged = complaints.source?.isEmpty == false
+    report.prepend(
+      (complaints.destination ?? []).map { .init(.file, message: $0) }
+        + (complaints.source ?? []).map { .init(.source, message: "the source is damaged: \($0)") })
   }
 
   // MARK: Schema

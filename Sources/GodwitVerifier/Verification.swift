@@ -6,7 +6,7 @@ import GodwitStore
 /// One comparison under way: both stores open for reading, and temporary tables for what is too large
 /// to keep.
 ///
-/// 1. `checkFile`: SQLite's check, tables, metadata, counters.
+/// 1. `checkFile`: tables, metadata, counters. SQLite's own check runs on a second thread until the end.
 /// 2. `associate`: which source objects each mapping takes, and the destination key of each.
 /// 3. `compareObjects`: rows one by one, both directions, with values and rules; `compareDerived`: derived ones.
 /// 4. `compareRelationships`: assignments replayed, keys, join rows and order compared.
@@ -127,10 +127,22 @@ final class Verification {
     // Nothing of it outlives the connection: one transaction saves a journal for each statement.
     try scratch.execute("BEGIN")
     try prepareExternalNames()
+    let integrity = try beginIntegrityCheck()
+    do { try compare() } catch {
+      // Damage of the source is the cause of many an error.
+      if !isStopped() { try? finish(integrity) }
+      throw error
+    }
+    try finish(integrity)
+    advance(1)
+  }
+
+  /// Everything but SQLite's own check.
+  private func compare() throws {
     let isReadable = try checkFile()
     try proceed(Share.file)
     // Without the tables there is nothing to compare; the findings say so.
-    guard isReadable else { return advance(1) }
+    guard isReadable else { return }
     try associate()
     try proceed(Share.associations)
     try compareObjects()
@@ -149,7 +161,7 @@ final class Verification {
     statements = [:]
     readers = [:]
     sourceReaders = [:]
-    advance(1)
+    try proceed(Share.rules)
   }
 
   /// Tells the share that is done, where the verification may end early.
@@ -161,10 +173,11 @@ final class Verification {
 
   /// How much is done after each part, about.
   enum Share {
-    static let file = 0.3
-    static let associations = 0.45
-    static let objects = 0.85
-    static let relationships = 0.95
+    static let file = 0.01
+    static let associations = 0.2
+    static let objects = 0.75
+    static let relationships = 0.9
+    static let rules = 0.95
   }
 
   // MARK: Findings

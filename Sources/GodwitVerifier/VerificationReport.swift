@@ -123,6 +123,12 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     if findings.count < Self.findingLimit { findings.append(finding) }
   }
 
+  /// Puts findings before those that are there.
+  mutating func prepend(_ first: [Finding]) {
+    totalFindings += Int64(first.count)
+    findings = Array((first + findings).prefix(Self.findingLimit))
+  }
+
   mutating func count(_ name: String, _ count: Int64) {
     if let index = checks.firstIndex(where: { $0.name == name }) {
       checks[index].count += count

@@ -69,6 +69,28 @@ import Testing
     }
   }
 
+  /// Core Data stores no fraction there, and what it would read of one is not known.
+  @Test(arguments: [false, true]) func `a fraction in a Boolean attribute is an error, however it is read`(
+    inSwift: Bool
+  ) throws {
+    for kind in ["copy", "value", "other type", "filter"] {
+      let fixture = try flags()
+      try fixture.alter("UPDATE ZA SET ZFLAG = 0.5 WHERE Z_PK = 3")
+      let mapping: EntityMapping =
+        switch kind {
+        case "copy": try .make("A", "A", kind: .copy)
+        case "value": try .make("A", "A", attributes: ["flag": "$source.flag"])
+        case "filter": try .make("A", "A", filter: "flag == YES")
+        default: try .make("A", "A", attributes: ["more": "$source.flag"])
+        }
+      fixture.mappings = [mapping]
+      let error = #expect(throws: GodwitError.self, "\(kind)") {
+        try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try MigrationManager(fixture.job).run() }
+      }
+      #expect(error?.code == .dataWrong, "\(kind): \(error.map { "\($0)" } ?? "")")
+    }
+  }
+
   @Test func `unique-by treats all true numbers as one value`() throws {
     let fixture = try flags()
     try fixture.alter(Self.others)

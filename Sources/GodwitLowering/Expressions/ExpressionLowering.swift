@@ -285,7 +285,6 @@ package struct ExpressionLowering {
     if checks == .done || checks == .byRow && row.alias == self.row.alias {
       if checks == .byRow {
         var field = RowCheck.Field(reading: attribute.type, site: site)
-        if attribute.type == .boolean { field.kinds.insert(.real) }
         if attribute.type == .uuid { field.byteCount = 16 }
         builder.rowChecks?.add(sql, field)
       }
@@ -300,9 +299,8 @@ package struct ExpressionLowering {
       // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
       return Self.decimal(Self.checked(sql, type: .decimal, site: site, key: key), again: sql)
     case .boolean:
-      // Any number but 0 is true, whatever the store holds for it.
-      return
-        "(CASE WHEN typeof(\(sql)) IN ('integer','real','null') THEN \(sql) <> 0 ELSE godwit_bad(\(site), \(key), typeof(\(sql))) END)"
+      // Any integer but 0 is true.
+      return "(\(Self.checked(sql, type: .boolean, site: site, key: key)) <> 0)"
     default: return Self.checked(sql, type: attribute.type, site: site, key: key)
     }
   }

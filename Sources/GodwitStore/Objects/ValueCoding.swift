@@ -66,7 +66,6 @@ extension AttributeValue {
     switch (type, value) {
     case (_, .null): self = .null
     case (.boolean, .integer(let number)): self = .boolean(number != 0)
-    case (.boolean, .real(let number)): self = .boolean(number != 0)
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)),
       (.integer64, .integer(let number)):
       self = .integer(number)
