@@ -280,6 +280,9 @@ final class ToOneProof {
   var count: Int64 = 0
   private(set) var isDoubtful = false
 
+  /// Takes over what an earlier verification came to.
+  func resume(_ known: VerificationCheckpoint.ToOne) { (count, isDoubtful) = (known.count, known.isDoubtful) }
+
   /// Something is not as expected; what, a look at the whole relationship will tell.
   func doubt() { isDoubtful = true }
 }

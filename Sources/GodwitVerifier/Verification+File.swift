@@ -20,7 +20,7 @@ extension Verification {
     let checksSource = try job.position.isFirst && StoreFiles(path: job.sourcePath).type == .sqlite
     report.count("files whose pages and indexes were checked", checksSource ? 2 : 1)
     return try IntegrityCheck(
-      destination: destination, source: checksSource ? source : nil,
+      destination: destination, source: checksSource ? source : nil, known: start?.integrity,
       cache: .init(bytes: max(job.memory.bytes / 16, 1 << 20)), usesShortcuts: usesShortcuts, isStopped: isStopped)
   }
 

@@ -6,11 +6,15 @@ import GodwitStore
 extension Verification {
   /// Walks every destination table beside the list of what should be in it, both in key order.
   func compareObjects() throws {
-    try planLinks()
     let total = counterparts.reduce(0) { $0 + $1.winners.count }
     rowShare = (Share.objects - Share.associations) / Double(max(total, 1))
-    rowsDone = 0
-    for root in job.destinationModel.rootEntities { try compareRows(root: root.name) }
+    for root in job.destinationModel.rootEntities where checkpoint?.roots.contains(root.name) != true {
+      try compareRows(root: root.name)
+      keep {
+        $0.roots.insert(root.name)
+        $0.table = nil
+      }
+    }
     for mapping in mappings where mapping.earlierOffset == nil {
       guard mapping.policyName == nil else {
         let taken = counterparts[mapping.index].taken.count
@@ -26,9 +30,8 @@ extension Verification {
   }
 
   private func compareRows(root: String) throws {
-    var counts: [String: Int64] = [:]
-    var values: Int64 = 0
-    var made: [String: Int64] = [:]
+    let start = checkpoint?.table.flatMap { $0.root == root ? $0 : nil }
+    var tally = start?.tally ?? TableTally()
     var expected = try self.made(root)
     let table = try destinationTable(root)
     let cursor = try RowCursor(
@@ -39,10 +42,10 @@ extension Verification {
       for proof in proofs.values { proof.finalize() }
     }
     let own = keys(of: root)
-    var others: Int64 = 0
-    var passedOver: Int64 = 0
     var wanted = try expected.next()
-    var hasRow = try cursor.next()
+    if let start { while let object = wanted, object.key < start.next { wanted = try expected.next() } }
+    _ = try start.map { try cursor.seek($0.next) } ?? cursor.next()
+    var hasRow = cursor.key != nil
     /// The row as a whole, for what is not proved in place.
     func stored(_ key: Int64) throws -> StoredRow {
       guard let row = try destinationRow(key, of: root) else {
@@ -52,7 +55,19 @@ extension Verification {
       }
       return row
     }
+    /// With the rows that were proved in place.
+    func whole() -> TableTally {
+      var whole = tally
+      for proof in proofs.values where proof.objects > 0 { whole.counts[proof.entity, default: 0] += proof.objects }
+      return whole
+    }
     while wanted != nil || hasRow {
+      if isCheckpointDue {
+        let next = min(wanted?.key ?? .max, cursor.key ?? .max)
+        keep { $0.table = .init(root: root, next: next, tally: whole()) }
+        isCheckpointDue = false
+        try checkStop()
+      }
       guard hasRow, let key = cursor.key, wanted.map({ $0.key >= key }) ?? true else {
         if let object = wanted {
           let mapping = mappings[object.mapping]
@@ -67,7 +82,7 @@ extension Verification {
       let object = wanted.flatMap { $0.key == key ? $0 : nil }
       // What no source object explains is found outside a sample too.
       if let sample, !sample.contains(key), object != nil || hasPolicies || !own.contains(key) {
-        passedOver += 1
+        tally.passedOver += 1
         if object != nil { wanted = try expected.next() }
         hasRow = try cursor.next()
         continue
@@ -77,10 +92,10 @@ extension Verification {
         cursor.row.storage(1) == .integer, cursor.row.int64(1) == proof.number
       {
         if try proof.holds(cursor.row, source: object.source) {
-          values += Int64(proof.layout.attributes.count)
+          tally.values += Int64(proof.layout.attributes.count)
         } else {
           let row = try stored(key)
-          values += try compareValues(row, key: key, mapping: proof.mapping, source: object.source)
+          tally.values += try compareValues(row, key: key, mapping: proof.mapping, source: object.source)
           try checkRow(row, key: key, layout: proof.layout)
         }
         try proof.compareReferences(cursor.row, source: object.source)
@@ -93,7 +108,7 @@ extension Verification {
       noteRow()
       let row = try stored(key)
       guard own.contains(key) else {
-        others += 1
+        tally.others += 1
         if let object {
           find(
             .sharedObject, root, key: key,
@@ -117,36 +132,41 @@ extension Verification {
             .entity, mapping.destinationEntity, key: key,
             "mapping '\(mapping.name)' makes \(mapping.destinationEntity), the row says \(entity)")
         } else if entity != nil {
-          values += try compareValues(row, key: key, mapping: mapping, source: object.source)
+          tally.values += try compareValues(row, key: key, mapping: mapping, source: object.source)
         }
         wanted = try expected.next()
       } else if hasPolicies, let entity {
-        made[entity, default: 0] += 1
+        tally.made[entity, default: 0] += 1
         policyEntities.insert(entity)
       } else {
         find(.extraObject, entity ?? root, key: key, "no source object explains it")
       }
       if let entity {
-        counts[entity, default: 0] += 1
+        tally.counts[entity, default: 0] += 1
         try checkRow(row, key: key, layout: try self.layout(of: entity))
       }
       hasRow = try cursor.next()
     }
-    for proof in proofs.values where proof.objects > 0 { counts[proof.entity, default: 0] += proof.objects }
-    for (entity, count) in counts.sorted(by: { $0.key < $1.key }) { report.count("objects of \(entity)", count) }
-    for (entity, count) in made.sorted(by: { $0.key < $1.key }) {
+    try report(whole(), root: root)
+    objects.reset()
+  }
+
+  private func report(_ tally: TableTally, root: String) throws {
+    for (entity, count) in tally.counts.sorted(by: { $0.key < $1.key }) { report.count("objects of \(entity)", count) }
+    for (entity, count) in tally.made.sorted(by: { $0.key < $1.key }) {
       report.count("not proved: objects of \(entity) that no mapping explains, as a policy may make them", count)
     }
-    if passedOver > 0 { report.count("not proved: objects of \(root) outside the sample", passedOver) }
-    if others > 0 { report.count("objects of \(root) that the job did not make", others) }
-    if values > 0 { report.count("values in \(try destinationTable(root).name)", values) }
-    objects.reset()
+    if tally.passedOver > 0 { report.count("not proved: objects of \(root) outside the sample", tally.passedOver) }
+    if tally.others > 0 { report.count("objects of \(root) that the job did not make", tally.others) }
+    if tally.values > 0 { report.count("values in \(try destinationTable(root).name)", tally.values) }
   }
 
   /// Tells of progress now and then.
   private func noteRow() {
     rowsDone += 1
-    if rowsDone & 0xFFF == 0 { advance(min(Share.associations + rowShare * Double(rowsDone), Share.objects)) }
+    guard rowsDone % rowsPerCheckpoint == 0 else { return }
+    isCheckpointDue = true
+    advance(min(Share.associations + rowShare * Double(rowsDone), Share.objects))
   }
 
   /// How the rows of each mapping are proved in place, by mapping.

@@ -9,25 +9,25 @@ import GodwitStore
 extension Verification {
   func compareRelationships() throws {
     let links = VerifiedLink.all(of: job.destinationModel)
-    for (index, link) in links.enumerated() {
+    for (index, link) in links.enumerated() where index >= checkpoint?.links ?? 0 {
       advance(
         Share.objects + (Share.relationships - Share.objects) * Double(index) / Double(links.count))
-      if let (side, count) = try provenLinks(link) {
-        report.count("links of \(side.name)", count)
-        continue
-      }
-      // A relationship that was looked at and is wrong is looked at as a whole, to say what is.
-      if sample != nil, !isDoubtful(link) {
-        report.count("not proved: relationships outside the sample", 1)
-        continue
-      }
-      try replay(link)
-      for end in link.ends.indices { try compare(link, end: end) }
-      try scratch.execute("DROP TABLE temp.edge")
+      try compare(link)
+      keep { $0.links = index + 1 }
+      try checkStop()
     }
     for mapping in mappings where mapping.unread > 0 {
       report.count("not proved: relationships of mapping '\(mapping.name)'", Int64(mapping.unread))
     }
+  }
+
+  private func compare(_ link: VerifiedLink) throws {
+    if let (side, count) = try provenLinks(link) { return report.count("links of \(side.name)", count) }
+    // A relationship that was looked at and is wrong is looked at as a whole, to say what is.
+    if sample != nil, !isDoubtful(link) { return report.count("not proved: relationships outside the sample", 1) }
+    try replay(link)
+    for end in link.ends.indices { try compare(link, end: end) }
+    try scratch.execute("DROP TABLE temp.edge")
   }
 
   // MARK: Replay

@@ -66,6 +66,14 @@ final class Verification {
   var rowShare = 0.0
   /// Entities of the destination that have objects which no mapping without a policy explains.
   var policyEntities: Set<String> = []
+  /// What an earlier verification of the same stores had compared; nil to begin with the first row.
+  var start: VerificationCheckpoint?
+  /// What is compared, as of the last place where the next verification may go on; nil before there is one.
+  private(set) var checkpoint: VerificationCheckpoint?
+  /// After how many rows a checkpoint follows.
+  var rowsPerCheckpoint: Int64 = 4096
+  /// Whether enough rows were compared since the last checkpoint.
+  var isCheckpointDue = false
   /// Whether SQLite finds the source damaged.
   var isSourceDamaged = false
 
@@ -128,6 +136,7 @@ final class Verification {
     try scratch.execute("BEGIN")
     try prepareExternalNames()
     let integrity = try beginIntegrityCheck()
+    defer { checkpoint?.integrity = integrity.known }
     do { try compare() } catch {
       // Damage of the source is the cause of many an error.
       if !isStopped() { try? finish(integrity) }
@@ -145,15 +154,9 @@ final class Verification {
     guard isReadable else { return }
     try associate()
     try proceed(Share.associations)
-    try compareObjects()
-    if sample == nil {
-      try compareDerived()
-      try checkExternalFiles()
-    } else {
-      report.count(
-        "not proved: a sample leaves out derived values, external files that no value names, and rules that concern several objects",
-        1)
-    }
+    try planLinks()
+    if let start { try resume(start) }
+    if checkpoint?.isPastObjects != true { try compareAllObjects() }
     try proceed(Share.objects)
     try compareRelationships()
     try proceed(Share.relationships)
@@ -164,9 +167,79 @@ final class Verification {
     try proceed(Share.rules)
   }
 
+  private func compareAllObjects() throws {
+    try compareObjects()
+    if sample == nil {
+      try compareDerived()
+      try checkExternalFiles()
+    } else {
+      report.count(
+        "not proved: a sample leaves out derived values, external files that no value names, and rules that concern several objects",
+        1)
+    }
+    keep { $0.isPastObjects = true }
+  }
+
+  // MARK: Going on
+
+  private var toOnes: [String: VerificationCheckpoint.ToOne] {
+    linkPlans.compactMapValues { plan in
+      guard case .toOne(_, _, _, _, let proof) = plan.kind else { return nil }
+      return .init(count: proof.count, isDoubtful: proof.isDoubtful)
+    }
+  }
+
+  /// Marks a place where the next verification may go on.
+  ///
+  /// - Parameter change: What is done since the last one.
+  func keep(_ change: (inout VerificationCheckpoint) -> Void) {
+    // A sample is another one each time.
+    guard sample == nil else { return }
+    var checkpoint = checkpoint ?? VerificationCheckpoint(report: report)
+    checkpoint.report = report
+    checkpoint.toOnes = toOnes
+    (checkpoint.unsound, checkpoint.policyEntities) = (unsound, policyEntities)
+    checkpoint.rowsDone = rowsDone
+    change(&checkpoint)
+    self.checkpoint = checkpoint
+  }
+
+  /// The checkpoint of a verification that has stopped; nil if the next one must begin with the first row.
+  func finalCheckpoint() -> VerificationCheckpoint? {
+    guard var checkpoint, !checkpoint.isPastObjects else { return checkpoint }
+    // The reason of the stop would stop this too.
+    scratch.whileRunning(stopIf: nil)
+    do {
+      try scratch.query("SELECT name FROM temp.external LIMIT \(VerificationCheckpoint.nameLimit + 1)") { row in
+        checkpoint.externalNames.append(row.string(0) ?? "")
+        return true
+      }
+    } catch { return nil }
+    return checkpoint.externalNames.count > VerificationCheckpoint.nameLimit ? nil : checkpoint
+  }
+
+  /// Takes over what an earlier verification came to. Up to here, this one came to the same.
+  private func resume(_ start: VerificationCheckpoint) throws {
+    report = start.report
+    (unsound, policyEntities) = (start.unsound, start.policyEntities)
+    rowsDone = start.rowsDone
+    for name in start.externalNames {
+      try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
+    }
+    for (name, known) in start.toOnes {
+      if case .toOne(_, _, _, _, let proof)? = linkPlans[name]?.kind { proof.resume(known) }
+    }
+    checkpoint = start
+    checkpoint?.externalNames = []
+  }
+
   /// Tells the share that is done, where the verification may end early.
   private func proceed(_ share: Double) throws {
     advance(share)
+    try checkStop()
+  }
+
+  func checkStop() throws {
     guard isStopped() else { return }
     throw GodwitError(.stopped, "cannot verify '\(job.destinationPath)': stopped before the end")
   }

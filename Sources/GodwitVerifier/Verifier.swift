@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -44,6 +44,15 @@ public struct Verifier: Sendable {
   /// rows of the sample, derived values and the rules of the model that concern several objects.
   public var samplePercent: Double?
 
+  /// The file in which a stopped verification keeps what it has compared, so that the next one of the same stores goes
+  /// on; nil to begin with the first object each time.
+  ///
+  /// The file is removed by a verification that comes to its end. A sample is never kept.
+  public var checkpointFile: URL?
+
+  /// For tests, which stop more often.
+  package var rowsPerCheckpoint: Int64?
+
   package init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
     self.job = job
     self.makeStore = makeStore
@@ -51,7 +60,7 @@ public struct Verifier: Sendable {
 
   /// Compares the whole destination with the whole source.
   ///
-  /// A verification that is stopped keeps nothing: the next one begins anew.
+  /// A verification that is stopped keeps what it has compared in `checkpointFile`.
   ///
   /// - Parameters:
   ///   - control: Stops the verification soon when it is asked to. The stores between the steps of a job of several are
@@ -85,8 +94,30 @@ public struct Verifier: Sendable {
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
-    guard !job.isStepped else { return try runSteps(part, original, stop, progress: progress) }
-    return try compare(job, part, original, stop, progress: progress)
+    var kept = try stopped()
+    let report: VerificationReport
+    do {
+      report =
+        job.isStepped
+        ? try runSteps(part, original, stop, &kept, progress: progress)
+        : try compare(job, part, original, stop, &kept, progress: progress)
+    } catch var error as GodwitError where error.code == .stopped && stop.isDue {
+      error.remedy = "run the same command with more time: it begins with the first object"
+      if let checkpointFile, let kept, kept.hasContent, kept.write(to: checkpointFile) {
+        error.remedy = "run the same command to go on: what was compared is kept in '\(checkpointFile.path)'"
+      }
+      throw error
+    }
+    if let checkpointFile { StoppedVerification.remove(checkpointFile) }
+    return report
+  }
+
+  /// What an earlier verification of the same stores kept, or nothing; nil if nothing is to be kept.
+  private func stopped() throws -> StoppedVerification? {
+    guard let checkpointFile, samplePercent == nil else { return nil }
+    let identity = try StoppedVerification.Identity(job)
+    if let known = StoppedVerification(at: checkpointFile), known.identity == identity { return known }
+    return StoppedVerification(identity: identity)
   }
 
   /// The digest under which a destination names the job.
@@ -100,7 +131,7 @@ public struct Verifier: Sendable {
   ///   - original: What it was made of, when that was in place.
   private func compare(
     _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    progress: (Double) -> Void
+    _ kept: inout StoppedVerification?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
@@ -108,13 +139,20 @@ public struct Verifier: Sendable {
     let verification = try Verification(
       job, part: part, original: original, usesShortcuts: usesShortcuts,
       sample: samplePercent.map { KeySample(percent: $0) })
+    // The stores between steps are made again, and the file says nothing of them.
+    let isKept = kept != nil && !self.job.isStepped
+    if isKept { verification.start = kept?.checkpoint }
+    if let rowsPerCheckpoint { verification.rowsPerCheckpoint = rowsPerCheckpoint }
     verification.isStopped = { stop.isDue }
     for connection in [verification.source, verification.destination, verification.scratch] {
       connection.whileRunning { stop.isDue }
     }
     do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
-    { throw stop.error(job.destinationPath, found: verification.report) } catch let error as GodwitError
+    {
+      if isKept, let checkpoint = verification.finalCheckpoint() { kept?.checkpoint = checkpoint }
+      throw stop.error(job.destinationPath, found: verification.report)
+    } catch let error as GodwitError
       where verification.isSourceDamaged && error.code == .internalBug
     {
       throw GodwitError(
@@ -134,12 +172,14 @@ public struct Verifier: Sendable {
   ///
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
   private func runSteps(
-    _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop, progress: (Double) -> Void
+    _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
+    _ kept: inout StoppedVerification?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let scratch = try ScratchFolder()
     defer { withExtendedLifetime(scratch) {} }
     let folder = scratch.path
-    var report = VerificationReport()
+    var report = kept?.report ?? VerificationReport()
+    let done = kept?.steps ?? 0
     var source: String?
     let count = Double(job.steps.count)
     for index in job.steps.indices {
@@ -161,10 +201,14 @@ public struct Verifier: Sendable {
       }
       if stop.isDue { throw stop.error(job.destinationPath, found: report) }
       let isLast = step.position.isLast
-      let found = try compare(step, isLast ? part : nil, isLast ? original : nil, stop) {
-        progress((Double(index) + $0) / count)
+      if index >= done {
+        let found = try compare(step, isLast ? part : nil, isLast ? original : nil, stop, &kept) {
+          progress((Double(index) + $0) / count)
+        }
+        report.add(found, of: step.position)
+        kept?.steps = index + 1
+        kept?.report = report
       }
-      report.add(found, of: step.position)
       if let source { try? FileManager.default.removeItem(atPath: source) }
       source = step.destinationPath
     }
@@ -202,9 +246,8 @@ struct VerificationStop: Sendable {
     return GodwitError(
       .stopped,
       "cannot verify '\(path)': stopped before the end by \(reason ?? "the time limit"), "
-        + (found == 0 ? "and nothing is proved" : "after \(findings)"),
+        + (found == 0 ? "and no difference was found so far" : "after \(findings)"),
       cause: report.findings.first.map { "the first: \($0)" },
-      remedy: "run the same command with more time: a verification begins anew",
       stopReason: reason == nil ? .timeLimit : .requested)
   }
 }

@@ -195,7 +195,7 @@ import Testing
     #expect(report.checks.contains { $0.name == "not proved: attributes of mapping 'ItemToItem'" && $0.count == 1 })
   }
 
-  @Test func `a verification that is stopped or out of time says so, and that it begins anew`() throws {
+  @Test func `a verification that is stopped or out of time says so, and keeps nothing before the first row`() throws {
     let fixture = try School.fixture()
     try MigrationManager(fixture.job).run()
     let control = MigrationControl()
@@ -203,7 +203,7 @@ import Testing
     let verifier = Verifier(job: try fixture.job)
     let stopped = try #require(throws: GodwitError.self) { _ = try verifier.run(control: control) }
     #expect(stopped.code == .stopped && stopped.message.contains("SIGTERM"))
-    #expect(stopped.remedy?.contains("begins anew") == true)
+    #expect(stopped.remedy?.contains("begins with the first object") == true)
     let late = try #require(throws: GodwitError.self) { _ = try verifier.run(maximumSeconds: 0) }
     #expect(late.code == .stopped && late.stopReason == .timeLimit)
     #expect(try verifier.run(maximumSeconds: 600).isClean)

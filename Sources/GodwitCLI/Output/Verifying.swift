@@ -18,6 +18,7 @@ struct Verifying {
     let start = ContinuousClock.now
     var verifier = Verifier(job: job)
     verifier.samplePercent = samplePercent
+    verifier.checkpointFile = URL(filePath: job.destinationPath + ".verification.json")
     return try verifier.run(control: control, maximumSeconds: maximumSeconds) { share in
       let seconds = Self.seconds(since: start)
       printer.update(

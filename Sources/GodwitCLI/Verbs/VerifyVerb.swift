@@ -10,8 +10,8 @@ struct VerifyVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "verify", abstract: "Prove the destination against the source; exit with 4 if something differs.",
     discussion: """
-      SIGINT, SIGTERM or the end of --max-duration stops the verification; nothing of it is kept, and the same command \
-      begins anew. SIGUSR1 prints one progress line. Progress goes to standard error, the report to standard output.
+      SIGINT, SIGTERM or the end of --max-duration stops the verification. What was compared is kept beside the \
+      destination, and the same command goes on. SIGUSR1 prints one progress line. Progress goes to standard error, the report to standard output.
       """)
 
   @Argument(

@@ -9,7 +9,8 @@ import Synchronization
 /// is asked for.
 final class IntegrityCheck {
   /// What SQLite has to say of each file. Its words name pages, rows and indexes, never values.
-  struct Complaints: Sendable {
+  struct Complaints: Sendable, Codable {
+    /// nil where it is not known yet.
     var destination: [String]?
     var source: [String]?
   }
@@ -22,38 +23,50 @@ final class IntegrityCheck {
   private let source: StoreConnection?
   private let usesShortcuts: Bool
   private let isStopped: @Sendable () -> Bool
-  private let task: BackgroundTask<Complaints>
-  private let isAbandoned = Abandonment()
+  private let task: BackgroundTask<Void>
+  private let shared: Shared
 
-  /// A flag that two threads see.
-  private final class Abandonment: Sendable {
-    let flag = Mutex(false)
+  /// What both threads see.
+  private final class Shared: Sendable {
+    let isAbandoned = Mutex(false)
+    let known: Mutex<Complaints>
+
+    init(_ known: Complaints) { self.known = Mutex(known) }
   }
+
+  /// What is known by now.
+  var known: Complaints { shared.known.withLock { $0 } }
 
   /// Begins the check.
   ///
   /// - Parameters:
   ///   - source: nil to leave it out.
+  ///   - known: What an earlier check of the same files found.
   ///   - cache: What the second thread may keep of each file.
   init(
-    destination: StoreConnection, source: StoreConnection?, cache: ByteCount, usesShortcuts: Bool,
+    destination: StoreConnection, source: StoreConnection?, known: Complaints?, cache: ByteCount, usesShortcuts: Bool,
     isStopped: @escaping @Sendable () -> Bool
   ) throws {
+    let shared = Shared(known ?? Complaints())
+    self.shared = shared
     (self.destination, self.source, self.usesShortcuts) = (destination, source, usesShortcuts)
     self.isStopped = isStopped
-    let readers = (try destination.anotherReader(cache: cache), try source?.anotherReader(cache: cache))
-    let abandonment = isAbandoned
+    let readers = (
+      known?.destination == nil ? try destination.anotherReader(cache: cache) : nil,
+      known?.source == nil ? try source?.anotherReader(cache: cache) : nil
+    )
     for reader in [readers.0, readers.1] {
-      reader?.whileRunning { isStopped() || abandonment.flag.withLock { $0 } }
+      reader?.whileRunning { isStopped() || shared.isAbandoned.withLock { $0 } }
     }
     task = BackgroundTask { _ in
-      Complaints(
-        destination: try readers.0.map {
-          try Self.complaints(of: $0, limit: Self.limits.destination, usesShortcuts: usesShortcuts)
-        },
-        source: try readers.1.map {
-          try Self.complaints(of: $0, limit: Self.limits.source, usesShortcuts: usesShortcuts)
-        })
+      if let reader = readers.0 {
+        let found = try Self.complaints(of: reader, limit: Self.limits.destination, usesShortcuts: usesShortcuts)
+        shared.known.withLock { $0.destination = found }
+      }
+      if let reader = readers.1 {
+        let found = try Self.complaints(of: reader, limit: Self.limits.source, usesShortcuts: usesShortcuts)
+        shared.known.withLock { $0.source = found }
+      }
     }
   }
 
@@ -61,7 +74,7 @@ final class IntegrityCheck {
 
   /// Ends the second thread soon; nobody wants its result.
   func abandon() {
-    isAbandoned.flag.withLock { $0 = true }
+    shared.isAbandoned.withLock { $0 = true }
     task.abandon()
   }
 
@@ -69,9 +82,10 @@ final class IntegrityCheck {
   ///
   /// - Throws: `.stopped` if the verification was.
   func complaints() throws -> Complaints {
-    guard var found = try task.value(while: { !isStopped() }) else {
+    guard try task.value(while: { !isStopped() }) != nil else {
       throw GodwitError(.stopped, "cannot check the stores: stopped", stopReason: .requested)
     }
+    var found = known
     if found.destination == nil {
       found.destination = try Self.complaints(
         of: destination, limit: Self.limits.destination, usesShortcuts: usesShortcuts)

@@ -1,0 +1,112 @@
+import Foundation
+import GodwitDisk
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// What a stopped verification had compared, for the next one of the same two stores.
+///
+/// The next one finds the keys again, and goes on with the rows.
+struct VerificationCheckpoint: Codable {
+  /// A table that was compared up to a key.
+  struct Table: Codable {
+    var root: String
+    /// The lowest key that was not compared.
+    var next: Int64
+    var tally: TableTally
+  }
+
+  /// What the keys of a to-one came to.
+  struct ToOne: Codable {
+    var count: Int64
+    var isDoubtful: Bool
+  }
+
+  /// More names of external files are not kept: the verification then begins with the rows again.
+  static let nameLimit = 200_000
+
+  /// What was found and counted until then.
+  var report: VerificationReport
+  /// The root entities whose tables were compared.
+  var roots: Set<String> = []
+  /// The table in the middle of which the verification stopped.
+  var table: Table?
+  /// By the name of the first end.
+  var toOnes: [String: ToOne] = [:]
+  var unsound: Set<String> = []
+  var policyEntities: Set<String> = []
+  /// The external files that compared rows name.
+  var externalNames: [String] = []
+  /// Whether derived values and external files were checked, which follows the last table.
+  var isPastObjects = false
+  /// What SQLite's check found, as far as it had come.
+  var integrity: IntegrityCheck.Complaints?
+  /// Rows compared so far.
+  var rowsDone: Int64 = 0
+  /// How many relationships were compared.
+  var links = 0
+}
+
+/// What the rows of a table came to so far.
+struct TableTally: Codable {
+  /// Objects by entity.
+  var counts: [String: Int64] = [:]
+  /// Objects that no mapping explains, by entity.
+  var made: [String: Int64] = [:]
+  var values: Int64 = 0
+  /// Objects that the job did not make.
+  var others: Int64 = 0
+  /// Objects outside the sample.
+  var passedOver: Int64 = 0
+}
+
+/// The file in which a stopped verification keeps what it had compared.
+struct StoppedVerification: Codable {
+  /// Which stores are compared, for which job, by which version of Godwit.
+  struct Identity: Codable, Equatable {
+    var format = 1
+    var godwit = Receipt.godwitVersion
+    /// The digest of the job and of its paths.
+    var job: String
+    var source: StoreFiles.Stamp
+    var destination: StoreFiles.Stamp
+
+    init(_ job: MigrationJob) throws {
+      let steps = job.steps.indices.map { JobFingerprint(job.step($0, source: nil)).digest }
+      self.job = Digest.hex((steps + [job.sourcePath, job.destinationPath]).joined(separator: "\n"))
+      source = try StoreFiles(path: job.sourcePath).stamp()
+      destination = try StoreFiles(path: job.destinationPath).stamp()
+    }
+  }
+
+  var identity: Identity
+  /// Of a job of several steps: how many were proved, and what that came to.
+  var steps = 0
+  var report = VerificationReport()
+  /// Of a job of one step.
+  var checkpoint: VerificationCheckpoint?
+
+  init(identity: Identity) { self.identity = identity }
+
+  /// Whether the next verification has less to do.
+  var hasContent: Bool { steps > 0 || checkpoint != nil }
+
+  /// Reads the file; nil if there is none that can be read.
+  init?(at url: URL) {
+    guard let data = try? Data(contentsOf: url), let stopped = try? JSONDecoder().decode(Self.self, from: data)
+    else { return nil }
+    self = stopped
+  }
+
+  /// Writes the file, and says whether it is there. One that cannot be written costs only time.
+  ///
+  /// Nothing is replaced but an earlier file of this kind.
+  func write(to url: URL) -> Bool {
+    guard let data = try? JSONEncoder().encode(self) else { return false }
+    if FileManager.default.fileExists(atPath: url.path), Self(at: url) == nil { return false }
+    return (try? WorkFolder.writeNote(data, to: url.path)) != nil
+  }
+
+  /// Removes the file of a verification that came to its end.
+  static func remove(_ url: URL) { if Self(at: url) != nil { try? WorkFolder.removeFile(url.path) } }
+}
