@@ -125,7 +125,8 @@ package enum CLibrary {
       variables.withUnsafeMutableBufferPointer { variables -> Int32 in
         guard let first = arguments.baseAddress else { return EINVAL }
         return godwit_spawn(
-          &process, path, first, environment == nil ? nil : variables.baseAddress, folder, input ?? -1, output, errorPath,
+          &process, path, first, environment == nil ? nil : variables.baseAddress, folder, input ?? -1, output,
+          errorPath,
           signals)
       }
     }

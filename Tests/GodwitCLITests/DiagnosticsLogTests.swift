@@ -33,7 +33,8 @@ struct DiagnosticsLogTests {
 
   @Test func `a wrong option and a manifest that is not there are lines without a job`() throws {
     let job = try BreakableJob()
-    for (arguments, status) in [(["job.yaml", "--nosuch"], 64), ([], 64), (["nosuch.yaml"], 66)] as [([String], Int32)] {
+    for (arguments, status) in [(["job.yaml", "--nosuch"], 64), ([], 64), (["nosuch.yaml"], 66)] as [([String], Int32)]
+    {
       let lines = try Self.lines(arguments, in: job.path, status: status)
       #expect(lines.count == 1 && lines.first?["status"] == .integer(Int64(status)))
       #expect(lines.first?["job"] == nil)

@@ -67,7 +67,7 @@ final class MetricsFile: Sendable {
   private var earlier: String {
     guard let file = FileHandle(forReadingAtPath: path) else { return "" }
     defer { try? file.close() }
-    return (try? file.read(upToCount: Self.historyBytes)).map { String(decoding: $0 ?? Data(), as: UTF8.self) } ?? ""
+    return (try? file.read(upToCount: Self.historyBytes)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
   /// Changes what the next writing says.
@@ -84,7 +84,7 @@ final class MetricsFile: Sendable {
       while !state.withLock({ $0.isFinished }) {
         write()
         over.lock()
-        if !state.withLock({ $0.isFinished }) { over.wait(until: Date(timeIntervalSinceNow: Self.intervalSeconds)) }
+        if !state.withLock({ $0.isFinished }) { _ = over.wait(until: Date(timeIntervalSinceNow: Self.intervalSeconds)) }
         over.unlock()
       }
     }

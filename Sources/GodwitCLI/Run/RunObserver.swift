@@ -58,7 +58,8 @@ struct RunObserver {
   ///
   /// - Parameter status: What it is to end with: 0, or 4 after a verification that found something.
   /// - Returns: Why a command failed; nil when none did.
-  func ended(_ summary: MigrationSummary, job: MigrationJob, report: VerificationReport?, status: Int32) -> GodwitError? {
+  func ended(_ summary: MigrationSummary, job: MigrationJob, report: VerificationReport?, status: Int32) -> GodwitError?
+  {
     metrics?.change { metrics in
       metrics.summary = summary
       metrics.findings = report.map { $0.totalFindings }

@@ -1,5 +1,5 @@
 import Foundation
-package import GodwitModel
+import GodwitModel
 
 /// The commands of `on-success` and `on-failure`, which `godwit run` calls when a run is over.
 ///
