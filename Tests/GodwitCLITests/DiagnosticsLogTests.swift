@@ -28,7 +28,9 @@ struct DiagnosticsLogTests {
     #expect(line["status"] == .integer(66) && line["code"] == .string("missing-input"))
     #expect(line["message"]?.string?.hasPrefix("cannot read") == true && line["remedy"] != nil)
     let text = try BuiltCommand.run("run", "job.yaml", in: job.path).diagnostics
-    #expect(text.hasPrefix("godwit: \(line["message"]?.string ?? "?")\n"), "\(text)")
+    let location = line["location"]?.string ?? "?"
+    #expect(text.hasPrefix("godwit: \(location): \(line["message"]?.string ?? "?")\n"), "\(text)")
+    #expect(location == "job.yaml:6:11")
   }
 
   @Test func `a wrong option and a manifest that is not there are lines without a job`() throws {
@@ -50,7 +52,7 @@ struct DiagnosticsLogTests {
     #expect(said == ["first", "se\u{1B}cond"])
     #expect(lines.allSatisfy { $0["time"]?.string?.hasSuffix("Z") == true })
     try job.append("job.yaml", "on-failure: exit 3\n")
-    try job.append("library.sqlite", "more")
+    _ = try ShellCommand.run("echo more >>library.sqlite", in: job.path)
     let failed = try Self.lines(["job.yaml"], in: job.path, status: 73)
     #expect(failed.map { $0["level"] } == [.string("error"), .string("warning")])
   }
@@ -98,9 +100,9 @@ struct `A run on a terminal` {
   @Test func `errors are red on a terminal only`() throws {
     let job = try BreakableJob()
     try job.edit("job.yaml", "library.mapping.yaml", "nosuch.mapping.yaml")
-    #expect(try Self.run("TERM=xterm", "", in: job).contains("\u{1B}[1;31mgodwit:\u{1B}[0m cannot read"))
+    #expect(try Self.run("TERM=xterm", "", in: job).contains("\u{1B}[1;31mgodwit:\u{1B}[0m job.yaml:6:11: cannot read"))
     #expect(try !Self.run("TERM=xterm NO_COLOR=1", "", in: job).contains("\u{1B}[1;31m"))
     let file = try BuiltCommand.run("run", "job.yaml", in: job.path)
-    #expect(file.diagnostics.hasPrefix("godwit: cannot read"))
+    #expect(file.diagnostics.hasPrefix("godwit: job.yaml:6:11: cannot read"))
   }
 }

@@ -73,10 +73,10 @@ struct JobHookTests {
     #expect(found.first?["outcome"] == .string("failed") && found.first?["job"] == .string("job"))
     #expect(found.first?["code"] == .string("missing-input") && found.first?["message"] != nil)
     let lines = result.diagnostics.split(separator: "\n")
-    #expect(lines.first?.hasPrefix("godwit: cannot read") == true, "\(result.diagnostics)")
+    #expect(lines.first?.hasPrefix("godwit: job.yaml:6:11: cannot read") == true, "\(result.diagnostics)")
     #expect(lines.contains("said"))
     #expect(lines.last?.hasPrefix("godwit: warning: the on-failure command") == true, "\(result.diagnostics)")
-    #expect(lines.count { $0.hasPrefix("godwit: cannot read") } == 1, "the error is printed once")
+    #expect(lines.count { $0.hasPrefix("godwit: job.yaml:6:11: cannot read") } == 1, "the error is printed once")
     #expect(!FileManager.default.fileExists(atPath: job.file("succeeded")))
   }
 

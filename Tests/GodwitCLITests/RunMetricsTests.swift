@@ -150,7 +150,7 @@ struct `The metrics of a run` {
     #expect(try Self.run(job).status == 0)
     let second = try Exposition(Self.text(job))
     #expect(second.samples["godwit_last_run_info{job=job,outcome=already finished,reason=}"] == 1)
-    try job.append("library.sqlite", "more")
+    _ = try ShellCommand.run("echo more >>library.sqlite", in: job.path)
     #expect(try Self.run(job).status == 73)
     let third = try Exposition(Self.text(job))
     #expect(third.value("godwit_last_run_exit_status", job: "job") == 73)

@@ -55,7 +55,8 @@ enum ProgressLine {
       tail.append(word)
       used += word.count + 1
     }
-    let width = min(barColumns.upperBound, room - used - 2)
+    // By fives, so that a longer number does not move the end of the bar.
+    let width = min(barColumns.upperBound, (room - used - 2) / 5 * 5)
     guard width >= barColumns.lowerBound else { return [.init(text: String(number.prefix(room)), role: .number)] }
     let filled = Int(whole(clamped(progress.percent) / 100 * Double(width)))
     return [
