@@ -187,13 +187,14 @@ static inline int64_t godwit_resident_bytes(int peak) {
 #endif
 }
 
-// Starts a process, in which no signal is blocked and those of `defaults` end it. Its standard input is empty.
+// Starts a process, in which no signal is blocked and those of `defaults` end it.
 //
+// `input`: its standard input; -1 for an empty one.
 // `folder`: its working folder; NULL for that of this process. `error_path`: a file for its standard error, which is
 // emptied; NULL for `output`. `variables`: NULL for those of this process. Returns 0 or an error number.
 static inline int godwit_spawn(
     pid_t *_Nonnull process, const char *_Nonnull path, char *_Nullable const *_Nonnull words,
-    char *_Nullable const *_Nullable variables, const char *_Nullable folder, int output,
+    char *_Nullable const *_Nullable variables, const char *_Nullable folder, int input, int output,
     const char *_Nullable error_path, sigset_t defaults) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -206,7 +207,11 @@ static inline int godwit_spawn(
     return code;
   }
   sigemptyset(&none);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (input >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   if (error_path) {
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, error_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -21,7 +21,7 @@ extension MigrationManager {
   ///
   /// - Parameters:
   ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
-  ///   - progress: Called after every chunk, on the run's thread.
+  ///   - progress: Called after every chunk, and up to four times a second while one runs, on the run's thread.
   /// - Throws: What the synchronous `run` throws.
   @discardableResult
   public func run(

@@ -206,17 +206,29 @@ extension MigrationManager {
     let run = try program.begin(on: connection, mover: mover, files: files, stamp: stamp)
     let tasks = try run.tasks { [self] in try finish(program, connection: connection, digest: digest) }
     meter.begin(tasks)
-    try connection.transaction {
-      for task in tasks {
-        try watch.checkpoint()
-        try task.body()
-        progress(meter.finish(task))
-      }
-      try watch.checkpoint()
-      connection.whileRunning(stopIf: nil)
-      watch.control.setInterrupt(nil)
+    let running = RunningInPlaceMeter(meter)
+    defer {
+      meter = running.meter
+      meter.overridden = run.overridden
     }
-    meter.overridden = run.overridden
+    try withoutActuallyEscaping(progress) { progress in
+      connection.whileRunning {
+        if let part = running.meter.tick() { progress(part) }
+        return watch.stopReason != nil
+      }
+      defer { connection.whileRunning(stopIf: nil) }
+      try connection.transaction {
+        for task in tasks {
+          try watch.checkpoint()
+          running.meter.begin(task)
+          try task.body()
+          progress(running.meter.finish(task))
+        }
+        try watch.checkpoint()
+        connection.whileRunning(stopIf: nil)
+        watch.control.setInterrupt(nil)
+      }
+    }
   }
 
   /// Counters, metadata, what stays of tables that no model names, and triggers.
@@ -253,6 +265,12 @@ extension MigrationManager {
     rmdir(support.dataPath)
     rmdir(support.path)
   }
+}
+
+/// A meter that a callback of SQLite moves on.
+private final class RunningInPlaceMeter {
+  var meter: InPlaceSQLMeter
+  init(_ meter: InPlaceSQLMeter) { self.meter = meter }
 }
 
 extension StopCondition {

@@ -87,7 +87,7 @@ extension MigrationManager {
   ///
   /// - Parameters:
   ///   - plan: A plan of this manager.
-  ///   - progress: Called after every chunk, on the run's thread.
+  ///   - progress: Called after every chunk, and up to four times a second while one runs, on the run's thread.
   /// - Returns: What the run did; its outcome is never `.stopped`.
   /// - Throws: `CancellationError` if the task was cancelled before the end; otherwise what `run` throws.
   @discardableResult

@@ -16,7 +16,7 @@ extension MigrationManager {
   /// - Parameters:
   ///   - control: Stops the run from another thread.
   ///   - maximumSeconds: A time limit; the run stops at the first checkpoint after it.
-  ///   - progress: Called after every chunk, on the calling thread.
+  ///   - progress: Called after every chunk, and up to four times a second while one runs, on the calling thread.
   /// - Throws: `GodwitError`. What is durable stays, and the same call resumes if it can. `.usage` (64) for a manager
   ///   whose stores are not named yet.
   @discardableResult
@@ -87,7 +87,8 @@ extension MigrationManager {
     try refuseOtherSteps(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
     var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
-    func tell(_ part: MigrationProgress) { progress(meter?.part(part) ?? part) }
+    var shown = ShownProgress(folder: folder.path)
+    func tell(_ part: MigrationProgress) { progress(shown.shown(meter?.part(part) ?? part)) }
     do {
       // The first of several is refused where its mapping is resolved.
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
@@ -110,7 +111,7 @@ extension MigrationManager {
       }
       if summary.outcome == .finished {
         let written = try file(of: made.storePath, in: folder, control: control) { objects, total in
-          if let part = meter?.wrote(objects, of: total) { progress(part) }
+          if let part = meter?.wrote(objects, of: total) { progress(shown.shown(part)) }
         }
         switch written {
         case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
@@ -120,7 +121,7 @@ extension MigrationManager {
             (summary.outcome, summary.reason) = (.stopped, reason)
           } else {
             summary.codedNotes += try deliver(made, path, folder)
-            if let last = meter?.complete() ?? last { progress(last) }
+            if let last = meter?.complete() ?? last { progress(shown.shown(last)) }
           }
         }
       }

@@ -20,7 +20,7 @@ extension MigrationManager {
     progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     var (record, isResumed) = try record(of: source, quick: quick, in: folder, isWorthKeeping: &isWorthKeeping)
-    var meter = StepMeter(start: watch.start, count: job.steps.count)
+    var meter = StepMeter(count: job.steps.count)
     var last: MigrationProgress?
     for index in record.steps.count..<job.steps.count {
       let (summary, complete) = try runStep(
@@ -314,14 +314,10 @@ extension MigrationManager {
 /// Turns the progress of one step into that of the job. Every step counts alike: the rows of later ones are not known
 /// yet.
 private struct StepMeter {
-  let start: Date
   let count: Int
-  private var first: Double?
+  private var running: (step: Int, since: Date)?
 
-  init(start: Date, count: Int) {
-    self.start = start
-    self.count = count
-  }
+  init(count: Int) { self.count = count }
 
   mutating func part(_ progress: MigrationProgress, step index: Int) -> MigrationProgress {
     var progress = progress
@@ -330,11 +326,12 @@ private struct StepMeter {
     progress.percent = isLast && progress.percent >= 100 ? 100 : min(99.9, percent)
     progress.step = index + 1
     progress.steps = count
-    let begun = first ?? progress.percent
-    first = begun
-    let seconds = Date().timeIntervalSince(start)
-    let gained = progress.percent - begun
-    progress.secondsLeft = gained > 0 ? seconds * (100 - progress.percent) / gained : nil
+    let now = Date()
+    let since = running.flatMap { $0.step == index ? $0.since : nil } ?? now
+    running = (index, since)
+    // Later steps are taken to be as long as this one.
+    let passed = now.timeIntervalSince(since)
+    progress.secondsLeft = progress.secondsLeft.map { $0 + (passed + $0) * Double(count - index - 1) }
     return progress
   }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import GodwitJob
 
-/// Turns finished chunks into progress. The percent is a part of all rows that chunks read, so it never
-/// goes backwards and a resumed run starts where the last one stopped.
+/// Turns finished chunks, and the part of the running one, into progress. The percent is a part of all rows that chunks
+/// read, so it never goes backwards. What a resumed run may show at first, `ShownProgress` knows.
 struct ProgressMeter {
   private let plan: MigrationPlan
   private let start: Date
@@ -12,19 +12,33 @@ struct ProgressMeter {
   private let total: Int64
   private var totals: [String: Int] = [:]
   private var counts: [String: Int] = [:]
+  private var share = ChunkShare()
+  private var remaining: RemainingTime
+  /// The chunks that one statement carries out, and when it began.
+  private var running: (chunks: [Chunk], since: Date)?
+  /// When progress was told last.
+  private var told: Date
+  private let pulseSeconds = EngineTuning.current.progressPulseSeconds
   private(set) var progress: MigrationProgress
 
   init(plan: MigrationPlan, done: Set<Int>, start: Date) {
     self.plan = plan
     self.done = done
     self.start = start
+    told = start
     total = max(1, plan.totalRows)
     rows = plan.chunks.filter { done.contains($0.id) }.reduce(0) { $0 + max(1, $1.rows) }
     rowsBefore = rows
+    var left: [ChunkPhase: Int64] = [:]
     for chunk in plan.chunks {
       totals[Self.key(chunk), default: 0] += 1
-      if done.contains(chunk.id) { counts[Self.key(chunk), default: 0] += 1 }
+      if done.contains(chunk.id) {
+        counts[Self.key(chunk), default: 0] += 1
+      } else {
+        left[chunk.phase, default: 0] += max(1, chunk.rows)
+      }
     }
+    remaining = RemainingTime(left: left)
     let first = plan.chunks.first { !done.contains($0.id) }
     progress = MigrationProgress(
       percent: 0, step: 1, steps: plan.steps.count, pass: first?.pass ?? 0, passes: plan.steps.first?.passes.count ?? 0,
@@ -34,7 +48,7 @@ struct ProgressMeter {
       progress.chunk = counts[Self.key(first)] ?? 0
       progress.chunks = totals[Self.key(first)] ?? 0
     }
-    progress.percent = percent
+    progress.percent = percent(Double(rows))
   }
 
   private static func key(_ chunk: Chunk) -> String { "\(chunk.phase.rawValue) \(chunk.name)" }
@@ -42,30 +56,83 @@ struct ProgressMeter {
   var isComplete: Bool { done.count == plan.chunks.count }
 
   /// Below 100 until the store is in place: moving it is part of the work.
-  private var percent: Double { min(99.9, Double(rows) / Double(total) * 100) }
+  private func percent(_ rows: Double) -> Double { min(99.9, rows / Double(total) * 100) }
 
-  mutating func finish(_ chunk: Chunk) -> MigrationProgress {
+  // MARK: The running chunk
+
+  /// Chunks start that one statement carries out.
+  mutating func begin(_ chunks: [Chunk], now: Date = Date()) {
+    guard let first = chunks.first else { return }
+    running = (chunks, now)
+    share.begin(first.phase, name: first.name, rows: Self.rows(chunks))
+  }
+
+  private static func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
+
+  /// SQLite has carried out some more instructions of the running chunks.
+  ///
+  /// - Returns: The progress to tell, if none was told for a while.
+  mutating func tick(now: Date = Date()) -> MigrationProgress? {
+    share.tick()
+    guard let running, let first = running.chunks.first, now.timeIntervalSince(told) >= pulseSeconds else {
+      return nil
+    }
+    told = now
+    let part = share.share * Double(Self.rows(running.chunks))
+    describe(first)
+    // An estimate that turns out too high is not taken back.
+    progress.rows = max(progress.rows, rows + Int64(part))
+    progress.percent = max(progress.percent, percent(Double(rows) + part))
+    progress.isEstimated = true
+    measure(now)
+    progress.secondsLeft = remaining.seconds(
+      with: part, of: first.phase, seconds: now.timeIntervalSince(running.since))
+    return progress
+  }
+
+  // MARK: Finished chunks
+
+  mutating func finish(_ chunk: Chunk, now: Date = Date()) -> MigrationProgress {
     done.insert(chunk.id)
+    // Of chunks that end together, the first one has the time of all.
+    let seconds = now.timeIntervalSince(running?.since ?? told)
+    if running != nil { running?.since = now }
+    if running?.chunks.last?.id == chunk.id {
+      share.finish()
+      running = nil
+    }
+    remaining.finish(max(1, chunk.rows), of: chunk.phase, seconds: seconds)
+    told = now
     rows += max(1, chunk.rows)
     counts[Self.key(chunk), default: 0] += 1
-    progress.percent = max(progress.percent, percent)
+    describe(chunk)
+    progress.percent = max(progress.percent, percent(Double(rows)))
+    progress.rows = max(progress.rows, rows)
+    progress.isEstimated = false
+    measure(now)
+    progress.secondsLeft = remaining.seconds()
+    return progress
+  }
+
+  private mutating func describe(_ chunk: Chunk) {
     if chunk.pass > 0 { progress.pass = chunk.pass }
     progress.name = chunk.name
     progress.stage = chunk.phase.rawValue
     progress.chunk = counts[Self.key(chunk)] ?? 0
     progress.chunks = totals[Self.key(chunk)] ?? 0
-    progress.rows = rows
-    let seconds = Date().timeIntervalSince(start)
-    progress.rowsPerSecond = seconds > 0 ? Double(rows - rowsBefore) / seconds : 0
-    progress.secondsLeft = progress.rowsPerSecond > 0 ? Double(total - rows) / progress.rowsPerSecond : nil
+  }
+
+  private mutating func measure(_ now: Date) {
+    let seconds = now.timeIntervalSince(start)
+    progress.rowsPerSecond = seconds > 0 ? Double(progress.rows - rowsBefore) / seconds : 0
     progress.residentBytes = ProcessMemory.residentBytes
-    return progress
   }
 
   mutating func complete() -> MigrationProgress {
     progress.percent = 100
     progress.rows = total
     progress.secondsLeft = 0
+    progress.isEstimated = false
     progress.residentBytes = ProcessMemory.residentBytes
     return progress
   }

@@ -69,9 +69,10 @@ final class SingleStepRun {
       digest: { try known?.source ?? identity().source })
     let (plan, program) = try made ? begin(opened, ledger, stamp) : resume(opened, ledger, stamp)
     let executor = try executor(plan, program, opened, ledger, stamp)
-    var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: watch.start)
+    // The rate is that of the chunks: planning reads no rows that count.
+    var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: Date())
     progress(meter.progress)
-    let stopped = try execute(executor, meter: &meter, progress: progress)
+    let stopped = try execute(executor, on: connection, meter: &meter, progress: progress)
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
     (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
@@ -190,22 +191,35 @@ final class SingleStepRun {
     return executor
   }
 
+  /// A meter that a callback of SQLite moves on.
+  private final class RunningMeter {
+    var meter: ProgressMeter
+    init(_ meter: ProgressMeter) { self.meter = meter }
+  }
+
   /// - Returns: Why the run stopped; nil at the end of the chunks.
   private func execute(
-    _ executor: Executor, meter: inout ProgressMeter, progress: (MigrationProgress) -> Void
+    _ executor: Executor, on connection: StoreConnection, meter: inout ProgressMeter,
+    progress: (MigrationProgress) -> Void
   ) throws -> String? {
-    var stopped: String?
-    do {
-      try executor.run { chunk in
-        progress(meter.finish(chunk))
-        stopped = watch.stopReason
-        return stopped == nil
+    let running = RunningMeter(meter)
+    defer { meter = running.meter }
+    return try withoutActuallyEscaping(progress) { progress in
+      connection.whileRunning(tick: { if let part = running.meter.tick() { progress(part) } })
+      defer { connection.whileRunning(tick: nil) }
+      var stopped: String?
+      do {
+        try executor.run(beforeChunks: { running.meter.begin($0) }) { chunk in
+          progress(running.meter.finish(chunk))
+          stopped = watch.stopReason
+          return stopped == nil
+        }
+      } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
+        // The interrupt rolled the running chunk back: a checkpoint all the same.
+        stopped = control.reason
       }
-    } catch let error as GodwitError where error.code == .stopped && control.reason != nil {
-      // The interrupt rolled the running chunk back: a checkpoint all the same.
-      stopped = control.reason
+      return stopped
     }
-    return stopped
   }
 
   /// Writes the digest of a large source into the ledger, once it is there.

@@ -17,7 +17,7 @@ extension WorkFolder {
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
-    "receipt.json", "receipt.place",
+    "receipt.json", "receipt.place", "shown.percent",
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",
@@ -133,7 +133,9 @@ extension WorkFolder {
   }
 
   /// Writes a small file of the folder as a whole: under another name, synced, renamed.
-  package static func writeNote(_ data: Data, to path: String) throws {
+  ///
+  /// - Parameter isSynced: false where the file may be lost with the power.
+  package static func writeNote(_ data: Data, to path: String, isSynced: Bool = true) throws {
     let new = path + ".new"
     unlink(new)
     let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -147,7 +149,7 @@ extension WorkFolder {
       guard count > 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
       done += count
     }
-    guard CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else {
+    guard !isSynced || CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else {
       throw GodwitError.disk("cannot write '\(path)'", errno: errno)
     }
   }

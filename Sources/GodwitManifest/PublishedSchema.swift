@@ -28,6 +28,7 @@ package struct PublishedSchema: Sendable {
     ("inspect", PackageResources.inspect_schema_json),
     ("job", PackageResources.job_schema_json),
     ("lint", PackageResources.lint_schema_json),
+    ("log", PackageResources.log_schema_json),
     ("make-store", PackageResources.make_store_schema_json),
     ("mapping-result", PackageResources.mapping_result_schema_json),
     ("mapping", PackageResources.mapping_schema_json),

@@ -99,19 +99,20 @@ package enum CLibrary {
     godwit_next_signal(mask, milliseconds ?? -1)
   }
 
-  /// Starts a process whose standard input is empty, and in which no signal is blocked.
+  /// Starts a process in which no signal is blocked.
   ///
   /// - Parameters:
   ///   - words: Its arguments, the command's name first.
   ///   - environment: Its variables; nil for those of this process.
   ///   - folder: Its working folder; nil for that of this process.
+  ///   - input: The descriptor of its standard input; nil for an empty one.
   ///   - output: The descriptor of its standard output.
   ///   - errorPath: A file for its standard error, which is emptied; nil for `output`.
   ///   - defaults: Signals that end it although this process ignores them.
   /// - Returns: The process, or the number of the error.
   package static func spawn(
-    _ path: String, _ words: [String], environment: [String: String]? = nil, folder: String? = nil, output: Int32,
-    errorPath: String? = nil, defaults: [Int32] = []
+    _ path: String, _ words: [String], environment: [String: String]? = nil, folder: String? = nil, input: Int32? = nil,
+    output: Int32, errorPath: String? = nil, defaults: [Int32] = []
   ) -> (process: pid_t, code: Int32) {
     var signals = sigset_t()
     sigemptyset(&signals)
@@ -124,7 +125,9 @@ package enum CLibrary {
       variables.withUnsafeMutableBufferPointer { variables -> Int32 in
         guard let first = arguments.baseAddress else { return EINVAL }
         return godwit_spawn(
-          &process, path, first, environment == nil ? nil : variables.baseAddress, folder, output, errorPath, signals)
+          &process, path, first, environment == nil ? nil : variables.baseAddress, folder, input ?? -1, output,
+          errorPath,
+          signals)
       }
     }
     return (process, code)

@@ -60,7 +60,7 @@ struct DocumentedExampleTests {
     let shown = try #require(readme.text.split(separator: "\n").first { $0.contains("% step 1/1 pass") })
     func masked(_ line: Substring) -> String {
       line.trimmingCharacters(in: .whitespaces)
-        .replacing(#/[0-9]+ rows/s eta [0-9:-]+ rss [0-9]+ MiB/#, with: "")
+        .replacing(#/[0-9]+ rows/s eta [0-9:-]+ rss [0-9]+ MiB [0-9T:-]+Z/#, with: "")
     }
     #expect(result.output.split(separator: "\n").map(masked).contains(masked(shown)), "\(result.output)")
     // CI, CONTRIBUTING and the README name the same packages.

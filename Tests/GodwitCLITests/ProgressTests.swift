@@ -37,6 +37,9 @@ struct `Progress lines` {
       ProgressLine.plain(progress(12.5))
         == "12.5% step 1/1 pass 2/3 PersonToAdult create chunk 40/320 rows 1250000/10000000 412000 rows/s eta 00:00:21 rss 58 MiB"
     )
+    let time = Date(timeIntervalSince1970: 1_763_884_800.75)
+    #expect(
+      ProgressLine.plain(progress(12.5), at: time) == ProgressLine.plain(progress(12.5)) + " 2025-11-23T08:00:00Z")
   }
 
   @Test(arguments: [
@@ -55,11 +58,51 @@ struct `Progress lines` {
     #expect(ProgressLine.eta(seconds) == text)
   }
 
-  @Test(arguments: [1, 10, 40, 80, 200])
+  private static func bar(_ columns: Int, _ percent: Double = 50, name: String = "PersonToAdult") -> String {
+    var progress = progress(percent)
+    progress.name = name
+    return ProgressLine.bar(progress, columns: columns, budget: .mebibytes(64)).map(\.text).joined()
+  }
+
+  @Test(arguments: 1...200)
   func `the progress bar fits the terminal`(columns: Int) {
-    let bar = ProgressLine.bar(progress(50), columns: columns)
+    let bar = Self.bar(columns)
     #expect(bar.count < max(2, columns))
-    #expect(columns < 80 || bar.contains("50.0%"))
+    #expect(columns < 10 || bar.contains("50.0%"))
+    #expect(columns < 40 || bar.contains("eta 00:00:21"))
+    #expect(Self.bar(columns, 100, name: String(repeating: "N", count: 300)).count < max(2, columns))
+  }
+
+  @Test func `the bar has rows, rate, time, step and memory in eighty columns`() {
+    #expect(
+      Self.bar(80) == "[#####.....] 50.0% eta 00:00:21 1.25M/10M rows 412k rows/s step 1/1 58/64 MiB")
+    #expect(Self.bar(120).hasSuffix(" 58/64 MiB PersonToAdult create"))
+  }
+
+  @Test(
+    arguments: [
+      (0, "0"), (999, "999"), (1000, "1k"), (1250, "1.25k"), (12_345, "12.3k"), (999_999, "999k"),
+      (1_250_000, "1.25M"), (10_000_000, "10M"), (3.1e9, "3.1G"), (2e12, "2T"), (9e16, "90000T"), (.nan, "0"),
+      (-1, "0"),
+    ] as [(Double, String)])
+  func `counts in the bar are short`(value: Double, text: String) {
+    #expect(ProgressLine.short(value) == text)
+  }
+
+  @Test(
+    arguments: [
+      (true, ["TERM": "xterm"], true), (false, ["TERM": "xterm"], false), (true, [:], false),
+      (true, ["TERM": "dumb"], false), (true, ["TERM": "xterm", "NO_COLOR": "1"], false),
+      (true, ["TERM": "xterm", "NO_COLOR": ""], true),
+    ] as [(Bool, [String: String], Bool)])
+  func `colours need a terminal that has them, and a user who wants them`(
+    isTerminal: Bool, environment: [String: String], isOn: Bool
+  ) {
+    let style = TerminalStyle(isTerminal: isTerminal, environment: environment)
+    #expect(style.isOn == isOn)
+    let stream = TextStream.memory()
+    stream.write([.init(text: "a\u{1B}", role: .error), .init(text: "b")], style: style)
+    #expect(stream.text == (isOn ? "\u{1B}[1;31ma\\u001B\u{1B}[0mb" : "a\\u001Bb"))
   }
 }
 
@@ -102,7 +145,11 @@ struct `Printing progress` {
     try printer.end(MigrationSummary(outcome: .finished), job: try job())
     let lines = stream.text.split(separator: "\n")
     #expect(lines.last?.hasPrefix("100.0% ") == true)
-    #expect(lines.count { $0.hasPrefix("100.0%") } == 1)
+    // The summary begins with it too, and comes after all progress.
+    let first = try #require(lines.firstIndex { $0.hasPrefix("100.0%") })
+    #expect(lines[first].hasPrefix("100.0% finished job 'j'"))
+    #expect(lines[..<first].allSatisfy { $0.contains(" step ") })
+    #expect(lines[first...].count { $0.contains(" step ") } == 1)
   }
 
   @Test func `a job that is already finished says so`() throws {

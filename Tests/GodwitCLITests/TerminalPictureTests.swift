@@ -26,7 +26,7 @@ struct TerminalPictureTests {
 
   /// A line without what differs from run to run: times, rates, memory, and free space.
   private static func masked(_ line: String) -> String {
-    line.replacing(#/[0-9]+ rows/s eta [0-9:-]+ rss [0-9]+ MiB/#, with: "RATE")
+    line.replacing(#/[0-9]+ rows/s eta [0-9:-]+ rss [0-9]+ MiB [0-9T:-]+Z/#, with: "RATE")
       .replacing(#/[0-9.]+ [GMKT]iB free/#, with: "FREE")
       .replacing(#/(time|memory) {2,}.*/#) { "\($0.1)" }
   }

@@ -54,6 +54,18 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.locations["models"] == .init(file: "jobs/people.yaml", line: 4, column: 1))
   }
 
+  @Test func `commands for the end of a run are one text or a list`() throws {
+    let text = required + "on-success: ./tell.sh\non-failure:\n  - ./first.sh\n  - ./second.sh\n"
+    let job = try manifest(Array(text.utf8))
+    #expect(job.onSuccess.map(\.value) == ["./tell.sh"])
+    #expect(job.onFailure.map(\.value) == ["./first.sh", "./second.sh"])
+    #expect(job.onFailure.first?.location.line == 7)
+    for wrong in ["on-success: []", "on-success: {a: b}", "on-failure: ''", "on-failure: [[a]]"] {
+      let found = try #require(try complaint(of: required + wrong + "\n"), "\(wrong)")
+      #expect(found.code == .configuration && found.location?.line == 5, "\(wrong)")
+    }
+  }
+
   @Test func `every manifest key is read`() throws {
     let text = """
       godwit: 1

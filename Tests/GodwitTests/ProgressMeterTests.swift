@@ -59,4 +59,39 @@ struct ProgressMeterTests {
     }
     #expect(created.count == 5)
   }
+
+  @Test func `a running chunk moves rows and percent, which the end of the chunk never takes back`() throws {
+    let plan = try plan()
+    let start = Date()
+    var meter = ProgressMeter(plan: plan, done: [], start: start)
+    let chunk = try #require(plan.chunks.first)
+    meter.begin([chunk], now: start)
+    let early = meter.tick(now: start)
+    #expect(early == nil, "nothing is told before its time")
+    let told = meter.tick(now: start.addingTimeInterval(1))
+    let part = try #require(told)
+    #expect(part.isEstimated && part.percent > 0 && part.chunk == 0)
+    #expect(part.secondsLeft.map { $0 > 0 } == true)
+    let soon = meter.tick(now: start.addingTimeInterval(1.1))
+    #expect(soon == nil)
+    let done = meter.finish(chunk, now: start.addingTimeInterval(2))
+    #expect(!done.isEstimated && done.percent >= part.percent && done.chunk == 1)
+    #expect(done.rows == max(1, chunk.rows))
+    #expect(part.percent < done.percent)
+  }
+
+  @Test func `a chunk that is carried out again shows no lower percent`() throws {
+    let plan = try plan()
+    let start = Date()
+    var meter = ProgressMeter(plan: plan, done: [], start: start)
+    let pair = Array(plan.chunks.prefix(2))
+    meter.begin(pair, now: start)
+    for _ in 0..<100 { _ = meter.tick(now: start) }
+    let first = meter.tick(now: start.addingTimeInterval(1))
+    let high = try #require(first)
+    meter.begin([pair[0]], now: start.addingTimeInterval(1))
+    let second = meter.tick(now: start.addingTimeInterval(2))
+    let again = try #require(second)
+    #expect(again.percent == high.percent && again.rows == high.rows)
+  }
 }

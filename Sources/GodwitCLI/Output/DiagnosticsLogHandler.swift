@@ -1,6 +1,6 @@
 import Logging
 
-/// Log lines on standard error: `godwit: debug: message key=value`.
+/// Log lines on standard error: `godwit: debug: message key=value`, or JSON where that was asked for.
 struct DiagnosticsLogHandler: LogHandler {
   let stream: TextStream
   var metadata: Logger.Metadata = [:]
@@ -15,7 +15,6 @@ struct DiagnosticsLogHandler: LogHandler {
 
   func log(event: LogEvent) {
     let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
-    let pairs = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-    stream.write("godwit: \(event.level): \(event.message)\(pairs)\n")
+    stream.log("\(event.level)", "\(event.message)", values: all.mapValues { "\($0)" })
   }
 }

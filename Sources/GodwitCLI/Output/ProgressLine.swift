@@ -1,3 +1,4 @@
+import Foundation
 import GodwitJob
 import GodwitModel
 
@@ -19,16 +20,70 @@ enum ProgressLine {
     return words.joined(separator: " ")
   }
 
-  /// `[#####.....]  50.0%  412000 rows/s  eta 00:00:21`, cut to the width of the terminal.
-  static func bar(_ progress: MigrationProgress, columns: Int) -> String {
-    let speed = progress.totalRows > 0 ? " \(whole(progress.rowsPerSecond)) rows/s" : ""
-    let tail =
-      " \(percent(progress.percent))\(speed) eta \(eta(progress.secondsLeft))"
-      + (progress.name.isEmpty ? "" : " \(progress.name)")
-    let width = max(0, min(30, columns - tail.count - 3))
-    let filled = whole(clamped(progress.percent) / 100 * Double(width))
-    let bar = String(repeating: "#", count: Int(filled)) + String(repeating: ".", count: width - Int(filled))
-    return String(("[\(bar)]" + tail).prefix(max(1, columns - 1)))
+  /// The same with the time, as a line of a log has it.
+  static func plain(_ progress: MigrationProgress, at time: Date) -> String { plain(progress) + " " + stamp(time) }
+
+  /// RFC 3339 in UTC, to the second.
+  static func stamp(_ time: Date) -> String {
+    ObjectWriter.date(time.timeIntervalSinceReferenceDate.rounded(.down)).replacing(".000000Z", with: "Z")
+  }
+
+  /// `[#####.....] 50.0% eta 00:00:21 1.25M/10M rows 412k rows/s step 1/1 58/64 MiB PersonToAdult create`.
+  ///
+  /// What a narrow terminal has no room for is left out, the last things first.
+  ///
+  /// - Parameter budget: What the run may allocate; nil while it is not known.
+  static func bar(_ progress: MigrationProgress, columns: Int, budget: ByteCount? = nil) -> [TerminalStyle.Span] {
+    let room = max(1, columns - 1)
+    var words = ["eta \(eta(progress.secondsLeft))"]
+    if progress.totalRows > 0 {
+      words.append("\(short(Double(progress.rows)))/\(short(Double(progress.totalRows))) rows")
+      words.append("\(short(progress.rowsPerSecond)) rows/s")
+    }
+    words.append("step \(progress.step)/\(progress.steps)")
+    words.append(memory(progress.residentBytes, budget))
+    if !progress.name.isEmpty {
+      words.append(progress.name)
+      if !progress.stage.isEmpty { words.append(progress.stage) }
+    }
+    let number = percent(progress.percent)
+    // The bar itself has ten columns at least, before anything but percent and time.
+    var used = number.count + 1
+    var tail: [String] = []
+    for word in words {
+      guard used + word.count + 1 + barColumns.lowerBound + 2 <= room else { break }
+      tail.append(word)
+      used += word.count + 1
+    }
+    // By fives, so that a longer number does not move the end of the bar.
+    let width = min(barColumns.upperBound, (room - used - 2) / 5 * 5)
+    guard width >= barColumns.lowerBound else { return [.init(text: String(number.prefix(room)), role: .number)] }
+    let filled = Int(whole(clamped(progress.percent) / 100 * Double(width)))
+    return [
+      .init(text: "["), .init(text: String(repeating: "#", count: filled), role: .done),
+      .init(text: String(repeating: ".", count: width - filled) + "] "), .init(text: number, role: .number),
+      .init(text: tail.map { " " + $0 }.joined()),
+    ]
+  }
+
+  private static let barColumns = 10...30
+
+  /// `58/64 MiB`: what is resident, and the budget. The program itself is resident beside the budget.
+  private static func memory(_ resident: Int64, _ budget: ByteCount?) -> String {
+    let used = resident / (1 << 20)
+    return budget.map { "\(used)/\($0.bytes / (1 << 20)) MiB" } ?? "\(used) MiB"
+  }
+
+  /// A count in at most five characters, rounded down: 999, 12.3k, 456k, 1.25M.
+  static func short(_ value: Double) -> String {
+    var number = Double(whole(value))
+    var unit = ""
+    for next in ["k", "M", "G", "T"] where number >= 1000 { (number, unit) = (number / 1000, next) }
+    guard !unit.isEmpty else { return "\(whole(number))" }
+    let scale = number < 10 ? 100.0 : number < 100 ? 10 : 1
+    let cut = (number * scale).rounded(.down) / scale
+    let text = cut == cut.rounded() ? "\(whole(cut))" : "\(cut)"
+    return text + unit
   }
 
   /// One decimal, truncated, not rounded: 99.99 is not yet `100.0%`.

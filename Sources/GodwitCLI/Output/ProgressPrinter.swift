@@ -23,12 +23,14 @@ final class ProgressPrinter: Sendable {
     var printed: (percent: Int, time: Date)?
     var highest = 0.0
     var barIsOpen = false
+    var budget: ByteCount?
   }
 
   private let mode: ProgressMode
   /// Whether not even the summary is printed.
   private let isQuiet: Bool
   private let stream: TextStream
+  private let style: TerminalStyle
   private let clock: @Sendable () -> Date
   private let state = Mutex(State())
 
@@ -36,9 +38,11 @@ final class ProgressPrinter: Sendable {
   private static let lineSeconds = 10.0
   private static let barSeconds = 0.1
 
-  /// - Parameter terminal: What the environment variable `TERM` says: a dumb terminal cannot redraw a bar.
+  /// - Parameters:
+  ///   - terminal: What the environment variable `TERM` says: a dumb terminal cannot redraw a bar.
+  ///   - style: The colours of the bar.
   init(
-    mode: ProgressMode, isQuiet: Bool = false, stream: TextStream,
+    mode: ProgressMode, isQuiet: Bool = false, stream: TextStream, style: TerminalStyle? = nil,
     terminal: String? = ProcessInfo.processInfo.environment["TERM"], clock: @escaping @Sendable () -> Date = { Date() }
   ) {
     let canRedraw = terminal != "dumb"
@@ -50,6 +54,7 @@ final class ProgressPrinter: Sendable {
       default: isQuiet ? .none : mode
       }
     self.stream = stream
+    self.style = style ?? stream.style
     self.clock = clock
   }
 
@@ -57,9 +62,13 @@ final class ProgressPrinter: Sendable {
   private var time: String { ObjectWriter.date(clock().timeIntervalSinceReferenceDate) }
 
   func begin() throws {
+    if mode == .bar { state.withLock { redraw([.init(text: "planning")], &$0) } }
     guard mode == .json else { return }
     stream.write(try JSONText.line(ofType: "version", VersionRecord(version: GodwitCommand.version, time: time)) + "\n")
   }
+
+  /// Sets what the run may allocate, which the bar shows beside what is resident.
+  func setBudget(_ budget: ByteCount) { state.withLock { $0.budget = budget } }
 
   func update(_ progress: MigrationProgress) {
     state.withLock { state in
@@ -86,9 +95,10 @@ final class ProgressPrinter: Sendable {
     state.withLock { state in
       closeBar(&state)
       guard let last = state.last else {
-        return mode == .json ? () : stream.write("\(ProgressLine.percent(0)) planning\n")
+        let line = "\(ProgressLine.percent(0)) planning \(ProgressLine.stamp(clock()))\n"
+        return mode == .json ? () : stream.write(line)
       }
-      mode == .json ? print(last, &state) : stream.write(ProgressLine.plain(last) + "\n")
+      mode == .json ? print(last, &state) : stream.write(ProgressLine.plain(last, at: clock()) + "\n")
     }
   }
 
@@ -116,9 +126,11 @@ final class ProgressPrinter: Sendable {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
           return
         }
-        stream.write(RunSummary.text(summary, job: job) + "\n")
-        guard summary.outcome == .finished else { return }
-        stream.write((state.last.map(ProgressLine.plain) ?? ProgressLine.percent(100)) + "\n")
+        guard summary.outcome == .finished else { return stream.write(RunSummary.text(summary, job: job) + "\n") }
+        // The first word of the summary, and of its last line.
+        stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
+        let last = state.last.map { ProgressLine.plain($0, at: clock()) }
+        stream.write((last ?? ProgressLine.percent(100)) + "\n")
       }
     }
   }
@@ -127,11 +139,13 @@ final class ProgressPrinter: Sendable {
   func close() { state.withLock { closeBar(&$0) } }
 
   /// After a failed run: ends the bar on a terminal, and ends JSON lines with a summary.
-  func end(failedWith error: GodwitError) throws {
+  ///
+  /// - Parameter job: The job's name; nil while it is not known.
+  func end(failedWith error: GodwitError, job: String? = nil) throws {
     try state.withLock { state in
       closeBar(&state)
       guard mode == .json else { return }
-      stream.write(try JSONText.line(ofType: "summary", FailureRecord(error, type: nil, time: time)) + "\n")
+      stream.write(try JSONText.line(ofType: "summary", FailureRecord(error, type: nil, time: time, job: job)) + "\n")
     }
   }
 
@@ -141,12 +155,15 @@ final class ProgressPrinter: Sendable {
     case .json:
       guard let line = try? JSONText.line(ofType: "progress", ProgressRecord(progress, time: time)) else { return }
       stream.write(line + "\n")
-    case .bar:
-      stream.write(control: "\r\u{1B}[K")
-      stream.write(ProgressLine.bar(progress, columns: stream.columns))
-      state.barIsOpen = true
-    case .auto, .plain: stream.write(ProgressLine.plain(progress) + "\n")
+    case .bar: redraw(ProgressLine.bar(progress, columns: stream.columns, budget: state.budget), &state)
+    case .auto, .plain: stream.write(ProgressLine.plain(progress, at: clock()) + "\n")
     }
+  }
+
+  private func redraw(_ spans: [TerminalStyle.Span], _ state: inout State) {
+    stream.write(control: "\r\u{1B}[K")
+    stream.write(spans, style: style)
+    state.barIsOpen = true
   }
 
   private func closeBar(_ state: inout State) {

@@ -103,6 +103,8 @@ struct FailureRecord: Encodable {
   let type: String?
   /// Only of a line of a run.
   let time: String?
+  /// The job's name; only of a line of a run, where it is known.
+  let job: String?
   let outcome = "failed"
   /// The exit status.
   let status: Int32
@@ -118,9 +120,10 @@ struct FailureRecord: Encodable {
   /// - Parameters:
   ///   - type: `error` in place of what a verb prints; nil for the last line of a run.
   ///   - time: When the line of a run was written.
-  init(_ error: GodwitError, type: String? = "error", time: String? = nil) {
+  ///   - job: The name of a run's job.
+  init(_ error: GodwitError, type: String? = "error", time: String? = nil, job: String? = nil) {
     self.type = type
-    self.time = time
+    (self.time, self.job) = (time, job)
     location = error.location.map(\.text)
     status = error.code.rawValue
     code = error.code.name

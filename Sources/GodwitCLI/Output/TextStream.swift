@@ -16,6 +16,14 @@ package final class TextStream: Sendable {
     var failure: String?
     var isUsed = false
     var text = ""
+    var log: LogSettings?
+  }
+
+  /// How diagnostics are written, for a stream that has any.
+  struct LogSettings: Sendable {
+    var format: LogFormat
+    /// The job's name, once it is known.
+    var job: String?
   }
 
   private let target: Target
@@ -37,6 +45,12 @@ package final class TextStream: Sendable {
   /// What was written to a stream in memory.
   var text: String { state.withLock { $0.text } }
 
+  /// nil: text.
+  var logSettings: LogSettings? {
+    get { state.withLock { $0.log } }
+    set { state.withLock { $0.log = newValue } }
+  }
+
   var isTerminal: Bool {
     guard case .descriptor(let descriptor) = target else { return false }
     return isatty(descriptor) == 1
@@ -50,8 +64,14 @@ package final class TextStream: Sendable {
     return Int(size.ws_col)
   }
 
-  /// Writes text with control characters made visible.
-  package func write(_ text: String) { put(TextEscape.escaped(text)) }
+  /// Writes text with control characters made visible. Where lines are JSON, each line of it is the message of one.
+  package func write(_ text: String) {
+    guard let settings = logSettings, settings.format == .json else { return put(TextEscape.escaped(text)) }
+    for line in text.split(separator: "\n", omittingEmptySubsequences: true) { log("info", String(line)) }
+  }
+
+  /// Writes a line of JSON, in which a control character is an escape already.
+  func write(record line: String) { put(TextEscape.escaped(line) + "\n") }
 
   /// Writes data that a program may read: unchanged, except on a terminal.
   func write(data text: String) { put(isTerminal ? TextEscape.escaped(text) : text) }

@@ -17,8 +17,7 @@ struct CommandSession: Sendable {
   func checked(_ status: Int32, isForOutput: Bool = true) throws -> Int32 {
     guard let cause = output.failure else { return status }
     guard isForOutput else {
-      diagnostics.write(
-        "godwit: warning: cannot write to standard output: \(cause); the exit status (\(status)) is the job's\n")
+      warn("cannot write to standard output: \(cause); the exit status (\(status)) is the job's")
       return status
     }
     guard status == 0 || status == 2 else { return status }

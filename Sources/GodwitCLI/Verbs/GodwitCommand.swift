@@ -53,6 +53,10 @@ public enum GodwitCommand {
   ///
   /// - Returns: the exit status of the contract's table.
   static func run(arguments: [String], in session: CommandSession) -> Int32 {
+    // Before anything is parsed, so that a wrong option is told in the same format.
+    if arguments.first == "run", has("--log-format", "json", arguments) {
+      session.diagnostics.logSettings = .init(format: .json)
+    }
     do {
       try refuseUnknownVerb(arguments)
       try refuseUnknownHelp(arguments)
@@ -77,7 +81,8 @@ public enum GodwitCommand {
       .usage, RootCommand.message(for: error), remedy: "see `godwit help` and the verb for its options")
   }
 
-  private static func unexpected(_ error: any Error) -> GodwitError {
+  /// A failure that nobody expected: a bug.
+  static func unexpected(_ error: any Error) -> GodwitError {
     GodwitError(.internalBug, "unexpected failure: \(error)", remedy: "report it with the command line")
   }
 
@@ -139,7 +144,7 @@ public enum GodwitCommand {
   /// Prints an error where it belongs and gives its exit status.
   static func report(_ error: any Error, in session: CommandSession) -> Int32 {
     if let error = error as? GodwitError {
-      session.diagnostics.write("godwit: \(error)\n")
+      session.write(error)
       return error.code.rawValue
     }
     let code = RootCommand.exitCode(for: error)
@@ -150,11 +155,15 @@ public enum GodwitCommand {
     }
     if code == .validationFailure {
       let lead = "Error: "
+      guard session.diagnostics.logSettings == nil else {
+        session.write(failure(of: error))
+        return GodwitError.Code.usage.rawValue
+      }
       session.diagnostics.write("godwit: " + (text.hasPrefix(lead) ? String(text.dropFirst(lead.count)) : text) + "\n")
       return GodwitError.Code.usage.rawValue
     }
     let bug = unexpected(error)
-    session.diagnostics.write("godwit: \(bug)\n")
+    session.write(bug)
     return bug.code.rawValue
   }
 }

@@ -44,6 +44,17 @@ struct RunVerb: Verb {
       "Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
   var maximumDuration: TimeBox?
 
+  @Option(
+    help: ArgumentHelp(
+      "Write the state of the run to a file, in Prometheus' text format, every few seconds and at the end.",
+      valueName: "FILE"), completion: .file())
+  var metrics: String?
+
+  @Option(
+    name: .customLong("log-format"),
+    help: ArgumentHelp("Write errors, warnings and log messages as text or as JSON lines.", valueName: "text|json"))
+  var logFormat: LogFormat = .text
+
   static var isForOutput: Bool { false }
 
   @Flag(
@@ -67,7 +78,7 @@ struct RunVerb: Verb {
     return try session.loader(ofManifest: path ?? "-", overrides: settings, isVerbose: verbose)
   }
 
-  static var outputs: [OutputKind] { [.progress] }
+  static var outputs: [OutputKind] { [.progress, .log] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
@@ -75,48 +86,12 @@ struct RunVerb: Verb {
     let printer = ProgressPrinter(mode: progress, isQuiet: quiet, stream: session.output)
     signals.watch(
       stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { printer.printNow() })
+    var observer = try RunObserver(session, metricsPath: metrics, manifest: manifest)
     try printer.begin()
-    let start = Date()
     do {
-      let check = try planFile.map(PlanCheck.init(path:))
-      let loader = try loader(check, in: session)
-      var migration = try loader.job()
-      if failOnLoss { migration.failsOnLoss = true }
-      if !quiet {
-        session.warnOfReplacedValues(in: migration)
-        session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
-      }
-      if verify, migration.inPlace?.keepsOld == false {
-        throw GodwitError(
-          .usage, "cannot verify job '\(migration.name)' after it has run: it migrates in place and keeps no old store",
-          remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
-      }
-      let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
-      let summary: MigrationSummary
-      do {
-        let manager = MigrationManager(migration)
-        try check?.refuseOther(migration, manager: manager, manifestPath: loader.manifest.file)
-        summary = try manager.run(control: control, maximumSeconds: left) { printer.update($0) }
-      } catch { throw migration.tellingHints(error) }
-      var report: VerificationReport?
-      if verify, summary.outcome != .stopped {
-        let left = maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
-        let second = ProgressPrinter(mode: progress == .json ? .none : progress, isQuiet: quiet, stream: session.output)
-        defer { second.close() }
-        report = try Verifying(printer: second, control: control)
-          .report(of: try loader.job(for: .verification), maximumSeconds: left)
-      }
+      let (summary, job, report) = try migrate(in: session, control, printer, &observer)
       signals.finish()
-      let status = report?.isClean == false ? GodwitError.Code.findings.rawValue : 0
-      if let report {
-        try printer.tell(report)
-        // Before the summary, whose last line says 100.0%.
-        if progress != .json || quiet, !quiet || !report.isClean { session.output.write("\(report)\n") }
-      }
-      try printer.end(summary, job: migration, status: status)
-      guard summary.outcome == .stopped else { return status }
-      signals.dieIfStopped()
-      return GodwitError.Code.stopped.rawValue
+      return try end(summary, job, report, in: session, printer, observer, signals)
     } catch var error as GodwitError {
       signals.finish()
       let isSignal = error.code == .stopped && signals.stopSignal != nil
@@ -124,12 +99,87 @@ struct RunVerb: Verb {
       if isSignal {
         (error.code, error.stopReason) = (signals.stopSignal == SIGINT ? .interrupted : .terminated, .signal)
       }
-      try printer.end(failedWith: error)
+      printer.close()
+      // Commands may take long, and what they say belongs below the error.
+      let isReported = observer.callsCommands(after: error)
+      if isReported { _ = GodwitCommand.report(error, in: session) }
+      observer.failed(error)
+      try printer.end(failedWith: error, job: observer.jobName)
       if isSignal {
         if !quiet { _ = GodwitCommand.report(error, in: session) }
         signals.dieIfStopped()
       }
+      guard !isReported else { return error.code.rawValue }
+      throw error
+    } catch {
+      observer.failed(GodwitCommand.unexpected(error))
       throw error
     }
+  }
+
+  /// Migrates, and verifies where that was asked for.
+  private func migrate(
+    in session: CommandSession, _ control: MigrationControl, _ printer: ProgressPrinter, _ observer: inout RunObserver
+  ) throws -> (MigrationSummary, MigrationJob, VerificationReport?) {
+    let start = Date()
+    func secondsLeft() -> Double? {
+      maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
+    }
+    let check = try planFile.map(PlanCheck.init(path:))
+    let loader = try loader(check, in: session)
+    observer.manifestRead(loader)
+    var migration = try loader.job()
+    observer.jobLoaded(migration)
+    printer.setBudget(migration.memory)
+    if failOnLoss { migration.failsOnLoss = true }
+    if !quiet {
+      session.warnOfReplacedValues(in: migration)
+      session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
+    }
+    if verify, migration.inPlace?.keepsOld == false {
+      throw GodwitError(
+        .usage, "cannot verify job '\(migration.name)' after it has run: it migrates in place and keeps no old store",
+        remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
+    }
+    let summary: MigrationSummary
+    do {
+      let manager = MigrationManager(migration)
+      try check?.refuseOther(migration, manager: manager, manifestPath: loader.manifest.file)
+      summary = try manager.run(control: control, maximumSeconds: secondsLeft()) {
+        observer.update($0)
+        printer.update($0)
+      }
+    } catch { throw migration.tellingHints(error) }
+    guard verify, summary.outcome != .stopped else { return (summary, migration, nil) }
+    let second = ProgressPrinter(mode: progress == .json ? .none : progress, isQuiet: quiet, stream: session.output)
+    defer { second.close() }
+    let report = try Verifying(printer: second, control: control)
+      .report(of: try loader.job(for: .verification), maximumSeconds: secondsLeft())
+    return (summary, migration, report)
+  }
+
+  /// Calls the commands for the end of a run, and prints the summary.
+  private func end(
+    _ summary: MigrationSummary, _ job: MigrationJob, _ report: VerificationReport?, in session: CommandSession,
+    _ printer: ProgressPrinter, _ observer: RunObserver, _ signals: StopSignals
+  ) throws -> Int32 {
+    guard summary.outcome != .stopped else {
+      observer.stopped(summary, job: job)
+      try printer.end(summary, job: job)
+      signals.dieIfStopped()
+      return GodwitError.Code.stopped.rawValue
+    }
+    var status = report?.isClean == false ? GodwitError.Code.findings.rawValue : 0
+    printer.close()
+    if let report {
+      try printer.tell(report)
+      // Before the summary, whose last line says 100.0%.
+      if progress != .json || quiet, !quiet || !report.isClean { session.output.write("\(report)\n") }
+    }
+    let failure = observer.ended(summary, job: job, report: report, status: status)
+    status = failure?.code.rawValue ?? status
+    try printer.end(summary, job: job, status: status)
+    if let failure { _ = GodwitCommand.report(failure, in: session) }
+    return status
   }
 }

@@ -100,7 +100,7 @@ extension CommandSession {
   /// Warns of hashes that rely on a rule that no published hash confirms.
   func warnOfUnconfirmedHashRules(_ rules: [String]) {
     for rule in rules {
-      diagnostics.write("godwit: warning: the hash relies on an unconfirmed rule: \(rule)\n")
+      warn("the hash relies on an unconfirmed rule: \(rule)")
     }
   }
 
@@ -111,7 +111,7 @@ extension CommandSession {
       guard let first = model.remarks.first, seen.insert(model.name).inserted else { continue }
       let count = model.remarks.count
       let rest = count > 1 ? "; \(count - 1) more like it (see `godwit inspect`)" : ""
-      diagnostics.write("godwit: warning: model '\(model.name)': \(first)\(rest)\n")
+      warn("model '\(model.name)': \(first)\(rest)")
     }
   }
 

@@ -59,7 +59,9 @@ package final class Executor {
   }
 
   /// Runs the remaining chunks. `afterChunk` is called for every chunk that became durable, and returns false to stop.
-  package func run(afterChunk: (Chunk) throws -> Bool) throws {
+  ///
+  /// - Parameter beforeChunks: Called with the chunks that one statement is about to carry out.
+  package func run(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
     let done = try ledger.done()
     try prepare()
     var rest = plan.chunks.filter { !done.contains($0.id) }[...]
@@ -73,6 +75,7 @@ package final class Executor {
       }
       let chunks = together(rest)
       rest = rest.dropFirst(chunks.count)
+      if chunks.count > 1 { beforeChunks(Array(chunks)) }
       if chunks.count > 1, try carryOutTogether(chunks) {
         // All of them are durable, whatever the first one's listener says.
         var goesOn = true
@@ -81,6 +84,7 @@ package final class Executor {
         continue
       }
       for chunk in chunks {
+        beforeChunks([chunk])
         try carryOutAlone(chunk, done: done)
         guard try afterChunk(chunk) else { return }
       }

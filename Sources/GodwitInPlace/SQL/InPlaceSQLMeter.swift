@@ -13,6 +13,10 @@ package struct InPlaceSQLMeter {
   private var done = 0
   private var rows: Int64 = 0
   private var totalRows: Int64 = 1
+  private var share = ChunkShare()
+  private var running: InPlaceTask?
+  private var told = Date()
+  private let pulseSeconds = EngineTuning.current.progressPulseSeconds
   private(set) package var progress: MigrationProgress
   /// Relationship assignments that a later one overrides.
   package var overridden: Int64 = 0
@@ -47,16 +51,44 @@ package struct InPlaceSQLMeter {
     progress.chunks = tasks.count
   }
 
+  /// A task starts.
+  package mutating func begin(_ task: InPlaceTask) {
+    running = task
+    share.begin(ChunkPhase(rawValue: task.stage) ?? .create, name: task.name, rows: task.rows)
+  }
+
+  /// SQLite has carried out some more instructions of the running task.
+  ///
+  /// - Returns: The progress to tell, if none was told for a while.
+  package mutating func tick(now: Date = Date()) -> MigrationProgress? {
+    share.tick()
+    guard let running, now.timeIntervalSince(told) >= pulseSeconds else { return nil }
+    told = now
+    (progress.stage, progress.name, progress.chunks) = (running.stage, running.name, tasks)
+    // Tasks without rows may take any time.
+    advance(to: rows + (isCounted ? Int64(share.share * Double(running.rows)) : 0))
+    return progress
+  }
+
+  /// What a number of rows is of the whole.
+  private mutating func advance(to rows: Int64) {
+    // An estimate that turns out too high is not taken back.
+    if isCounted { progress.rows = max(progress.rows, rows) }
+    let before = bytes > 0 ? Self.copyPercent : 0
+    advance(to: before + (99.9 - before) * min(1, Double(rows) / Double(totalRows)))
+  }
+
   package mutating func finish(_ task: InPlaceTask) -> MigrationProgress {
+    share.finish()
+    running = nil
+    told = Date()
     done += 1
     rows += task.rows
     progress.stage = task.stage
     progress.name = task.name
     progress.chunk = done
     progress.chunks = tasks
-    if isCounted { progress.rows = rows }
-    let before = bytes > 0 ? Self.copyPercent : 0
-    advance(to: before + (99.9 - before) * min(1, Double(rows) / Double(totalRows)))
+    advance(to: rows)
     return progress
   }
 

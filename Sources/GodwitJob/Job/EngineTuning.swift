@@ -61,6 +61,8 @@ package struct EngineTuning: Sendable {
   package var runsAllInSwift = false
   /// A plan samples many objects of a mapping if that takes less than so many seconds.
   package var secondsForSample = 0.1
+  /// Seconds between two figures of a chunk that is running.
+  package var progressPulseSeconds = 0.25
 
   /// Runs a body with one of the values changed.
   package static func with<Value, T>(

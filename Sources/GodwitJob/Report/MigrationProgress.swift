@@ -22,7 +22,7 @@ public struct MigrationProgress: Sendable, Hashable {
   /// Chunks of this name and stage.
   public var chunks: Int
   /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`,
-  /// where rows are not counted.
+  /// where rows are not counted. The rows of a chunk that is running are estimated.
   public var rows: Int64
   /// Rows that the run expects all stages to read together.
   public var totalRows: Int64
@@ -32,6 +32,8 @@ public struct MigrationProgress: Sendable, Hashable {
   public var secondsLeft: Double?
   /// The resident memory of the process, in bytes.
   public var residentBytes: Int64
+  /// Whether a part of a chunk that is running is counted: a run that is killed does the chunk again.
+  package var isEstimated = false
 
   package init(
     percent: Double, step: Int, steps: Int, pass: Int, passes: Int, name: String, stage: String, chunk: Int,

@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 import GodwitPlatform
 
-/// A shell command of a manifest's `stages`.
+/// A shell command of a manifest: of its `stages`, or for the end of a run.
 ///
 /// What it prints goes to a stream as text, with control characters escaped. The run waits for the command itself: a
 /// child that it left in the background, and that holds its output open, keeps nobody.
@@ -12,6 +12,9 @@ struct HookProcess {
   let environment: [String: String]
   /// Takes what the command prints, whole lines at a time.
   let output: (String) -> Void
+  /// What the command gets on standard input, which else is empty. The process must ignore SIGPIPE: a command need not
+  /// read it.
+  var input: [UInt8]?
 
   /// How often it is asked whether the command has ended while it prints nothing.
   private static let waitMilliseconds: Int32 = 20
@@ -24,22 +27,32 @@ struct HookProcess {
     defer { close(pipe[0]) }
     for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
+    var feed: InputFeed?
+    defer { feed?.finish() }
     let process: pid_t
     do {
       defer { close(pipe[1]) }
-      process = try spawn(output: pipe[1])
+      let made = try makeInput()
+      feed = made.feed
+      defer { if let end = made.end { close(end) } }
+      process = try spawn(input: made.end, output: pipe[1])
     }
     var status: Int32 = 0
     var isOver = false
     var lines = LineBuffer(write: output)
     while !isOver {
-      var ready = pollfd(fd: pipe[0], events: Int16(POLLIN), revents: 0)
-      _ = poll(&ready, 1, Self.waitMilliseconds)
+      feed?.write()
+      var ready = [pollfd(fd: pipe[0], events: Int16(POLLIN), revents: 0)]
+      if let feed, feed.isOpen { ready.append(pollfd(fd: feed.descriptor, events: Int16(POLLOUT), revents: 0)) }
+      _ = poll(&ready, .init(ready.count), Self.waitMilliseconds)
       let ended = waitpid(process, &status, WNOHANG)
       isOver = ended == process || ended < 0 && errno != EINTR
       let isClosed = lines.read(pipe[0])
+      guard isClosed, !isOver else { continue }
       // Without output to wait for, `poll` would return at once.
-      if isClosed, !isOver {
+      if let feed, feed.isOpen {
+        usleep(UInt32(Self.waitMilliseconds) * 1000)
+      } else {
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
         isOver = true
       }
@@ -51,10 +64,21 @@ struct HookProcess {
     return code == 0 ? nil : "it exited with status \(code)"
   }
 
-  private func spawn(output: Int32) throws -> pid_t {
+  /// A pipe for the command's standard input: the end that it reads, and what fills the other one. Nothing where it gets
+  /// nothing.
+  private func makeInput() throws -> (end: Int32?, feed: InputFeed?) {
+    guard let input else { return (nil, nil) }
+    var pipe: [Int32] = [-1, -1]
+    guard Self.makePipe(&pipe) == 0 else { throw failure(errno) }
+    for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(pipe[1], F_SETFL, O_NONBLOCK)
+    return (pipe[0], InputFeed(descriptor: pipe[1], rest: input[...]))
+  }
+
+  private func spawn(input: Int32?, output: Int32) throws -> pid_t {
     // What is blocked or ignored here is not there.
     let (process, code) = CLibrary.spawn(
-      "/bin/sh", ["/bin/sh", "-c", command], environment: environment, folder: folder, output: output,
+      "/bin/sh", ["/bin/sh", "-c", command], environment: environment, folder: folder, input: input, output: output,
       defaults: [SIGPIPE, SIGXFSZ])
     guard code == 0 else { throw failure(code) }
     return process
@@ -64,6 +88,36 @@ struct HookProcess {
 
   private func failure(_ code: Int32) -> GodwitError {
     GodwitError(.inputOutput, "cannot start '\(command)'", cause: String(cString: strerror(code)))
+  }
+}
+
+/// Writes what a command gets, as far as the pipe takes it.
+private struct InputFeed {
+  let descriptor: Int32
+  var rest: ArraySlice<UInt8>
+  private(set) var isOpen = true
+
+  init(descriptor: Int32, rest: ArraySlice<UInt8>) { (self.descriptor, self.rest) = (descriptor, rest) }
+
+  /// Writes without waiting. The pipe is closed when all is written, or when nobody reads.
+  mutating func write() {
+    while isOpen {
+      guard !rest.isEmpty else { return finish() }
+      let count = rest.withUnsafeBytes { CLibrary.write(descriptor, $0.baseAddress, $0.count) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if errno == EAGAIN {
+        return
+      } else if errno != EINTR {
+        finish()
+      }
+    }
+  }
+
+  mutating func finish() {
+    guard isOpen else { return }
+    isOpen = false
+    close(descriptor)
   }
 }
 

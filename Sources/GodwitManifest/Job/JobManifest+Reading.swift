@@ -10,6 +10,7 @@ extension JobManifest {
       "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
       "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout-from",
       "unregistered-policies", "stages", "on-loss", "allow-empty", "check-source", "receipt",
+      "on-success", "on-failure",
     ],
     "chunks": ["rows", "by"],
     "on-invalid": ["quarantine"],
@@ -165,6 +166,17 @@ extension JobManifest {
     }
     if let entry = top["stages"] {
       stages = try reader.list(entry.value, key: entry.key).map { try Self.stage($0, reader) }
+    }
+    onSuccess = try Self.commands(JobHooks.Key.success.rawValue, top, reader)
+    onFailure = try Self.commands(JobHooks.Key.failure.rawValue, top, reader)
+  }
+
+  /// One shell command or a list of them.
+  private static func commands(_ key: String, _ top: Entries, _ reader: YAMLReader) throws -> [Located<String>] {
+    guard let entry = top[key] else { return [] }
+    let expected = "a shell command"
+    return try reader.items(entry.value, key: key, expected: expected).map {
+      try reader.located($0, key: key, expected: expected)
     }
   }
 

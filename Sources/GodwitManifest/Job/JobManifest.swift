@@ -122,6 +122,9 @@ package struct JobManifest: Sendable {
   package var receipt = ReceiptPlace.file(nil)
   package var unregisteredPolicies: UnregisteredPolicies = .fail
   package var stages: [Stage] = []
+  /// Commands for when a run ended with 0, and for when it failed.
+  package var onSuccess: [Located<String>] = []
+  package var onFailure: [Located<String>] = []
   /// The places of the top-level keys.
   package var locations: [String: GodwitError.Location]
 }

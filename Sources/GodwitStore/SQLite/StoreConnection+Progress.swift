@@ -26,6 +26,18 @@ extension StoreConnection {
       }, context)
   }
 
+  /// Calls `tick` each time that SQLite has carried out another 20,000 instructions, while statements run. It must not
+  /// use the connection.
+  ///
+  /// - Parameter tick: nil to call nothing more.
+  package func whileRunning(tick: (() -> Void)?) {
+    guard let tick else { return whileRunning(stopIf: nil) }
+    whileRunning(stopIf: {
+      tick()
+      return false
+    })
+  }
+
   /// Asks `isStopped` too, beside what `whileRunning(stopIf:)` has set.
   package func addStopCondition(_ isStopped: @escaping () -> Bool) {
     let first = progressCheck

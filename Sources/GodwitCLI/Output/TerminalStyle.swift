@@ -1,0 +1,60 @@
+import Foundation
+
+/// Whether a stream is coloured, and the colours.
+///
+/// Only a terminal is: not a file or a pipe, not a terminal that cannot (`TERM` is `dumb` or missing), and not for a user
+/// who wants none (`NO_COLOR` is set and not empty, see no-color.org).
+struct TerminalStyle: Sendable, Hashable {
+  /// What a piece of text is.
+  enum Role: Sendable, Hashable {
+    case plain, done, number, error, warning
+
+    fileprivate var code: String {
+      switch self {
+      case .plain: ""
+      case .done: "32"
+      case .number: "1"
+      case .error: "1;31"
+      case .warning: "33"
+      }
+    }
+  }
+
+  /// A piece of text with its role.
+  struct Span: Sendable, Hashable {
+    let text: String
+    var role = Role.plain
+  }
+
+  let isOn: Bool
+
+  static let off = TerminalStyle(isOn: false)
+
+  private init(isOn: Bool) { self.isOn = isOn }
+
+  init(isTerminal: Bool, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    let terminal = environment["TERM"] ?? ""
+    isOn = isTerminal && !terminal.isEmpty && terminal != "dumb" && (environment["NO_COLOR"] ?? "").isEmpty
+  }
+
+  /// The sequences around text of a role; nil where it is written as it is.
+  func sequences(_ role: Role) -> (on: String, off: String)? {
+    guard isOn, role != .plain else { return nil }
+    return ("\u{1B}[\(role.code)m", "\u{1B}[0m")
+  }
+}
+
+extension TextStream {
+  /// Writes text in colours, where the stream has them. What control characters the text has are made visible.
+  func write(_ spans: [TerminalStyle.Span], style: TerminalStyle) {
+    for span in spans {
+      guard let (on, off) = style.sequences(span.role) else {
+        write(span.text)
+        continue
+      }
+      write(control: on)
+      write(span.text)
+      write(control: off)
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitPlatform
+import GodwitStore
+import Synchronization
+
+/// The file of `run --metrics`.
+///
+/// 1. `init` finds out whether it can be written, before any work.
+/// 2. `start` writes it every few seconds, from a thread of its own, once the run holds its lock.
+/// 3. `change` tells what is new, and `finish` writes it for the last time.
+/// Every writing makes a temporary file beside it, syncs it and renames it, so that a reader sees one whole file. One that
+/// fails is a warning.
+final class MetricsFile: Sendable {
+  private struct State {
+    var metrics: RunMetrics
+    var isStarted = false
+    var isFinished = false
+    var hasWarned = false
+  }
+
+  private let path: String
+  private let warn: @Sendable (String) -> Void
+  private let state: Mutex<State>
+  /// Wakes the thread when the run is over.
+  private let over = NSCondition()
+
+  /// Seconds between two writings.
+  private static let intervalSeconds = 5.0
+  /// More of an earlier file is not read.
+  private static let historyBytes = 1 << 20
+
+  /// - Parameters:
+  ///   - path: Where the file goes.
+  ///   - job: The job's name as long as the manifest is not read.
+  ///   - warn: Takes the warning that the file could not be written, once.
+  /// - Throws: `.usage` (64) when something other than a file is at the path; what `NewFile` throws when no file can be
+  ///   made there: `.permission` (77), `.cannotCreate` (73), `.inputOutput` (74).
+  init(path: String, job: String, start: Date, warn: @escaping @Sendable (String) -> Void) throws {
+    self.path = path
+    self.warn = warn
+    state = Mutex(State(metrics: RunMetrics(job: job, start: start)))
+    var info = stat()
+    // A rename would put a file in the place of a folder, a link or a device.
+    if lstat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
+      throw GodwitError(
+        .usage, "cannot write metrics to '\(path)': it is not an ordinary file",
+        remedy: "name a file, such as godwit.prom in the folder that the textfile collector reads",
+        safe: "nothing was written")
+    }
+    do { NewFile.discard(try NewFile.temporaryName(beside: path, replaces: true)) } catch var error as GodwitError {
+      error.safe = "nothing was written"
+      throw error
+    }
+  }
+
+  /// Sets the job, and takes over what the file says of its earlier runs.
+  func setJob(_ job: String) {
+    let text = earlier
+    state.withLock { state in
+      state.metrics.job = job
+      state.metrics.history = RunMetrics.History(job: job, in: text)
+    }
+  }
+
+  private var earlier: String {
+    guard let file = FileHandle(forReadingAtPath: path) else { return "" }
+    defer { try? file.close() }
+    return (try? file.read(upToCount: Self.historyBytes)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+
+  /// Changes what the next writing says.
+  func change(_ body: (inout RunMetrics) -> Void) { state.withLock { body(&$0.metrics) } }
+
+  /// Writes the file now, and from now on every few seconds. Where the system makes no thread, only the end is written.
+  func start() {
+    let isNew = state.withLock { state in
+      defer { state.isStarted = true }
+      return !state.isStarted
+    }
+    guard isNew else { return }
+    _ = WorkerThread.start { [self] in
+      while !state.withLock({ $0.isFinished }) {
+        write()
+        over.lock()
+        if !state.withLock({ $0.isFinished }) { _ = over.wait(until: Date(timeIntervalSinceNow: Self.intervalSeconds)) }
+        over.unlock()
+      }
+    }
+  }
+
+  /// Writes the file for the last time.
+  func finish(_ end: RunMetrics.End) {
+    state.withLock { state in
+      state.metrics.finish(end)
+      write(&state)
+      state.isFinished = true
+    }
+    wake()
+  }
+
+  /// Ends the writing and leaves the file as it is: another run writes it.
+  func abandon() {
+    state.withLock { $0.isFinished = true }
+    wake()
+  }
+
+  private func wake() {
+    over.lock()
+    over.broadcast()
+    over.unlock()
+  }
+
+  private func write() { state.withLock { if !$0.isFinished { write(&$0) } } }
+
+  private func write(_ state: inout State) {
+    let text = state.metrics.text(
+      now: Date(), resident: ProcessMemory.residentBytes, peak: ProcessMemory.peakBytes)
+    do { try ExportFile.write(text, to: path, replaces: true) } catch {
+      guard !state.hasWarned else { return }
+      state.hasWarned = true
+      warn("cannot write metrics: \((error as? GodwitError)?.message ?? "\(error)")")
+    }
+  }
+}

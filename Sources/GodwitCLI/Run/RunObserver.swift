@@ -1,0 +1,133 @@
+import Foundation
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+import GodwitVerifier
+
+/// Tells of a run beside its output: in a metrics file, and to the commands `on-success` and `on-failure`.
+///
+/// 1. `manifestRead` and `jobLoaded` as soon as these are known.
+/// 2. `update` takes every progress.
+/// 3. `ended`, `failed` or `stopped`, once.
+struct RunObserver {
+  private let session: CommandSession
+  private let metrics: MetricsFile?
+  private var hooks: JobHooks?
+  private(set) var jobName: String?
+  private var job: MigrationJob?
+
+  /// - Parameters:
+  ///   - metricsPath: Where metrics go; nil for nowhere.
+  ///   - manifest: The path of the manifest, which names the job until it is read.
+  /// - Throws: What `MetricsFile` throws when it cannot be written.
+  init(_ session: CommandSession, metricsPath: String?, manifest: String?) throws {
+    self.session = session
+    let name = URL(filePath: manifest ?? "job").deletingPathExtension().lastPathComponent
+    metrics = try metricsPath.map {
+      try MetricsFile(path: $0, job: name, start: Date(), warn: { session.warn($0) })
+    }
+    metrics?.setJob(name)
+  }
+
+  mutating func manifestRead(_ loader: JobLoader) {
+    hooks = loader.hooks
+    jobName = loader.manifest.job
+    session.diagnostics.logSettings?.job = jobName
+    metrics?.setJob(loader.manifest.job)
+    metrics?.change { $0.budget = loader.manifest.memory }
+  }
+
+  mutating func jobLoaded(_ job: MigrationJob) {
+    self.job = job
+    metrics?.change { $0.sourceBytes = Self.size(of: job.sourcePath) }
+  }
+
+  private static func size(of path: String) -> Int64? {
+    (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int64
+  }
+
+  /// The first one comes when the run holds its lock: only then is the metrics file its own.
+  func update(_ progress: MigrationProgress) {
+    metrics?.change { $0.progress = progress }
+    metrics?.start()
+  }
+
+  // MARK: The end
+
+  /// The run has done its work.
+  ///
+  /// - Parameter status: What it is to end with: 0, or 4 after a verification that found something.
+  /// - Returns: Why a command failed; nil when none did.
+  func ended(_ summary: MigrationSummary, job: MigrationJob, report: VerificationReport?, status: Int32) -> GodwitError?
+  {
+    metrics?.change { metrics in
+      metrics.summary = summary
+      metrics.findings = report.map { $0.totalFindings }
+      metrics.destinationBytes = Self.size(of: job.destinationPath)
+    }
+    let record = SummaryRecord(summary, job: job, time: time, status: status)
+    var failure = call(
+      status == 0 ? .success : .failure, record, status: status, outcome: summary.outcome.rawValue)
+    if status != 0, let error = failure {
+      // The status of the run itself counts.
+      session.warn(error.message + (error.cause.map { ": \($0)" } ?? ""))
+      failure = nil
+    }
+    failure?.safe = "the destination is finished"
+    finish(failure?.code.rawValue ?? status, summary.outcome.rawValue)
+    return failure
+  }
+
+  /// The run stopped at a checkpoint, and ends with 75 or by a signal. No command is called.
+  func stopped(_ summary: MigrationSummary, job: MigrationJob) {
+    metrics?.change { $0.summary = summary }
+    let record = SummaryRecord(summary, job: job, time: time)
+    finish(record.status, summary.outcome.rawValue, reason: record.reasonCode)
+  }
+
+  /// The run failed. Commands are called unless it stopped at a checkpoint or by a signal.
+  func failed(_ error: GodwitError) {
+    switch error.code {
+    case .stopped, .interrupted, .terminated: break
+    default:
+      let record = FailureRecord(error, type: nil, time: time, job: jobName)
+      if let second = call(.failure, record, status: error.code.rawValue, outcome: record.outcome) {
+        session.warn(second.message + (second.cause.map { ": \($0)" } ?? ""))
+      }
+    }
+    // The file is that of the run which holds the lock.
+    guard error.stopReason != .locked else {
+      metrics?.abandon()
+      return
+    }
+    finish(error.code.rawValue, "failed", reason: error.stopReason?.rawValue)
+  }
+
+  /// Whether a failure calls commands, which may take long: the error is printed before.
+  func callsCommands(after error: GodwitError) -> Bool {
+    switch error.code {
+    case .stopped, .interrupted, .terminated: false
+    default: hooks?.has(.failure) == true
+    }
+  }
+
+  private var time: String { ObjectWriter.date(Date().timeIntervalSinceReferenceDate) }
+
+  private func finish(_ status: Int32, _ outcome: String, reason: String? = nil) {
+    metrics?.finish(.init(time: Date(), status: status, outcome: outcome, reason: reason ?? ""))
+  }
+
+  private func call(_ key: JobHooks.Key, _ record: some Encodable, status: Int32, outcome: String) -> GodwitError? {
+    guard let hooks, hooks.has(key) else { return nil }
+    var variables = ["GODWIT_STATUS": "\(status)", "GODWIT_OUTCOME": outcome]
+    variables["GODWIT_JOB"] = jobName
+    if let job {
+      variables["GODWIT_SOURCE"] = URL(filePath: job.sourcePath).path
+      variables["GODWIT_DESTINATION"] = URL(filePath: job.destinationPath).path
+    }
+    do {
+      try hooks.run(key, summary: try JSONText.line(ofType: "summary", record) + "\n", variables: variables)
+      return nil
+    } catch { return error as? GodwitError ?? GodwitCommand.unexpected(error) }
+  }
+}

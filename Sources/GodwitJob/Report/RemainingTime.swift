@@ -1,0 +1,90 @@
+/// Estimates the time left of a run, by what its rows have cost so far.
+///
+/// A row of one phase costs many times what a row of another costs: an average over all rows would promise too much
+/// while objects are made, and too little at the end. So every phase has its own cost. A phase that has not begun is
+/// taken to be as much dearer or cheaper than the others as it usually is.
+package struct RemainingTime: Sendable {
+  private struct Cost: Sendable {
+    var seconds = 0.0
+    var rows = 0.0
+  }
+
+  private var left: [ChunkPhase: Double]
+  private var costs: [ChunkPhase: Cost] = [:]
+
+  /// - Parameter left: The rows that are still to be read, by phase.
+  package init(left: [ChunkPhase: Int64]) { self.left = left.mapValues { Double(max(0, $0)) } }
+
+  /// What a row costs, beside a row that is made.
+  private static func weight(_ phase: ChunkPhase) -> Double {
+    switch phase {
+    case .create: 1
+    case .policy: 4
+    case .associate, .relate, .order, .derive: 0.5
+    case .resolve: 0.8
+    case .index, .unique: 0.35
+    case .validate: 0.15
+    }
+  }
+
+  /// Counts rows of a phase that are done.
+  package mutating func finish(_ rows: Int64, of phase: ChunkPhase, seconds: Double) {
+    left[phase] = max(0, left[phase, default: 0] - Double(rows))
+    costs[phase, default: Cost()].seconds += max(0, seconds)
+    costs[phase, default: Cost()].rows += Double(rows)
+  }
+
+  /// The seconds left; nil while nothing is known.
+  ///
+  /// - Parameters:
+  ///   - rows: What is done of the chunk that runs.
+  ///   - phase: Its phase.
+  ///   - seconds: What that took.
+  package func seconds(with rows: Double = 0, of phase: ChunkPhase? = nil, seconds: Double = 0) -> Double? {
+    var costs = costs
+    var left = left
+    if let phase, rows > 0 {
+      costs[phase, default: Cost()].seconds += max(0, seconds)
+      costs[phase, default: Cost()].rows += rows
+      left[phase] = max(0, left[phase, default: 0] - rows)
+    }
+    let weighed = costs.reduce(0) { $0 + $1.value.rows * Self.weight($1.key) }
+    let spent = costs.reduce(0) { $0 + $1.value.seconds }
+    guard weighed > 0, spent > 0 else { return nil }
+    return left.reduce(0) { sum, part in
+      let known = costs[part.key].flatMap { $0.rows > 0 ? $0.seconds / $0.rows : nil }
+      return sum + part.value * (known ?? spent / weighed * Self.weight(part.key))
+    }
+  }
+}
+
+/// Lets an estimate of the time left settle: what is shown moves towards what was computed, the slower the longer the run
+/// has lasted.
+package struct SettlingTime: Sendable {
+  private var shown: (left: Double, at: Double)?
+  private var start: Double?
+
+  package init() {}
+
+  /// What to show.
+  ///
+  /// - Parameters:
+  ///   - left: What was computed; nil while nothing is known.
+  ///   - now: In seconds, from any beginning.
+  package mutating func settled(_ left: Double?, at now: Double) -> Double? {
+    guard let left, left.isFinite else { return shown.map { max(0, $0.left - (now - $0.at)) } }
+    let began = start ?? now
+    start = began
+    guard let shown, left > 0 else {
+      self.shown = (left, now)
+      return left
+    }
+    let passed = max(0, now - shown.at)
+    let expected = max(0, shown.left - passed)
+    // After three seconds within one, after a minute within ten.
+    let span = min(10, max(0.5, (now - began) / 3))
+    let settled = expected + (left - expected) * min(1, passed / span)
+    self.shown = (settled, now)
+    return settled
+  }
+}
