@@ -20,6 +20,10 @@ enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
 final class ProgressPrinter: Sendable {
   private struct State {
     var last: MigrationProgress?
+    /// The last progress of the migration, while a verification follows it.
+    var migrated: MigrationProgress?
+    /// Which part of the whole is under way, from 0 to 1.
+    var part = 0.0...1.0
     var printed: (percent: Int, time: Date)?
     var highest = 0.0
     var barIsOpen = false
@@ -70,9 +74,19 @@ final class ProgressPrinter: Sendable {
   /// Sets what the run may allocate, which the bar shows beside what is resident.
   func setBudget(_ budget: ByteCount) { state.withLock { $0.budget = budget } }
 
+  /// Says that what follows is a part of the whole, of which it makes the percent.
+  func begin(part: ClosedRange<Double>) {
+    state.withLock { state in
+      if part.lowerBound > 0 { state.migrated = state.last }
+      state.part = part
+    }
+  }
+
   func update(_ progress: MigrationProgress) {
     state.withLock { state in
       var progress = progress
+      let part = state.part
+      progress.percent = part.lowerBound * 100 + progress.percent * (part.upperBound - part.lowerBound)
       if progress.percent.isFinite { state.highest = max(state.highest, progress.percent) }
       progress.percent = state.highest
       state.last = progress
@@ -112,13 +126,15 @@ final class ProgressPrinter: Sendable {
   }
 
   /// Writes what the run did; the last line of a finished run starts with `100.0%`.
+  ///
+  /// - Parameter status: 75, 130 or 143 if a verification after the migration was stopped.
   func end(_ summary: MigrationSummary, job: MigrationJob, status: Int32 = 0) throws {
     try state.withLock { state in
       closeBar(&state)
       guard !isQuiet else { return }
       switch mode {
       case .json:
-        if let last = state.last, last.percent >= 100 { print(last, &state) }
+        if let last = whole(state), last.percent >= 100 { print(last, &state) }
         stream.write(
           try JSONText.line(ofType: "summary", SummaryRecord(summary, job: job, time: time, status: status)) + "\n")
       case .auto, .bar, .plain, .none:
@@ -126,13 +142,22 @@ final class ProgressPrinter: Sendable {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
           return
         }
-        guard summary.outcome == .finished else { return stream.write(RunSummary.text(summary, job: job) + "\n") }
+        guard summary.outcome == .finished, summary.stopReason == nil else {
+          return stream.write(RunSummary.text(summary, job: job) + "\n")
+        }
         // The first word of the summary, and of its last line.
         stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
-        let last = state.last.map { ProgressLine.plain($0, at: clock()) }
+        let last = whole(state).map { ProgressLine.plain($0, at: clock()) }
         stream.write((last ?? ProgressLine.percent(100)) + "\n")
       }
     }
+  }
+
+  /// The progress at the end, which tells of the migration's rows.
+  private func whole(_ state: State) -> MigrationProgress? {
+    guard var migrated = state.migrated, let last = state.last else { return state.last }
+    migrated.percent = last.percent
+    return migrated
   }
 
   /// Ends the bar on a terminal, before something else is printed.

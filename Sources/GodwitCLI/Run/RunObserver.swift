@@ -79,9 +79,11 @@ struct RunObserver {
   }
 
   /// The run stopped at a checkpoint, and ends with 75 or by a signal. No command is called.
-  func stopped(_ summary: MigrationSummary, job: MigrationJob) {
+  ///
+  /// - Parameter status: The status if a verification was stopped after the migration had finished.
+  func stopped(_ summary: MigrationSummary, job: MigrationJob, status: Int32 = 0) {
     metrics?.change { $0.summary = summary }
-    let record = SummaryRecord(summary, job: job, time: time)
+    let record = SummaryRecord(summary, job: job, time: time, status: status)
     finish(record.status, summary.outcome.rawValue, reason: record.reasonCode)
   }
 

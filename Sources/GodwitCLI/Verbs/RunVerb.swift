@@ -89,16 +89,15 @@ struct RunVerb: Verb {
     var observer = try RunObserver(session, metricsPath: metrics, manifest: manifest)
     try printer.begin()
     do {
-      let (summary, job, report) = try migrate(in: session, control, printer, &observer)
+      let (summary, job, proof) = try migrate(in: session, control, printer, &observer)
       signals.finish()
-      return try end(summary, job, report, in: session, printer, observer, signals)
+      switch proof {
+      case .report(let report): return try end(summary, job, report, in: session, printer, observer, signals)
+      case .stopped(let error): return try end(summary, job, error, in: session, printer, observer, signals)
+      }
     } catch var error as GodwitError {
       signals.finish()
-      let isSignal = error.code == .stopped && signals.stopSignal != nil
-      // The process ends by the signal, and its status with it.
-      if isSignal {
-        (error.code, error.stopReason) = (signals.stopSignal == SIGINT ? .interrupted : .terminated, .signal)
-      }
+      let isSignal = Self.tellSignal(signals, in: &error)
       printer.close()
       // Commands may take long, and what they say belongs below the error.
       let isReported = observer.callsCommands(after: error)
@@ -117,10 +116,24 @@ struct RunVerb: Verb {
     }
   }
 
+  /// Gives an error the status of the signal that stopped the command, and says whether one did.
+  private static func tellSignal(_ signals: StopSignals, in error: inout GodwitError) -> Bool {
+    guard error.code == .stopped, signals.stopSignal != nil else { return false }
+    (error.code, error.stopReason) = (signals.stopSignal == SIGINT ? .interrupted : .terminated, .signal)
+    return true
+  }
+
+  /// What a verification after the migration came to.
+  private enum Proof {
+    /// nil if none was asked for.
+    case report(VerificationReport?)
+    case stopped(GodwitError)
+  }
+
   /// Migrates, and verifies where that was asked for.
   private func migrate(
     in session: CommandSession, _ control: MigrationControl, _ printer: ProgressPrinter, _ observer: inout RunObserver
-  ) throws -> (MigrationSummary, MigrationJob, VerificationReport?) {
+  ) throws -> (MigrationSummary, MigrationJob, Proof) {
     let start = Date()
     func secondsLeft() -> Double? {
       maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
@@ -141,6 +154,7 @@ struct RunVerb: Verb {
         .usage, "cannot verify job '\(migration.name)' after it has run: it migrates in place and keeps no old store",
         remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
     }
+    if verify { printer.begin(part: 0...0.5) }
     let summary: MigrationSummary
     do {
       let manager = MigrationManager(migration)
@@ -150,12 +164,31 @@ struct RunVerb: Verb {
         printer.update($0)
       }
     } catch { throw migration.tellingHints(error) }
-    guard verify, summary.outcome != .stopped else { return (summary, migration, nil) }
-    let second = ProgressPrinter(mode: progress == .json ? .none : progress, isQuiet: quiet, stream: session.output)
-    defer { second.close() }
-    let report = try Verifying(printer: second, control: control)
-      .report(of: try loader.job(for: .verification), maximumSeconds: secondsLeft())
-    return (summary, migration, report)
+    guard verify, summary.outcome != .stopped else { return (summary, migration, .report(nil)) }
+    printer.begin(part: 0.5...1)
+    do {
+      let report = try Verifying(printer: printer, control: control)
+        .report(of: try loader.job(for: .verification), maximumSeconds: secondsLeft())
+      return (summary, migration, .report(report))
+    } catch let error as GodwitError where error.code == .stopped {
+      return (summary, migration, .stopped(error))
+    }
+  }
+
+  /// Prints the summary of a migration whose verification was stopped, and why it was.
+  private func end(
+    _ summary: MigrationSummary, _ job: MigrationJob, _ stop: GodwitError, in session: CommandSession,
+    _ printer: ProgressPrinter, _ observer: RunObserver, _ signals: StopSignals
+  ) throws -> Int32 {
+    var stop = stop
+    let isSignal = Self.tellSignal(signals, in: &stop)
+    var summary = summary
+    (summary.reason, summary.stopReason) = ("the verification was stopped", stop.stopReason)
+    observer.stopped(summary, job: job, status: stop.code.rawValue)
+    try printer.end(summary, job: job, status: stop.code.rawValue)
+    if !quiet || !isSignal { _ = GodwitCommand.report(stop, in: session) }
+    signals.dieIfStopped()
+    return stop.code.rawValue
   }
 
   /// Calls the commands for the end of a run, and prints the summary.
