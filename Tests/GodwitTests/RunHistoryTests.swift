@@ -1,4 +1,5 @@
 import Foundation
+import GodwitInference
 import GodwitModel
 import TestSupport
 import Testing
@@ -185,7 +186,9 @@ struct RunHistoryTests {
     for place in [places[0], places[1], places[2], places[places.count / 2]] {
       let (fixture, job) = try Self.fixture()
       let fault = try FaultLayer(.fail(ENOSPC, at: place + 1))
-      let summary = try EngineTuning.with(\.secondsBetweenNotes, 0) { try fault.run { try MigrationManager(job).run() } }
+      let summary = try EngineTuning.with(\.secondsBetweenNotes, 0) {
+        try fault.run { try MigrationManager(job).run() }
+      }
       #expect(fault.hasStruck && fault.struck?.path.contains("history.json") == true)
       #expect(summary.outcome == .finished)
       #expect(try Self.history(of: fixture).entries.reduce(0) { $0 + $1.chunks } > 4)

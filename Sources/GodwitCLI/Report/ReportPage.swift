@@ -337,7 +337,7 @@ struct ReportPage {
 
   // MARK: Style
 
-  private static let style = """
+  static let style = """
     h3 { font-size: 1rem; margin: 1rem 0 0.25rem; overflow-wrap: anywhere; }
     p { margin: 0 0 0.5rem; overflow-wrap: anywhere; }
     .soft { color: var(--soft); font-size: 0.875rem; }
