@@ -93,7 +93,8 @@ struct ReportBrowserTests {
       #expect(title.hasSuffix("back rgb(\(parts.joined(separator: ", ")))"), "\(look): \(title)")
       guard let shots = ProcessInfo.processInfo.environment["GODWIT_SHOTS"] else { continue }
       _ = try ShellCommand.run(
-        "\(common) --window-size=\(look.width),2600 --screenshot='\(shots)/report-\(look).png' \"file://$PWD/frame.html\"",
+        "\(common) --window-size=\(look.width),2600 --screenshot='\(shots)/report-\(look).png' "
+          + "\"file://$PWD/frame.html\"",
         in: folder.path)
     }
   }
