@@ -1,4 +1,5 @@
 import Foundation
+import GodwitModel
 import GodwitXML
 import TestSupport
 import Testing

@@ -8,6 +8,7 @@ import Testing
 @testable import Godwit
 @testable import GodwitCLI
 @testable import GodwitJob
+@testable import GodwitManifest
 
 /// The page of a job, in each of its states.
 struct ReportTests {
@@ -69,8 +70,6 @@ struct ReportTests {
     for word in ["http:", "https:", "src=", "href=", "@import", "url(", "<script", "javascript:"] {
       #expect(!page.text.contains(word), "\(word)")
     }
-    let names = Set(page.all("div").map(\.name) + page.all("svg").map(\.name))
-    #expect(names.isSubset(of: ["div", "svg"]))
     // Who does not see a picture hears what it shows, and has a table.
     for picture in page.all("div") where picture["role"] == "img" {
       #expect(picture["aria-label"]?.contains("the table has the figures") == true)

@@ -10,7 +10,8 @@ struct FlowPicture {
     var count: Double?
     var isLoss = false
     /// From the top, in pixels.
-    var (top, height) = (0.0, 0.0)
+    var top = 0.0
+    var height = 0.0
   }
 
   struct Band {
@@ -26,7 +27,8 @@ struct FlowPicture {
   }
 
   private struct Sum {
-    var (taken, made) = (0.0, 0.0)
+    var taken = 0.0
+    var made = 0.0
   }
 
   private struct Pair: Hashable {
@@ -43,7 +45,7 @@ struct FlowPicture {
   private(set) var left: [Node] = []
   private(set) var right: [Node] = []
   private(set) var bands: [Band] = []
-  let height: Double
+  private(set) var height = 0.0
 
   init(_ flows: ObjectFlows) {
     let isCounted = flows.note == nil

@@ -1,5 +1,7 @@
+import Foundation
 import Godwit
 import GodwitJob
+import GodwitManifest
 import GodwitModel
 
 /// The page of a job: what was asked, the path, the objects, what ran when, losses, findings and the receipt.
