@@ -22,7 +22,8 @@ struct MarkupTests {
     let root = try MarkupReader.read(Array(page.utf8), file: "page")
     let shown = TextEscape.escaped(text.onOneLine)
       .replacing("\u{FFFE}", with: "\\uFFFE").replacing("\u{FFFF}", with: "\\uFFFF")
-    #expect(root["title"] == shown)
+    // A parser of XML reads a tab in an attribute as a space.
+    #expect(root["title"] == shown.replacing("\t", with: " "))
     #expect(root.children.map(\.name) == ["p", "bdi"])
     #expect(root.children.map(\.text) == [shown, shown])
     #expect(root.children.allSatisfy { $0.children.isEmpty })

@@ -125,7 +125,8 @@ struct ReportPictureTests {
   }
 
   @Test(arguments: [
-    (0.0, "0.0 s"), (0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (119.4, "119 s"), (120, "2 min 0 s"),
+    (0.0, "0 s"), (0.04, "40 ms"), (0.9994, "999 ms"), (0.9996, "1.0 s"), (9.94, "9.9 s"), (9.96, "10 s"),
+    (119.4, "119 s"), (120, "2 min 0 s"),
     (7199, "119 min 59 s"), (7200, "2 h 0 min"), (100_000, "27 h 46 min"), (-1, "0 s"),
   ])
   func `times are short`(seconds: Double, text: String) { #expect(ReportText.time(seconds) == text) }

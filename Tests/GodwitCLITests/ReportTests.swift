@@ -94,7 +94,9 @@ struct ReportTests {
     #expect(page.words("What ran when").contains("Nothing of this job has run."))
     let rows = page.rows("Mappings of step 1")
     #expect(rows.contains { $0.prefix(3) == ["Person", "Adult", "PersonToAdult"] }, "\(rows)")
-    #expect(rows.first { $0[2] == "PersonToAdult" }?[3] == "150")
+    let store = try StoreConnection.openStore(readingAt: PeoplizerStores.path(version: 3))
+    let adults = try store.integer("SELECT COUNT(*) FROM ZPERSON WHERE ZAGE >= 18") ?? 0
+    #expect(adults > 10 && rows.first { $0[2] == "PersonToAdult" }?[3] == "\(adults)")
     #expect(page.section("The receipt") == nil && page.section("Progress") == nil)
     #expect(page.words("The path").contains("Peoplizer 3"))
     #expect(page.text.contains("PersonToAdult") && page.words("What was asked").contains("mappings"))
@@ -170,7 +172,7 @@ struct ReportTests {
     let job = Self.job("v3-to-v4.yaml", folder)
     #expect(Self.run("run", "--quiet", job.manifest, "--destination", job.destination).status == 0)
     let store = try StoreConnection(path: job.destination)
-    try store.execute("UPDATE ZPERSON SET ZNAME = 'x' WHERE Z_PK = 3")
+    try store.execute("UPDATE ZPERSON SET ZNAME = 'x' WHERE Z_PK = (SELECT MIN(Z_PK) FROM ZPERSON)")
     try store.close()
     let found = Self.run("verify", job.manifest, "--destination", job.destination, "--format", "json")
     #expect(found.status == 4)
@@ -182,7 +184,7 @@ struct ReportTests {
       folder.file("audit.json"))
     Self.check(page)
     let rows = page.rows("Findings of verify")
-    #expect(rows.count >= 1 && rows.contains { $0[1].contains("p3") }, "\(rows)")
+    #expect(rows.count >= 1 && rows.contains { $0[1].contains(".name p") }, "\(rows)")
     for (text, status) in [
       ("{}", Int32(65)), (try String(contentsOfFile: job.destination + Receipt.suffix, encoding: .utf8), 65),
     ] {

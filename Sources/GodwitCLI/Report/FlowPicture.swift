@@ -38,6 +38,7 @@ struct FlowPicture {
   /// The largest that are drawn on a side, one of them for the rest.
   static let nodesMaximum = 20
   private static let bandPixels = 280.0
+  private static let pixelsOfBand = 60.0
   private static let leastBand = 1.5
   private static let leastNode = 24.0
   private static let gap = 4.0
@@ -66,7 +67,9 @@ struct FlowPicture {
       sums[pair, default: Sum()].taken += flow.source.isEmpty ? made : taken
       sums[pair, default: Sum()].made += made
     }
-    let lefts = Self.ordered(Set(sums.keys.map(\.left)), amounts[0]) { _ in 0 }
+    // Entities of which nothing stays come last, as their bands end below the others.
+    let staying = Set(flows.flows.filter { !$0.isLoss }.map { key($0.source, 0) })
+    let lefts = Self.ordered(Set(sums.keys.map(\.left)), amounts[0]) { staying.contains($0) ? 0 : 1 }
     let places = Dictionary(uniqueKeysWithValues: lefts.enumerated().map { ($1, Double($0)) })
     // An entity on the right is beside the middle of what it is made of, so that few bands cross.
     var weights: [Key: (sum: Double, weight: Double)] = [:]
@@ -88,7 +91,8 @@ struct FlowPicture {
       return Self.node(key, isCounted ? sum : nil, hidden[1])
     }
     let total = sums.values.reduce((1.0, 1.0)) { ($0.0 + $1.taken, $0.1 + $1.made) }
-    let scale = Self.bandPixels / max(total.0, total.1)
+    let pixels = min(Self.bandPixels, Self.pixelsOfBand * Double(sums.count + 1))
+    let scale = pixels / max(total.0, total.1)
     for (row, from) in lefts.enumerated() {
       for (column, to) in rights.enumerated() {
         guard let sum = sums[Pair(left: from, right: to)] else { continue }

@@ -231,8 +231,8 @@ struct ReportPage {
     parts += [
       title("Resident memory"), picture.memory,
       ReportText.paragraph(
-        "The dashed line is the budget. It is for what the run allocates; the program itself comes on top.",
-        soft: true),
+        "\(picture.memoryText). The dashed line is the budget: for what the run allocates. The program itself comes on "
+          + "top.", soft: true),
       ReportText.hidden("Table over time", picture.entries),
     ]
     return parts
@@ -299,9 +299,10 @@ struct ReportPage {
     }
     if content.found.isEmpty {
       parts.append(
-        ReportText.paragraph(
-          "This page has no proof of the destination. Add what `godwit verify JOB.yaml --format json` printed with "
-            + "`--findings FILE`.", soft: true))
+        .element(
+          "p", ["class": "soft"], "This page has no proof of the destination. Add what ",
+          .element("code", [:], "godwit verify JOB.yaml --format json"), " printed, with ",
+          .element("code", [:], "--findings FILE"), ".") + .line)
     }
     return parts
   }
@@ -355,6 +356,7 @@ struct ReportPage {
     .wide { overflow-x: auto; }
     .wide table { font-size: 0.875rem; }
     .wide th, .wide td { overflow-wrap: break-word; min-width: 3rem; }
+    .wide td:last-child:not(.number) { min-width: 12rem; }
     .number { text-align: right; white-space: nowrap; }
     @media (max-width: 30rem) {
       main { padding: 1rem 0.5rem; }

@@ -26,9 +26,10 @@ enum ReportText {
     return (tenths < 10 ? "\(tenths)" : "\(Int64(min(rest, 1e9).rounded()))") + units[unit]
   }
 
-  /// `0.4 s`, `45 s`, `12 min`, `3 h 5 min`.
+  /// `40 ms`, `1.4 s`, `45 s`, `12 min 3 s`, `3 h 5 min`.
   static func time(_ seconds: Double) -> String {
-    guard seconds.isFinite, seconds >= 0 else { return "0 s" }
+    guard seconds.isFinite, seconds > 0 else { return "0 s" }
+    if seconds < 0.9995 { return "\(Int64((seconds * 1000).rounded())) ms" }
     if seconds < 9.95 {
       let tenths = Int64((seconds * 10).rounded())
       return "\(tenths / 10).\(tenths % 10) s"

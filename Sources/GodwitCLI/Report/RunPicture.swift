@@ -35,7 +35,7 @@ struct RunPicture {
     let stage: String
 
     func name(ofSteps steps: Int) -> String {
-      (steps > 1 ? "step \(step), " : "") + (pass > 0 ? "pass \(pass), " : "") + stage
+      stage + (steps > 1 && step > 0 ? ", step \(step)" : "") + (pass > 0 ? ", pass \(pass)" : "")
     }
   }
 
@@ -154,10 +154,17 @@ struct RunPicture {
             "y2": y(budgets[run]),
           ]))
     }
-    let text = "\(ByteCount(bytes: peak)) at most, budget \(budgets.last.map { "\(ByteCount(bytes: $0))" } ?? "")"
+    let text = memoryText
     return figure(
       "Resident memory: \(text); the table has the figures",
       names: Self.axis(["\(ByteCount(bytes: Int64(min(top, 9e18))))", "0"]), drawing(parts, height: 100, pixels: 120))
+  }
+
+  /// The peak and the last budget.
+  var memoryText: String {
+    let peak = history.entries.map(\.residentBytes).max() ?? 0
+    let budget = history.runs.last.map { "\(ByteCount(bytes: $0.budgetBytes))" } ?? ""
+    return "\(ByteCount(bytes: peak)) at most, budget \(budget)"
   }
 
   // MARK: Frames
@@ -247,10 +254,10 @@ struct RunPicture {
   }
 
   static let style = """
-    .plot { display: grid; grid-template-columns: minmax(4.5rem, max-content) minmax(0, 1fr); column-gap: 0.5rem;
+    .plot { display: grid; grid-template-columns: 10rem minmax(0, 1fr); column-gap: 0.5rem;
       margin: 0.25rem 0 1rem; font-size: 0.8125rem; }
     .plot svg { display: block; width: 100%; border-bottom: 1px solid var(--axis); }
-    .names { max-width: 10rem; color: var(--soft); }
+    .names { color: var(--soft); }
     .lane { height: 22px; line-height: 22px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
     .axis { height: 100%; display: flex; flex-direction: column; justify-content: space-between; text-align: right;
       line-height: 1.2; }
@@ -258,6 +265,7 @@ struct RunPicture {
     .bar, .area { fill: var(--series); }
     .curve { fill: none; stroke: var(--series); stroke-width: 2px; vector-effect: non-scaling-stroke; }
     .limit { stroke: var(--limit); stroke-width: 2px; stroke-dasharray: 6 4; vector-effect: non-scaling-stroke; }
+    @media (max-width: 30rem) { .plot { grid-template-columns: 5.5rem minmax(0, 1fr); font-size: 0.75rem; } }
     .cut { stroke: var(--axis); stroke-width: 1px; stroke-dasharray: 2 3; vector-effect: non-scaling-stroke; }
     """
 }
