@@ -202,6 +202,7 @@ struct ReportPage {
     }
     return ReportText.table(
       "Mappings of step \(step.step)", ["From", "To", "Mapping", "Taken", "Made", "What it does"], numbers: [3, 4],
+      prose: 5,
       rows)
   }
 
@@ -266,7 +267,7 @@ struct ReportPage {
       ]
     }
     return [
-      ReportText.table("Losses", ["Step", "What", "Of", "How many", "Why"], numbers: [3], rows)
+      ReportText.table("Losses", ["Step", "What", "Of", "How many", "Why"], numbers: [3], prose: 4, rows)
     ]
   }
 
@@ -295,7 +296,8 @@ struct ReportPage {
         ]
       }
       parts.append(
-        ReportText.table("Findings of \(file.type)", ["Kind", "Where", "How many", "What"], numbers: [2], rows))
+        ReportText.table(
+          "Findings of \(file.type)", ["Kind", "Where", "How many", "What"], numbers: [2], prose: 3, rows))
     }
     if content.found.isEmpty {
       parts.append(
@@ -356,7 +358,7 @@ struct ReportPage {
     .wide { overflow-x: auto; }
     .wide table { font-size: 0.875rem; }
     .wide th, .wide td { overflow-wrap: break-word; min-width: 3rem; }
-    .wide td:last-child:not(.number) { min-width: 12rem; }
+    .wide .prose { min-width: 12rem; }
     .number { text-align: right; white-space: nowrap; }
     @media (max-width: 30rem) {
       main { padding: 1rem 0.5rem; }

@@ -62,8 +62,9 @@ enum ReportText {
   /// - Parameters:
   ///   - label: What it shows, for people who hear it.
   ///   - numbers: The columns of numbers, from 0.
+  ///   - prose: The column of sentences, which gets more room.
   static func table(
-    _ label: String, _ heads: [String], numbers: Set<Int> = [], _ rows: [[Markup]]
+    _ label: String, _ heads: [String], numbers: Set<Int> = [], prose: Int? = nil, _ rows: [[Markup]]
   ) -> Markup {
     let head = heads.enumerated().map { index, text in
       Markup.element(
@@ -71,7 +72,7 @@ enum ReportText {
     }
     let body = rows.prefix(rowsMaximum).map { row -> Markup in
       let cells = row.enumerated().map { index, cell -> Markup in
-        let style = numbers.contains(index) ? "number" : nil
+        let style = numbers.contains(index) ? "number" : index == prose ? "prose" : nil
         return index == 0
           ? .element("th", ["scope": "row", "class": style], cell) : .element("td", ["class": style], cell)
       }
