@@ -207,7 +207,7 @@ let package = Package(
       name: "GodwitCLITests",
       dependencies: [
         "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis",
-        "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "TestSupport",
+        "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "GodwitXML", "TestSupport",
         "godwit-tool", "todo-migration",
       ], exclude: ["Golden"], swiftSettings: strict),
   ],

@@ -69,11 +69,16 @@ extension MigrationManager {
     let digest = try digest(program, files)
     let stamp = try files.stamp()
     var meter = InPlaceSQLMeter(program, copiedBytes: stamp.store.size, start: watch.start)
+    let history = HistoryRecorder(job, folder: nil, begin: watch.start)
+    func tell(_ part: MigrationProgress) {
+      history.note(part)
+      progress(part)
+    }
     do {
       try support.remove()
-      progress(meter.progress)
+      tell(meter.progress)
       try StoreCloner.make(of: files.path, to: path, isReflinkWanted: job.hooks.makesReflinks) { bytes in
-        if let made = meter.copied(bytes) { progress(made) }
+        if let made = meter.copied(bytes) { tell(made) }
         try watch.checkpoint()
       }
       let connection = try StoreConnection(path: path, cache: cacheSize)
@@ -86,7 +91,7 @@ extension MigrationManager {
       try edit(
         program, connection: connection, digest: digest,
         mover: ExternalDataMover(source: SupportFolder(ofStoreAt: job.sourcePath), destination: support), files: files,
-        stamp: stamp, meter: &meter, watch: watch, progress: progress)
+        stamp: stamp, meter: &meter, watch: watch, progress: tell)
       try connection.close()
     } catch {
       for suffix in ["", "-journal"] { unlink(path + suffix) }
@@ -97,7 +102,7 @@ extension MigrationManager {
     swap.keepsOldFiles = program.keepsFiles
     var summary = meter.finished()
     if let reason = try prepareReceipt(
-      of: path, in: folder, StepFolder(path: folder.path), &summary, watch.control)
+      of: path, in: folder, StepFolder(path: folder.path), &summary, watch.control, history: history)
     {
       for suffix in ["", "-journal"] { unlink(path + suffix) }
       return meter.stopped(reason)
@@ -121,8 +126,13 @@ extension MigrationManager {
     let stamp = try files.stamp()
     let support = SupportFolder(ofStoreAt: job.sourcePath)
     var meter = InPlaceSQLMeter(program, copiedBytes: 0, start: watch.start)
+    let history = HistoryRecorder(job, folder: nil, begin: watch.start)
+    func tell(_ part: MigrationProgress) {
+      history.note(part)
+      progress(part)
+    }
     do {
-      progress(meter.progress)
+      tell(meter.progress)
       try noteFiles(program, in: folder.path)
       lock.release()
       let connection = try exclusiveConnection(files, stamp: stamp)
@@ -132,7 +142,7 @@ extension MigrationManager {
       try edit(
         program, connection: connection, digest: digest,
         mover: ExternalDataMover(source: support, destination: support), files: files, stamp: stamp, meter: &meter,
-        watch: watch, progress: progress)
+        watch: watch, progress: tell)
       try connection.close()
     } catch {
       guard let reason = Self.stopReason(error, watch) else { throw error }
@@ -142,7 +152,7 @@ extension MigrationManager {
     try? removeDeadJournal()
     if !program.keepsFiles { try removeUnreferencedFiles(Self.filesMark(in: folder.path)) }
     var summary = meter.finished()
-    summary.codedNotes += receiptOfEditedStore(files, in: folder, summary, watch)
+    summary.codedNotes += receiptOfEditedStore(files, in: folder, summary, watch, history: history)
     try folder.remove()
     progress(meter.complete())
     return summary

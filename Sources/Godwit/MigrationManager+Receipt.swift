@@ -169,12 +169,13 @@ extension MigrationManager {
   ///   - store: The file that becomes the destination.
   ///   - made: The folder of the last step.
   ///   - summary: Gets a note if there can be no receipt in the default place. The store is delivered all the same.
+  ///   - history: What the run noted of its chunks.
   ///   - isUnchanged: Whether the store is as it was when the counting began.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
   /// - Throws: For a path of the manifest, what makes the receipt impossible.
   func prepareReceipt(
     of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
-    _ control: MigrationControl, isUnchanged: () throws -> Bool = { true }
+    _ control: MigrationControl, history: HistoryRecorder, isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
     guard let place = job.receipt, let path = receiptPath else { return nil }
     let note = Receipt.Note.read(made.outcomePath)
@@ -197,6 +198,7 @@ extension MigrationManager {
       receipt.seconds = summary.seconds
       receipt.peakBytes = ProcessMemory.peakBytes
       receipt.budgetBytes = job.memory.bytes
+      receipt.history = history.finished()
       guard try isUnchanged() else {
         throw GodwitError(.stopped, "another process wrote to the store meanwhile", stopReason: .sourceChanged)
       }
@@ -240,14 +242,15 @@ extension MigrationManager {
   ///
   /// - Returns: A note when there is none. The store is migrated all the same.
   func receiptOfEditedStore(
-    _ files: StoreFiles, in folder: borrowing WorkFolder, _ summary: MigrationSummary, _ watch: StopCondition
+    _ files: StoreFiles, in folder: borrowing WorkFolder, _ summary: MigrationSummary, _ watch: StopCondition,
+    history: HistoryRecorder
   ) -> [MigrationNote] {
     guard job.receipt != nil else { return [] }
     var summary = summary
     do {
       let stamp = try files.stamp()
       let reason = try prepareReceipt(
-        of: job.sourcePath, in: folder, StepFolder(path: folder.path), &summary, watch.control
+        of: job.sourcePath, in: folder, StepFolder(path: folder.path), &summary, watch.control, history: history
       ) {
         try files.stamp() == stamp
       }

@@ -88,7 +88,13 @@ extension MigrationManager {
     var keeps = isWorthKeeping(folder.path)
     var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
     var shown = ShownProgress(folder: folder.path)
-    func tell(_ part: MigrationProgress) { progress(shown.shown(meter?.part(part) ?? part)) }
+    let history = HistoryRecorder(job, folder: folder.path, begin: watch.start)
+    func report(_ part: MigrationProgress) {
+      let part = shown.shown(part)
+      history.note(part)
+      progress(part)
+    }
+    func tell(_ part: MigrationProgress) { report(meter?.part(part) ?? part) }
     do {
       // The first of several is refused where its mapping is resolved.
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
@@ -111,13 +117,13 @@ extension MigrationManager {
       }
       if summary.outcome == .finished {
         let written = try file(of: made.storePath, in: folder, control: control) { objects, total in
-          if let part = meter?.wrote(objects, of: total) { progress(shown.shown(part)) }
+          if let part = meter?.wrote(objects, of: total) { report(part) }
         }
         switch written {
         case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
         case .written(let path):
           summary.seconds = Date().timeIntervalSince(watch.start)
-          if let reason = try prepareReceipt(of: path, in: folder, made, &summary, control) {
+          if let reason = try prepareReceipt(of: path, in: folder, made, &summary, control, history: history) {
             (summary.outcome, summary.reason) = (.stopped, reason)
           } else {
             summary.codedNotes += try deliver(made, path, folder)
@@ -127,10 +133,11 @@ extension MigrationManager {
       }
       summary.seconds = Date().timeIntervalSince(watch.start)
       summary.peakBytes = ProcessMemory.peakBytes
+      if summary.outcome == .stopped { history.end(.stopped) }
       return summary
     } catch {
       // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
-      if !keeps { folder.undo() }
+      if keeps { history.end(.failed) } else { folder.undo() }
       throw SourceCheck.cause(of: error, job, check)
     }
   }

@@ -17,7 +17,7 @@ extension WorkFolder {
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
-    "receipt.json", "receipt.place", "shown.percent",
+    "receipt.json", "receipt.place", "shown.percent", "history.json",
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",
@@ -152,6 +152,20 @@ extension WorkFolder {
     guard !isSynced || CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else {
       throw GodwitError.disk("cannot write '\(path)'", errno: errno)
     }
+  }
+
+  /// Writes a small file that nothing depends on: as a whole, but without a sync, whose time depends on the disk. What
+  /// fails leaves the file as it was.
+  package static func writeHint(_ data: Data, to path: String) {
+    let new = path + ".new"
+    unlink(new)
+    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return }
+    let bytes = [UInt8](data)
+    let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, bytes.count) }
+    close(descriptor)
+    // On a disk that is full it takes no room that the run may need.
+    if count != bytes.count || rename(new, path) != 0 { unlink(new) }
   }
 
   // MARK: Removing

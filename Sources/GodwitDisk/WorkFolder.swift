@@ -170,6 +170,9 @@ package struct WorkFolder: ~Copyable {
   /// Where its manifest wants it.
   package var receiptPlacePath: String { path + "/receipt.place" }
 
+  /// When the chunks of the job ran, for its report.
+  package static func historyPath(in folder: String) -> String { folder + "/history.json" }
+
   /// The file that tells which steps of a job are finished.
   package static func recordPath(in folder: String) -> String { folder + "/job.json" }
 

@@ -91,6 +91,44 @@ struct RunningNightlyPageTests {
     #expect(try String(contentsOfFile: folder.file("log/a.jsonl"), encoding: .utf8) == log)
   }
 
+  @Test func `three nights go as the page tells, and the page of a job shows one`() throws {
+    let folder = try Self.folder()
+    let page = try Self.page()
+    let texts = page.blocks("text")
+    try #require(texts.count == 3)
+    try Self.write(try #require(page.blocks("sh").first), to: folder.file("nightly"))
+    try Self.snapshot("a", in: folder)
+    try Self.snapshot("b", of: "people-4", in: folder)
+    let first = try Self.run("sh nightly && ls migrated", in: folder)
+    #expect(first.status == 0 && first.diagnostics.isEmpty && first.output == texts[0] + "\n", "\(first)")
+    let made = try FileManager.default.attributesOfItem(atPath: folder.file("migrated/a.sqlite"))[.modificationDate]
+    try Self.snapshot("c", of: "people-4", in: folder)
+    let second = try Self.run("sh nightly", in: folder)
+    #expect(second.status == 0 && second.diagnostics.isEmpty && second.output.isEmpty, "\(second)")
+    #expect(FileManager.default.fileExists(atPath: folder.file("log/c.verified")))
+    let now = try FileManager.default.attributesOfItem(atPath: folder.file("migrated/a.sqlite"))[.modificationDate]
+    #expect(now as? Date == made as? Date)
+    try Self.snapshot("bad", in: folder)
+    let bad = try StoreConnection(path: folder.file("snapshots/bad.sqlite"))
+    try bad.execute("UPDATE ZPERSON SET ZAGE = 'old' WHERE Z_PK = 70")
+    try bad.close()
+    try Self.snapshot("d", of: "people-4", in: folder)
+    let third = try Self.run("sh nightly", in: folder)
+    #expect(third.status == 65 && third.diagnostics == texts[1] + "\n", "\(third)")
+    #expect(FileManager.default.fileExists(atPath: folder.file("log/d.verified")))
+    let said = try String(contentsOfFile: folder.file("log/bad.err"), encoding: .utf8)
+    #expect(said.hasPrefix(texts[2] + "\n"), "\(said)")
+    let discard = "godwit discard job.yaml --source snapshots/bad.sqlite --destination migrated/bad.sqlite"
+    #expect(try Self.run(discard, in: folder).status == 0)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("migrated/bad.sqlite.godwit")))
+    // The page of the good job, and of the bad one.
+    let report = try #require(page.blocks("sh").dropFirst().first)
+    let written = try Self.run(report, in: folder)
+    #expect(written.status == 0, "\(written)")
+    let html = try String(contentsOfFile: folder.file("log/a.html"), encoding: .utf8)
+    #expect(html.contains(">verify</span> found nothing") && html.contains(">finished</span>"))
+  }
+
   @Test func `a night that is too short goes on in the next`() throws {
     let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
     try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))

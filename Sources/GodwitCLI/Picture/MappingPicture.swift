@@ -41,11 +41,11 @@ struct MappingPicture {
   /// The place of each entity's box, by column and name.
   private var places: [Int: [String: Int]] = [:]
 
-  /// - Parameter plan: Of the job as its manager has it, with the same steps.
-  init(_ job: MigrationJob, plan: MigrationPlan) {
+  /// - Parameter plan: Of the job as its manager has it, with the same steps; nil where nothing is counted.
+  init(_ job: MigrationJob, plan: MigrationPlan?) {
     title = job.name
     for (index, step) in job.steps.enumerated() {
-      let planned = plan.steps.indices.contains(index) ? plan.steps[index] : nil
+      let planned = plan.flatMap { $0.steps.indices.contains(index) ? $0.steps[index] : nil }
       add(StepPicture(step, planned: planned), number: index)
     }
   }

@@ -3,9 +3,9 @@ import ArgumentParser
 /// The command itself. `verbs` is the one list of verbs; the help is made from it.
 struct RootCommand: ParsableCommand {
   static let verbs: [any ParsableCommand.Type] = [
-    InitVerb.self, RunVerb.self, PlanVerb.self, AuditVerb.self, StatusVerb.self, VerifyVerb.self, DiscardVerb.self,
-    InspectVerb.self, WhyVerb.self, LintVerb.self, TestVerb.self, ModelVerb.self, MappingVerb.self, PolicyVerb.self,
-    MakeStoreVerb.self, ExportVerb.self, TraceVerb.self, TortureVerb.self, SchemaVerb.self,
+    InitVerb.self, RunVerb.self, PlanVerb.self, AuditVerb.self, StatusVerb.self, VerifyVerb.self, ReportVerb.self,
+    DiscardVerb.self, InspectVerb.self, WhyVerb.self, LintVerb.self, TestVerb.self, ModelVerb.self, MappingVerb.self,
+    PolicyVerb.self, MakeStoreVerb.self, ExportVerb.self, TraceVerb.self, TortureVerb.self, SchemaVerb.self,
   ]
 
   static let configuration = CommandConfiguration(

@@ -59,6 +59,8 @@ package struct EngineTuning: Sendable {
   package var largeRows: LargeRowLimits?
   /// Whether no expression becomes SQL.
   package var runsAllInSwift = false
+  /// A run notes its history in the work folder no more often than this.
+  package var secondsBetweenNotes = 5.0
   /// A plan samples many objects of a mapping if that takes less than so many seconds.
   package var secondsForSample = 0.1
   /// Seconds between two figures of a chunk that is running.

@@ -105,6 +105,8 @@ package struct Receipt: Codable, Sendable {
   /// Of the run that finished the job.
   package var seconds: Double?
   package var peakBytes, budgetBytes: Int64?
+  /// When its chunks ran; nil in receipts of earlier versions.
+  package var history: RunHistory?
 }
 
 extension Receipt {

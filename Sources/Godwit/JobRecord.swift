@@ -1,0 +1,54 @@
+import Foundation
+import GodwitDisk
+package import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// What the runs of a job have left so far: what a report is made of, beside the plan.
+package struct JobRecord: Sendable {
+  package var status: MigrationStatus
+  /// The receipt of the finished job, where there is one.
+  package var receipt: Receipt?
+  /// Where it is.
+  package var receiptPath: String?
+  /// Of an unfinished job from its work folder, of a finished one from its receipt.
+  package var history: RunHistory?
+  /// What finished steps of an unfinished job did, in order.
+  package var finishedSteps: [Receipt.Step] = []
+}
+
+extension MigrationManager {
+  /// Reads what the runs of the job have left. It writes nothing and takes no lock, so a run may be under way.
+  ///
+  /// - Throws: As `status()`.
+  package func record() throws -> JobRecord {
+    var record = JobRecord(status: try status())
+    switch record.status.state {
+    case .notStarted, .foreign: break
+    case .unfinished:
+      let folder = WorkFolder.path(forDestination: job.destinationPath)
+      record.history = RunHistory.read(WorkFolder.historyPath(in: folder))
+      if job.isStepped, let steps = try StepRecord.read(in: folder)?.steps {
+        // One step that an earlier version ran has none: those after it would be taken for others.
+        record.finishedSteps = Array(steps.map(\.receipt).prefix { $0 != nil }.compactMap(\.self))
+      }
+    case .finished:
+      guard let path = receiptPath, let receipt = ownReceipt(at: path) else { break }
+      (record.receipt, record.receiptPath, record.history) = (
+        receipt, path, receipt.history.flatMap { $0.isSound ? $0 : nil }
+      )
+    }
+    return record
+  }
+
+  /// The receipt at a path, if it is that of a job which the destination names: an older one may lie there.
+  private func ownReceipt(at path: String) -> Receipt? {
+    guard let receipt = try? Receipt.read(path), let digest = receipt.job.digest,
+      let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath)
+    else { return nil }
+    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
+    let file = URL(filePath: job.destinationPath).lastPathComponent
+    return jobs.contains(digest) && receipt.destination.file == file && receipt.destination.uuid == metadata.uuid
+      ? receipt : nil
+  }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import Godwit
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+import GodwitStore
+
+/// What a report is about: the job, its plan, and what its runs have left.
+struct ReportContent {
+  let job: MigrationJob
+  let manifest: JobManifest
+  /// The manifest's text; nil where no file holds it, or it is long.
+  let manifestText: String?
+  let record: JobRecord
+  /// nil for a finished job, whose receipt tells what it did.
+  let plan: MigrationPlan?
+  /// Why there is no plan where one is wanted.
+  let planFailure: String?
+  let found: [FindingsFile]
+  let made: Date
+
+  /// A manifest that is longer is not shown.
+  private static let manifestLimit = ByteCount.kibibytes(64)
+
+  init(_ manager: MigrationManager, manifest: JobManifest, found: [FindingsFile]) throws {
+    job = manager.job
+    self.manifest = manifest
+    self.found = found
+    made = Date()
+    manifestText = Self.text(of: manifest.file)
+    (record, plan, planFailure) = try Self.read(manager)
+  }
+
+  /// A run may end while its ledger is read: what was read before and after then do not belong together.
+  private static func read(_ manager: MigrationManager) throws -> (JobRecord, MigrationPlan?, String?) {
+    var attempts = 3
+    while true {
+      attempts -= 1
+      let record = try manager.record()
+      let (plan, failure) = try plan(manager, record)
+      if try attempts == 0 || manager.status().state == record.status.state { return (record, plan, failure) }
+    }
+  }
+
+  private static func plan(_ manager: MigrationManager, _ record: JobRecord) throws -> (MigrationPlan?, String?) {
+    switch record.status.state {
+    case .notStarted: return (try manager.plan(estimatingTime: true), nil)
+    case .unfinished, .foreign:
+      do { return (try manager.plan(estimatingTime: true), nil) } catch let error as GodwitError {
+        return (nil, error.line)
+      }
+    case .finished:
+      // In place the source is gone, and an append has changed the destination that its plan would be about.
+      guard record.receipt == nil, manager.job.inPlace == nil, !manager.job.appends else { return (nil, nil) }
+      return (try? manager.plan(), nil)
+    }
+  }
+
+  private static func text(of path: String) -> String? {
+    guard let bytes = try? ReadableFile.bytes(of: path, limit: manifestLimit) else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// How far the job is, in a word or two.
+  var state: String { record.status.state.rawValue }
+
+  /// What became of the objects in each step.
+  var flows: [ObjectFlows] {
+    if let receipt = record.receipt, !receipt.steps.isEmpty {
+      return receipt.steps.enumerated().map { ObjectFlows($1, step: $0 + 1) }
+    }
+    guard let plan else { return [] }
+    let done = record.finishedSteps
+    return plan.steps.enumerated().map { index, step in
+      done.indices.contains(index)
+        ? ObjectFlows(done[index], step: index + 1) : ObjectFlows(step, step: index + 1)
+    }
+  }
+
+  /// What was lost, or will be.
+  var losses: [LossReport.Loss] { record.receipt?.losses ?? plan?.losses.losses ?? [] }
+}
+
+/// Where the objects of one step go.
+struct ObjectFlows {
+  struct Flow {
+    /// Entities; an empty source makes objects of nothing.
+    var source, destination: String
+    /// The mapping; for a loss why no mapping takes the objects.
+    var name: String
+    /// Source objects; nil where they are not counted.
+    var taken: Int64?
+    /// Destination objects; nil where they are not counted.
+    var made: Int64?
+    var isLoss = false
+  }
+
+  let step: Int
+  let sourceModel, destinationModel: String
+  /// Why rows are not counted; nil where they are.
+  let note: String?
+  private(set) var flows: [Flow]
+
+  /// - Parameter step: From 1.
+  init(_ receipt: Receipt.Step, step: Int) {
+    self.step = step
+    (sourceModel, destinationModel, note) = (receipt.sourceModel, receipt.destinationModel, nil)
+    flows = receipt.mappings.filter { !$0.destination.isEmpty }.map {
+      Flow(source: $0.source, destination: $0.destination, name: $0.name, taken: $0.taken, made: $0.made)
+    }
+    flows += receipt.dropped.map {
+      Flow(source: $0.entity, destination: "", name: Self.text($0.reason), taken: $0.objects, isLoss: true)
+    }
+  }
+
+  init(_ plan: MigrationPlan.Step, step: Int) {
+    self.step = step
+    (sourceModel, destinationModel, note) = (plan.sourceModel, plan.destinationModel, plan.rowsNote)
+    let isCounted = plan.rowsNote == nil
+    // A mapping of kind remove is among what is dropped.
+    flows = plan.passes.flatMap(\.mappings).filter { !$0.destination.isEmpty }.map {
+      Flow(
+        source: $0.source, destination: $0.destination, name: $0.name, taken: isCounted ? $0.rows : nil, made: nil)
+    }
+    flows += plan.dropped.map {
+      Flow(
+        source: $0.entity, destination: "", name: Self.text($0.cause), taken: isCounted ? $0.rows : nil, isLoss: true)
+    }
+  }
+
+  private static func text(_ cause: LossReport.Cause) -> String {
+    switch cause {
+    case .removeMapping: "remove mapping"
+    case .filteredOut: "filtered out"
+    default: "no mapping"
+    }
+  }
+}
