@@ -212,6 +212,7 @@ public struct Verifier: Sendable {
       if let source { try? FileManager.default.removeItem(atPath: source) }
       source = step.destinationPath
     }
+    progress(1)
     return report
   }
 

@@ -137,6 +137,36 @@ struct `Printing progress` {
     #expect(percents == [10, 50, 50, 50, 60])
   }
 
+  @Test func `a proof that was stopped leaves the summary of the run, and no hundred percent`() throws {
+    for mode in [ProgressMode.plain, .json] {
+      let stream = TextStream.memory()
+      let clock = HandClock()
+      let printer = ProgressPrinter(mode: mode, stream: stream, clock: { clock.now })
+      printer.begin(part: 0...0.5)
+      for value in [0, 40, 100.0] {
+        clock.advance(20)
+        printer.update(progress(value))
+      }
+      printer.begin(part: 0.5...1)
+      for value in [0, 60.0] {
+        clock.advance(20)
+        printer.update(progress(value))
+      }
+      var summary = MigrationSummary(outcome: .finished)
+      summary.reason = StopCondition.timeLimit
+      try printer.end(summary, job: try job(), status: 75)
+      #expect(!stream.text.contains("100.0%") && !stream.text.contains(#""percent":100"#), "\(stream.text)")
+      if mode == .plain {
+        let percents = stream.text.split(separator: "\n").compactMap { Double($0.prefix { $0 != "%" }) }
+        #expect(percents == [0, 20, 50, 50, 80], "\(stream.text)")
+        #expect(stream.text.contains("finished job"))
+      } else {
+        let last = try #require(stream.text.split(separator: "\n").last)
+        #expect(last.contains(#""outcome":"finished""#) && last.contains(#""status":75"#), "\(last)")
+      }
+    }
+  }
+
   @Test func `the last line of a finished run starts with a hundred percent`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .plain, stream: stream)

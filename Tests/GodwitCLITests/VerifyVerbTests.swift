@@ -47,6 +47,17 @@ struct VerifyVerbTests {
     }
   }
 
+  @Test func `the percent of run --verify is one for both, and never goes back`() throws {
+    let job = try BreakableJob()
+    let plain = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "plain", in: job.path)
+    let percents = plain.output.split(separator: "\n").compactMap { line in
+      line.contains(" step ") ? line.split(separator: "%").first.flatMap { Double($0) } : nil
+    }
+    #expect(percents.count > 5 && percents == percents.sorted() && percents.last == 100, "\(plain.output)")
+    #expect(percents.contains { $0 < 50 } && percents.contains { $0 > 50 && $0 < 100 }, "\(plain.output)")
+    #expect(plain.output.contains(" verify "))
+  }
+
   @Test func `progress goes to standard error, and the report alone to standard output`() throws {
     let job = try finished()
     let silent = try BuiltCommand.run("verify", "job.yaml", in: job.path)

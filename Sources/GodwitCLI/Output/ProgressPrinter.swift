@@ -28,6 +28,7 @@ final class ProgressPrinter: Sendable {
     var highest = 0.0
     var barIsOpen = false
     var budget: ByteCount?
+    var isWholeTold = false
   }
 
   private let mode: ProgressMode
@@ -121,6 +122,7 @@ final class ProgressPrinter: Sendable {
     try state.withLock { state in
       closeBar(&state)
       guard mode == .json else { return }
+      tellWhole(&state)
       stream.write(try JSONText.line(ofType: "verify", VerificationRecord(report: report, time: time)) + "\n")
     }
   }
@@ -134,16 +136,16 @@ final class ProgressPrinter: Sendable {
       guard !isQuiet else { return }
       switch mode {
       case .json:
-        if let last = whole(state), last.percent >= 100 { print(last, &state) }
+        if summary.stopReason == nil { tellWhole(&state) }
         stream.write(
           try JSONText.line(ofType: "summary", SummaryRecord(summary, job: job, time: time, status: status)) + "\n")
       case .auto, .bar, .plain, .none:
+        guard summary.outcome != .stopped, summary.stopReason == nil else {
+          return stream.write(RunSummary.text(summary, job: job) + "\n")
+        }
         if summary.outcome == .alreadyFinished {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
           return
-        }
-        guard summary.outcome == .finished, summary.stopReason == nil else {
-          return stream.write(RunSummary.text(summary, job: job) + "\n")
         }
         // The first word of the summary, and of its last line.
         stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
@@ -153,10 +155,17 @@ final class ProgressPrinter: Sendable {
     }
   }
 
+  /// Writes the progress of a run that is done, once, as a JSON line.
+  private func tellWhole(_ state: inout State) {
+    guard !state.isWholeTold, let last = whole(state), last.percent >= 100 else { return }
+    state.isWholeTold = true
+    print(last, &state)
+  }
+
   /// The progress at the end, which tells of the migration's rows.
   private func whole(_ state: State) -> MigrationProgress? {
-    guard var migrated = state.migrated, let last = state.last else { return state.last }
-    migrated.percent = last.percent
+    guard var migrated = state.migrated else { return state.last }
+    migrated.percent = 100
     return migrated
   }
 

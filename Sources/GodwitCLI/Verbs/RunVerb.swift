@@ -183,7 +183,9 @@ struct RunVerb: Verb {
     var stop = stop
     let isSignal = Self.tellSignal(signals, in: &stop)
     var summary = summary
-    (summary.reason, summary.stopReason) = ("the verification was stopped", stop.stopReason)
+    summary.reason =
+      signals.stopSignal.flatMap(StopSignals.name)
+      ?? (stop.stopReason == .timeLimit ? StopCondition.timeLimit : "the verification was stopped")
     observer.stopped(summary, job: job, status: stop.code.rawValue)
     try printer.end(summary, job: job, status: stop.code.rawValue)
     if !quiet || !isSignal { _ = GodwitCommand.report(stop, in: session) }
