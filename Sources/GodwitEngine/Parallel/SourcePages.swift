@@ -7,13 +7,17 @@ import GodwitStore
 struct SourcePage {
   struct Row {
     var key: Int64
-    /// In the order of the source table's columns.
+    /// In the order of the source table's columns, then the keys of links that are written with the object.
     var values: [SQLValue]
     /// The row that the mapping gives the object, in the order of the destination table's columns; nil where its values
     /// are computed once the policy asks.
     var mapped: [SQLValue]?
-    /// The keys of links that are written with the object.
-    var keys: [SQLValue]
+
+    /// Gives the mapped row away.
+    mutating func takeMapped() -> [SQLValue]? {
+      defer { mapped = nil }
+      return mapped
+    }
   }
 
   /// The key that it was read from.
@@ -35,19 +39,24 @@ struct SourcePageQuery {
   /// A page of large rows is a short one.
   let limitBytes: Int
   let limitRows = EngineTuning.current.pages.rowsPerPage
+  /// Where the keys of links are in a page's rows.
+  var keyPlaces: Range<Int> { width..<width + keyColumns.count }
 
   func page(_ prepared: SQLStatement, from first: Int64, through last: Int64) throws -> SourcePage {
     var page = SourcePage(first: first)
     try prepared.bind(statement.builder.arguments(from: first, through: last))
     defer { prepared.reset() }
+    let columnCount = prepared.row.count
     while try prepared.step() {
       let row = prepared.row
-      let values = row.values(0..<width)
+      var values: [SQLValue] = []
+      values.reserveCapacity(width + keyColumns.count)
+      for column in 0..<width { values.append(row.value(column)) }
       guard case .integer(let key) = values[keyPlace] else { continue }
+      for column in columnCount - keyColumns.count..<columnCount { values.append(row.value(column)) }
       let mapped = mapped?.row { row.value(width + $0) }
       page.bytes += values.byteCount + (mapped?.byteCount ?? 0)
-      page.rows.append(
-        .init(key: key, values: values, mapped: mapped, keys: row.values(row.count - keyColumns.count..<row.count)))
+      page.rows.append(.init(key: key, values: values, mapped: mapped))
       if page.rows.count == limitRows || page.bytes >= limitBytes {
         page.next = key < .max ? key + 1 : nil
         return page

@@ -41,14 +41,14 @@ extension PolicyRun {
       state.manySources = (state.manySources ?? []).union([index])
     }
     // The other end of a link is told of any object that is associated; only those of the mapping's entity take a key along.
-    if isOwn, !shortcuts.linksOfMapping[index].isEmpty, destination.layout !== hook.keyLayout,
+    if isOwn, shortcuts.hasInlineLinks[index], destination.layout !== hook.keyLayout,
       !step.isKind(destination, of: index)
     {
       try resolveInOrder(shortcuts.linksOfMapping[index])
     }
     state.sequence += 1
     mustBeInserted(destination)
-    if shortcuts.computedAssociations.contains(index) {
+    if shortcuts.isComputed[index] {
       if isOwn, hook.ownPairs.isEmpty, try associations.isComputed(pair, index) { return hook.ownPairs.append(pair) }
       try writeExplicitly(index)
     }
@@ -121,7 +121,7 @@ extension PolicyRun {
   }
 
   private func isExplicit(_ index: Int) -> Bool {
-    program.isPolicy(index) && !shortcuts.computedAssociations.contains(index)
+    program.isPolicy(index) && !shortcuts.isComputed[index]
   }
 
   private func sourceObject(_ entity: String, key: Int64) throws -> ManagedObject? {
@@ -134,7 +134,7 @@ extension PolicyRun {
   ///
   /// Call it before a policy makes one that its mapping would not make.
   func writeExplicitly(_ index: Int) throws {
-    guard shortcuts.computedAssociations.contains(index), !isReplaying else { return }
+    guard shortcuts.isComputed[index], !isReplaying else { return }
     try writeAsked()
     setShortcuts(
       inlineLinks: shortcuts.inlineLinks,
@@ -143,7 +143,7 @@ extension PolicyRun {
       _ = try step.rows(try program.associationStage.pairsWritten(index), from: .min, through: last)
     }
     if step.currentMapping == index {
-      associations.add(hook.ownPairs, to: index)
+      for pair in hook.ownPairs { try associations.add(pair, to: index) }
       hook.ownPairs = []
     }
     try resolveInOrder(shortcuts.program.inlineLinks(lookingUp: index))
@@ -157,10 +157,9 @@ extension PolicyRun {
 
   /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping would.
   func settlePair() throws {
-    guard let index = step.currentMapping, shortcuts.computedAssociations.contains(index), let prepared = hook.prepared
-    else { return }
+    guard let index = step.currentMapping, shortcuts.isComputed[index], let prepared = hook.prepared else { return }
     if hook.ownPairs.count == 1 {
-      shortcuts.computedThrough[index] = prepared.key
+      shortcuts.computedThrough[index] = prepared.object.key
       hook.ownPairs.removeAll(keepingCapacity: true)
     } else {
       try writeExplicitly(index)
@@ -173,7 +172,7 @@ extension PolicyRun {
   func associationPage(
     _ index: Int, after place: PolicyState.Place, through last: Int64, limit: Int
   ) throws -> [PolicyPair] {
-    if shortcuts.computedAssociations.contains(index) {
+    if shortcuts.isComputed[index] {
       return try associations.computedPairs(index, after: place, through: last, limit: limit)
     }
     return try associations.explicitPairs(

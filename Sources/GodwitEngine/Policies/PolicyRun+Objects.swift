@@ -10,23 +10,31 @@ extension PolicyRun {
   /// The next source objects that a mapping matches, by key, with what it gives them.
   ///
   /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
-  /// - Returns: The key to go on from; nil when these are the last.
   func page(
     of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
-  ) throws -> (objects: [PreparedObject], next: Int64?) {
+  ) throws -> (page: SourcePage, query: SourcePageQuery) {
     let (page, query) = try sourceReader.page(of: index, from: first, through: last, shortcuts, ahead: &ahead)
     hook.keyColumns = query.keyColumns
     hook.keyLayout = query.keyColumns.isEmpty ? nil : try step.mappedRow(index).layout
+    return (page, query)
+  }
+
+  /// Calls a body for each object of a page, while the running hook is prepared for it.
+  func forEach(
+    _ page: inout SourcePage, of index: Int, keyPlaces: Range<Int>, _ body: (ManagedObject) throws -> Void
+  ) throws {
     let table = sourceContext.table(of: program.mappings[index].source.name)
-    let objects = page.rows.compactMap { row in
-      table?.layout(of: row.values).map { layout in
-        PreparedObject(
-          mapping: index, key: row.key,
-          object: ManagedObject(layout, key: row.key, values: row.values, context: sourceContext, run: self),
-          mapped: row.mapped, keys: row.keys)
-      }
+    var prepared: PreparedObject?
+    defer { hook.prepared = nil }
+    for place in page.rows.indices {
+      guard let layout = table?.layout(of: page.rows[place].values) else { continue }
+      let object = ManagedObject(
+        layout, key: page.rows[place].key, values: page.rows[place].values, context: sourceContext, run: self)
+      let known = prepared ?? PreparedObject(mapping: index, object: object, keyPlaces: keyPlaces)
+      if prepared == nil { (prepared, hook.prepared) = (known, known) }
+      known.set(object, mapped: page.rows[place].takeMapped())
+      try body(object)
     }
-    return (objects, page.next)
   }
 
   /// Has a second core read the pages from a key on; nil where only this connection can.
@@ -48,7 +56,7 @@ extension PolicyRun {
 
   /// The key that the mapping would give the source object of the running hook; once for each.
   private func mappedKey(_ source: ManagedObject, _ index: Int) throws -> Int64? {
-    guard step.currentMapping == index, hook.keyedSource == source else { return nil }
+    guard hook.keyedSource != nil, step.currentMapping == index, hook.keyedSource == source else { return nil }
     hook.keyedSource = nil
     switch program.facts.mappings[index].keys {
     case .offset(let offset):
@@ -78,18 +86,8 @@ extension PolicyRun {
 
   package func makeObject(_ entity: String) throws -> ManagedObject {
     let key = try newKey(entity)
-    guard destinationModel.entity(entity)?.isAbstract == false else {
-      throw step.failure("cannot make an object of '\(entity)': the entity is abstract")
-    }
-    let layout = try step.layout(of: entity)
-    var values = [SQLValue](repeating: .null, count: layout.places.count)
-    for attribute in layout.attributes.values {
-      guard let place = attribute.place, case let described = attribute.description,
-        !described.isDerived && !described.defaultValue.isNull
-      else { continue }
-      values[place] = try SQLValue(encoding: described.defaultValue, as: described)
-    }
-    return draft(layout, key: key, values: values)
+    let new = try step.newObject(entity)
+    return draft(new.layout, key: key, values: new.row)
   }
 
   private func draft(_ layout: ObjectLayout, key: Int64, values: [SQLValue]) -> ManagedObject {
@@ -103,7 +101,8 @@ extension PolicyRun {
       throw step.failure("mapping '\(mapping.name)' takes objects of '\(mapped.sourceEntityName)', found \(source)")
     }
     let row: [SQLValue]
-    if let prepared = hook.prepared, prepared.mapping == index, prepared.key == source.key, let known = prepared.mapped
+    if let prepared = hook.prepared, prepared.mapping == index, prepared.object == source,
+      let known = prepared.takeMapped()
     {
       row = known
     } else {
@@ -152,7 +151,7 @@ extension PolicyRun {
 
   package func write(_ object: ManagedObject) throws {
     guard !object.isSource else { throw step.failure("cannot insert \(object): it belongs to the source") }
-    if let problem = object.problem { throw problem.error }
+    if let problem = object.problem { throw problem }
     guard !isReplaying else { return }
     let isDraft = object.context === step.draftContext
     // Whether its own hook associates it shows when that is over.
@@ -160,14 +159,14 @@ extension PolicyRun {
       isDraft && object.call == hook.number && hook.keyLayout === object.layout && !hook.keyColumns.isEmpty
     let columns = isKeyed ? hook.keyColumns : []
     if isDraft {
-      if try writer.insert(object, columns: columns, keys: isKeyed ? hook.prepared?.keys ?? [] : []) {
-        if isKeyed, let index = step.currentMapping {
-          hook.keyed.append(
-            PolicyOwnPair(mapping: index, entity: Int64(object.layout.number), destination: object.key))
-        }
-        _ = hook.made.insert(PolicyObjectKey(object))
-        try losses.countNils(of: object)
-        return
+      let keys = isKeyed ? try hook.prepared?.keys() ?? [] : []
+      // In the hook that makes it, nobody else can have written a row with its key.
+      if object.call == hook.number, !hook.made.contains(PolicyObjectKey(object)) {
+        try writer.insertNew(object, columns: columns, keys: keys)
+        return try noteInserted(object, isKeyed: isKeyed)
+      }
+      if try writer.insert(object, columns: columns, keys: keys) {
+        return try noteInserted(object, isKeyed: isKeyed)
       }
     } else if try !isMade(object) {
       throw step.failure(
@@ -175,6 +174,15 @@ extension PolicyRun {
         try: "give that mapping a policy too, or make the change in its expressions")
     }
     try writer.update(object, columns: columns)
+  }
+
+  private func noteInserted(_ object: ManagedObject, isKeyed: Bool) throws {
+    _ = hook.made.insert(PolicyObjectKey(object))
+    if isKeyed, let index = step.currentMapping {
+      hook.keyed.append(PolicyOwnPair(mapping: index, entity: Int64(object.layout.number), destination: object.key))
+    }
+    if !hook.unproved.isEmpty { hook.unproved.remove(PolicyIdentity(object)) }
+    try losses.countNils(of: object)
   }
 
   // MARK: Finding
@@ -202,6 +210,7 @@ extension PolicyRun {
     }
     try step.makeIndex("godwit_find_\(table)_\(column)", on: "\(quoted(table)) (\(quoted(column)))")
     let condition = schema.isObject(of: model.family(of: entity).map(\.name)).further
+    try writer.flush()
     let found = try step.rows(
       "SELECT Z_PK FROM main.\(quoted(table)) WHERE \(quoted(column)) IS ?1\(condition) ORDER BY Z_PK LIMIT 1",
       [wanted]
@@ -218,6 +227,7 @@ extension PolicyRun {
         "the \(isSource ? "source" : "destination") has no entity '\(entity)'"
           + Spelling.suggestion(for: entity, among: names))
     }
+    if !isSource { try writer.flush() }
     let condition = context.schema.isObject(of: context.schema.model.family(of: entity).map(\.name)).further
     let keys = try step.rows(
       "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE Z_PK >= ?1 AND Z_PK IS NOT ?2\(condition) ORDER BY Z_PK LIMIT ?3",

@@ -30,6 +30,8 @@ extension PolicyRun {
   private func settle(_ link: Int) throws {
     try resolveInOrder([link], isReading: true)
     try writeAsked()
+    try assignments.write()
+    try writer.flush()
     for index in program.resolution.linkIndexes(link) { try step.makeIndex(index.name, on: index.columns) }
   }
 
@@ -177,6 +179,7 @@ extension PolicyRun {
   /// Sets the relationships that were left to one statement for many objects.
   func writeAsked() throws {
     guard assignments.hasAsked else { return }
+    try writer.flush()
     let ambiguous = try assignments.writeAsked(state, shortcuts.program)
     losses.ambiguousToOne += ambiguous
   }

@@ -35,6 +35,13 @@ struct RunningHook {
   /// What it has written with the keys of links.
   var keyed: [PolicyOwnPair] = []
 
+  /// Whether that is what it has associated with its own source object.
+  var areAllKeyedOwn: Bool {
+    guard own.count == keyed.count else { return false }
+    for pair in keyed where !own.contains(pair) { return false }
+    return true
+  }
+
   /// Begins a call. `prepared`, the key columns, `related` and `isLeftToMapping` are what its caller has set.
   mutating func begin(_ kind: PolicyHook, on object: ManagedObject?) {
     self.kind = kind

@@ -7,31 +7,48 @@ package import GodwitStore
 /// manager. Objects of the source are read-only. Do not keep an object from one hook to the next: keep its `key`.
 public struct ManagedObject: ReadableObject {
   /// The name of the object's own entity.
-  public var entityName: String { layout.entityName }
+  public var entityName: String { content.layout.entityName }
   /// The primary key.
-  public let key: Int64
+  public var key: Int64 { content.key }
   /// Whether it belongs to the source.
-  public var isSource: Bool { context === run.sourceContext }
-  package let layout: ObjectLayout
-  /// Its row, in the order of the table's columns; nil until something asks for it.
-  private var values: [SQLValue]?
-  /// What was set and does not fit; `insert` throws it.
-  private(set) package var problem: Problem?
-  let run: any PolicyHost
-  package let context: ObjectContext
+  public var isSource: Bool { content.context.isSource }
+  package var layout: ObjectLayout { content.layout }
+  package var context: ObjectContext { content.context }
   /// The call of a hook that made it; 0 for an object of a store.
-  package let call: Int
+  package var call: Int { content.call }
+  /// What was set and does not fit; `insert` throws it.
+  package var problem: GodwitError? { content.problem }
+  var run: any PolicyHost { content.run }
+  /// Copied before it changes, where another copy of the object has it too.
+  private var content: Content
 
-  package final class Problem {
-    package let error: GodwitError
+  /// One reference in place of several, so that passing an object on costs little.
+  private final class Content {
+    let layout: ObjectLayout
+    let key: Int64
+    let run: any PolicyHost
+    let context: ObjectContext
+    let call: Int
+    /// Its row, in the order of the table's columns; nil until something asks for it.
+    @exclusivity(unchecked) var values: [SQLValue]?
+    @exclusivity(unchecked) var problem: GodwitError?
 
-    init(_ error: GodwitError) { self.error = error }
+    init(
+      _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: any PolicyHost, call: Int
+    ) {
+      (self.layout, self.key, self.values, self.context) = (layout, key, values, context)
+      (self.run, self.call) = (run, call)
+    }
+
+    func copy() -> Content {
+      let copy = Content(layout, key: key, values: values, context: context, run: run, call: call)
+      copy.problem = problem
+      return copy
+    }
   }
 
   package init(_ stored: StoredObject, run: any PolicyHost) {
-    (key, layout, context, values) = (stored.key, stored.layout, stored.context, stored.values)
-    self.run = run
-    call = 0
+    self.init(stored.layout, key: stored.key, values: stored.values, context: stored.context, run: run)
   }
 
   /// - Parameters:
@@ -40,16 +57,19 @@ public struct ManagedObject: ReadableObject {
   package init(
     _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: any PolicyHost, call: Int = 0
   ) {
-    (self.key, self.layout, self.context, self.values) = (key, layout, context, values)
-    self.run = run
-    self.call = call
+    content = Content(layout, key: key, values: values, context: context, run: run, call: call)
   }
 
   /// Its row.
   package func row() throws -> [SQLValue] {
-    if let values { return values }
+    if let values = content.values { return values }
     if let stored = try context.object(entityName: entityName, key: key) { return stored.values }
     throw failure("the object is not in the store")
+  }
+
+  /// To be called before a change.
+  private mutating func makeUnique() {
+    if !isKnownUniquelyReferenced(&content) { content = content.copy() }
   }
 
   private var model: ManagedObjectModel { context.schema.model }
@@ -67,7 +87,8 @@ public struct ManagedObject: ReadableObject {
     }
     set {
       do { try set(attribute, newValue) } catch {
-        problem = problem ?? (error as? GodwitError).map(Problem.init)
+        makeUnique()
+        content.problem = content.problem ?? error as? GodwitError
         run.note(error)
       }
     }
@@ -85,6 +106,27 @@ public struct ManagedObject: ReadableObject {
     return try context.value(try row()[place], of: attribute, entityName: entityName, key: key)
   }
 
+  /// The text of a string or URI attribute; nil for nil.
+  ///
+  /// Invalid UTF-8 becomes U+FFFD; ``attributeValue(_:)`` keeps the bytes.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
+  public func string(_ attribute: String) throws -> String? {
+    // What most policies read is not made a value first.
+    if let known = layout.attributes[attribute], let place = known.place, known.type == .string || known.type == .uri {
+      switch try row()[place] {
+      case .text(let bytes): return String(decoding: bytes, as: UTF8.self)
+      case .null: return nil
+      case .integer, .real, .blob: break
+      }
+    }
+    return try Self.text(attribute, of: self)
+  }
+
+  private static func text(_ attribute: String, of object: some ReadableObject) throws -> String? {
+    try object.string(attribute)
+  }
+
   private mutating func set(_ name: String, _ value: AttributeValue) throws {
     guard !isSource else { throw failure("cannot set '\(name)': objects of the source are read only") }
     guard let attribute = layout.attributes[name] else {
@@ -97,8 +139,9 @@ public struct ManagedObject: ReadableObject {
     }
     do {
       let stored = try SQLValue(encoding: value, as: attribute.description)
-      if values == nil { values = try row() }
-      values?[place] = stored
+      makeUnique()
+      if content.values == nil { content.values = try row() }
+      content.values?[place] = stored
     } catch let error as GodwitError { throw failure(error.message) }
   }
 
@@ -122,7 +165,7 @@ public struct ManagedObject: ReadableObject {
 extension ManagedObject: Equatable {
   /// Whether both are the same object of the same store, whatever values they carry.
   public static func == (a: ManagedObject, b: ManagedObject) -> Bool {
-    a.key == b.key && a.isSource == b.isSource && a.entityName == b.entityName
+    a.content === b.content || a.key == b.key && a.isSource == b.isSource && a.entityName == b.entityName
   }
 }
 

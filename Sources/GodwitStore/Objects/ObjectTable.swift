@@ -68,7 +68,7 @@ package final class ObjectLayout {
     package let description: AttributeDescription
     /// nil for one that is not stored.
     package let place: Int?
-    let type: AttributeType
+    package let type: AttributeType
     /// Whether a value may lie in a file of its own.
     let isExternal: Bool
 
