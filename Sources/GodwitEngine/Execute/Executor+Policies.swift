@@ -65,17 +65,17 @@ extension Executor {
     guard let index = program.resolved.policies[policy].index else { return }
     let (instance, mapping) = (run.instances[policy], run.step.mappings[policy])
     var place = PolicyState.Place(source: chunk.range.first, sequence: -1)
-    var known: ObjectLayout?
+    var known: ObjectKind?
     while true {
       let pairs = try run.associationPage(
         index, after: place, through: chunk.range.last, limit: Self.pageRows)
       for pair in pairs {
         if known.map({ Int64($0.number) != pair.entity }) ?? true {
-          known = run.step.destinationContext.layout(ofNumber: pair.entity)
+          let context = run.step.destinationContext
+          known = context.layout(ofNumber: pair.entity).map { ObjectKind($0, context, run: run) }
         }
-        guard let layout = known else { continue }
-        let object = ManagedObject(
-          layout, key: pair.destination, values: nil, context: run.step.destinationContext, run: run)
+        guard let known else { continue }
+        let object = ManagedObject(known, key: pair.destination, values: nil)
         run.hook.related = (index, pair)
         run.hook.isLeftToMapping = false
         try run.call(.createRelationships, of: policy, on: object) {

@@ -13,10 +13,11 @@ struct SourcePage {
     /// are computed once the policy asks.
     var mapped: [SQLValue]?
 
-    /// Gives the mapped row away.
-    mutating func takeMapped() -> [SQLValue]? {
-      defer { mapped = nil }
-      return mapped
+    /// Gives the rows away.
+    mutating func take() -> Row {
+      let taken = self
+      (values, mapped) = ([], nil)
+      return taken
     }
   }
 

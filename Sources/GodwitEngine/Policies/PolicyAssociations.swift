@@ -172,10 +172,9 @@ final class PolicyAssociations {
   }
 
   /// Whether an association is the one that its mapping computes.
-  func isComputed(_ pair: PolicyPair, _ index: Int) throws -> Bool {
-    guard case .offset(let offset) = program.facts.mappings[index].keys else { return false }
-    let number = try step.mappedRow(index).layout.number
-    return pair.destination == pair.source &+ offset && Int(pair.entity) == number
+  func isComputed(_ pair: PolicyPair, _ index: Int) -> Bool {
+    guard let offset = step.keyOffsets[index] else { return false }
+    return pair.destination == pair.source &+ offset && Int(pair.entity) == step.entityNumbers[index]
   }
 
   /// The associations of a mapping that are computed, after one of them.

@@ -16,6 +16,8 @@ final class PolicyObjectWriter {
   @exclusivity(unchecked) private var last: Writing?
   /// Objects made in this chunk, by entity, but for those that `writings` count.
   private var inserted: [String: Int64] = [:]
+  /// The columns of links that are written with objects.
+  var keyColumns: [String] = []
   /// Whether objects wait.
   @exclusivity(unchecked) private var hasWaiting = false
 
@@ -60,13 +62,13 @@ final class PolicyObjectWriter {
   /// Writes an object whose key no row can have: at once, or with others.
   ///
   /// - Parameters:
-  ///   - columns: Those of links that are written with the object; empty for none.
-  ///   - keys: What stands in them.
-  func insertNew(_ object: ManagedObject, columns: [String], keys: [SQLValue]) throws {
-    let writing = try writing(of: object, columns: columns)
+  ///   - isKeyed: Whether it is written with the keys of links.
+  ///   - prepared: What has those keys.
+  func insertNew(_ object: ManagedObject, isKeyed: Bool, _ prepared: PreparedObject?) throws {
+    let writing = try writing(of: object, isKeyed: isKeyed)
     // What is carried over in files takes its time anyway.
-    if !writing.isExternal, try isWaiting(object, writing, keys) { return }
-    try bind(object, to: writing.insert, of: writing, keys: keys)
+    if !writing.isExternal, try isWaiting(object, writing, prepared) { return }
+    try bind(object, to: writing.insert, of: writing, keys: prepared?.keys ?? [])
     try writing.insert.runBound()
     guard step.connection.changes == 1 else { throw Self.keyInUse(object.entityName) }
     writing.count += 1
@@ -75,15 +77,13 @@ final class PolicyObjectWriter {
   /// Has an object wait for others.
   ///
   /// - Returns: false for one with a large value: what fails for its size is to fail in its hook.
-  private func isWaiting(_ object: ManagedObject, _ writing: Writing, _ keys: [SQLValue]) throws -> Bool {
+  private func isWaiting(_ object: ManagedObject, _ writing: Writing, _ prepared: PreparedObject?) throws -> Bool {
     let row = try object.row()
     let batch = writing.batch
     batch.add(object.key)
     batch.add(Int64(writing.key.number))
     batch.add(1)
-    var fits = batch.add(row, at: writing.places)
-    for key in keys where fits { fits = batch.add(key) }
-    guard fits else {
+    guard batch.add(row, at: writing.places), prepared?.addKeys(to: batch) ?? true else {
       batch.dropRow()
       return false
     }
@@ -118,10 +118,10 @@ final class PolicyObjectWriter {
   ///
   /// - Parameters: See `insertNew`.
   /// - Returns: false when there is a row with its key.
-  func insert(_ object: ManagedObject, columns: [String], keys: [SQLValue]) throws -> Bool {
+  func insert(_ object: ManagedObject, isKeyed: Bool, _ prepared: PreparedObject?) throws -> Bool {
     try flush()
-    let writing = try writing(of: object, columns: columns)
-    try bind(object, to: writing.insert, of: writing, keys: keys)
+    let writing = try writing(of: object, isKeyed: isKeyed)
+    try bind(object, to: writing.insert, of: writing, keys: prepared?.keys ?? [])
     try writing.insert.runBound()
     guard step.connection.changes > 0 else { return false }
     writing.count += 1
@@ -130,10 +130,10 @@ final class PolicyObjectWriter {
 
   /// Writes the attributes of an object whose row is there.
   ///
-  /// - Parameter columns: See `insert`. The columns themselves stay as they are.
-  func update(_ object: ManagedObject, columns: [String]) throws {
+  /// - Parameter isKeyed: See `insert`. The keys of links stay as they are.
+  func update(_ object: ManagedObject, isKeyed: Bool) throws {
     try flush()
-    let writing = try writing(of: object, columns: columns)
+    let writing = try writing(of: object, isKeyed: isKeyed)
     try bind(object, to: writing.update, of: writing, keys: [])
     try writing.update.runBound()
     step.destinationContext.forget(entityName: object.entityName, key: object.key)
@@ -165,7 +165,7 @@ final class PolicyObjectWriter {
   ) throws {
     let row = try object.row()
     statement.bind(object.key, at: 1)
-    statement.bind(Int64(object.layout.number), at: 2)
+    statement.bind(Int64(object.entityNumber), at: 2)
     statement.bind(1, at: 3)
     var position = 4
     if writing.isExternal {
@@ -197,10 +197,10 @@ final class PolicyObjectWriter {
 
   // MARK: Statements
 
-  private func writing(of object: ManagedObject, columns: [String]) throws -> Writing {
-    let key = Key(number: object.layout.number, isKeyed: !columns.isEmpty)
+  private func writing(of object: ManagedObject, isKeyed: Bool) throws -> Writing {
+    let key = Key(number: object.entityNumber, isKeyed: isKeyed)
     if let last, last.key == key { return last }
-    let writing = try writings[key] ?? makeWriting(of: object, key, keyColumns: columns)
+    let writing = try writings[key] ?? makeWriting(of: object, key, keyColumns: isKeyed ? keyColumns : [])
     (writings[key], last) = (writing, writing)
     return writing
   }

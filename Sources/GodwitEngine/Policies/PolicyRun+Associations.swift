@@ -10,7 +10,7 @@ extension PolicyRun {
         "cannot associate \(source) with \(destination): expected a source and a destination object")
     }
     let index = try step.index(of: mapping)
-    guard program.isPolicy(index) else {
+    guard step.currentMapping == index || program.isPolicy(index) else {
       throw step.failure(
         "cannot associate for mapping '\(mapping.name)': it has no policy, its associations are computed")
     }
@@ -18,11 +18,12 @@ extension PolicyRun {
     // Relationships that wait are set by the associations that were there when they were asked for.
     if assignments.hasAsked { try writeAsked() }
     let pair = PolicyPair(
-      sequence: state.sequence + 1, root: Int64(source.layout.rootNumber), source: source.key,
-      entity: Int64(destination.layout.number), destination: destination.key)
+      sequence: state.sequence + 1, root: Int64(source.rootNumber), source: source.key,
+      entity: Int64(destination.entityNumber), destination: destination.key)
     // What was associated with this source object is known when nothing but its own hook can have done it.
     let isOwn =
-      hook.kind == .createDestinationInstances && step.currentMapping == index && hook.prepared?.object == source
+      hook.kind == .createDestinationInstances && step.currentMapping == index
+      && hook.prepared?.source == PolicyObjectKey(source)
       && !state.hasForeignSources(index) && hook.own.count < Self.limitOwn
     if isOwn {
       let own = PolicyOwnPair(mapping: index, entity: pair.entity, destination: pair.destination)
@@ -41,7 +42,7 @@ extension PolicyRun {
       state.manySources = (state.manySources ?? []).union([index])
     }
     // The other end of a link is told of any object that is associated; only those of the mapping's entity take a key along.
-    if isOwn, shortcuts.hasInlineLinks[index], destination.layout !== hook.keyLayout,
+    if isOwn, shortcuts.hasInlineLinks[index], destination.entityNumber != hook.keyNumber,
       !step.isKind(destination, of: index)
     {
       try resolveInOrder(shortcuts.linksOfMapping[index])
@@ -49,7 +50,7 @@ extension PolicyRun {
     state.sequence += 1
     mustBeInserted(destination)
     if shortcuts.isComputed[index] {
-      if isOwn, hook.ownPairs.isEmpty, try associations.isComputed(pair, index) { return hook.ownPairs.append(pair) }
+      if isOwn, hook.ownPairs.isEmpty, associations.isComputed(pair, index) { return hook.ownPairs.append(pair) }
       try writeExplicitly(index)
     }
     try associations.add(pair, to: index)
@@ -159,7 +160,7 @@ extension PolicyRun {
   func settlePair() throws {
     guard let index = step.currentMapping, shortcuts.isComputed[index], let prepared = hook.prepared else { return }
     if hook.ownPairs.count == 1 {
-      shortcuts.computedThrough[index] = prepared.object.key
+      shortcuts.computedThrough[index] = prepared.source.key
       hook.ownPairs.removeAll(keepingCapacity: true)
     } else {
       try writeExplicitly(index)

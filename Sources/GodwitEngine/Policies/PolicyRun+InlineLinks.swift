@@ -122,6 +122,6 @@ extension PolicyRun {
       }
     }
     try set(written.subtracting(own), keyColumns.map { _ in .null })
-    try set(own.subtracting(written), prepared.keys())
+    try set(own.subtracting(written), prepared.keys)
   }
 }

@@ -14,7 +14,7 @@ extension PolicyRun {
     of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
   ) throws -> (page: SourcePage, query: SourcePageQuery) {
     let (page, query) = try sourceReader.page(of: index, from: first, through: last, shortcuts, ahead: &ahead)
-    hook.keyColumns = query.keyColumns
+    (hook.keyColumns, writer.keyColumns) = (query.keyColumns, query.keyColumns)
     hook.keyLayout = query.keyColumns.isEmpty ? nil : try step.mappedRow(index).layout
     return (page, query)
   }
@@ -23,17 +23,20 @@ extension PolicyRun {
   func forEach(
     _ page: inout SourcePage, of index: Int, keyPlaces: Range<Int>, _ body: (ManagedObject) throws -> Void
   ) throws {
-    let table = sourceContext.table(of: program.mappings[index].source.name)
-    var prepared: PreparedObject?
+    guard let table = sourceContext.table(of: program.mappings[index].source.name) else { return }
+    var kind: ObjectKind?
+    let prepared = PreparedObject(mapping: index, keyPlaces: keyPlaces)
+    hook.prepared = prepared
     defer { hook.prepared = nil }
     for place in page.rows.indices {
-      guard let layout = table?.layout(of: page.rows[place].values) else { continue }
-      let object = ManagedObject(
-        layout, key: page.rows[place].key, values: page.rows[place].values, context: sourceContext, run: self)
-      let known = prepared ?? PreparedObject(mapping: index, object: object, keyPlaces: keyPlaces)
-      if prepared == nil { (prepared, hook.prepared) = (known, known) }
-      known.set(object, mapped: page.rows[place].takeMapped())
-      try body(object)
+      let row = page.rows[place].take()
+      guard case .integer(let number) = row.values[table.entityPlace] else { continue }
+      if kind.map({ Int64($0.number) != number }) ?? true {
+        kind = table.layout(of: row.values).map { ObjectKind($0, sourceContext, run: self) }
+      }
+      guard let kind else { continue }
+      prepared.set(PolicyObjectKey(number: kind.number, key: row.key), row: row.values, mapped: row.mapped)
+      try body(ManagedObject(kind, key: row.key, values: row.values))
     }
   }
 
@@ -55,13 +58,15 @@ extension PolicyRun {
   }
 
   /// The key that the mapping would give the source object of the running hook; once for each.
-  private func mappedKey(_ source: ManagedObject, _ index: Int) throws -> Int64? {
-    guard hook.keyedSource != nil, step.currentMapping == index, hook.keyedSource == source else { return nil }
+  private func mappedKey(_ source: PolicyObjectKey, _ index: Int) throws -> Int64? {
+    guard step.currentMapping == index, let keyed = hook.keyedSource, keyed == source else { return nil }
     hook.keyedSource = nil
-    switch program.facts.mappings[index].keys {
-    case .offset(let offset):
+    if let offset = step.keyOffsets[index] {
       let (key, overflow) = source.key.addingReportingOverflow(offset)
       return overflow ? nil : key
+    }
+    switch program.facts.mappings[index].keys {
+    case .offset: return nil
     case .dense(let first):
       let given = state.dense[step.current] ?? 0
       let (key, overflow) = first.addingReportingOverflow(given)
@@ -91,17 +96,20 @@ extension PolicyRun {
   }
 
   private func draft(_ layout: ObjectLayout, key: Int64, values: [SQLValue]) -> ManagedObject {
-    ManagedObject(layout, key: key, values: values, context: step.draftContext, run: self, call: hook.number)
+    func make() -> ObjectKind { ObjectKind(layout, step.draftContext, run: self) }
+    let kind = hook.prepared?.kind(of: layout, make) ?? make()
+    return ManagedObject(kind, key: key, values: values, call: hook.number)
   }
 
   package func makeObject(forSource source: ManagedObject, in mapping: EntityMapping) throws -> ManagedObject {
     let index = try step.index(of: mapping)
     let mapped = try step.mappedRow(index)
-    guard source.isSource, source.entityName == mapped.sourceEntityName else {
+    guard source.isSource, source.entityNumber == mapped.sourceNumber else {
       throw step.failure("mapping '\(mapping.name)' takes objects of '\(mapped.sourceEntityName)', found \(source)")
     }
     let row: [SQLValue]
-    if let prepared = hook.prepared, prepared.mapping == index, prepared.object == source,
+    let identity = PolicyObjectKey(source)
+    if let prepared = hook.prepared, prepared.mapping == index, prepared.source == identity,
       let known = prepared.takeMapped()
     {
       row = known
@@ -109,7 +117,7 @@ extension PolicyRun {
       let values = try mappedValues(mapped, of: source)
       row = mapped.row { values[$0] }
     }
-    let key = try mappedKey(source, index) ?? freshKey(mapped.layout.entityName)
+    let key = try mappedKey(identity, index) ?? freshKey(mapped.layout.entityName)
     if !mapped.watches.isEmpty, !isReplaying {
       let turned = try PolicyLosses.turnedValues(index, mapped, row: row, of: source)
       losses.note(turned, of: PolicyObjectKey(number: mapped.layout.number, key: key))
@@ -130,8 +138,8 @@ extension PolicyRun {
   func isMade(_ object: ManagedObject) throws -> Bool {
     guard !object.isSource else { return false }
     // What is not inserted by the end of the hook fails it.
-    if object.context === step.draftContext { return true }
-    if let (mapping, pair) = hook.related, pair.destination == object.key, pair.entity == Int64(object.layout.number),
+    if object.isDraft { return true }
+    if let (mapping, pair) = hook.related, pair.destination == object.key, pair.entity == Int64(object.entityNumber),
       !state.hasManySources(mapping)
     {
       return true
@@ -145,27 +153,25 @@ extension PolicyRun {
   /// Has the hook fail at its end when the object is in no store by then.
   func mustBeInserted(_ object: ManagedObject) {
     // The hook may have made it all the same.
-    guard object.context === step.draftContext, !hook.made.contains(PolicyObjectKey(object)) else { return }
+    guard object.isDraft, !hook.made.contains(PolicyObjectKey(object)) else { return }
     hook.unproved.insert(PolicyIdentity(object))
   }
 
   package func write(_ object: ManagedObject) throws {
     guard !object.isSource else { throw step.failure("cannot insert \(object): it belongs to the source") }
-    if let problem = object.problem { throw problem }
+    try object.checkValues()
     guard !isReplaying else { return }
-    let isDraft = object.context === step.draftContext
     // Whether its own hook associates it shows when that is over.
     let isKeyed =
-      isDraft && object.call == hook.number && hook.keyLayout === object.layout && !hook.keyColumns.isEmpty
-    let columns = isKeyed ? hook.keyColumns : []
-    if isDraft {
-      let keys = isKeyed ? try hook.prepared?.keys() ?? [] : []
+      object.call == hook.number && object.entityNumber == hook.keyNumber && !hook.keyColumns.isEmpty
+    let prepared = isKeyed ? hook.prepared : nil
+    if object.isDraft {
       // In the hook that makes it, nobody else can have written a row with its key.
       if object.call == hook.number, !hook.made.contains(PolicyObjectKey(object)) {
-        try writer.insertNew(object, columns: columns, keys: keys)
+        try writer.insertNew(object, isKeyed: isKeyed, prepared)
         return try noteInserted(object, isKeyed: isKeyed)
       }
-      if try writer.insert(object, columns: columns, keys: keys) {
+      if try writer.insert(object, isKeyed: isKeyed, prepared) {
         return try noteInserted(object, isKeyed: isKeyed)
       }
     } else if try !isMade(object) {
@@ -173,13 +179,13 @@ extension PolicyRun {
         "cannot save \(object): a mapping without a policy made it",
         try: "give that mapping a policy too, or make the change in its expressions")
     }
-    try writer.update(object, columns: columns)
+    try writer.update(object, isKeyed: isKeyed)
   }
 
   private func noteInserted(_ object: ManagedObject, isKeyed: Bool) throws {
     _ = hook.made.insert(PolicyObjectKey(object))
     if isKeyed, let index = step.currentMapping {
-      hook.keyed.append(PolicyOwnPair(mapping: index, entity: Int64(object.layout.number), destination: object.key))
+      hook.keyed.append(PolicyOwnPair(mapping: index, entity: Int64(object.entityNumber), destination: object.key))
     }
     if !hook.unproved.isEmpty { hook.unproved.remove(PolicyIdentity(object)) }
     try losses.countNils(of: object)

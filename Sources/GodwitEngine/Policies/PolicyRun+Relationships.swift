@@ -173,7 +173,7 @@ extension PolicyRun {
   /// Whether the running `createRelationships` is for that object and mapping.
   private func isRelated(_ object: ManagedObject, _ index: Int) -> Bool {
     guard let (mapping, pair) = hook.related else { return false }
-    return mapping == index && pair.destination == object.key && pair.entity == Int64(object.layout.number)
+    return mapping == index && pair.destination == object.key && pair.entity == Int64(object.entityNumber)
   }
 
   /// Sets the relationships that were left to one statement for many objects.

@@ -95,7 +95,7 @@ package final class PolicyRun: PolicyHost {
 
   /// Makes the policy ready for one of its chunks: in a resumed run its `begin` comes first.
   func prepare(_ policy: Int, for kind: PolicyHook) throws {
-    step.current = policy
+    step.setCurrent(policy)
     guard !begun.contains(policy) else { return }
     guard kind != .begin, let keys = state.keysAtBegin[policy] else {
       begun.insert(policy)
@@ -124,7 +124,7 @@ package final class PolicyRun: PolicyHost {
   func call(
     _ kind: PolicyHook, of policy: Int, on object: ManagedObject?, _ body: (inout PolicyContext) throws -> Void
   ) throws {
-    step.current = policy
+    step.setCurrent(policy)
     hook.begin(kind, on: object)
     losses.beginHook()
     if kind == .begin, !isReplaying { state.keysAtBegin[policy] = state.nextKeys }
@@ -133,7 +133,7 @@ package final class PolicyRun: PolicyHost {
       try body(&context)
       if let problem = hook.problem { throw problem }
       if !hook.keyColumns.isEmpty { try settleKeys() }
-      if kind == .createDestinationInstances, !shortcuts.computedAssociations.isEmpty { try settlePair() }
+      if kind == .createDestinationInstances { try settlePair() }
       if !hook.unproved.isEmpty { try prove() }
     } catch { throw wrapped(error, object) }
   }

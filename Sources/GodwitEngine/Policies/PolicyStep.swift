@@ -23,8 +23,13 @@ final class PolicyStep {
   let destinationContext: ObjectContext
   /// Reads objects that are not inserted yet: their files are still the source's.
   let draftContext: ObjectContext
-  /// The policy at work.
-  @exclusivity(unchecked) var current = 0
+  /// The policy at work, and the index of its mapping; nil for one of kind add.
+  @exclusivity(unchecked) private(set) var current = 0
+  @exclusivity(unchecked) private(set) var currentMapping: Int?
+  /// By mapping: what is added to a source key; nil for dense keys.
+  let keyOffsets: [Int64?]
+  /// By mapping: the number of the entity that it makes.
+  let entityNumbers: [Int]
 
   private var statements: [String: SQLStatement] = [:]
   /// By entity name.
@@ -59,6 +64,9 @@ final class PolicyStep {
     batchLimits = RowBatch.Limits(
       rows: EngineTuning.current.policyRowsPerBatch, bytes: Int(clamping: min(256 << 10, job.memory.bytes / 256)))
     mappedRows = program.mappings.map { _ in nil }
+    currentMapping = mappingIndexes.first ?? nil
+    keyOffsets = program.facts.mappings.map { if case .offset(let offset) = $0.keys { offset } else { nil } }
+    entityNumbers = program.mappings.map { program.destinationSchema.number(of: $0.destination.name) ?? -1 }
     sourceContext = ObjectContext(
       connection: connection, schema: program.sourceSchema, database: StoreConnection.sourceSchema)
     destinationContext = ObjectContext(connection: connection, schema: program.destinationSchema, database: "main")
@@ -68,8 +76,9 @@ final class PolicyStep {
     destinationContext.support = folder.support
   }
 
-  /// The mapping of the policy at work; nil for one of kind add.
-  var currentMapping: Int? { mappingIndexes[current] }
+  /// Puts a policy to work.
+  func setCurrent(_ policy: Int) { (current, currentMapping) = (policy, mappingIndexes[policy]) }
+
   var model: ManagedObjectModel { program.resolved.destinationModel }
 
   // MARK: Statements

@@ -7,57 +7,60 @@ package import GodwitStore
 /// manager. Objects of the source are read-only. Do not keep an object from one hook to the next: keep its `key`.
 public struct ManagedObject: ReadableObject {
   /// The name of the object's own entity.
-  public var entityName: String { content.layout.entityName }
+  public var entityName: String { content.kind.layout.entityName }
   /// The primary key.
   public var key: Int64 { content.key }
   /// Whether it belongs to the source.
-  public var isSource: Bool { content.context.isSource }
-  package var layout: ObjectLayout { content.layout }
-  package var context: ObjectContext { content.context }
+  public var isSource: Bool { content.kind.isSource }
+  package var layout: ObjectLayout { content.kind.layout }
+  package var context: ObjectContext { content.kind.context }
+  /// The number of its entity, and that of the entity whose table has it.
+  package var entityNumber: Int { content.kind.number }
+  package var rootNumber: Int { content.kind.layout.rootNumber }
   /// The call of a hook that made it; 0 for an object of a store.
   package var call: Int { content.call }
-  /// What was set and does not fit; `insert` throws it.
-  package var problem: GodwitError? { content.problem }
-  var run: any PolicyHost { content.run }
+  /// Whether a hook has made it: it may be in no store yet.
+  package var isDraft: Bool { content.call > 0 }
+  var run: any PolicyHost { content.kind.run }
   /// Copied before it changes, where another copy of the object has it too.
   private var content: Content
 
   /// One reference in place of several, so that passing an object on costs little.
   private final class Content {
-    let layout: ObjectLayout
+    let kind: ObjectKind
     let key: Int64
-    let run: any PolicyHost
-    let context: ObjectContext
     let call: Int
     /// Its row, in the order of the table's columns; nil until something asks for it.
     @exclusivity(unchecked) var values: [SQLValue]?
-    @exclusivity(unchecked) var problem: GodwitError?
+    /// What was set and does not fit.
+    @exclusivity(unchecked) var problem: Problem?
 
-    init(
-      _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: any PolicyHost, call: Int
-    ) {
-      (self.layout, self.key, self.values, self.context) = (layout, key, values, context)
-      (self.run, self.call) = (run, call)
+    init(_ kind: ObjectKind, key: Int64, values: [SQLValue]?, call: Int) {
+      (self.kind, self.key, self.values, self.call) = (kind, key, values, call)
     }
 
     func copy() -> Content {
-      let copy = Content(layout, key: key, values: values, context: context, run: run, call: call)
+      let copy = Content(kind, key: key, values: values, call: call)
       copy.problem = problem
       return copy
     }
   }
 
+  private final class Problem {
+    let error: GodwitError
+
+    init(_ error: GodwitError) { self.error = error }
+  }
+
   package init(_ stored: StoredObject, run: any PolicyHost) {
-    self.init(stored.layout, key: stored.key, values: stored.values, context: stored.context, run: run)
+    self.init(ObjectKind(stored.layout, stored.context, run: run), key: stored.key, values: stored.values)
   }
 
   /// - Parameters:
   ///   - values: nil for an object of a store, whose row is read when something asks for it.
-  ///   - call: The call that makes it; 0 for an object of a store.
-  package init(
-    _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: any PolicyHost, call: Int = 0
-  ) {
-    content = Content(layout, key: key, values: values, context: context, run: run, call: call)
+  ///   - call: The call that makes it, from 1; 0 for an object of a store.
+  package init(_ kind: ObjectKind, key: Int64, values: [SQLValue]?, call: Int = 0) {
+    content = Content(kind, key: key, values: values, call: call)
   }
 
   /// Its row.
@@ -66,6 +69,9 @@ public struct ManagedObject: ReadableObject {
     if let stored = try context.object(entityName: entityName, key: key) { return stored.values }
     throw failure("the object is not in the store")
   }
+
+  /// Throws what was set and does not fit.
+  package func checkValues() throws { if let problem = content.problem { throw problem.error } }
 
   /// To be called before a change.
   private mutating func makeUnique() {
@@ -88,7 +94,7 @@ public struct ManagedObject: ReadableObject {
     set {
       do { try set(attribute, newValue) } catch {
         makeUnique()
-        content.problem = content.problem ?? error as? GodwitError
+        content.problem = content.problem ?? (error as? GodwitError).map(Problem.init)
         run.note(error)
       }
     }
@@ -133,12 +139,12 @@ public struct ManagedObject: ReadableObject {
       let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
       throw failure("cannot set '\(name)': '\(entityName)' has no such attribute\(hint)")
     }
-    let isDerived = attribute.description.isDerived
+    let isDerived = attribute.isDerived
     guard !isDerived, let place = attribute.place else {
       throw failure("cannot set '\(name)': the attribute is \(isDerived ? "derived" : "not stored")")
     }
     do {
-      let stored = try SQLValue(encoding: value, as: attribute.description)
+      let stored = try SQLValue(encoding: value, as: attribute)
       makeUnique()
       if content.values == nil { content.values = try row() }
       content.values?[place] = stored
@@ -159,6 +165,20 @@ public struct ManagedObject: ReadableObject {
     guard isSource else { return try run.related(self, relationship) }
     let stored = StoredObject(context: context, layout: layout, key: key, values: try row())
     return try stored.value(relationship).storedObjects.map { ManagedObject($0, run: run) }
+  }
+}
+
+/// What objects of one entity in one store have in common.
+package final class ObjectKind {
+  let layout: ObjectLayout
+  let context: ObjectContext
+  let run: any PolicyHost
+  package let number: Int
+  let isSource: Bool
+
+  package init(_ layout: ObjectLayout, _ context: ObjectContext, run: any PolicyHost) {
+    (self.layout, self.context, self.run) = (layout, context, run)
+    (number, isSource) = (layout.number, context.isSource)
   }
 }
 
