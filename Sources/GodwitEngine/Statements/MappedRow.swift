@@ -20,8 +20,8 @@ final class MappedRow {
   let watchPlaces: [Int]
 
   init(
-    _ mapping: ResolvedEntityMapping, sourceNumber: Int, columns: [String], statement: ChunkStatement, isComputableAhead: Bool,
-    watches: [NilWatch], layout: ObjectLayout
+    _ mapping: ResolvedEntityMapping, sourceNumber: Int, columns: [String], statement: ChunkStatement,
+    isComputableAhead: Bool, watches: [NilWatch], layout: ObjectLayout
   ) {
     self.mapping = mapping.mapping
     (sourceEntityName, self.sourceNumber) = (mapping.source.name, sourceNumber)

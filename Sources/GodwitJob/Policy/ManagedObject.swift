@@ -119,8 +119,8 @@ public struct ManagedObject: ReadableObject {
   /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func string(_ attribute: String) throws -> String? {
     // What most policies read is not made a value first.
-    if let known = layout.attributes[attribute], let place = known.place, known.type == .string || known.type == .uri {
-      switch try row()[place] {
+    if let known = layout.attributes[attribute], known.isText, let place = known.place {
+      switch try content.values?[place] ?? row()[place] {
       case .text(let bytes): return String(decoding: bytes, as: UTF8.self)
       case .null: return nil
       case .integer, .real, .blob: break

@@ -68,13 +68,16 @@ package final class ObjectLayout {
     package let description: AttributeDescription
     /// nil for one that is not stored.
     package let place: Int?
-    package let type: AttributeType
+    let type: AttributeType
+    /// Whether it has a text or a URI.
+    package let isText: Bool
     /// Whether a value may lie in a file of its own.
     let isExternal: Bool
     package let isDerived: Bool
 
     init(_ description: AttributeDescription, place: Int?) {
       (self.description, self.place, isDerived) = (description, place, description.isDerived)
+      isText = description.type == .string || description.type == .uri
       (type, isExternal) = (description.type, description.allowsExternalBinaryDataStorage)
     }
   }

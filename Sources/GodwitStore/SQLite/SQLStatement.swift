@@ -207,11 +207,7 @@ public struct SQLRow {
       ? sqlite3_column_blob(statement, Int32(column))
       : UnsafeRawPointer(sqlite3_column_text(statement, Int32(column)))
     guard let pointer else { return [] }
-    let source = UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(statement, Int32(column))))
-    return [UInt8](unsafeUninitializedCapacity: source.count) { bytes, count in
-      UnsafeMutableRawBufferPointer(bytes).copyMemory(from: source)
-      count = source.count
-    }
+    return Array(UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
   }
 
   /// The length of a text or blob; 0 of anything else.
