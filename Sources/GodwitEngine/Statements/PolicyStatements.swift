@@ -26,33 +26,23 @@ struct PolicyStatements: StageStatements {
   func policyPage(
     _ index: Int, columns: String, isPrepared: Bool, limit: Int
   ) throws -> (statement: ChunkStatement, keyColumns: [String]) {
-    var mapped =
-      isPrepared
-      ? try mappedValues(mappings[index], isCheckedByRow: true)
-      : (columns: [], values: [], builder: StatementBuilder())
+    let mapped = isPrepared ? try mappedValues(mappings[index]) : (columns: [], values: [], builder: StatementBuilder())
     let association = associations(mapped.builder)
     var joins: [String] = []
     let keys = try step.creation.foreignKeys(of: mappings[index], association: association, joins: &joins)
-    let from = (["\(try association.table(index)) AS s"] + joins).joined(separator: " ")
-    let matches = association.matches(index, alias: "s").sql
-    // When nothing more can be added to the checks.
-    if let checks = mapped.builder.rowChecks, !checks.fields.isEmpty, let first = mapped.values.first {
-      mapped.values[0] = checks.guarding(first, member: "-1", builder: mapped.builder)
-    }
     let list = ([columns] + mapped.values + keys.map(\.sql)).joined(separator: ", ")
+    let from = (["\(try association.table(index)) AS s"] + joins).joined(separator: " ")
     let statement = ChunkStatement(
       sql:
-        "SELECT \(list) FROM \(from) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(matches) ORDER BY s.Z_PK LIMIT \(limit)",
+        "SELECT \(list) FROM \(from) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.matches(index, alias: "s").sql) ORDER BY s.Z_PK LIMIT \(limit)",
       builder: mapped.builder)
     return (statement, keys.map(\.name))
   }
 
-  /// - Parameter isCheckedByRow: Whether one call checks the values of a row, which the caller puts in.
   private func mappedValues(
-    _ mapping: ResolvedEntityMapping, isCheckedByRow: Bool = false
+    _ mapping: ResolvedEntityMapping
   ) throws -> (columns: [String], values: [String], builder: StatementBuilder) {
     let builder = StatementBuilder()
-    if isCheckedByRow { builder.rowChecks = RowChecks() }
     var reasons: [String] = []
     var columns: [String] = []
     var values: [String] = []
