@@ -24,13 +24,12 @@ extension Executor {
     defer { ahead?.stop() }
     let (instance, described) = (run.instances[policy], run.step.mappings[policy])
     while let first = next, first <= chunk.range.last {
-      var read = try run.page(of: mapping, from: first, through: chunk.range.last, ahead: &ahead)
+      let read = try run.page(of: mapping, from: first, through: chunk.range.last, ahead: &ahead)
       next = read.page.next
       if first == chunk.range.first, chunk.rows >= EngineTuning.current.pages.leastRows, let rest = next {
         ahead = try run.readAhead(of: mapping, from: rest, through: chunk.range.last)
       }
-      let keyPlaces = read.query.keyPlaces
-      try run.forEach(&read.page, of: mapping, keyPlaces: keyPlaces) { object in
+      try run.forEach(read.page, read.query, of: mapping) { object in
         try run.call(.createDestinationInstances, of: policy, on: object) {
           try instance.createDestinationInstances(forSource: object, in: described, manager: &$0)
         }

@@ -5,28 +5,15 @@ import GodwitStore
 
 /// Rows of source objects that a mapping with a policy takes.
 struct SourcePage {
-  struct Row {
-    var key: Int64
-    /// In the order of the source table's columns, then the keys of links that are written with the object.
-    var values: [SQLValue]
-    /// The row that the mapping gives the object, in the order of the destination table's columns; nil where its values
-    /// are computed once the policy asks.
-    var mapped: [SQLValue]?
-
-    /// Gives the rows away.
-    mutating func take() -> Row {
-      let taken = self
-      (values, mapped) = ([], nil)
-      return taken
-    }
-  }
-
   /// The key that it was read from.
   var first: Int64
-  var rows: [Row] = []
-  var bytes = 0
+  /// Row by row: the columns of the source's table, then what the mapping gives the object, in the order of
+  /// `MappedRow.places`, then the keys of links that are written with the object.
+  var values = PackedRows()
+  var keys: [Int64] = []
   /// The key to go on from; nil when these are the last.
   var next: Int64?
+  var bytes: Int { values.byteCount }
 }
 
 /// What reads the pages of a chunk, by ascending keys.
@@ -40,25 +27,24 @@ struct SourcePageQuery {
   /// A page of large rows is a short one.
   let limitBytes: Int
   let limitRows = EngineTuning.current.pages.rowsPerPage
-  /// Where the keys of links are in a page's rows.
-  var keyPlaces: Range<Int> { width..<width + keyColumns.count }
+  /// How many values a row of a page has, and which of them are the mapping's and the keys of links.
+  var valuesPerRow: Int { width + mappedCount + keyColumns.count }
+  var mappedCount: Int { mapped?.places.count ?? 0 }
 
   func page(_ prepared: SQLStatement, from first: Int64, through last: Int64) throws -> SourcePage {
     var page = SourcePage(first: first)
     try prepared.bind(statement.builder.arguments(from: first, through: last))
     defer { prepared.reset() }
-    let columnCount = prepared.row.count
+    let columns = 0..<valuesPerRow
     while try prepared.step() {
-      let row = prepared.row
-      var values: [SQLValue] = []
-      values.reserveCapacity(width + keyColumns.count)
-      for column in 0..<width { values.append(row.value(column)) }
-      guard case .integer(let key) = values[keyPlace] else { continue }
-      for column in columnCount - keyColumns.count..<columnCount { values.append(row.value(column)) }
-      let mapped = mapped?.row { row.value(width + $0) }
-      page.bytes += values.byteCount + (mapped?.byteCount ?? 0)
-      page.rows.append(.init(key: key, values: values, mapped: mapped))
-      if page.rows.count == limitRows || page.bytes >= limitBytes {
+      let start = page.values.count
+      page.values.append(prepared.row, columns)
+      guard case .integer(let key) = page.values.value(start + keyPlace) else {
+        page.values.removeLast(from: start)
+        continue
+      }
+      page.keys.append(key)
+      if page.keys.count == limitRows || page.bytes >= limitBytes {
         page.next = key < .max ? key + 1 : nil
         return page
       }

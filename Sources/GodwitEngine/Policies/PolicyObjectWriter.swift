@@ -83,7 +83,11 @@ final class PolicyObjectWriter {
     batch.add(object.key)
     batch.add(Int64(writing.key.number))
     batch.add(1)
-    guard batch.add(row, at: writing.places), prepared?.addKeys(to: batch) ?? true else {
+    var fits = batch.add(row, at: writing.places)
+    if fits, let keys = prepared?.keys {
+      for key in keys where fits { fits = batch.add(key) }
+    }
+    guard fits else {
       batch.dropRow()
       return false
     }

@@ -21,22 +21,27 @@ extension PolicyRun {
 
   /// Calls a body for each object of a page, while the running hook is prepared for it.
   func forEach(
-    _ page: inout SourcePage, of index: Int, keyPlaces: Range<Int>, _ body: (ManagedObject) throws -> Void
+    _ page: SourcePage, _ query: SourcePageQuery, of index: Int, _ body: (ManagedObject) throws -> Void
   ) throws {
     guard let table = sourceContext.table(of: program.mappings[index].source.name) else { return }
     var kind: ObjectKind?
-    let prepared = PreparedObject(mapping: index, keyPlaces: keyPlaces)
+    let prepared = PreparedObject(mapping: index)
     hook.prepared = prepared
     defer { hook.prepared = nil }
-    for place in page.rows.indices {
-      let row = page.rows[place].take()
-      guard case .integer(let number) = row.values[table.entityPlace] else { continue }
+    let (width, mappedCount) = (query.width, query.mappedCount)
+    let (values, mapped) = (page.values, query.mapped)
+    for (place, key) in page.keys.enumerated() {
+      let start = place * query.valuesPerRow
+      let row = values.values(start..<start + width)
+      guard case .integer(let number) = row[table.entityPlace] else { continue }
       if kind.map({ Int64($0.number) != number }) ?? true {
-        kind = table.layout(of: row.values).map { ObjectKind($0, sourceContext, run: self) }
+        kind = table.layout(of: row).map { ObjectKind($0, sourceContext, run: self) }
       }
       guard let kind else { continue }
-      prepared.set(PolicyObjectKey(number: kind.number, key: row.key), row: row.values, mapped: row.mapped)
-      try body(ManagedObject(kind, key: row.key, values: row.values))
+      prepared.set(
+        PolicyObjectKey(number: kind.number, key: key), mapped: mapped?.row { values.value(start + width + $0) })
+      prepared.setKeys(values, start + width + mappedCount..<start + query.valuesPerRow)
+      try body(ManagedObject(kind, key: key, values: row))
     }
   }
 
