@@ -12,8 +12,8 @@ import Godwit
 @main struct MigrationBenchmark {
   static var workloads: [any Workload.Type] {
     [
-      People.self, PeopleByExpression.self, PeopleByPolicy.self, Firms.self, Documents.self, Lightweight.self,
-      Proof.self,
+      People.self, PeopleByExpression.self, PeopleByPolicy.self, Associations.self, Firms.self, Documents.self,
+      Lightweight.self, Proof.self,
     ]
   }
 

@@ -22,19 +22,18 @@ extension Executor {
     var next: Int64? = chunk.range.first
     var ahead: SourcePagePrefetcher?
     defer { ahead?.stop() }
+    let (instance, described) = (run.instances[policy], run.step.mappings[policy])
     while let first = next, first <= chunk.range.last {
-      let page = try run.page(of: mapping, from: first, through: chunk.range.last, ahead: &ahead)
-      if first == chunk.range.first, chunk.rows >= EngineTuning.current.pages.leastRows, let rest = page.next {
+      let read = try run.page(of: mapping, from: first, through: chunk.range.last, ahead: &ahead)
+      next = read.page.next
+      if first == chunk.range.first, chunk.rows >= EngineTuning.current.pages.leastRows, let rest = next {
         ahead = try run.readAhead(of: mapping, from: rest, through: chunk.range.last)
       }
-      for prepared in page.objects {
-        run.hook.prepared = prepared
-        try run.call(.createDestinationInstances, of: policy, on: prepared.object) { instance, mapping, context in
-          try instance.createDestinationInstances(forSource: prepared.object, in: mapping, manager: &context)
+      try run.forEach(read.page, read.query, of: mapping) { object in
+        try run.call(.createDestinationInstances, of: policy, on: object) {
+          try instance.createDestinationInstances(forSource: object, in: described, manager: &$0)
         }
       }
-      run.hook.prepared = nil
-      next = page.next
     }
     return try finish(run)
   }
@@ -46,7 +45,8 @@ extension Executor {
     if hook == .createRelationships {
       try relateByPolicy(chunk, policy, run)
     } else {
-      try run.call(hook, of: policy, on: nil) { instance, mapping, context in
+      let (instance, mapping) = (run.instances[policy], run.step.mappings[policy])
+      try run.call(hook, of: policy, on: nil) { context in
         switch hook {
         case .begin: try instance.begin(mapping, with: &context)
         case .endInstanceCreation: try instance.endInstanceCreation(forMapping: mapping, manager: &context)
@@ -62,22 +62,23 @@ extension Executor {
 
   private func relateByPolicy(_ chunk: Chunk, _ policy: Int, _ run: PolicyRun) throws {
     guard let index = program.resolved.policies[policy].index else { return }
+    let (instance, mapping) = (run.instances[policy], run.step.mappings[policy])
     var place = PolicyState.Place(source: chunk.range.first, sequence: -1)
-    var known: ObjectLayout?
+    var known: ObjectKind?
     while true {
       let pairs = try run.associationPage(
         index, after: place, through: chunk.range.last, limit: Self.pageRows)
       for pair in pairs {
         if known.map({ Int64($0.number) != pair.entity }) ?? true {
-          known = run.step.destinationContext.layout(ofNumber: pair.entity)
+          let context = run.step.destinationContext
+          known = context.layout(ofNumber: pair.entity).map { ObjectKind($0, context, run: run) }
         }
-        guard let layout = known else { continue }
-        let object = ManagedObject(
-          layout, key: pair.destination, values: nil, context: run.step.destinationContext, run: run)
+        guard let known else { continue }
+        let object = ManagedObject(known, key: pair.destination, values: nil)
         run.hook.related = (index, pair)
         run.hook.isLeftToMapping = false
-        try run.call(.createRelationships, of: policy, on: object) { instance, mapping, context in
-          try instance.createRelationships(forDestination: object, in: mapping, manager: &context)
+        try run.call(.createRelationships, of: policy, on: object) {
+          try instance.createRelationships(forDestination: object, in: mapping, manager: &$0)
         }
         try run.finishRelating()
       }
@@ -88,7 +89,7 @@ extension Executor {
   }
 
   private func finish(_ run: PolicyRun) throws -> Ledger.Outcome {
-    let made = run.writer.takeInserted()
+    let made = try run.writer.takeInserted()
     for entity in made.keys.sorted() {
       try functions.mover?.finishChunk(table: try program.destinationTable(of: entity).name, on: connection)
       try raiseCounter(of: entity)

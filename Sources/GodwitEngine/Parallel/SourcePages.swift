@@ -5,23 +5,15 @@ import GodwitStore
 
 /// Rows of source objects that a mapping with a policy takes.
 struct SourcePage {
-  struct Row {
-    var key: Int64
-    /// In the order of the source table's columns.
-    var values: [SQLValue]
-    /// The row that the mapping gives the object, in the order of the destination table's columns; nil where its values
-    /// are computed once the policy asks.
-    var mapped: [SQLValue]?
-    /// The keys of links that are written with the object.
-    var keys: [SQLValue]
-  }
-
   /// The key that it was read from.
   var first: Int64
-  var rows: [Row] = []
-  var bytes = 0
+  /// Row by row: the columns of the source's table, then what the mapping gives the object, in the order of
+  /// `MappedRow.places`, then the keys of links that are written with the object.
+  var values = PackedRows()
+  var keys: [Int64] = []
   /// The key to go on from; nil when these are the last.
   var next: Int64?
+  var bytes: Int { values.byteCount }
 }
 
 /// What reads the pages of a chunk, by ascending keys.
@@ -35,20 +27,24 @@ struct SourcePageQuery {
   /// A page of large rows is a short one.
   let limitBytes: Int
   let limitRows = EngineTuning.current.pages.rowsPerPage
+  /// How many values a row of a page has, and which of them are the mapping's and the keys of links.
+  var valuesPerRow: Int { width + mappedCount + keyColumns.count }
+  var mappedCount: Int { mapped?.places.count ?? 0 }
 
   func page(_ prepared: SQLStatement, from first: Int64, through last: Int64) throws -> SourcePage {
     var page = SourcePage(first: first)
     try prepared.bind(statement.builder.arguments(from: first, through: last))
     defer { prepared.reset() }
+    let columns = 0..<valuesPerRow
     while try prepared.step() {
-      let row = prepared.row
-      let values = row.values(0..<width)
-      guard case .integer(let key) = values[keyPlace] else { continue }
-      let mapped = mapped?.row { row.value(width + $0) }
-      page.bytes += values.byteCount + (mapped?.byteCount ?? 0)
-      page.rows.append(
-        .init(key: key, values: values, mapped: mapped, keys: row.values(row.count - keyColumns.count..<row.count)))
-      if page.rows.count == limitRows || page.bytes >= limitBytes {
+      let start = page.values.count
+      page.values.append(prepared.row, columns)
+      guard case .integer(let key) = page.values.value(start + keyPlace) else {
+        page.values.removeLast(from: start)
+        continue
+      }
+      page.keys.append(key)
+      if page.keys.count == limitRows || page.bytes >= limitBytes {
         page.next = key < .max ? key + 1 : nil
         return page
       }

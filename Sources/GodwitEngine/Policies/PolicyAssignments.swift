@@ -21,6 +21,8 @@ final class PolicyAssignments {
   private var requests: [RequestKey: PolicyRequests] = [:]
   /// How many of them wait at most.
   private static let limitWaiting = 4096
+  /// Assignments of this chunk that wait to be written, by link.
+  private var batches: [RowBatch?]
 
   /// The object that is to have its relationships, its first source object, and the sequence before its assignments'.
   struct Asked {
@@ -46,10 +48,11 @@ final class PolicyAssignments {
       }
     }
     self.ends = ends
+    batches = step.program.links.map { _ in nil }
   }
 
   /// Forgets what a chunk that was rolled back has asked for.
-  func takeBack() { (asked, requests) = ([:], [:]) }
+  func takeBack() { (asked, requests, batches) = ([:], [:], batches.map { _ in nil }) }
 
   /// Forgets what sets relationships: the links that are written with their objects have changed.
   func forgetRequests() { requests = [:] }
@@ -78,9 +81,8 @@ final class PolicyAssignments {
   ) throws {
     func write(_ target: Target?) throws {
       try insert(
-        link, end, subject: subject, target: target.map { .integer($0.key) } ?? .null, at: place,
-        position: target.map { .integer($0.place) } ?? .null,
-        inversePosition: target.map { .integer($0.inversePlace) } ?? .null)
+        link, end, subject: subject, target: target?.key, at: place, position: target?.place,
+        inversePosition: target?.inversePlace)
     }
     // That the assignment happened, whatever it led to.
     if isToMany || targets.isEmpty { try write(nil) }
@@ -104,14 +106,15 @@ final class PolicyAssignments {
     let chosen = (isFar ? other : own) ?? ((-(1 << 40), 0), 0)
     let (side, subject, found) = isFar ? (far, target, object) : (end, object, target)
     try insert(
-      link, side, subject: subject, target: .integer(found), at: chosen.place, position: .integer(chosen.position),
-      inversePosition: .int(step.program.resolved.policies[step.current].position))
+      link, side, subject: subject, target: found, at: chosen.place, position: chosen.position,
+      inversePosition: Int64(step.program.resolved.policies[step.current].position))
   }
 
   /// The last assignment to an object, and the position after those of all.
   private func last(
     _ link: Int, _ side: InversePair.End, _ subject: Int64
   ) throws -> (place: Place, position: Int64)? {
+    try write()
     let row = try step.rows(
       """
       SELECT mapping, turn, \
@@ -125,15 +128,37 @@ final class PolicyAssignments {
   }
 
   private func insert(
-    _ link: Int, _ end: InversePair.End, subject: Int64, target: SQLValue, at place: Place, position: SQLValue,
-    inversePosition: SQLValue
+    _ link: Int, _ end: InversePair.End, subject: Int64, target: Int64?, at place: Place, position: Int64?,
+    inversePosition: Int64?
   ) throws {
-    try step.cached(
-      "INSERT INTO \(table(link)) (side, mapping, subject, target, position, inverse_position, turn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-    ).run([
-      .int(end.rawValue), .integer(place.mapping), .integer(subject), target, position, inversePosition,
-      .integer(place.sequence),
-    ])
+    let batch = batch(link)
+    batch.add(Int64(end.rawValue))
+    batch.add(place.mapping)
+    batch.add(subject)
+    batch.add(target)
+    batch.add(position)
+    batch.add(inversePosition)
+    batch.add(place.sequence)
+    if batch.endRow() { try batch.write() }
+  }
+
+  private func batch(_ link: Int) -> RowBatch {
+    if let known = batches[link] { return known }
+    let made = RowBatch(
+      step.connection, into: table(link),
+      columns: ["side", "mapping", "subject", "target", "position", "inverse_position", "turn"],
+      limits: step.batchLimits)
+    batches[link] = made
+    return made
+  }
+
+  /// Writes the assignments that wait; before anything reads them.
+  func write() throws { for batch in batches { try batch?.write() } }
+
+  /// Writes the assignments that wait, and ends the statements that do.
+  func finishChunk() throws {
+    try write()
+    for batch in batches { batch?.endStatements() }
   }
 
   // MARK: Assignments of many objects

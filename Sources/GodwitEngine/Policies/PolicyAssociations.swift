@@ -9,53 +9,63 @@ import GodwitStore
 final class PolicyAssociations {
   private let step: PolicyStep
   private var program: StepProgram { step.program }
-  /// Associations of this chunk that are not written yet, by mapping, in the order of their sequence.
-  private var waiting: [Int: [PolicyPair]] = [:]
+  /// Associations of this chunk that wait to be written, by mapping, in the order of their sequence.
+  private var batches: [RowBatch?]
   /// How a computed association is looked up, by mapping.
   private var computedLookups: [Int: ComputedLookup] = [:]
+  /// What gives the source keys of a computed association, by mapping.
+  private var takenKeys: [Int: TakenKeys] = [:]
   private var inverses: [Int: SpillReader] = [:]
-  /// How many associations wait at most.
-  private static let limitWaiting = 4096
 
   private struct ComputedLookup {
     /// The destination key of source key `?1`, and that key if the mapping matches it.
     var destination, taken: ChunkStatement
   }
 
-  init(_ step: PolicyStep) { self.step = step }
+  private struct TakenKeys {
+    var limit: Int
+    var statement: ChunkStatement
+  }
+
+  init(_ step: PolicyStep) {
+    self.step = step
+    batches = step.program.mappings.map { _ in nil }
+  }
 
   /// Forgets the associations of a chunk that was rolled back.
-  func takeBack() { waiting = [:] }
+  func takeBack() { batches = batches.map { _ in nil } }
 
   /// Forgets how associations are looked up: what is computed has changed.
-  func forgetLookups() { computedLookups = [:] }
+  func forgetLookups() { (computedLookups, takenKeys) = ([:], [:]) }
 
   // MARK: Writing
 
   func add(_ pair: PolicyPair, to index: Int) throws {
-    waiting[index, default: []].append(pair)
-    if waiting[index]?.count == Self.limitWaiting { try write() }
+    let batch = batch(index)
+    batch.add(pair.sequence)
+    batch.add(pair.root)
+    batch.add(pair.source)
+    batch.add(pair.entity)
+    batch.add(pair.destination)
+    if batch.endRow() { try batch.write() }
   }
 
-  func add(_ pairs: [PolicyPair], to index: Int) { waiting[index, default: []] += pairs }
+  private func batch(_ index: Int) -> RowBatch {
+    if let known = batches[index] { return known }
+    let made = RowBatch(
+      step.connection, into: "main.\(StepProgram.pairTable(index))",
+      columns: ["turn", "root", "source", "entity", "destination"], limits: step.batchLimits)
+    batches[index] = made
+    return made
+  }
 
   /// Writes the associations that wait; before anything reads them.
-  func write() throws {
-    for index in waiting.keys.sorted() {
-      guard let pairs = waiting[index], !pairs.isEmpty else { continue }
-      let insert = try step.cached(
-        "INSERT INTO main.\(StepProgram.pairTable(index)) (turn, root, source, entity, destination) VALUES (?1, ?2, ?3, ?4, ?5)"
-      )
-      for pair in pairs {
-        insert.bind(pair.sequence, at: 1)
-        insert.bind(pair.root, at: 2)
-        insert.bind(pair.source, at: 3)
-        insert.bind(pair.entity, at: 4)
-        insert.bind(pair.destination, at: 5)
-        try insert.runBound()
-      }
-      waiting[index]?.removeAll(keepingCapacity: true)
-    }
+  func write() throws { for batch in batches { try batch?.write() } }
+
+  /// Writes the associations that wait, and ends the statements that do.
+  func finishChunk() throws {
+    try write()
+    for batch in batches { batch?.endStatements() }
   }
 
   /// What a lookup from the destination needs.
@@ -162,10 +172,9 @@ final class PolicyAssociations {
   }
 
   /// Whether an association is the one that its mapping computes.
-  func isComputed(_ pair: PolicyPair, _ index: Int) throws -> Bool {
-    guard case .offset(let offset) = program.facts.mappings[index].keys else { return false }
-    let number = try step.mappedRow(index).layout.number
-    return pair.destination == pair.source &+ offset && Int(pair.entity) == number
+  func isComputed(_ pair: PolicyPair, _ index: Int) -> Bool {
+    guard let offset = step.keyOffsets[index] else { return false }
+    return pair.destination == pair.source &+ offset && Int(pair.entity) == step.entityNumbers[index]
   }
 
   /// The associations of a mapping that are computed, after one of them.
@@ -178,7 +187,7 @@ final class PolicyAssociations {
       place.sequence < 0 || place.source < .max
     else { return [] }
     let entity = Int64(try step.mappedRow(index).layout.number)
-    let statement = try program.associationStage.takenKeys(index, limit: limit)
+    let statement = try takenKeys(index, limit: limit)
     return try step.functions.running(statement, context: step.errorContext) {
       let prepared = try step.cached(statement.sql)
       defer { prepared.reset() }
@@ -192,6 +201,13 @@ final class PolicyAssociations {
       }
       return pairs
     }
+  }
+
+  private func takenKeys(_ index: Int, limit: Int) throws -> ChunkStatement {
+    if let known = takenKeys[index], known.limit == limit { return known.statement }
+    let made = try program.associationStage.takenKeys(index, limit: limit)
+    takenKeys[index] = TakenKeys(limit: limit, statement: made)
+    return made
   }
 
   /// The source keys of an object of a mapping whose associations lie in a spill file.

@@ -33,8 +33,9 @@ struct PolicyLosses {
   static func turnedValues(
     _ index: Int, _ mapped: MappedRow, row: [SQLValue], of source: ManagedObject
   ) throws -> [TurnedValue] {
-    try mapped.watches.compactMap { watch, place in
-      guard row[place] == .null, try watch.inputs.allSatisfy({ try holds($0, source) }) else { return nil }
+    guard mapped.watchPlaces.contains(where: { row[$0].isNull }) else { return [] }
+    return try zip(mapped.watches, mapped.watchPlaces).compactMap { watch, place in
+      guard row[place].isNull, try watch.inputs.allSatisfy({ try holds($0, source) }) else { return nil }
       return TurnedValue(key: NilKey(mapping: index, attribute: watch.attribute), place: place)
     }
   }

@@ -6,7 +6,7 @@ final class PolicyMemory {
   private let ledger: Ledger
   /// The state before the first chunk.
   private let initial: PolicyState
-  var state: PolicyState
+  @exclusivity(unchecked) var state: PolicyState
   private(set) var userInfo: [String: PropertyListValue]
   private var isUserInfoChanged = false
 

@@ -4,14 +4,22 @@ import GodwitModel
 import GodwitStore
 
 /// Writes the objects that policies make and change, and counts them.
+///
+/// New objects wait and are written together, at the latest with the chunk. What reads or changes objects calls `flush`
+/// first, so that no hook can tell.
 final class PolicyObjectWriter {
   private let step: PolicyStep
+  private let limits: RowBatch.Limits
   /// What writes the objects of an entity.
   private var writings: [Key: Writing] = [:]
   /// The last of them.
-  private var last: Writing?
+  @exclusivity(unchecked) private var last: Writing?
   /// Objects made in this chunk, by entity, but for those that `writings` count.
   private var inserted: [String: Int64] = [:]
+  /// The columns of links that are written with objects.
+  var keyColumns: [String] = []
+  /// Whether objects wait.
+  @exclusivity(unchecked) private var hasWaiting = false
 
   private struct Key: Hashable {
     /// The entity's number.
@@ -23,7 +31,7 @@ final class PolicyObjectWriter {
   private final class Writing {
     let key: Key
     let entityName: String
-    /// New objects.
+    /// New objects that are written.
     var count: Int64 = 0
     /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart, and where a row has them.
     let attributes: [AttributeDescription]
@@ -32,28 +40,92 @@ final class PolicyObjectWriter {
     /// Leaves a row that is there.
     let insert: SQLStatement
     let update: SQLStatement
+    let batch: RowBatch
 
     init(
       key: Key, entityName: String, attributes: [AttributeDescription], places: [Int], insert: SQLStatement,
-      update: SQLStatement
+      update: SQLStatement, batch: RowBatch
     ) {
       (self.key, self.entityName, self.attributes, self.places) = (key, entityName, attributes, places)
-      (self.insert, self.update) = (insert, update)
+      (self.insert, self.update, self.batch) = (insert, update, batch)
       isExternal = attributes.contains(where: \.allowsExternalBinaryDataStorage)
     }
   }
 
-  init(_ step: PolicyStep) { self.step = step }
+  init(_ step: PolicyStep) {
+    self.step = step
+    limits = step.batchLimits
+  }
 
-  /// Writes a new object.
+  // MARK: New objects
+
+  /// Writes an object whose key no row can have: at once, or with others.
   ///
   /// - Parameters:
-  ///   - columns: Those of links that are written with the object; empty for none.
-  ///   - keys: What stands in them.
+  ///   - isKeyed: Whether it is written with the keys of links.
+  ///   - prepared: What has those keys.
+  func insertNew(_ object: ManagedObject, isKeyed: Bool, _ prepared: PreparedObject?) throws {
+    let writing = try writing(of: object, isKeyed: isKeyed)
+    // What is carried over in files takes its time anyway.
+    if !writing.isExternal, try isWaiting(object, writing, prepared) { return }
+    try bind(object, to: writing.insert, of: writing, keys: prepared?.keys ?? [])
+    try writing.insert.runBound()
+    guard step.connection.changes == 1 else { throw Self.keyInUse(object.entityName) }
+    writing.count += 1
+  }
+
+  /// Has an object wait for others.
+  ///
+  /// - Returns: false for one with a large value: what fails for its size is to fail in its hook.
+  private func isWaiting(_ object: ManagedObject, _ writing: Writing, _ prepared: PreparedObject?) throws -> Bool {
+    let row = try object.row()
+    let batch = writing.batch
+    batch.add(object.key)
+    batch.add(Int64(writing.key.number))
+    batch.add(1)
+    var fits = batch.add(row, at: writing.places)
+    if fits, let keys = prepared?.keys {
+      for key in keys where fits { fits = batch.add(key) }
+    }
+    guard fits else {
+      batch.dropRow()
+      return false
+    }
+    hasWaiting = true
+    if batch.endRow() { try flush(writing) }
+    return true
+  }
+
+  private func flush(_ writing: Writing) throws {
+    let count = Int64(writing.batch.count)
+    guard count > 0 else { return }
+    guard try writing.batch.write() == count else { throw Self.keyInUse(writing.entityName) }
+    writing.count += count
+  }
+
+  private static func keyInUse(_ entity: String) -> GodwitError {
+    GodwitError(.internalBug, "cannot insert an object of '\(entity)': another object has its key")
+  }
+
+  /// Writes the objects that wait. Call it before anything reads or changes objects.
+  func flush() throws {
+    guard hasWaiting else { return }
+    hasWaiting = false
+    for key in writings.keys.sorted(by: { ($0.number, $0.isKeyed ? 1 : 0) < ($1.number, $1.isKeyed ? 1 : 0) }) {
+      if let writing = writings[key] { try flush(writing) }
+    }
+  }
+
+  // MARK: Any object
+
+  /// Writes an object that may be there.
+  ///
+  /// - Parameters: See `insertNew`.
   /// - Returns: false when there is a row with its key.
-  func insert(_ object: ManagedObject, columns: [String], keys: [SQLValue]) throws -> Bool {
-    let writing = try writing(of: object, columns: columns)
-    try bind(object, to: writing.insert, of: writing, keys: keys)
+  func insert(_ object: ManagedObject, isKeyed: Bool, _ prepared: PreparedObject?) throws -> Bool {
+    try flush()
+    let writing = try writing(of: object, isKeyed: isKeyed)
+    try bind(object, to: writing.insert, of: writing, keys: prepared?.keys ?? [])
     try writing.insert.runBound()
     guard step.connection.changes > 0 else { return false }
     writing.count += 1
@@ -62,33 +134,42 @@ final class PolicyObjectWriter {
 
   /// Writes the attributes of an object whose row is there.
   ///
-  /// - Parameter columns: See `insert`. The columns themselves stay as they are.
-  func update(_ object: ManagedObject, columns: [String]) throws {
-    let writing = try writing(of: object, columns: columns)
+  /// - Parameter isKeyed: See `insert`. The keys of links stay as they are.
+  func update(_ object: ManagedObject, isKeyed: Bool) throws {
+    try flush()
+    let writing = try writing(of: object, isKeyed: isKeyed)
     try bind(object, to: writing.update, of: writing, keys: [])
     try writing.update.runBound()
     step.destinationContext.forget(entityName: object.entityName, key: object.key)
   }
 
+  // MARK: The end of a chunk
+
   /// Ends the statements that write objects; what they counted stays.
-  func endStatements() {
+  func endStatements() throws {
+    try flush()
     for writing in writings.values where writing.count > 0 { inserted[writing.entityName, default: 0] += writing.count }
     (writings, last) = ([:], nil)
   }
 
   /// How many objects the chunk has made, by entity. The next one begins at nothing.
-  func takeInserted() -> [String: Int64] {
-    endStatements()
+  func takeInserted() throws -> [String: Int64] {
+    try endStatements()
     defer { inserted = [:] }
     return inserted
   }
+
+  /// Forgets the objects of a chunk that was rolled back.
+  func takeBack() { (writings, last, inserted, hasWaiting) = ([:], nil, [:], false) }
+
+  // MARK: Values
 
   private func bind(
     _ object: ManagedObject, to statement: SQLStatement, of writing: Writing, keys: [SQLValue]
   ) throws {
     let row = try object.row()
     statement.bind(object.key, at: 1)
-    statement.bind(Int64(object.layout.number), at: 2)
+    statement.bind(Int64(object.entityNumber), at: 2)
     statement.bind(1, at: 3)
     var position = 4
     if writing.isExternal {
@@ -118,10 +199,12 @@ final class PolicyObjectWriter {
     return .blob(try mover.carry(bytes, salt: "\(object.entityName).\(attribute.name).p\(object.key)"))
   }
 
-  private func writing(of object: ManagedObject, columns: [String]) throws -> Writing {
-    let key = Key(number: object.layout.number, isKeyed: !columns.isEmpty)
+  // MARK: Statements
+
+  private func writing(of object: ManagedObject, isKeyed: Bool) throws -> Writing {
+    let key = Key(number: object.entityNumber, isKeyed: isKeyed)
     if let last, last.key == key { return last }
-    let writing = try writings[key] ?? makeWriting(of: object, key, keyColumns: columns)
+    let writing = try writings[key] ?? makeWriting(of: object, key, keyColumns: isKeyed ? keyColumns : [])
     (writings[key], last) = (writing, writing)
     return writing
   }
@@ -142,14 +225,16 @@ final class PolicyObjectWriter {
     }
     let updates = columns.dropFirst(3).map { "\(quoted($0)) = excluded.\(quoted($0))" }
     let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
+    let (target, leaving) = ("main.\(quoted(table.name))", "ON CONFLICT (Z_PK) DO NOTHING")
     func insertion(_ columns: [String]) -> String {
       let places = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
-      return
-        "INSERT INTO main.\(quoted(table.name)) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places)) ON CONFLICT (Z_PK)"
+      return "INSERT INTO \(target) (\(columns.map(quoted).joined(separator: ", "))) VALUES (\(places))"
     }
     return Writing(
       key: key, entityName: entity, attributes: attributes, places: attributePlaces,
-      insert: try step.connection.prepare("\(insertion(columns + keyColumns)) DO NOTHING"),
-      update: try step.connection.prepare("\(insertion(columns)) \(conflict)"))
+      insert: try step.connection.prepare("\(insertion(columns + keyColumns)) \(leaving)"),
+      update: try step.connection.prepare("\(insertion(columns)) ON CONFLICT (Z_PK) \(conflict)"),
+      batch: RowBatch(
+        step.connection, into: target, columns: (columns + keyColumns).map(quoted), conflict: leaving, limits: limits))
   }
 }

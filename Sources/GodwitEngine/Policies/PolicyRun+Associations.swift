@@ -10,7 +10,7 @@ extension PolicyRun {
         "cannot associate \(source) with \(destination): expected a source and a destination object")
     }
     let index = try step.index(of: mapping)
-    guard program.isPolicy(index) else {
+    guard step.currentMapping == index || program.isPolicy(index) else {
       throw step.failure(
         "cannot associate for mapping '\(mapping.name)': it has no policy, its associations are computed")
     }
@@ -18,11 +18,12 @@ extension PolicyRun {
     // Relationships that wait are set by the associations that were there when they were asked for.
     if assignments.hasAsked { try writeAsked() }
     let pair = PolicyPair(
-      sequence: state.sequence + 1, root: Int64(source.layout.rootNumber), source: source.key,
-      entity: Int64(destination.layout.number), destination: destination.key)
+      sequence: state.sequence + 1, root: Int64(source.rootNumber), source: source.key,
+      entity: Int64(destination.entityNumber), destination: destination.key)
     // What was associated with this source object is known when nothing but its own hook can have done it.
     let isOwn =
-      hook.kind == .createDestinationInstances && step.currentMapping == index && hook.prepared?.object == source
+      hook.kind == .createDestinationInstances && step.currentMapping == index
+      && hook.prepared?.source == PolicyObjectKey(source)
       && !state.hasForeignSources(index) && hook.own.count < Self.limitOwn
     if isOwn {
       let own = PolicyOwnPair(mapping: index, entity: pair.entity, destination: pair.destination)
@@ -41,15 +42,15 @@ extension PolicyRun {
       state.manySources = (state.manySources ?? []).union([index])
     }
     // The other end of a link is told of any object that is associated; only those of the mapping's entity take a key along.
-    if isOwn, !shortcuts.linksOfMapping[index].isEmpty, destination.layout !== hook.keyLayout,
+    if isOwn, shortcuts.hasInlineLinks[index], destination.entityNumber != hook.keyNumber,
       !step.isKind(destination, of: index)
     {
       try resolveInOrder(shortcuts.linksOfMapping[index])
     }
     state.sequence += 1
     mustBeInserted(destination)
-    if shortcuts.computedAssociations.contains(index) {
-      if isOwn, hook.ownPairs.isEmpty, try associations.isComputed(pair, index) { return hook.ownPairs.append(pair) }
+    if shortcuts.isComputed[index] {
+      if isOwn, hook.ownPairs.isEmpty, associations.isComputed(pair, index) { return hook.ownPairs.append(pair) }
       try writeExplicitly(index)
     }
     try associations.add(pair, to: index)
@@ -121,7 +122,7 @@ extension PolicyRun {
   }
 
   private func isExplicit(_ index: Int) -> Bool {
-    program.isPolicy(index) && !shortcuts.computedAssociations.contains(index)
+    program.isPolicy(index) && !shortcuts.isComputed[index]
   }
 
   private func sourceObject(_ entity: String, key: Int64) throws -> ManagedObject? {
@@ -134,7 +135,7 @@ extension PolicyRun {
   ///
   /// Call it before a policy makes one that its mapping would not make.
   func writeExplicitly(_ index: Int) throws {
-    guard shortcuts.computedAssociations.contains(index), !isReplaying else { return }
+    guard shortcuts.isComputed[index], !isReplaying else { return }
     try writeAsked()
     setShortcuts(
       inlineLinks: shortcuts.inlineLinks,
@@ -143,7 +144,7 @@ extension PolicyRun {
       _ = try step.rows(try program.associationStage.pairsWritten(index), from: .min, through: last)
     }
     if step.currentMapping == index {
-      associations.add(hook.ownPairs, to: index)
+      for pair in hook.ownPairs { try associations.add(pair, to: index) }
       hook.ownPairs = []
     }
     try resolveInOrder(shortcuts.program.inlineLinks(lookingUp: index))
@@ -157,10 +158,9 @@ extension PolicyRun {
 
   /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping would.
   func settlePair() throws {
-    guard let index = step.currentMapping, shortcuts.computedAssociations.contains(index), let prepared = hook.prepared
-    else { return }
+    guard let index = step.currentMapping, shortcuts.isComputed[index], let prepared = hook.prepared else { return }
     if hook.ownPairs.count == 1 {
-      shortcuts.computedThrough[index] = prepared.key
+      shortcuts.computedThrough[index] = prepared.source.key
       hook.ownPairs.removeAll(keepingCapacity: true)
     } else {
       try writeExplicitly(index)
@@ -173,7 +173,7 @@ extension PolicyRun {
   func associationPage(
     _ index: Int, after place: PolicyState.Place, through last: Int64, limit: Int
   ) throws -> [PolicyPair] {
-    if shortcuts.computedAssociations.contains(index) {
+    if shortcuts.isComputed[index] {
       return try associations.computedPairs(index, after: place, through: last, limit: limit)
     }
     return try associations.explicitPairs(

@@ -29,7 +29,7 @@ extension PolicyRun {
     let stored = try (object as? HandedObject)?.stored() ?? object as? StoredObject
     guard let stored else { return object }
     // Evaluation has a context of its own.
-    return ManagedObject(stored.layout, key: stored.key, values: stored.values, context: sourceContext, run: self)
+    return ManagedObject(ObjectKind(stored.layout, sourceContext, run: self), key: stored.key, values: stored.values)
   }
 
   /// The objects that an expression which calls a policy gives for a source object.

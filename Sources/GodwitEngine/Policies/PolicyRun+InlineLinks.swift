@@ -29,8 +29,9 @@ extension PolicyRun {
     try writeAsked()
     setShortcuts(
       inlineLinks: shortcuts.inlineLinks.subtracting(wanted), computedAssociations: shortcuts.computedAssociations)
-    writer.endStatements()
+    try writer.endStatements()
     try associations.write()
+    try assignments.write()
     for link in wanted.sorted() {
       if let clearing = program.policy.clearing(link) { try step.connection.execute(clearing) }
       try relateAgain(link)
@@ -70,7 +71,7 @@ extension PolicyRun {
   private func noteLeft(
     _ index: Int, after place: PolicyState.Place, through last: PolicyState.Place
   ) throws -> PolicyState.Place? {
-    guard !shortcuts.computedAssociations.contains(index) else {
+    guard !shortcuts.isComputed[index] else {
       let pairs = try associations.computedPairs(index, after: place, through: last.source, limit: Self.limitLeft)
       for pair in pairs { try assignments.writeAsked(.init(pair)) }
       return pairs.last.map { .init(source: $0.source, sequence: $0.sequence) }
@@ -94,7 +95,7 @@ extension PolicyRun {
 
   /// At the end of a `createRelationships`: an object that was not left to its mapping ends the writing with objects.
   func finishRelating() throws {
-    guard let (mapping, pair) = hook.related, !shortcuts.linksOfMapping[mapping].isEmpty else { return }
+    guard let (mapping, pair) = hook.related, shortcuts.hasInlineLinks[mapping] else { return }
     if hook.isLeftToMapping {
       shortcuts.leftToMapping[mapping] = PolicyState.Place(source: pair.source, sequence: pair.sequence)
     } else {
@@ -104,7 +105,8 @@ extension PolicyRun {
 
   /// At the end of a `createDestinationInstances`: objects have the keys if their own hook has associated them.
   func settleKeys() throws {
-    if hook.own.count == hook.keyed.count, hook.keyed.allSatisfy(hook.own.contains) { return }
+    if hook.areAllKeyedOwn { return }
+    try writer.flush()
     let (own, written, keyColumns) = (hook.own.elements, Set(hook.keyed), hook.keyColumns)
     guard let layout = hook.keyLayout, let prepared = hook.prepared,
       let table = program.destinationSchema.table(of: layout.entityName)?.name

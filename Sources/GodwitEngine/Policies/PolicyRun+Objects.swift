@@ -10,23 +10,39 @@ extension PolicyRun {
   /// The next source objects that a mapping matches, by key, with what it gives them.
   ///
   /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
-  /// - Returns: The key to go on from; nil when these are the last.
   func page(
     of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
-  ) throws -> (objects: [PreparedObject], next: Int64?) {
+  ) throws -> (page: SourcePage, query: SourcePageQuery) {
     let (page, query) = try sourceReader.page(of: index, from: first, through: last, shortcuts, ahead: &ahead)
-    hook.keyColumns = query.keyColumns
+    (hook.keyColumns, writer.keyColumns) = (query.keyColumns, query.keyColumns)
     hook.keyLayout = query.keyColumns.isEmpty ? nil : try step.mappedRow(index).layout
-    let table = sourceContext.table(of: program.mappings[index].source.name)
-    let objects = page.rows.compactMap { row in
-      table?.layout(of: row.values).map { layout in
-        PreparedObject(
-          mapping: index, key: row.key,
-          object: ManagedObject(layout, key: row.key, values: row.values, context: sourceContext, run: self),
-          mapped: row.mapped, keys: row.keys)
+    return (page, query)
+  }
+
+  /// Calls a body for each object of a page, while the running hook is prepared for it.
+  func forEach(
+    _ page: SourcePage, _ query: SourcePageQuery, of index: Int, _ body: (ManagedObject) throws -> Void
+  ) throws {
+    guard let table = sourceContext.table(of: program.mappings[index].source.name) else { return }
+    var kind: ObjectKind?
+    let prepared = PreparedObject(mapping: index)
+    hook.prepared = prepared
+    defer { hook.prepared = nil }
+    let (width, mappedCount) = (query.width, query.mappedCount)
+    let (values, mapped) = (page.values, query.mapped)
+    for (place, key) in page.keys.enumerated() {
+      let start = place * query.valuesPerRow
+      let row = values.values(start..<start + width)
+      guard case .integer(let number) = row[table.entityPlace] else { continue }
+      if kind.map({ Int64($0.number) != number }) ?? true {
+        kind = table.layout(of: row).map { ObjectKind($0, sourceContext, run: self) }
       }
+      guard let kind else { continue }
+      prepared.set(
+        PolicyObjectKey(number: kind.number, key: key), mapped: mapped?.row { values.value(start + width + $0) })
+      prepared.setKeys(values, start + width + mappedCount..<start + query.valuesPerRow)
+      try body(ManagedObject(kind, key: key, values: row))
     }
-    return (objects, page.next)
   }
 
   /// Has a second core read the pages from a key on; nil where only this connection can.
@@ -47,13 +63,15 @@ extension PolicyRun {
   }
 
   /// The key that the mapping would give the source object of the running hook; once for each.
-  private func mappedKey(_ source: ManagedObject, _ index: Int) throws -> Int64? {
-    guard step.currentMapping == index, hook.keyedSource == source else { return nil }
+  private func mappedKey(_ source: PolicyObjectKey, _ index: Int) throws -> Int64? {
+    guard step.currentMapping == index, let keyed = hook.keyedSource, keyed == source else { return nil }
     hook.keyedSource = nil
-    switch program.facts.mappings[index].keys {
-    case .offset(let offset):
+    if let offset = step.keyOffsets[index] {
       let (key, overflow) = source.key.addingReportingOverflow(offset)
       return overflow ? nil : key
+    }
+    switch program.facts.mappings[index].keys {
+    case .offset: return nil
     case .dense(let first):
       let given = state.dense[step.current] ?? 0
       let (key, overflow) = first.addingReportingOverflow(given)
@@ -78,39 +96,33 @@ extension PolicyRun {
 
   package func makeObject(_ entity: String) throws -> ManagedObject {
     let key = try newKey(entity)
-    guard destinationModel.entity(entity)?.isAbstract == false else {
-      throw step.failure("cannot make an object of '\(entity)': the entity is abstract")
-    }
-    let layout = try step.layout(of: entity)
-    var values = [SQLValue](repeating: .null, count: layout.places.count)
-    for attribute in layout.attributes.values {
-      guard let place = attribute.place, case let described = attribute.description,
-        !described.isDerived && !described.defaultValue.isNull
-      else { continue }
-      values[place] = try SQLValue(encoding: described.defaultValue, as: described)
-    }
-    return draft(layout, key: key, values: values)
+    let new = try step.newObject(entity)
+    return draft(new.layout, key: key, values: new.row)
   }
 
   private func draft(_ layout: ObjectLayout, key: Int64, values: [SQLValue]) -> ManagedObject {
-    ManagedObject(layout, key: key, values: values, context: step.draftContext, run: self, call: hook.number)
+    func make() -> ObjectKind { ObjectKind(layout, step.draftContext, run: self) }
+    let kind = hook.prepared?.kind(of: layout, make) ?? make()
+    return ManagedObject(kind, key: key, values: values, call: hook.number)
   }
 
   package func makeObject(forSource source: ManagedObject, in mapping: EntityMapping) throws -> ManagedObject {
     let index = try step.index(of: mapping)
     let mapped = try step.mappedRow(index)
-    guard source.isSource, source.entityName == mapped.sourceEntityName else {
+    guard source.isSource, source.entityNumber == mapped.sourceNumber else {
       throw step.failure("mapping '\(mapping.name)' takes objects of '\(mapped.sourceEntityName)', found \(source)")
     }
     let row: [SQLValue]
-    if let prepared = hook.prepared, prepared.mapping == index, prepared.key == source.key, let known = prepared.mapped
+    let identity = PolicyObjectKey(source)
+    if let prepared = hook.prepared, prepared.mapping == index, prepared.source == identity,
+      let known = prepared.takeMapped()
     {
       row = known
     } else {
       let values = try mappedValues(mapped, of: source)
       row = mapped.row { values[$0] }
     }
-    let key = try mappedKey(source, index) ?? freshKey(mapped.layout.entityName)
+    let key = try mappedKey(identity, index) ?? freshKey(mapped.layout.entityName)
     if !mapped.watches.isEmpty, !isReplaying {
       let turned = try PolicyLosses.turnedValues(index, mapped, row: row, of: source)
       losses.note(turned, of: PolicyObjectKey(number: mapped.layout.number, key: key))
@@ -131,8 +143,8 @@ extension PolicyRun {
   func isMade(_ object: ManagedObject) throws -> Bool {
     guard !object.isSource else { return false }
     // What is not inserted by the end of the hook fails it.
-    if object.context === step.draftContext { return true }
-    if let (mapping, pair) = hook.related, pair.destination == object.key, pair.entity == Int64(object.layout.number),
+    if object.isDraft { return true }
+    if let (mapping, pair) = hook.related, pair.destination == object.key, pair.entity == Int64(object.entityNumber),
       !state.hasManySources(mapping)
     {
       return true
@@ -146,35 +158,42 @@ extension PolicyRun {
   /// Has the hook fail at its end when the object is in no store by then.
   func mustBeInserted(_ object: ManagedObject) {
     // The hook may have made it all the same.
-    guard object.context === step.draftContext, !hook.made.contains(PolicyObjectKey(object)) else { return }
+    guard object.isDraft, !hook.made.contains(PolicyObjectKey(object)) else { return }
     hook.unproved.insert(PolicyIdentity(object))
   }
 
   package func write(_ object: ManagedObject) throws {
     guard !object.isSource else { throw step.failure("cannot insert \(object): it belongs to the source") }
-    if let problem = object.problem { throw problem.error }
+    try object.checkValues()
     guard !isReplaying else { return }
-    let isDraft = object.context === step.draftContext
     // Whether its own hook associates it shows when that is over.
     let isKeyed =
-      isDraft && object.call == hook.number && hook.keyLayout === object.layout && !hook.keyColumns.isEmpty
-    let columns = isKeyed ? hook.keyColumns : []
-    if isDraft {
-      if try writer.insert(object, columns: columns, keys: isKeyed ? hook.prepared?.keys ?? [] : []) {
-        if isKeyed, let index = step.currentMapping {
-          hook.keyed.append(
-            PolicyOwnPair(mapping: index, entity: Int64(object.layout.number), destination: object.key))
-        }
-        _ = hook.made.insert(PolicyObjectKey(object))
-        try losses.countNils(of: object)
-        return
+      object.call == hook.number && object.entityNumber == hook.keyNumber && !hook.keyColumns.isEmpty
+    let prepared = isKeyed ? hook.prepared : nil
+    if object.isDraft {
+      // In the hook that makes it, nobody else can have written a row with its key.
+      if object.call == hook.number, !hook.made.contains(PolicyObjectKey(object)) {
+        try writer.insertNew(object, isKeyed: isKeyed, prepared)
+        return try noteInserted(object, isKeyed: isKeyed)
+      }
+      if try writer.insert(object, isKeyed: isKeyed, prepared) {
+        return try noteInserted(object, isKeyed: isKeyed)
       }
     } else if try !isMade(object) {
       throw step.failure(
         "cannot save \(object): a mapping without a policy made it",
         try: "give that mapping a policy too, or make the change in its expressions")
     }
-    try writer.update(object, columns: columns)
+    try writer.update(object, isKeyed: isKeyed)
+  }
+
+  private func noteInserted(_ object: ManagedObject, isKeyed: Bool) throws {
+    _ = hook.made.insert(PolicyObjectKey(object))
+    if isKeyed, let index = step.currentMapping {
+      hook.keyed.append(PolicyOwnPair(mapping: index, entity: Int64(object.entityNumber), destination: object.key))
+    }
+    if !hook.unproved.isEmpty { hook.unproved.remove(PolicyIdentity(object)) }
+    try losses.countNils(of: object)
   }
 
   // MARK: Finding
@@ -202,6 +221,7 @@ extension PolicyRun {
     }
     try step.makeIndex("godwit_find_\(table)_\(column)", on: "\(quoted(table)) (\(quoted(column)))")
     let condition = schema.isObject(of: model.family(of: entity).map(\.name)).further
+    try writer.flush()
     let found = try step.rows(
       "SELECT Z_PK FROM main.\(quoted(table)) WHERE \(quoted(column)) IS ?1\(condition) ORDER BY Z_PK LIMIT 1",
       [wanted]
@@ -218,6 +238,7 @@ extension PolicyRun {
         "the \(isSource ? "source" : "destination") has no entity '\(entity)'"
           + Spelling.suggestion(for: entity, among: names))
     }
+    if !isSource { try writer.flush() }
     let condition = context.schema.isObject(of: context.schema.model.family(of: entity).map(\.name)).further
     let keys = try step.rows(
       "SELECT Z_PK FROM \(quoted(context.database)).\(quoted(table)) WHERE Z_PK >= ?1 AND Z_PK IS NOT ?2\(condition) ORDER BY Z_PK LIMIT ?3",

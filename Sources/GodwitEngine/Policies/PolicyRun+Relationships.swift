@@ -30,6 +30,8 @@ extension PolicyRun {
   private func settle(_ link: Int) throws {
     try resolveInOrder([link], isReading: true)
     try writeAsked()
+    try assignments.write()
+    try writer.flush()
     for index in program.resolution.linkIndexes(link) { try step.makeIndex(index.name, on: index.columns) }
   }
 
@@ -171,12 +173,13 @@ extension PolicyRun {
   /// Whether the running `createRelationships` is for that object and mapping.
   private func isRelated(_ object: ManagedObject, _ index: Int) -> Bool {
     guard let (mapping, pair) = hook.related else { return false }
-    return mapping == index && pair.destination == object.key && pair.entity == Int64(object.layout.number)
+    return mapping == index && pair.destination == object.key && pair.entity == Int64(object.entityNumber)
   }
 
   /// Sets the relationships that were left to one statement for many objects.
   func writeAsked() throws {
     guard assignments.hasAsked else { return }
+    try writer.flush()
     let ambiguous = try assignments.writeAsked(state, shortcuts.program)
     losses.ambiguousToOne += ambiguous
   }

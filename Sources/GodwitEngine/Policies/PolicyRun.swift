@@ -35,9 +35,9 @@ package final class PolicyRun: PolicyHost {
   let writer: PolicyObjectWriter
   let associations: PolicyAssociations
   let assignments: PolicyAssignments
-  var hook = RunningHook()
-  var shortcuts: PolicyShortcuts
-  var losses = PolicyLosses()
+  @exclusivity(unchecked) var hook = RunningHook()
+  @exclusivity(unchecked) var shortcuts: PolicyShortcuts
+  @exclusivity(unchecked) var losses = PolicyLosses()
   let instances: [any EntityMigrationPolicy]
   /// Expressions that name objects, by mapping and relationship.
   var compiledExpressions: [String: [String: CompiledExpression]] = [:]
@@ -48,11 +48,11 @@ package final class PolicyRun: PolicyHost {
   /// Policies that an earlier process began.
   private var resumed: Set<Int> = []
   /// While `begin` runs again: what it writes is there already.
-  private(set) var isReplaying = false
+  @exclusivity(unchecked) private(set) var isReplaying = false
 
   var program: StepProgram { step.program }
   var state: PolicyState {
-    get { memory.state }
+    _read { yield memory.state }
     _modify { yield &memory.state }
   }
 
@@ -69,6 +69,7 @@ package final class PolicyRun: PolicyHost {
     shortcuts = PolicyShortcuts(program)
     instances = program.resolved.policies.map { $0.make() }
     adoptShortcuts()
+    step.destinationContext.willRead = { [unowned writer] in try writer.flush() }
   }
 
   /// Takes over from the state which links are written with their objects and which associations are computed.
@@ -94,7 +95,7 @@ package final class PolicyRun: PolicyHost {
 
   /// Makes the policy ready for one of its chunks: in a resumed run its `begin` comes first.
   func prepare(_ policy: Int, for kind: PolicyHook) throws {
-    step.current = policy
+    step.setCurrent(policy)
     guard !begun.contains(policy) else { return }
     guard kind != .begin, let keys = state.keysAtBegin[policy] else {
       begun.insert(policy)
@@ -111,27 +112,28 @@ package final class PolicyRun: PolicyHost {
       state = kept
       (state.inlineLinks, state.computedAssociations) = (now.inlineLinks, now.computedAssociations)
       state.sequence = max(now.sequence, kept.sequence)
-      _ = writer.takeInserted()
+      writer.takeBack()
       hook.related = nil
     }
-    try call(.begin, of: policy, on: nil) { instance, mapping, context in try instance.begin(mapping, with: &context) }
+    let (instance, mapping) = (instances[policy], step.mappings[policy])
+    try call(.begin, of: policy, on: nil) { try instance.begin(mapping, with: &$0) }
     begun.insert(policy)
   }
 
+  /// - Parameter body: What calls the hook.
   func call(
-    _ kind: PolicyHook, of policy: Int, on object: ManagedObject?,
-    _ body: (any EntityMigrationPolicy, EntityMapping, inout PolicyContext) throws -> Void
+    _ kind: PolicyHook, of policy: Int, on object: ManagedObject?, _ body: (inout PolicyContext) throws -> Void
   ) throws {
-    step.current = policy
+    step.setCurrent(policy)
     hook.begin(kind, on: object)
     losses.beginHook()
     if kind == .begin, !isReplaying { state.keysAtBegin[policy] = state.nextKeys }
     var context = PolicyContext(self)
     do {
-      try body(instances[policy], step.mappings[policy], &context)
+      try body(&context)
       if let problem = hook.problem { throw problem }
       if !hook.keyColumns.isEmpty { try settleKeys() }
-      if kind == .createDestinationInstances, !shortcuts.computedAssociations.isEmpty { try settlePair() }
+      if kind == .createDestinationInstances { try settlePair() }
       if !hook.unproved.isEmpty { try prove() }
     } catch { throw wrapped(error, object) }
   }
@@ -175,12 +177,13 @@ package final class PolicyRun: PolicyHost {
   func finishChunk() throws {
     try memory.keepUserInfo()
     try writeAsked()
-    try associations.write()
+    try associations.finishChunk()
+    try assignments.finishChunk()
     shortcuts.store(in: &memory.state)
     try memory.write()
     hook.endPage()
     step.finishChunk()
-    writer.endStatements()
+    try writer.endStatements()
   }
 
   /// Goes back to what the last chunk left, so that one that failed can run again.
@@ -189,7 +192,7 @@ package final class PolicyRun: PolicyHost {
     assignments.takeBack()
     hook.takeBack()
     _ = losses.take()
-    _ = writer.takeInserted()
+    writer.takeBack()
     step.takeBack()
     try memory.takeBack()
     adoptShortcuts()

@@ -12,6 +12,10 @@ struct PolicyShortcuts {
   /// Those links of each mapping, and whether a mapping sets no other relationships.
   private(set) var linksOfMapping: [Set<Int>] = []
   private(set) var isAllInline: [Bool] = []
+  /// Whether a mapping is among `computedAssociations`, and whether it has links that are written with objects: what
+  /// every object asks.
+  private(set) var isComputed: [Bool] = []
+  private(set) var hasInlineLinks: [Bool] = []
   /// Counts the changes of these.
   private(set) var generation = 0
   /// As the state has them, by mapping, with what the running chunk adds.
@@ -35,6 +39,8 @@ struct PolicyShortcuts {
     (self.inlineLinks, self.computedAssociations) = (inlineLinks, computedAssociations)
     (program.inlineLinks, program.computedAssociations) = (inlineLinks, computedAssociations)
     linksOfMapping = program.mappings.indices.map { program.inlineLinks(of: $0) }
+    isComputed = program.mappings.indices.map(computedAssociations.contains)
+    hasInlineLinks = linksOfMapping.map { !$0.isEmpty }
     isAllInline = zip(program.mappings, linksOfMapping).map { !$1.isEmpty && $0.relationships.count == $1.count }
   }
 

@@ -15,17 +15,42 @@ final class PolicyStep {
   /// The mapping of each policy, and its index among those that make objects of source objects.
   let mappings: [EntityMapping]
   let mappingIndexes: [Int?]
+  /// What tells those mappings from each other.
+  private let mappingNames: [MappingNames]
+  /// How many rows of a table are written together.
+  let batchLimits: RowBatch.Limits
   let sourceContext: ObjectContext
   let destinationContext: ObjectContext
   /// Reads objects that are not inserted yet: their files are still the source's.
   let draftContext: ObjectContext
-  /// The policy at work.
-  var current = 0
+  /// The policy at work, and the index of its mapping; nil for one of kind add.
+  @exclusivity(unchecked) private(set) var current = 0
+  @exclusivity(unchecked) private(set) var currentMapping: Int?
+  /// By mapping: what is added to a source key; nil for dense keys.
+  let keyOffsets: [Int64?]
+  /// By mapping: the number of the entity that it makes.
+  let entityNumbers: [Int]
 
   private var statements: [String: SQLStatement] = [:]
+  /// By entity name.
+  private var templates: [String: NewObject] = [:]
+  private var roots: [String: String] = [:]
   /// Indexes that this process has made sure of.
   private var indexes: Set<String> = []
-  private var mappedRows: [MappedRow?]
+  @exclusivity(unchecked) private var mappedRows: [MappedRow?]
+
+  private struct MappingNames: Equatable {
+    var name: String
+    var source, destination: String?
+
+    init(_ mapping: EntityMapping) {
+      (name, source, destination) = (mapping.name, mapping.sourceEntityName, mapping.destinationEntityName)
+    }
+
+    func areThose(of mapping: EntityMapping) -> Bool {
+      name == mapping.name && source == mapping.sourceEntityName && destination == mapping.destinationEntityName
+    }
+  }
 
   init(
     job: MigrationJob, program: StepProgram, connection: StoreConnection, functions: SQLFunctions, folder: StepFolder
@@ -35,7 +60,13 @@ final class PolicyStep {
     memory = job.memory
     mappings = program.resolved.policies.map(\.mapping)
     mappingIndexes = program.resolved.policies.map(\.index)
+    mappingNames = mappings.map(MappingNames.init)
+    batchLimits = RowBatch.Limits(
+      rows: EngineTuning.current.policyRowsPerBatch, bytes: Int(clamping: min(256 << 10, job.memory.bytes / 256)))
     mappedRows = program.mappings.map { _ in nil }
+    currentMapping = mappingIndexes.first ?? nil
+    keyOffsets = program.facts.mappings.map { if case .offset(let offset) = $0.keys { offset } else { nil } }
+    entityNumbers = program.mappings.map { program.destinationSchema.number(of: $0.destination.name) ?? -1 }
     sourceContext = ObjectContext(
       connection: connection, schema: program.sourceSchema, database: StoreConnection.sourceSchema)
     destinationContext = ObjectContext(connection: connection, schema: program.destinationSchema, database: "main")
@@ -45,8 +76,9 @@ final class PolicyStep {
     destinationContext.support = folder.support
   }
 
-  /// The mapping of the policy at work; nil for one of kind add.
-  var currentMapping: Int? { mappingIndexes[current] }
+  /// Puts a policy to work.
+  func setCurrent(_ policy: Int) { (current, currentMapping) = (policy, mappingIndexes[policy]) }
+
   var model: ManagedObjectModel { program.resolved.destinationModel }
 
   // MARK: Statements
@@ -106,11 +138,37 @@ final class PolicyStep {
   }
 
   func root(of entity: String) throws -> String {
+    if let known = roots[entity] { return known }
     guard let root = model.root(of: entity)?.name else {
       throw failure(
         "the destination has no entity '\(entity)'\(Spelling.suggestion(for: entity, among: model.entityNames))")
     }
+    roots[entity] = root
     return root
+  }
+
+  /// What an object that is made by the name of its entity begins with: the model's defaults.
+  struct NewObject {
+    var layout: ObjectLayout
+    var row: [SQLValue]
+  }
+
+  func newObject(_ entity: String) throws -> NewObject {
+    if let known = templates[entity] { return known }
+    guard model.entity(entity)?.isAbstract == false else {
+      throw failure("cannot make an object of '\(entity)': the entity is abstract")
+    }
+    let layout = try layout(of: entity)
+    var row = [SQLValue](repeating: .null, count: layout.places.count)
+    for attribute in layout.attributes.values {
+      guard let place = attribute.place, case let described = attribute.description,
+        !described.isDerived && !described.defaultValue.isNull
+      else { continue }
+      row[place] = try SQLValue(encoding: described.defaultValue, as: described)
+    }
+    let made = NewObject(layout: layout, row: row)
+    templates[entity] = made
+    return made
   }
 
   func layout(of entity: String) throws -> ObjectLayout {
@@ -129,8 +187,9 @@ final class PolicyStep {
 
   /// The index among mappings that make objects of source objects.
   func index(of mapping: EntityMapping) throws -> Int {
-    if let index = currentMapping, Self.isSame(mapping, mappings[current]) { return index }
-    guard let found = program.mappings.first(where: { Self.isSame(mapping, $0.mapping) }) else {
+    if let index = currentMapping, mappingNames[current].areThose(of: mapping) { return index }
+    let names = MappingNames(mapping)
+    guard let found = program.mappings.first(where: { names.areThose(of: $0.mapping) }) else {
       let isAdd = mapping.kind == .add
       throw failure(
         isAdd
@@ -139,10 +198,6 @@ final class PolicyStep {
             + Spelling.suggestion(for: mapping.name, among: program.mappings.map(\.name)))
     }
     return found.index
-  }
-
-  private static func isSame(_ a: EntityMapping, _ b: EntityMapping) -> Bool {
-    a.name == b.name && a.sourceEntityName == b.sourceEntityName && a.destinationEntityName == b.destinationEntityName
   }
 
   /// Whether an object is of the entity that a mapping makes.

@@ -5,18 +5,20 @@ import GodwitStore
 struct RunningHook {
   private(set) var kind = PolicyHook.begin
   /// Counts the calls of hooks.
-  private(set) var number = 0
+  private(set) var number = 1
   private(set) var problem: (any Error)?
 
   // MARK: The object that it is for
 
   /// The source object of the running `createDestinationInstances`, until an object has taken its key.
-  var keyedSource: ManagedObject?
+  var keyedSource: PolicyObjectKey?
   /// That object with what its mapping gives it, where known.
   var prepared: PreparedObject?
   /// The columns of the links that are written with the objects of that hook, and the layout of its mapping's entity.
   var keyColumns: [String] = []
-  var keyLayout: ObjectLayout?
+  var keyLayout: ObjectLayout? { didSet { keyNumber = keyLayout?.number ?? -1 } }
+  /// The number of that entity; -1 for none.
+  private(set) var keyNumber = -1
   /// The association that a running `createRelationships` is for.
   var related: (mapping: Int, pair: PolicyPair)?
   /// Whether that hook has left its object's relationships to the mapping.
@@ -35,6 +37,13 @@ struct RunningHook {
   /// What it has written with the keys of links.
   var keyed: [PolicyOwnPair] = []
 
+  /// Whether that is what it has associated with its own source object.
+  var areAllKeyedOwn: Bool {
+    guard own.count == keyed.count else { return false }
+    for pair in keyed where !own.contains(pair) { return false }
+    return true
+  }
+
   /// Begins a call. `prepared`, the key columns, `related` and `isLeftToMapping` are what its caller has set.
   mutating func begin(_ kind: PolicyHook, on object: ManagedObject?) {
     self.kind = kind
@@ -45,7 +54,7 @@ struct RunningHook {
     if !made.isEmpty { made.removeAll() }
     if !keyed.isEmpty { keyed.removeAll(keepingCapacity: keyed.count < 100) }
     if !ownPairs.isEmpty { ownPairs.removeAll(keepingCapacity: true) }
-    keyedSource = kind == .createDestinationInstances ? object : nil
+    keyedSource = kind == .createDestinationInstances ? object.map(PolicyObjectKey.init) : nil
   }
 
   /// Remembers what a subscript could not throw.
@@ -75,7 +84,7 @@ struct PolicyObjectKey: Hashable {
   var key: Int64
 
   init(number: Int, key: Int64) { (self.number, self.key) = (number, key) }
-  init(_ object: ManagedObject) { (number, key) = (object.layout.number, object.key) }
+  init(_ object: ManagedObject) { (number, key) = (object.entityNumber, object.key) }
 }
 
 /// An association by entity numbers: that of the source's root, and that of the destination object's own entity.

@@ -15,7 +15,8 @@ struct PolicyStatements: StageStatements {
     let statement = ChunkStatement(
       sql: "SELECT \(list) FROM \(table) AS s WHERE s.Z_PK = ?1", builder: single.builder)
     return MappedRow(
-      mapping, columns: single.columns, statement: statement,
+      mapping, sourceNumber: sourceSchema.number(of: mapping.source.name) ?? -1, columns: single.columns,
+      statement: statement,
       isComputableAhead: isComputableAhead(mapping, single.builder),
       watches: step.losses.nilWatches(index), layout: layout)
   }

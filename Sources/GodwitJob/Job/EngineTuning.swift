@@ -45,6 +45,8 @@ package struct EngineTuning: Sendable {
   package var uniqueKeys = Spans(rowsPerSpan: 1024)
   /// Of `SourcePagePrefetcher`.
   package var pages = Pages()
+  /// Rows of a table that policies write together.
+  package var policyRowsPerBatch = 128
   /// Fewer rows are not worth a `SpeculativeValidator`.
   package var leastValidatedRows: Int64 = 50_000
   /// Tables of a shorter range of keys are counted by one thread.

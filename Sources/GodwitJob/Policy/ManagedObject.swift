@@ -7,49 +7,75 @@ package import GodwitStore
 /// manager. Objects of the source are read-only. Do not keep an object from one hook to the next: keep its `key`.
 public struct ManagedObject: ReadableObject {
   /// The name of the object's own entity.
-  public var entityName: String { layout.entityName }
+  public var entityName: String { content.kind.layout.entityName }
   /// The primary key.
-  public let key: Int64
+  public var key: Int64 { content.key }
   /// Whether it belongs to the source.
-  public var isSource: Bool { context === run.sourceContext }
-  package let layout: ObjectLayout
-  /// Its row, in the order of the table's columns; nil until something asks for it.
-  private var values: [SQLValue]?
-  /// What was set and does not fit; `insert` throws it.
-  private(set) package var problem: Problem?
-  let run: any PolicyHost
-  package let context: ObjectContext
+  public var isSource: Bool { content.kind.isSource }
+  package var layout: ObjectLayout { content.kind.layout }
+  package var context: ObjectContext { content.kind.context }
+  /// The number of its entity, and that of the entity whose table has it.
+  package var entityNumber: Int { content.kind.number }
+  package var rootNumber: Int { content.kind.layout.rootNumber }
   /// The call of a hook that made it; 0 for an object of a store.
-  package let call: Int
+  package var call: Int { content.call }
+  /// Whether a hook has made it: it may be in no store yet.
+  package var isDraft: Bool { content.call > 0 }
+  var run: any PolicyHost { content.kind.run }
+  /// Copied before it changes, where another copy of the object has it too.
+  private var content: Content
 
-  package final class Problem {
-    package let error: GodwitError
+  /// One reference in place of several, so that passing an object on costs little.
+  private final class Content {
+    let kind: ObjectKind
+    let key: Int64
+    let call: Int
+    /// Its row, in the order of the table's columns; nil until something asks for it.
+    @exclusivity(unchecked) var values: [SQLValue]?
+    /// What was set and does not fit.
+    @exclusivity(unchecked) var problem: Problem?
+
+    init(_ kind: ObjectKind, key: Int64, values: [SQLValue]?, call: Int) {
+      (self.kind, self.key, self.values, self.call) = (kind, key, values, call)
+    }
+
+    func copy() -> Content {
+      let copy = Content(kind, key: key, values: values, call: call)
+      copy.problem = problem
+      return copy
+    }
+  }
+
+  private final class Problem {
+    let error: GodwitError
 
     init(_ error: GodwitError) { self.error = error }
   }
 
   package init(_ stored: StoredObject, run: any PolicyHost) {
-    (key, layout, context, values) = (stored.key, stored.layout, stored.context, stored.values)
-    self.run = run
-    call = 0
+    self.init(ObjectKind(stored.layout, stored.context, run: run), key: stored.key, values: stored.values)
   }
 
   /// - Parameters:
   ///   - values: nil for an object of a store, whose row is read when something asks for it.
-  ///   - call: The call that makes it; 0 for an object of a store.
-  package init(
-    _ layout: ObjectLayout, key: Int64, values: [SQLValue]?, context: ObjectContext, run: any PolicyHost, call: Int = 0
-  ) {
-    (self.key, self.layout, self.context, self.values) = (key, layout, context, values)
-    self.run = run
-    self.call = call
+  ///   - call: The call that makes it, from 1; 0 for an object of a store.
+  package init(_ kind: ObjectKind, key: Int64, values: [SQLValue]?, call: Int = 0) {
+    content = Content(kind, key: key, values: values, call: call)
   }
 
   /// Its row.
   package func row() throws -> [SQLValue] {
-    if let values { return values }
+    if let values = content.values { return values }
     if let stored = try context.object(entityName: entityName, key: key) { return stored.values }
     throw failure("the object is not in the store")
+  }
+
+  /// Throws what was set and does not fit.
+  package func checkValues() throws { if let problem = content.problem { throw problem.error } }
+
+  /// To be called before a change.
+  private mutating func makeUnique() {
+    if !isKnownUniquelyReferenced(&content) { content = content.copy() }
   }
 
   private var model: ManagedObjectModel { context.schema.model }
@@ -67,7 +93,8 @@ public struct ManagedObject: ReadableObject {
     }
     set {
       do { try set(attribute, newValue) } catch {
-        problem = problem ?? (error as? GodwitError).map(Problem.init)
+        makeUnique()
+        content.problem = content.problem ?? (error as? GodwitError).map(Problem.init)
         run.note(error)
       }
     }
@@ -85,20 +112,42 @@ public struct ManagedObject: ReadableObject {
     return try context.value(try row()[place], of: attribute, entityName: entityName, key: key)
   }
 
+  /// The text of a string or URI attribute; nil for nil.
+  ///
+  /// Invalid UTF-8 becomes U+FFFD; ``attributeValue(_:)`` keeps the bytes.
+  ///
+  /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
+  public func string(_ attribute: String) throws -> String? {
+    // What most policies read is not made a value first.
+    if let known = layout.attributes[attribute], known.isText, let place = known.place {
+      switch try content.values?[place] ?? row()[place] {
+      case .text(let bytes): return String(decoding: bytes, as: UTF8.self)
+      case .null: return nil
+      case .integer, .real, .blob: break
+      }
+    }
+    return try Self.text(attribute, of: self)
+  }
+
+  private static func text(_ attribute: String, of object: some ReadableObject) throws -> String? {
+    try object.string(attribute)
+  }
+
   private mutating func set(_ name: String, _ value: AttributeValue) throws {
     guard !isSource else { throw failure("cannot set '\(name)': objects of the source are read only") }
     guard let attribute = layout.attributes[name] else {
       let hint = Spelling.suggestion(for: name, among: model.attributes(of: entityName).map(\.name))
       throw failure("cannot set '\(name)': '\(entityName)' has no such attribute\(hint)")
     }
-    let isDerived = attribute.description.isDerived
+    let isDerived = attribute.isDerived
     guard !isDerived, let place = attribute.place else {
       throw failure("cannot set '\(name)': the attribute is \(isDerived ? "derived" : "not stored")")
     }
     do {
-      let stored = try SQLValue(encoding: value, as: attribute.description)
-      if values == nil { values = try row() }
-      values?[place] = stored
+      let stored = try SQLValue(encoding: value, as: attribute)
+      makeUnique()
+      if content.values == nil { content.values = try row() }
+      content.values?[place] = stored
     } catch let error as GodwitError { throw failure(error.message) }
   }
 
@@ -119,10 +168,24 @@ public struct ManagedObject: ReadableObject {
   }
 }
 
+/// What objects of one entity in one store have in common.
+package final class ObjectKind {
+  let layout: ObjectLayout
+  let context: ObjectContext
+  let run: any PolicyHost
+  package let number: Int
+  let isSource: Bool
+
+  package init(_ layout: ObjectLayout, _ context: ObjectContext, run: any PolicyHost) {
+    (self.layout, self.context, self.run) = (layout, context, run)
+    (number, isSource) = (layout.number, context.isSource)
+  }
+}
+
 extension ManagedObject: Equatable {
   /// Whether both are the same object of the same store, whatever values they carry.
   public static func == (a: ManagedObject, b: ManagedObject) -> Bool {
-    a.key == b.key && a.isSource == b.isSource && a.entityName == b.entityName
+    a.content === b.content || a.key == b.key && a.isSource == b.isSource && a.entityName == b.entityName
   }
 }
 

@@ -31,6 +31,11 @@ public enum AttributeValue: Sendable, Hashable {
   /// - Parameter string: Kept as UTF-8; no Unicode normalization takes place.
   public init(_ string: some StringProtocol) { self = .string(Text(String(string))) }
 
+  /// A text.
+  ///
+  /// - Parameter string: Kept as UTF-8; no Unicode normalization takes place.
+  public init(_ string: String) { self = .string(Text(string)) }
+
   /// A date, as its seconds since 2001-01-01T00:00:00Z.
   public init(_ date: Date) { self = .date(date.timeIntervalSinceReferenceDate) }
 

@@ -9,6 +9,10 @@ package final class ObjectContext {
   package let schema: StoreSchema
   /// The database the tables are in: `source` or `main`.
   package let database: String
+  /// Whether they are those of the source.
+  package let isSource: Bool
+  /// Called before rows are read: for one who keeps rows back.
+  package var willRead: () throws -> Void = {}
   /// Where external binary data is; nil where none can be read.
   package var support: SupportFolder?
   /// Whether values above `LargeValue.limit` are left in their rows, and read when they are asked for: for one who
@@ -30,6 +34,7 @@ package final class ObjectContext {
     self.connection = connection
     self.schema = schema
     self.database = database
+    isSource = database == StoreConnection.sourceSchema
   }
 
   package func reset() {
@@ -85,6 +90,7 @@ package final class ObjectContext {
   }
 
   private func load(_ table: ObjectTable, key: Int64) throws -> StoredRow? {
+    try willRead()
     if leavesLargeValues { return try reader(of: table).row(key) }
     let statement = try cached(table.reading)
     try statement.bind(.integer(key))
@@ -103,6 +109,7 @@ package final class ObjectContext {
 
   /// Primary keys by one query with one key as parameter.
   func keys(_ sql: String, _ key: Int64) throws -> [Int64] {
+    try willRead()
     let statement = try cached(sql)
     try statement.bind(.integer(key))
     var keys: [Int64] = []

@@ -8,7 +8,7 @@ package final class ObjectTable {
   /// The columns of a row as SQL, without and with the alias `s`.
   package let columns: (bare: String, aliased: String)
   /// Where a row has the entity's number.
-  let entityPlace: Int
+  package let entityPlace: Int
   package private(set) var layouts: [Int64: ObjectLayout] = [:]
   private let places: [String: Int]
   /// The numbers of an entity and its subentities, by name; the root entity, which every row is a kind of, is left out.
@@ -69,11 +69,15 @@ package final class ObjectLayout {
     /// nil for one that is not stored.
     package let place: Int?
     let type: AttributeType
+    /// Whether it has a text or a URI.
+    package let isText: Bool
     /// Whether a value may lie in a file of its own.
     let isExternal: Bool
+    package let isDerived: Bool
 
     init(_ description: AttributeDescription, place: Int?) {
-      (self.description, self.place) = (description, place)
+      (self.description, self.place, isDerived) = (description, place, description.isDerived)
+      isText = description.type == .string || description.type == .uri
       (type, isExternal) = (description.type, description.allowsExternalBinaryDataStorage)
     }
   }

@@ -111,14 +111,28 @@ extension SQLValue {
   ///
   /// - Throws: `.dataWrong` when the value's type does not fit the attribute's, or is not a number.
   package init(encoding value: AttributeValue, as attribute: AttributeDescription) throws {
-    let type = attribute.type
-    var mismatch: GodwitError {
-      GodwitError(
-        .dataWrong, "cannot store attribute '\(attribute.name)': expected \(type.xcodeName), found another type")
+    try self.init(
+      encoding: value, type: attribute.type, isExternal: attribute.allowsExternalBinaryDataStorage,
+      name: attribute.name)
+  }
+
+  package init(encoding value: AttributeValue, as attribute: ObjectLayout.Attribute) throws {
+    try self.init(
+      encoding: value, type: attribute.type, isExternal: attribute.isExternal, name: attribute.description.name)
+  }
+
+  /// - Parameters:
+  ///   - isExternal: Whether the value may lie in a file of its own.
+  ///   - name: The attribute's.
+  private init(
+    encoding value: AttributeValue, type: AttributeType, isExternal: Bool, name: @autoclosure () -> String
+  ) throws {
+    func mismatch() -> GodwitError {
+      GodwitError(.dataWrong, "cannot store attribute '\(name())': expected \(type.xcodeName), found another type")
     }
     func finite(_ number: Double) throws -> SQLValue {
       // SQLite turns a NaN into NULL without a word.
-      guard !number.isNaN else { throw mismatch }
+      guard !number.isNaN else { throw mismatch() }
       return .real(number)
     }
     switch (type, value) {
@@ -127,7 +141,7 @@ extension SQLValue {
     case (.boolean, .integer(let number)): self = .integer(number == 0 ? 0 : 1)
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)),
       (.integer64, .integer(let number)):
-      guard type.integerRange?.contains(number) == true else { throw mismatch }
+      guard type.integerRange?.contains(number) == true else { throw mismatch() }
       self = .integer(number)
     case (.decimal, .integer(let number)): self = .integer(number)
     case (.decimal, .decimal(let number)):
@@ -146,8 +160,8 @@ extension SQLValue {
     case (.uuid, .uuid(let uuid)): self = .blob(withUnsafeBytes(of: uuid.uuid) { Array($0) })
     case (.transformable, .data(let bytes)): self = .blob(bytes)
     case (.binary, .data(let bytes)):
-      self = .blob(attribute.allowsExternalBinaryDataStorage ? StoredBinary.inline(bytes).bytes : bytes)
-    default: throw mismatch
+      self = .blob(isExternal ? StoredBinary.inline(bytes).bytes : bytes)
+    default: throw mismatch()
     }
   }
 }

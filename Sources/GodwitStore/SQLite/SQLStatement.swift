@@ -83,6 +83,33 @@ public final class SQLStatement {
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
   }
 
+  /// Binds all parameters of a statement that is reset to values of a batch, without copying bytes: run the statement
+  /// before they move.
+  func bind(_ cells: UnsafeBufferPointer<RowBatch.Cell>, in bytes: UnsafeRawBufferPointer) throws {
+    let statement = statement
+    for index in 0..<cells.count {
+      let cell = cells[index]
+      let position = Int32(truncatingIfNeeded: index + 1)
+      let start = Int(truncatingIfNeeded: cell.number)
+      let code =
+        switch cell.kind {
+        case .null: sqlite3_bind_null(statement, position)
+        case .integer: sqlite3_bind_int64(statement, position, cell.number)
+        case .real:
+          sqlite3_bind_double(statement, position, Double(bitPattern: UInt64(bitPattern: cell.number)))
+        case .text where cell.count == 0:
+          sqlite3_bind_text(statement, position, "", 0, unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+        case .text:
+          sqlite3_bind_text(
+            statement, position, bytes.baseAddress?.advanced(by: start).assumingMemoryBound(to: CChar.self),
+            cell.count, nil)
+        case .blob where cell.count == 0: sqlite3_bind_zeroblob(statement, position, 0)
+        case .blob: sqlite3_bind_blob(statement, position, bytes.baseAddress?.advanced(by: start), cell.count, nil)
+        }
+      guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
+    }
+  }
+
   /// Runs the statement with the parameters as they are bound.
   package func runBound() throws {
     while try step() {}

@@ -15,4 +15,6 @@ public enum SQLValue: Sendable, Hashable {
   public static func text(_ string: String) -> SQLValue { .text(Array(string.utf8)) }
   /// An integer.
   public static func int(_ value: Int) -> SQLValue { .integer(Int64(value)) }
+
+  package var isNull: Bool { if case .null = self { true } else { false } }
 }

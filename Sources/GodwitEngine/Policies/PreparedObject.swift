@@ -1,0 +1,59 @@
+import GodwitJob
+import GodwitStore
+
+/// The source object of a running `createDestinationInstances`, and what its mapping gives it.
+///
+/// One serves all objects of a chunk, so that none is made for each.
+final class PreparedObject {
+  let mapping: Int
+  /// The object's entity and key.
+  @exclusivity(unchecked) private(set) var source: PolicyObjectKey
+  /// The row that the object begins with, in the order of the destination table's columns; nil where its values are
+  /// computed once the policy asks.
+  @exclusivity(unchecked) private var mapped: [SQLValue]?
+  /// The keys of links that are written with the object.
+  @exclusivity(unchecked) private(set) var keys: [SQLValue] = []
+  /// Whether the policy has asked twice for the values of one source object.
+  @exclusivity(unchecked) private var keepsMapped = false
+  @exclusivity(unchecked) private var isTaken = false
+  /// Of the object that was made last.
+  @exclusivity(unchecked) private var kind: ObjectKind?
+
+  init(mapping: Int) {
+    self.mapping = mapping
+    source = PolicyObjectKey(number: -1, key: 0)
+  }
+
+  /// The next object.
+  ///
+  /// - Parameter mapped: Nobody else has it, so that the policy's object changes it without copying it.
+  func set(_ source: PolicyObjectKey, mapped: consuming [SQLValue]?) {
+    (self.source, self.mapped, isTaken) = (source, mapped, false)
+  }
+
+  /// The keys of links of the next object.
+  func setKeys(_ values: PackedRows, _ indices: Range<Int>) {
+    keys.removeAll(keepingCapacity: true)
+    for index in indices { keys.append(values.value(index)) }
+  }
+
+  /// The values that the mapping gives the object; nil where they are computed now. Most policies ask once.
+  func takeMapped() -> [SQLValue]? {
+    guard !keepsMapped else { return mapped }
+    if isTaken {
+      keepsMapped = true
+      return nil
+    }
+    defer { mapped = nil }
+    isTaken = mapped != nil
+    return mapped
+  }
+
+  /// What the objects that the policy makes have in common.
+  func kind(of layout: ObjectLayout, _ make: () -> ObjectKind) -> ObjectKind {
+    if let kind, kind.number == layout.number { return kind }
+    let made = make()
+    kind = made
+    return made
+  }
+}
