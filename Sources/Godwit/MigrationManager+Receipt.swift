@@ -29,8 +29,8 @@ extension MigrationManager {
     }
   }
 
-  private var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
-  private var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
+  var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
+  var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
 
   // MARK: Before
 
@@ -103,7 +103,7 @@ extension MigrationManager {
     return place(path) == work || place(path).hasPrefix(work + "/") ? "work folder" : nil
   }
 
-  private static func receipt(at path: String) -> Receipt? {
+  static func receipt(at path: String) -> Receipt? {
     var info = stat()
     guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
     return try? Receipt.read(path)
@@ -291,7 +291,9 @@ extension MigrationManager {
     var replaces = false
     if lstat(path, &info) == 0 {
       guard let known = Self.receipt(at: path) else { throw inTheWay(path, safe: delivered) }
-      if known.job.digest != made.job.digest { try Self.moveAside(path, known) }
+      // The receipt of a store that was replaced goes with it.
+      let isOfReplaced = job.replacesEarlierResult && isEarlier(known, name: made.job.name, uuid: made.destination.uuid)
+      if known.job.digest != made.job.digest, !isOfReplaced { try Self.moveAside(path, known) }
       replaces = true
     }
     do {

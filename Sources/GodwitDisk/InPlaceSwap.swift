@@ -26,6 +26,8 @@ package struct InPlaceSwap {
   package var keepsOldFiles = false
   /// The model of the old store, by which its rows are asked for their external files; nil: all of those stay.
   package var oldModel: ManagedObjectModel?
+  /// Whether the rows of the old store are asked for their external files whatever its model, column by column.
+  package var readsOldColumns = false
   /// Called before each step with its number; a test dies there.
   package var before: (Int) throws -> Void = { _ in }
 
@@ -54,7 +56,7 @@ package struct InPlaceSwap {
   private var folder: String { (store as NSString).deletingLastPathComponent }
 
   static func leftoversPath(in workFolder: String) -> String { workFolder + "/replaced.json" }
-  private static func markPath(in workFolder: String) -> String { workFolder + "/exchange.id" }
+  static func markPath(in workFolder: String) -> String { workFolder + "/exchange.id" }
 
   // MARK: Mark
 
@@ -229,8 +231,10 @@ package struct InPlaceSwap {
 
   /// Those of some files that rows of the old store name.
   private func ofOldRows(_ names: Set<String>) throws -> [String] {
-    guard !names.isEmpty, let oldModel, try StoreFiles(path: store).type == .sqlite else { return [] }
-    let named = try NamedFiles(inStoreAt: store, model: oldModel)
+    guard !names.isEmpty, oldModel != nil || readsOldColumns, try StoreFiles(path: store).type == .sqlite else {
+      return []
+    }
+    let named = try oldModel.map { try NamedFiles(inStoreAt: store, model: $0) } ?? NamedFiles(inStoreAt: store)
     return try names.filter { try named.contains($0) }
   }
 

@@ -21,6 +21,8 @@ package struct Receipt: Codable, Sendable {
     /// As the store names the job under `GodwitJobs`.
     package var digest: String?
     package var sourceModel, destinationModel, mappings, manifest: String
+    /// What `manifest` is made of, by key; nil in receipts of earlier versions.
+    package var settings: [String: String]?
   }
 
   package struct Source: Codable, Sendable {
@@ -128,13 +130,14 @@ extension Receipt {
   package static func job(_ job: MigrationJob, _ identity: JobFingerprint, digest: String?) -> Job {
     Job(
       name: job.name, digest: digest, sourceModel: identity.sourceModel, destinationModel: identity.destinationModel,
-      mappings: identity.mappings, manifest: identity.manifest)
+      mappings: identity.mappings, manifest: identity.manifest, settings: JobFingerprint.settings(of: job))
   }
 
   /// Whether the receipt is one of a job that differs by its source's content at most.
   package func isOf(_ other: Job, file: String) -> Bool {
     var (mine, theirs) = (job, other)
     (mine.digest, theirs.digest, mine.name, theirs.name) = (nil, nil, "", "")
+    (mine.settings, theirs.settings) = (nil, nil)
     return mine == theirs && destination.file == file
   }
 

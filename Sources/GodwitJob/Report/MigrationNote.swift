@@ -30,6 +30,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case spillRebuilt = "spill-rebuilt"
     /// The job is finished, but its receipt could not be written.
     case receiptMissing = "receipt-missing"
+    /// The job replaces what it made before, from a source, models, mappings or keys that have changed since.
+    case replaces
   }
 
   /// What the note is about.

@@ -76,7 +76,9 @@ extension YAMLFile {
       }
       let value = try node(override.value)
       let names = try override.path.compactMap { try node(YAMLText.scalar($0)) }
-      let others = override.key == "destination" ? ["in-place", "keep-old"] : ["destination"]
+      // Beside a destination the file's `keep-old` is about the destination.
+      let isInPlace = top.contains { $0.key.scalar?.string == "in-place" }
+      let others = override.key == "destination" ? (isInPlace ? ["in-place", "keep-old"] : []) : ["destination"]
       if value != nil, override.key == "destination" || override.key == "in-place" && value?.bool == true {
         for other in others where !keys.contains(other) { top = Self.removing(other, from: top) }
       }
