@@ -32,6 +32,13 @@ extension MigrationManager {
   var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
   var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
 
+  /// Whether a job without its receipt is not done: one at a path of the manifest, or one by which the next run knows
+  /// the destination.
+  private var needsReceipt: Bool {
+    if case .file? = job.receipt { return true }
+    return job.replacesEarlierResult
+  }
+
   // MARK: Before
 
   /// Refuses a path of the manifest at which the receipt cannot be written when the job is done. The default place
@@ -176,7 +183,7 @@ extension MigrationManager {
     of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
     _ control: MigrationControl, isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
-    guard let place = job.receipt, let path = receiptPath else { return nil }
+    guard let path = receiptPath else { return nil }
     let note = Receipt.Note.read(made.outcomePath)
     do {
       var receipt = try receipt(ofStoreAt: store, note?.content) { try control.checkpoint() }
@@ -206,12 +213,15 @@ extension MigrationManager {
     } catch is CancellationError { throw CancellationError() } catch {
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
-      guard case .file = place else {
+      guard needsReceipt else {
         summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
         return nil
       }
       var told = error
-      told.remedy = "fix the cause, or write `receipt: none`, and run the same command: the migration itself is done"
+      told.remedy =
+        job.replacesEarlierResult
+        ? "fix the cause and run the same command: the migration itself is done"
+        : "fix the cause, or write `receipt: none`, and run the same command: the migration itself is done"
       throw told
     }
     return nil
@@ -279,7 +289,7 @@ extension MigrationManager {
       try place(made, of: folder.receiptPath, at: path)
       return []
     } catch let error as GodwitError {
-      if isOwn, case .file? = job.receipt { throw error }
+      if isOwn, needsReceipt { throw error }
       let whose = isOwn ? "" : " of '\(made.job.name)'"
       return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)")]
     }
@@ -297,6 +307,8 @@ extension MigrationManager {
       replaces = true
     }
     do {
+      // On the same disk nothing can be left half-way.
+      if try move(file, to: path, replaces: replaces) { return }
       let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
       do {
         try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
@@ -312,6 +324,24 @@ extension MigrationManager {
       throw told
     }
     unlink(file)
+  }
+
+  /// Moves a file of the work folder beside the destination, no more readable than that is.
+  ///
+  /// - Returns: false if the path is on another disk, or the file system has no hard links.
+  func move(_ file: String, to path: String, replaces: Bool) throws -> Bool {
+    try FileRights.copyMode(of: job.destinationPath, to: file)
+    try WorkFolder.sync(file)
+    guard (replaces ? rename(file, path) : link(file, path)) == 0 else {
+      let code = CLibrary.errno
+      guard [EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(code) else {
+        throw GodwitError.disk("cannot write '\(path)'", errno: code)
+      }
+      return false
+    }
+    if !replaces { unlink(file) }
+    try WorkFolder.sync(URL(filePath: path).deletingLastPathComponent().path)
+    return true
   }
 
   /// Gives a receipt of another job a name of its own: it may be the only proof of a store that was moved away.

@@ -102,7 +102,13 @@ public struct MigrationManager: Sendable {
   ///   finished.
   package func status(comparesSource: Bool) throws -> MigrationStatus {
     try refuseWithoutStore()
-    return try withRun(durableStatus(comparesSource: comparesSource))
+    do { return try withRun(durableStatus(comparesSource: comparesSource)) } catch let error as GodwitError
+      where error.code == .stopped
+    {
+      // A run that is just committing lets nobody look at its ledger. That it is at work can be said all the same.
+      guard case .held = try WorkFolder.lockState(ofFolder: job.workPath) else { throw error }
+      return try withRun(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
+    }
   }
 
   private func durableStatus(comparesSource: Bool) throws -> MigrationStatus {

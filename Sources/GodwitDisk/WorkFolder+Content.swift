@@ -17,7 +17,7 @@ extension WorkFolder {
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
-    "receipt.json", "receipt.place", "last-run.json", "given.names",
+    "receipt.json", "receipt.place", "last-run.json", "given.names", "kept.json",
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",

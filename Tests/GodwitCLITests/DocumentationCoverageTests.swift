@@ -58,6 +58,7 @@ struct DocumentationCoverageTests {
     entry("RunningNightly", "ini", 2, "RunningNightlyPageTests"),
     entry("RunningNightly", "yaml", 1, "RunningNightlyPageTests"),
     entry("RunningNightly", "json", 1, "RunningNightlyPageTests"),
+    entry("RunningNightly", "text", 1, "RunningNightlyPageTests"),
     entry("TestingAPolicy", "swift", 3, pages), entry("TestingAPolicy", "text", 1, "TestMigrationTests"),
     entry("Testing", "sh", 1, "CIExampleTests"), entry("Testing", "none", 2, "CIExampleTests"),
     entry("Testing", "yaml", 1, examples),

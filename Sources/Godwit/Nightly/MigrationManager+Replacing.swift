@@ -118,7 +118,7 @@ extension MigrationManager {
       throw error
     }
     defer { withExtendedLifetime(lock) {} }
-    if keepsOld { try makeRoomForOld(receipt) }
+    if keepsOld { try makeRoomForOld(receipt, workFolder: folder.path) }
     var swap = InPlaceSwap(
       store: job.destinationPath, keepsOld: keepsOld, makesHardLinks: job.hooks.makesHardLinks,
       before: job.hooks.beforeSwapStep)
@@ -156,7 +156,7 @@ extension MigrationManager {
   }
 
   /// Removes the store that was kept before, and puts the receipt of the one that is to be kept beside its name.
-  private func makeRoomForOld(_ receipt: Receipt) throws {
+  private func makeRoomForOld(_ receipt: Receipt, workFolder: String) throws {
     try checkKept(keepsOld: true)
     let folder = URL(filePath: keptPath).deletingLastPathComponent().path
     if isKeptByUs(keptPath) {
@@ -165,16 +165,14 @@ extension MigrationManager {
       for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(keptPath + suffix) }
       try WorkFolder.sync(folder)
     }
-    do {
-      let temporary = try NewFile.temporaryName(beside: keptReceiptPath, replaces: true)
-      do {
-        try receipt.encoded().write(to: URL(filePath: temporary))
-        try NewFile.publish(temporary, as: keptReceiptPath, like: job.destinationPath, replaces: true)
-      } catch {
-        NewFile.discard(temporary)
-        throw error
-      }
-    } catch { throw GodwitError.disk("cannot write the receipt '\(keptReceiptPath)'", error) }
+    let note = workFolder + "/kept.json"
+    let data: Data
+    do { data = try receipt.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
+    try WorkFolder.writeNote(data, to: note)
+    // It cannot be on another disk: the work folder is beside the destination, and so is what is kept.
+    guard try move(note, to: keptReceiptPath, replaces: true) else {
+      throw GodwitError.disk("cannot write '\(keptReceiptPath)'", errno: EXDEV)
+    }
   }
 
   // MARK: Notes

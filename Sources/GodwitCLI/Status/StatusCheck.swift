@@ -94,7 +94,11 @@ struct StatusCheck {
 
   /// `'label'=value[unit];[warning];[critical];[least];[most]`.
   private static func figures(_ status: MigrationStatus, age: Double?, _ maximum: TimeBox?) -> [String] {
-    var figures = ["percent=\(number(status.percent))%;;;0;100"]
+    var figures: [String] = []
+    // While a run plans or commits, its ledger cannot be read.
+    if status.run?.state != .running || !status.lines.isEmpty || status.percent > 0 {
+      figures.append("percent=\(number(status.percent))%;;;0;100")
+    }
     if let age { figures.append("age=\(number(age))s;;\(maximum.map { "\($0.seconds)" } ?? "");0") }
     if let rate = status.rowsPerSecond { figures.append("rows_per_second=\(number(rate));;;0") }
     if let left = status.secondsLeft { figures.append("seconds_left=\(number(left))s;;;0") }
