@@ -1,6 +1,7 @@
 package import Foundation
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 
 /// Who holds the lock of a work folder, or held it last: what a run writes into the file `lock`.
 ///
