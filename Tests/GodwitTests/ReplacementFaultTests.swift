@@ -67,23 +67,23 @@ private struct ReplacementSweep {
   @Test(arguments: [false, true])
   func `after a death at any operation of the exchange one store is whole, and the next run ends`(keepsOld: Bool) throws
   {
-    try ReplacementSweep(SecondNight(keepsOld: keepsOld)).run(10) { .death(at: $0) }
+    try ReplacementSweep(SecondNight(keepsOld: keepsOld)).run(6) { .death(at: $0) }
   }
 
   @Test(arguments: [false, true])
   func `after an input or output error one store is whole, and the next run ends`(keepsOld: Bool) throws {
     let sweep = try ReplacementSweep(SecondNight(keepsOld: keepsOld))
-    try sweep.run(5) { .fail(EIO, at: $0) }
-    try sweep.run(2) { .full(at: $0) }
+    try sweep.run(3) { .fail(EIO, at: $0) }
+    try sweep.run(1) { .full(at: $0) }
   }
 
   @Test(arguments: [false, true])
   func `after a power cut one store is whole, and the next run ends`(keepsOld: Bool) throws {
-    try ReplacementSweep(SecondNight(keepsOld: keepsOld)).run(7) { .powerCut(at: $0) }
+    try ReplacementSweep(SecondNight(keepsOld: keepsOld)).run(4) { .powerCut(at: $0) }
   }
 
   @Test(arguments: [FaultJob.Kind.severalSteps, .xml])
   func `after a death in a job of several steps or of an XML store the next run ends`(kind: FaultJob.Kind) throws {
-    try ReplacementSweep(SecondNight(kind)).run(4) { .death(at: $0) }
+    try ReplacementSweep(SecondNight(kind)).run(2) { .death(at: $0) }
   }
 }
