@@ -65,7 +65,7 @@ extension MigrationManager {
     var info = stat()
     if lstat(path, &info) == 0 {
       guard Self.receipt(at: path) == nil else { return nil }
-      return inTheWay(path, safe: "nothing was written")
+      return Self.inTheWay(path, safe: "nothing was written")
     }
     let code = errno
     if code == ENAMETOOLONG || code == EACCES {
@@ -82,7 +82,7 @@ extension MigrationManager {
     return GodwitError.disk("cannot write the receipt '\(path)'", errno: errno, safe: "nothing was written")
   }
 
-  private func inTheWay(_ path: String, safe: String) -> GodwitError {
+  private static func inTheWay(_ path: String, safe: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot write the receipt '\(path)': something else is there",
       cause: "a run gives an earlier receipt another name, and leaves what is none",
@@ -207,6 +207,8 @@ extension MigrationManager {
       guard try isUnchanged() else {
         throw GodwitError(.stopped, "another process wrote to the store meanwhile", stopReason: .sourceChanged)
       }
+      // In place the application may write to the store already.
+      if job.inPlace == nil { receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store) }
       try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath)
       try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath)
       try WorkFolder.sync(folder.path)
@@ -286,7 +288,9 @@ extension MigrationManager {
     let noted = (try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8)) ?? ""
     guard let path = isOwn ? receiptPath : noted.isEmpty ? nil : noted else { return [] }
     do {
-      try place(made, of: folder.receiptPath, at: path)
+      try Self.place(
+        made, of: folder.receiptPath, at: path, destination: job.destinationPath,
+        replacesEarlier: job.replacesEarlierResult)
       return []
     } catch let error as GodwitError {
       if isOwn, needsReceipt { throw error }
@@ -295,25 +299,48 @@ extension MigrationManager {
     }
   }
 
-  private func place(_ made: Receipt, of file: String, at path: String) throws {
+  /// Puts the receipt of a folder that is discarded in its place, if it is that of the store at the destination: the
+  /// only proof of it, and what the job knows it by.
+  ///
+  /// - Parameter replacesEarlier: Whether the store has replaced an earlier one of the job.
+  static func placeReceipt(
+    inDiscarded folder: borrowing WorkFolder, destination: String, replacesEarlier: Bool
+  ) throws {
+    guard let made = receipt(at: folder.receiptPath), isReceipt(made, ofStoreAt: destination),
+      let path = try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8), !path.isEmpty
+    else { return }
+    try place(made, of: folder.receiptPath, at: path, destination: destination, replacesEarlier: replacesEarlier)
+  }
+
+  /// Whether a receipt is that of a store, by the job that the store names last.
+  static func isReceipt(_ receipt: Receipt, ofStoreAt path: String) -> Bool {
+    guard let digest = receipt.job.digest, let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
+    return metadata.applicationValues[jobsKey]?.array?.last?.string == digest
+  }
+
+  private static func place(
+    _ made: Receipt, of file: String, at path: String, destination: String, replacesEarlier: Bool
+  ) throws {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var info = stat()
     var replaces = false
     if lstat(path, &info) == 0 {
-      guard let known = Self.receipt(at: path) else { throw inTheWay(path, safe: delivered) }
+      guard let known = receipt(at: path) else { throw inTheWay(path, safe: delivered) }
       // The receipt of a store that was replaced goes with it.
-      let isOfReplaced = job.replacesEarlierResult && isEarlier(known, name: made.job.name, uuid: made.destination.uuid)
-      if known.job.digest != made.job.digest, !isOfReplaced { try Self.moveAside(path, known) }
+      let isOfReplaced =
+        replacesEarlier && known.job.name == made.job.name && known.destination.uuid == made.destination.uuid
+        && known.destination.file == made.destination.file
+      if known.job.digest != made.job.digest, !isOfReplaced { try moveAside(path, known) }
       replaces = true
     }
     do {
       // On the same disk nothing can be left half-way.
-      if try move(file, to: path, replaces: replaces) { return }
+      if try move(file, to: path, replaces: replaces, like: destination) { return }
       let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
       do {
         try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
         // It tells of the source, and is no more readable.
-        try NewFile.publish(temporary, as: path, like: job.destinationPath, replaces: replaces)
+        try NewFile.publish(temporary, as: path, like: destination, replaces: replaces)
       } catch {
         NewFile.discard(temporary)
         throw error
@@ -329,8 +356,8 @@ extension MigrationManager {
   /// Moves a file of the work folder beside the destination, no more readable than that is.
   ///
   /// - Returns: false if the path is on another disk, or the file system has no hard links.
-  func move(_ file: String, to path: String, replaces: Bool) throws -> Bool {
-    try FileRights.copyMode(of: job.destinationPath, to: file)
+  static func move(_ file: String, to path: String, replaces: Bool, like destination: String) throws -> Bool {
+    try FileRights.copyMode(of: destination, to: file)
     try WorkFolder.sync(file)
     guard (replaces ? rename(file, path) : link(file, path)) == 0 else {
       let code = CLibrary.errno

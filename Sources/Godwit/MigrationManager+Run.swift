@@ -31,17 +31,17 @@ extension MigrationManager {
     var summary: MigrationSummary
     do { summary = try run(watch: watch, progress: progress) } catch {
       guard var known = error as? GodwitError else {
-        noteEnd(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"))
+        noteEnd(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"), watch)
         throw error
       }
       // A statement that was interrupted does not know by whom.
       if known.stopReason == .requested, let reason = control.reason {
         known.stopReason = GodwitError.StopReason(of: reason)
       }
-      noteEnd(failedWith: known)
+      noteEnd(failedWith: known, watch)
       throw known
     }
-    if summary.outcome == .stopped { noteEnd(summary) }
+    if summary.outcome == .stopped { noteEnd(summary, watch) }
     if summary.outcome != .alreadyFinished { summary.codedNotes += notes }
     return summary
   }
@@ -61,6 +61,8 @@ extension MigrationManager {
       }
       // A run that died between the link and the removal of its folder leaves both.
       let folder = try WorkFolder(forDestination: job.destinationPath)
+      // One that died while it replaced the destination, when the manifest still said so, has files to remove.
+      try InPlaceSwap.settleReplacement(of: job.destinationPath, workFolder: folder.path)
       guard var summary = try? finished(source: source, quick: quick) else {
         throw GodwitError(
           .cannotCreate,
@@ -74,7 +76,8 @@ extension MigrationManager {
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
     return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
-      try folder.publish(path, to: job.destinationPath, like: source.files.path)
+      try folder.publish(
+        path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
       let notes = try placeReceipt(of: folder)
       try folder.remove()
       return notes
@@ -109,6 +112,7 @@ extension MigrationManager {
           try folder.removeMovedSupport(of: job.destinationPath)
         }
       }
+      try noteOwner(in: folder)
       keeps = true
       var (summary, last) =
         !job.isStepped
@@ -151,7 +155,7 @@ extension MigrationManager {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  private func refuseStaleLog() throws {
+  func refuseStaleLog() throws {
     guard job.destinationType == .sqlite else { return }
     for suffix in ["-wal", "-journal"] {
       let path = job.destinationPath + suffix

@@ -98,8 +98,7 @@ public struct MigrationManager: Sendable {
   public func status() throws -> MigrationStatus { try status(comparesSource: true) }
 
   /// - Parameter comparesSource: Whether all of the source is read to tell whether it has changed since the destination
-  ///   was made. Otherwise the times of its files may tell that too, and an earlier result that is replaced counts as
-  ///   finished.
+  ///   was made. Otherwise the times of its files tell that, and an earlier result that is replaced counts as finished.
   package func status(comparesSource: Bool) throws -> MigrationStatus {
     try refuseWithoutStore()
     do { return try withRun(durableStatus(comparesSource: comparesSource)) } catch let error as GodwitError
@@ -118,11 +117,11 @@ public struct MigrationManager: Sendable {
       return withDelivery(try Self.status(of: job, ledger))
     }
     // A run that died between the link and the removal of its folder is finished but for that folder.
-    if !job.isStepped, try isUndelivered(), try !isDelivered() {
+    if !job.isStepped, try isUndelivered(), try !isDelivered(comparesSource: comparesSource) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
-      try !job.appends || isAppended(OpenSource(job, attach: false))
+      try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
     else {
       return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
     }
@@ -136,14 +135,16 @@ public struct MigrationManager: Sendable {
   static func status(of job: MigrationJob, _ ledger: Ledger) throws -> MigrationStatus {
     let (chunks, done) = (try ledger.chunks(), try ledger.done())
     var status = MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
-    func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
+    // What a damaged ledger says may be too much for a number.
+    func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 &+ max(1, $1.rows) } }
     status.take(try ledger.knownPace(), rows: (rows(chunks.filter { done.contains($0.id) }), rows(chunks)))
     return status
   }
 
-  private func isDelivered() throws -> Bool {
+  private func isDelivered(comparesSource: Bool) throws -> Bool {
     if job.inPlace != nil { return try isMigratedInPlace() }
     guard isDestinationTaken else { return false }
+    guard comparesSource else { return (try? changesByTimes().isEmpty) ?? false }
     do { return try existing(source: OpenSource(job, attach: false), quick: quickIdentity).isFinished } catch let error
       as GodwitError where error.code == .cannotCreate
     { return false }
@@ -205,7 +206,8 @@ public struct MigrationManager: Sendable {
     let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
-    if !isInPlace { try InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path) }
+    let hasReplaced = try !isInPlace && InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path)
+    try placeReceipt(inDiscarded: folder, destination: destination, replacesEarlier: hasReplaced)
     if isInPlace {
       InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {

@@ -102,6 +102,8 @@ extension InPlaceSwap {
       given = try given.filter { try !named.contains($0) }
     }
     for name in given { unlink(live.path(of: name)) }
+    // After a power cut no file may be there again whose name is forgotten.
+    try WorkFolder.sync(live.dataPath)
     rmdir(live.dataPath)
     rmdir(live.path)
   }

@@ -27,6 +27,25 @@ package struct LockHolder: Codable, Sendable, Hashable {
     return LockHolder(pid: getpid(), since: Self.text(Date()), host: host)
   }
 
+  /// This process as the holder of a lock that its run had, or would have had next.
+  ///
+  /// - Parameters:
+  ///   - start: When the run began.
+  ///   - descriptor: The lock, which this process holds.
+  /// - Returns: nil if another run has had the lock since.
+  static func ofRun(since start: Date, lock descriptor: Int32) -> LockHolder? {
+    let current = current()
+    if let known = LockHolder(reading: descriptor), let since = time(known.since),
+      // The file has milliseconds.
+      since >= start.addingTimeInterval(-0.01)
+    {
+      return (known.pid, known.host) == (current.pid, current.host) ? known : nil
+    }
+    let own = LockHolder(pid: current.pid, since: text(start), host: current.host)
+    own.write(to: descriptor)
+    return own
+  }
+
   /// A time as records of a work folder have it.
   package static func text(_ time: Date) -> String { time.formatted(timeStyle) }
 
@@ -85,7 +104,7 @@ extension WorkFolder {
   ///
   /// - Returns: 0, or the number of the error.
   static func takeLock(_ descriptor: Int32) -> Int32 {
-    for _ in 0..<4 {
+    for _ in 0..<20 {
       if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return 0 }
       let code = CLibrary.errno
       guard code == EWOULDBLOCK else { return code }

@@ -149,10 +149,13 @@ package struct WorkFolder: ~Copyable {
   ///
   /// - Parameter storePath: The file inside the folder.
   ///   - original: The source, whose permissions it gets under the umask.
-  package func publish(_ storePath: String, to destination: String, like original: String) throws {
+  ///   - hasFiles: Whether the store has external files; an XML store has their content inside.
+  package func publish(
+    _ storePath: String, to destination: String, like original: String, hasFiles: Bool = true
+  ) throws {
     try FileRights.copyMode(of: original, to: storePath)
     try Self.sync(storePath)
-    try publishSupport(ofStoreAt: storePath, to: destination)
+    if hasFiles { try publishSupport(ofStoreAt: storePath, to: destination) }
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
       unlink(storePath)

@@ -137,14 +137,13 @@ struct StatusCheckTests {
     let (third, other) = try start(job)
     kill(third.processIdentifier, SIGTERM)
     wait(third, other)
-    if third.terminationReason == .uncaughtSignal {
-      let stopped = try check(job)
-      #expect(
-        stopped.status == 1 && stopped.output.contains("SIGTERM (signal); the same command resumes"), "\(stopped)")
-      let document = try self.document(job)
-      #expect(document["run"]?["reasonCode"] == .string("signal") && document["run"]?["status"] == .integer(143))
-      #expect(document["lastCommit"]?.string != nil)
-    }
+    try #require(third.terminationReason == .uncaughtSignal)
+    let stopped = try check(job)
+    #expect(
+      stopped.status == 1 && stopped.output.contains("SIGTERM (signal); the same command resumes"), "\(stopped)")
+    let told = try self.document(job)
+    #expect(told["run"]?["reasonCode"] == .string("signal") && told["run"]?["status"] == .integer(143))
+    #expect(told["lastCommit"]?.string != nil)
     _ = try job.finish()
     let finished = try check(job, "--max-age", "26h")
     #expect(finished.status == 0 && finished.output.hasPrefix("GODWIT OK - job 'job' finished | percent=100%"))

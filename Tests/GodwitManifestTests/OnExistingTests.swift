@@ -44,8 +44,9 @@ struct OnExistingTests {
     }
   }
 
-  @Test func `a destination of the command line leaves the rule for it in force`() throws {
-    let text = required + "on-existing: replace\nkeep-old: true\n"
+  @Test(arguments: ["", "in-place: false\n"])
+  func `a destination of the command line leaves the rule for it in force`(more: String) throws {
+    let text = required + more + "on-existing: replace\nkeep-old: true\n"
     let file = try YAMLFile(bytes: Array(text.utf8), path: "job.yaml", what: "job manifest")
     let override = ManifestOverride(key: "destination", text: "other.sqlite", option: "--destination")
     let set = try file.setting([override], what: "job manifest")

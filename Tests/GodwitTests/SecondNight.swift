@@ -76,6 +76,25 @@ final class SecondNight {
     return Content(rows: content.dump.lines, files: Set(content.files))
   }
 
+  /// What a run is refused with that changes nothing.
+  static func refusal(
+    _ job: MigrationJob, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> GodwitError {
+    let folder = (job.destinationPath as NSString).deletingLastPathComponent
+    let before = try FolderContents(folder)
+    let error = #expect(throws: GodwitError.self, sourceLocation: sourceLocation) { try MigrationManager(job).run() }
+    #expect(error?.code == .cannotCreate, "\(String(describing: error))", sourceLocation: sourceLocation)
+    #expect(try FolderContents(folder) == before, "the destination's folder changed", sourceLocation: sourceLocation)
+    return try #require(error, sourceLocation: sourceLocation)
+  }
+
+  /// Changes a store as an application would.
+  static func edit(_ path: String, _ statements: String...) throws {
+    let connection = try StoreConnection(path: path)
+    for sql in statements { try connection.execute(sql) }
+    try connection.close()
+  }
+
   /// What lies beside the destination when all is done.
   var leftNames: [String] {
     let name = URL(filePath: first.destinationPath).lastPathComponent

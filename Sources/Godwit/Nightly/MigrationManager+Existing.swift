@@ -29,6 +29,8 @@ struct EarlierResult {
   let changes: [MigrationStatus.Change]
   /// What a job says that replaces nothing.
   let refusal: GodwitError
+  /// The job as it is now.
+  let identity: JobFingerprint
 }
 
 extension MigrationManager {
@@ -66,7 +68,7 @@ extension MigrationManager {
         cause: "the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more",
         remedy: "move the destination away, or name another one", safe: "nothing was written")
     }
-    return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: refusal))
+    return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: refusal, identity: identity))
   }
 
   // MARK: What it is
@@ -133,15 +135,60 @@ extension MigrationManager {
     return try earlierReceipt(metadata, jobs)
   }
 
-  /// Whether a receipt is that of an earlier result of a job.
-  func isEarlier(_ receipt: Receipt, name: String, uuid: String) -> Bool {
-    receipt.job.name == name && receipt.destination.uuid == uuid
-  }
-
   /// Whether the source is the store that it was, by its identifier. A receipt in which it is missing says nothing.
   private func isSameStore(as receipt: Receipt) -> Bool {
     guard let known = receipt.source.uuid else { return true }
     return (try? StoreMetadata(readingStoreAt: job.sourcePath).uuid) == known
+  }
+
+  // MARK: By times
+
+  /// What changed since the destination was made, for those who ask often: the times of the source's files stand for its
+  /// content, of which nothing is read. Without a receipt the destination's own time is the one that counts, and a store
+  /// of the destination's model is taken for the job's.
+  ///
+  /// - Throws: `.cannotCreate` (73) for a store that this job did not make.
+  func changesByTimes() throws -> [MigrationStatus.Change] {
+    let (metadata, jobs) = try madeStore()
+    var now = quickIdentity
+    guard Self.receipt(at: knownReceiptPath) != nil else {
+      let type = try StoreFiles(path: job.destinationPath).type
+      guard type == job.destinationType, job.destinationModel.isCompatible(with: metadata) else {
+        throw unknownOrigin("it has another model or type, and no receipt says what made it")
+      }
+      return isSourceOlder(than: Self.timeOfChange(job.destinationPath)) ? [] : [.source]
+    }
+    let receipt = try earlierReceipt(metadata, jobs)
+    let isOld = receipt.source.path == job.sourcePath && isSourceOlder(than: receipt.began.flatMap(Receipt.date))
+    now.source = isOld ? receipt.source.digest ?? "" : ""
+    let changes = changes(since: receipt, now).0
+    guard changes.first != .source || isSameStore(as: receipt) else {
+      throw unknownOrigin("the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more")
+    }
+    return changes
+  }
+
+  /// Whether the destination names this job, by its record of what was appended, and the source was not written to since.
+  func isAppendedByTimes() throws -> Bool {
+    guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else { return false }
+    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
+    let uuid = try StoreMetadata(readingStoreAt: job.sourcePath).uuid
+    let quick = quickIdentity
+    let isThere = try AppendRecord.all(in: metadata, path: job.destinationPath).contains { record in
+      var identity = quick
+      identity.source = record.source
+      return record.sourceUUID == uuid && identity.digest == record.job && jobs.contains(record.job)
+    }
+    guard isThere else { return false }
+    let began = Self.receipt(at: knownReceiptPath)?.began.flatMap(Receipt.date)
+    return isSourceOlder(than: began ?? Self.timeOfChange(job.destinationPath))
+  }
+
+  /// Whether the source was written last before a time.
+  private func isSourceOlder(than time: Date?) -> Bool {
+    guard let time, let stamp = try? StoreFiles(path: job.sourcePath).stamp() else { return false }
+    let times = [stamp.store, stamp.wal, stamp.journal].compactMap { $0?.seconds }
+    return times.allSatisfy { Double($0) + 1 < time.timeIntervalSince1970 }
   }
 
   // MARK: What changed

@@ -12,6 +12,8 @@ import GodwitStore
 /// 2. The destination is looked at: is it this job's, and did anything change?
 /// 3. The job runs in its work folder as if there were no destination, which others may use meanwhile.
 /// 4. The destination is locked, looked at again, and exchanged for the new store in one rename (`InPlaceSwap`).
+/// What somebody has written to the destination since the job delivered it is never discarded (`WrittenSince`): that is
+/// looked for before the work, and again under the lock.
 /// At every moment a whole store with all its external files has the destination's name.
 extension MigrationManager {
   func runReplacing(
@@ -30,23 +32,28 @@ extension MigrationManager {
     }
     notes.append(replacementNote(earlier.changes))
     let folder = try WorkFolder(forDestination: job.destinationPath)
+    let seen: (destination: WrittenSince?, kept: WrittenSince?)
     do {
       // Asked again under the lock: another run may have finished meanwhile. The source need not be read again.
-      guard try replaceable().job.digest == earlier.receipt.job.digest else {
+      let receipt = try replaceable()
+      guard receipt.job.digest == earlier.receipt.job.digest else {
         throw GodwitError(
           .stopped, "cannot run: another process has just replaced '\(job.destinationPath)'",
           remedy: "run the same command", stopReason: .locked)
       }
-      try checkKept(keepsOld: keepsOld)
+      seen = try checkLosses(receipt, keepsOld: keepsOld, watch)
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
+      notes += try dropOutdatedWork(in: folder, now: earlier.identity, source: source.files)
     } catch {
       if !isWorthKeeping(folder.path) { folder.undo() }
       throw error
     }
     var summary = try work(in: folder, source: source, watch: watch, replaces: true, progress: progress) {
       made, path, folder in
-      try replace(with: path, support: made.support, keepsOld: keepsOld, in: folder, like: source.files.path)
-      let notes = try placeReceipt(of: folder)
+      let files = job.destinationType == .xml ? Self.noSupport(in: folder.path) : made.support
+      let exchange = Exchange(made: path, support: files, keepsOld: keepsOld, original: source.files.path)
+      var notes = try replace(exchange, in: folder, seen: seen, watch)
+      notes += try placeReceipt(of: folder)
       try folder.remove()
       return notes
     }
@@ -54,16 +61,29 @@ extension MigrationManager {
     return summary
   }
 
+  /// Where nothing is: an XML store has its binary data inside, and what was carried for it stays in the work folder.
+  private static func noSupport(in folder: String) -> SupportFolder { SupportFolder(path: folder + "/no-files") }
+
+  /// Refuses, before the night's work, a run at whose end something would be lost.
+  ///
+  /// - Returns: What was compared.
+  private func checkLosses(
+    _ receipt: Receipt, keepsOld: Bool, _ watch: StopCondition
+  ) throws -> (destination: WrittenSince?, kept: WrittenSince?) {
+    guard keepsOld else {
+      let written = try writtenSince(receipt, watch)
+      guard written.differences.isEmpty else { throw destinationChanged(written, safe: "nothing was written") }
+      return (written, nil)
+    }
+    return (nil, try checkKept(watch, safe: "nothing was written"))
+  }
+
   /// A job that is done is so without writing to its destination. The time of its receipt is that of the last run that
   /// found it done.
   private func alreadyFinished(_ notes: [MigrationNote]) throws -> MigrationSummary {
     var summary = MigrationSummary(outcome: .alreadyFinished)
     summary.codedNotes = notes
-    if WorkFolder.exists(forDestination: job.destinationPath) {
-      // What an unfinished run left of a source that has come back to what it was.
-      let folder = try WorkFolder(forDestination: job.destinationPath)
-      try folder.remove()
-    }
+    try removeNeedlessWork()
     if (try? replaceable()) != nil { utimes(knownReceiptPath, nil) }
     return summary
   }
@@ -77,19 +97,26 @@ extension MigrationManager {
     guard WorkFolder.exists(forDestination: job.destinationPath) else { return [] }
     let folder = try WorkFolder(forDestination: job.destinationPath)
     let isInPlace = try InPlaceSwap.settleReplacement(of: job.destinationPath, workFolder: folder.path)
-    let notes = try isReceiptOfDestination(folder.receiptPath) ? placeReceipt(of: folder) : []
+    let isReceipt = Self.receipt(at: folder.receiptPath).map { Self.isReceipt($0, ofStoreAt: job.destinationPath) }
+    let notes = try isReceipt == true ? placeReceipt(of: folder) : []
+    if !isInPlace { try removeReceiptOfNone() }
     // A run that died after its store had got its name leaves a folder without one, or with a second name of it.
     let store = lastStepFolder(in: folder.path).storePath
     if try isInPlace || !folder.hasStores() || Self.isSameFile(store, job.destinationPath) { try folder.remove() }
     return notes
   }
 
-  /// Whether a receipt is that of the store at the destination.
-  private func isReceiptOfDestination(_ path: String) -> Bool {
-    guard let receipt = Self.receipt(at: path), let digest = receipt.job.digest,
-      let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath)
-    else { return false }
-    return metadata.applicationValues[Self.jobsKey]?.array?.last?.string == digest
+  /// Removes the receipt of a store that was to be kept by a run that died before it did.
+  private func removeReceiptOfNone() throws {
+    guard !Self.isThere(keptPath), let receipt = Self.receipt(at: keptReceiptPath), receipt.job.name == job.name,
+      Self.isReceipt(receipt, ofStoreAt: job.destinationPath)
+    else { return }
+    try WorkFolder.removeFile(keptReceiptPath)
+  }
+
+  private static func isThere(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0
   }
 
   private static func isSameFile(_ one: String, _ other: String) -> Bool {
@@ -99,78 +126,135 @@ extension MigrationManager {
 
   // MARK: The exchange
 
+  /// What takes the place of the destination.
+  private struct Exchange {
+    /// The file of the finished store, and its external files.
+    let made: String
+    let support: SupportFolder
+    let keepsOld: Bool
+    /// The source, for a destination that somebody has moved away meanwhile.
+    let original: String
+  }
+
   private func replace(
-    with made: String, support: SupportFolder, keepsOld: Bool, in folder: borrowing WorkFolder, like original: String
-  ) throws {
+    _ exchange: Exchange, in folder: borrowing WorkFolder, seen: (destination: WrittenSince?, kept: WrittenSince?),
+    _ watch: StopCondition
+  ) throws -> [MigrationNote] {
     guard isDestinationTaken else {
-      // Somebody has moved it away meanwhile.
-      try folder.publish(made, to: job.destinationPath, like: original)
-      return
+      try refuseStaleLog()
+      try folder.publish(
+        exchange.made, to: job.destinationPath, like: exchange.original, hasFiles: job.destinationType == .sqlite)
+      return []
     }
     let safe = "the old store is still in place; the new one is finished in '\(folder.path)'"
     let lock: StoreLock
     let receipt: Receipt
+    let written: WrittenSince
     do {
       receipt = try replaceable()
-      lock = try StoreLock(store: job.destinationPath, action: "replace '\(job.destinationPath)'")
+      lock = try lockDestination(watch)
+      written = try writtenSince(receipt, known: seen.destination, watch)
+      guard exchange.keepsOld || written.differences.isEmpty else { throw destinationChanged(written, safe: safe) }
     } catch var error as GodwitError {
       error.safe = safe
       throw error
     }
     defer { withExtendedLifetime(lock) {} }
-    if keepsOld { try makeRoomForOld(receipt, workFolder: folder.path) }
     var swap = InPlaceSwap(
-      store: job.destinationPath, keepsOld: keepsOld, makesHardLinks: job.hooks.makesHardLinks,
+      store: job.destinationPath, keepsOld: exchange.keepsOld, makesHardLinks: job.hooks.makesHardLinks,
       before: job.hooks.beforeSwapStep)
     swap.readsOldColumns = true
-    try swap.replace(with: made, support: support, workFolder: folder.path)
+    if exchange.keepsOld {
+      let path = folder.path
+      swap.makeRoom = { try makeRoomForOld(receipt, known: seen.kept, workFolder: path, watch, safe: safe) }
+    }
+    try swap.replace(with: exchange.made, support: exchange.support, workFolder: folder.path)
+    return written.differences.isEmpty ? [] : [changedNote(written)]
+  }
+
+  /// Locks the destination. Who reads it for a moment, or writes, does not cost the night.
+  private func lockDestination(_ watch: StopCondition) throws -> StoreLock {
+    let end = ContinuousClock.now + .seconds(job.hooks.lockSeconds)
+    while true {
+      do {
+        return try StoreLock(store: job.destinationPath, action: "replace '\(job.destinationPath)'")
+      } catch let error as GodwitError where error.stopReason == .inUse {
+        guard ContinuousClock.now < end, watch.control.reason == nil else { throw error }
+        usleep(50_000)
+      }
+    }
   }
 
   // MARK: The old store
 
-  private var keptPath: String { InPlaceSwap.oldPath(of: job.destinationPath) }
+  var keptPath: String { InPlaceSwap.oldPath(of: job.destinationPath) }
   private var keptReceiptPath: String { keptPath + Receipt.suffix }
 
-  /// Refuses a job whose old store would take the name of something that the job did not keep there itself.
+  /// The external files of the store that was kept or is to be; nil for an XML store: files beside it are another's.
+  private var keptSupport: SupportFolder? {
+    let type = try? StoreFiles(path: Self.isThere(keptPath) ? keptPath : job.destinationPath).type
+    return type == .xml ? nil : SupportFolder(ofStoreAt: keptPath)
+  }
+
+  /// Refuses a job whose old store would take the name of something that the job did not keep there itself, or that
+  /// somebody has written to since.
   ///
+  /// - Parameter known: What was compared before.
+  /// - Returns: What was compared; nil where no store is kept.
   /// - Throws: `.cannotCreate` (73).
-  private func checkKept(keepsOld: Bool) throws {
-    guard keepsOld else { return }
-    let support = SupportFolder(ofStoreAt: keptPath).path
-    for path in [keptPath, support, keptReceiptPath] {
-      var info = stat()
-      guard lstat(path, &info) == 0, !isKeptByUs(path) else { continue }
-      throw GodwitError(
-        .cannotCreate, "cannot keep the old store: '\(path)' exists, and the job did not keep it there",
-        remedy: "move it away, or write `keep-old: false`", safe: "nothing was written")
+  private func checkKept(_ watch: StopCondition, known: WrittenSince? = nil, safe: String) throws -> WrittenSince? {
+    func refusal(_ path: String, _ why: String) -> GodwitError {
+      GodwitError(
+        .cannotCreate, "cannot keep the old store: '\(path)' exists, and \(why)",
+        remedy: "move it away, or write `keep-old: false`", safe: safe)
     }
+    let support = keptSupport
+    for path in [keptPath, support?.path, keptReceiptPath].compactMap(\.self) {
+      guard Self.isThere(path), !isKeptByUs(path) else { continue }
+      throw refusal(path, "the job did not keep it there")
+    }
+    guard Self.isThere(keptPath), let receipt = Self.receipt(at: keptReceiptPath) else {
+      for suffix in ["-wal", "-journal"] where Self.isThere(keptPath + suffix) {
+        throw refusal(keptPath + suffix, "SQLite would apply that log to the old store")
+      }
+      return nil
+    }
+    if let name = try support?.firstForeignName() {
+      throw refusal(name, "is no external file of the store that the job kept there")
+    }
+    let written = try WrittenSince(
+      to: keptPath, receipt: receipt, at: keptReceiptPath, known: known, control: watch.control)
+    guard written.differences.isEmpty else { throw keptStoreChanged(written, safe: safe) }
+    return written
   }
 
   /// Whether what has the name of a kept store is one that an earlier run of this job kept: its receipt says so. The
   /// receipt comes first and goes last.
   private func isKeptByUs(_ path: String) -> Bool {
     guard let receipt = Self.receipt(at: keptReceiptPath), receipt.job.name == job.name else { return false }
-    guard path == keptPath else { return true }
-    let metadata = try? StoreMetadata(readingStoreAt: keptPath)
-    return metadata?.applicationValues[Self.jobsKey]?.array?.last?.string == receipt.job.digest
+    return path != keptPath || Self.isReceipt(receipt, ofStoreAt: keptPath)
   }
 
   /// Removes the store that was kept before, and puts the receipt of the one that is to be kept beside its name.
-  private func makeRoomForOld(_ receipt: Receipt, workFolder: String) throws {
-    try checkKept(keepsOld: true)
+  private func makeRoomForOld(
+    _ receipt: Receipt, known: WrittenSince?, workFolder: String, _ watch: StopCondition, safe: String
+  ) throws {
+    _ = try checkKept(watch, known: known, safe: safe)
     let folder = URL(filePath: keptPath).deletingLastPathComponent().path
     if isKeptByUs(keptPath) {
       // Not what is beside a store that a person has put there since.
-      try SupportFolder(ofStoreAt: keptPath).remove()
+      try keptSupport?.remove()
       for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(keptPath + suffix) }
       try WorkFolder.sync(folder)
     }
     let note = workFolder + "/kept.json"
+    var kept = receipt
+    kept.destination.file = URL(filePath: keptPath).lastPathComponent
     let data: Data
-    do { data = try receipt.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
+    do { data = try kept.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
     try WorkFolder.writeNote(data, to: note)
     // It cannot be on another disk: the work folder is beside the destination, and so is what is kept.
-    guard try move(note, to: keptReceiptPath, replaces: true) else {
+    guard try Self.move(note, to: keptReceiptPath, replaces: true, like: job.destinationPath) else {
       throw GodwitError.disk("cannot write '\(keptReceiptPath)'", errno: EXDEV)
     }
   }

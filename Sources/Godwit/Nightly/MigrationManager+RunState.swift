@@ -11,14 +11,9 @@ extension MigrationManager {
   // MARK: Recording
 
   /// Records that a run stopped at a checkpoint. What goes wrong with that never fails the run.
-  func noteEnd(_ summary: MigrationSummary) {
-    let code: GodwitError.Code =
-      switch summary.reason {
-      case "SIGINT"?: .interrupted
-      case "SIGTERM"?: .terminated
-      default: .stopped
-      }
-    WorkFolder.noteEnd(inFolder: job.workPath) { holder in
+  func noteEnd(_ summary: MigrationSummary, _ watch: StopCondition) {
+    let code = Self.signal(summary.reason) ?? .stopped
+    WorkFolder.noteEnd(inFolder: job.workPath, runSince: watch.start) { holder in
       RunRecord(
         holder: holder, ended: Date(), isStopped: true, status: code.rawValue, code: code.name,
         reason: summary.reason ?? "on request", reasonCode: summary.stopReason?.rawValue)
@@ -26,14 +21,24 @@ extension MigrationManager {
   }
 
   /// Records how a run failed, or by what it was stopped.
-  func noteEnd(failedWith error: GodwitError) {
+  func noteEnd(failedWith error: GodwitError, _ watch: StopCondition) {
     // Then another run has the folder.
     guard error.stopReason != .locked else { return }
-    WorkFolder.noteEnd(inFolder: job.workPath) { holder in
+    // The process ends by the signal, whatever the statement said that it interrupted.
+    let code = error.stopReason == .signal ? Self.signal(watch.control.reason) ?? error.code : error.code
+    WorkFolder.noteEnd(inFolder: job.workPath, runSince: watch.start) { holder in
       RunRecord(
-        holder: holder, ended: Date(), isStopped: error.code == .stopped, status: error.code.rawValue,
-        code: error.code.name, reason: nil, reasonCode: error.stopReason?.rawValue, message: error.line,
-        remedy: error.remedy)
+        holder: holder, ended: Date(), isStopped: error.code == .stopped, status: code.rawValue, code: code.name,
+        reason: nil, reasonCode: error.stopReason?.rawValue, message: error.line, remedy: error.remedy)
+    }
+  }
+
+  /// How a process ends that stopped for a signal.
+  private static func signal(_ reason: String?) -> GodwitError.Code? {
+    switch reason {
+    case "SIGINT"?: .interrupted
+    case "SIGTERM"?: .terminated
+    default: nil
     }
   }
 
@@ -75,43 +80,37 @@ extension MigrationManager {
     func status(_ state: MigrationStatus.State) -> MigrationStatus {
       MigrationStatus(state: state, job: job.name, chunks: [], done: [])
     }
-    if !comparesSource, let receipt = try? replaceable(), receipt.isOf(receiptJob, file: destinationFile),
-      job.replacesEarlierResult || isSourceOlder(than: receipt)
-    {
-      return status(.finished)
+    func outdated(_ changes: [MigrationStatus.Change]) -> MigrationStatus {
+      var found = status(job.replacesEarlierResult ? .outdated : .foreign)
+      found.changes = changes
+      return found
     }
     do {
+      guard comparesSource else {
+        // A source that has changed is what the next run of a job that replaces is for.
+        let changes = try changesByTimes().filter { $0 != .source || !job.replacesEarlierResult }
+        return changes.isEmpty ? status(.finished) : outdated(changes)
+      }
       switch try existing(source: OpenSource(job, attach: false), quick: quickIdentity) {
       case .finished: return status(.finished)
-      case .outdated(let earlier):
-        var found = status(job.replacesEarlierResult ? .outdated : .foreign)
-        found.changes = earlier.changes
-        return found
+      case .outdated(let earlier): return outdated(earlier.changes)
       }
     } catch let error as GodwitError where error.code == .cannotCreate { return status(.foreign) }
-  }
-
-  /// Whether the source is the file that a receipt names, and was written last before that run began.
-  private func isSourceOlder(than receipt: Receipt) -> Bool {
-    guard receipt.source.path == job.sourcePath, let began = receipt.began.flatMap(Receipt.date),
-      let stamp = try? StoreFiles(path: job.sourcePath).stamp()
-    else { return false }
-    let times = [stamp.store, stamp.wal, stamp.journal].compactMap { $0?.seconds }
-    return times.allSatisfy { Double($0) + 1 < began.timeIntervalSince1970 }
   }
 
   /// When the destination was made, or a run found last that nothing had changed; nil if it is no result of the job.
   private func lastSuccess(of state: MigrationStatus.State) -> Date? {
     guard job.inPlace == nil, isDestinationTaken else { return nil }
     guard let receipt = try? replaceable() else {
-      return state == .finished ? Self.timeOfChange(job.destinationPath) : nil
+      return state == .finished ? Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
     }
     let made = Receipt.date(receipt.finished)
     guard job.replacesEarlierResult, let asked = Self.timeOfChange(knownReceiptPath) else { return made }
-    return max(made ?? asked, asked)
+    // A time to come would be a success for ever.
+    return min(max(made ?? asked, asked), Date())
   }
 
-  private static func timeOfChange(_ path: String) -> Date? {
+  static func timeOfChange(_ path: String) -> Date? {
     var info = stat()
     guard stat(path, &info) == 0 else { return nil }
     let time = CLibrary.modificationTime(info)

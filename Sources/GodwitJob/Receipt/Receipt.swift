@@ -48,6 +48,8 @@ package struct Receipt: Codable, Sendable {
     package var highestKeys: [String: Int64]
     /// Transactions in the persistent history.
     package var historyTransactions: Int64
+    /// What tells without reading all of the store that nobody has written to it; nil in receipts of earlier versions.
+    package var stamp: String?
   }
 
   /// What became of the source objects of one entity mapping.
@@ -155,6 +157,27 @@ extension Receipt {
       Relationship(entity: $0.entity, name: $0.name, links: $0.links.count, checksum: $0.links.checksum)
     }
     return Content(entities: entities, relationships: relationships)
+  }
+
+  /// What tells that nobody has written to a store since it was delivered, without reading all of it.
+  ///
+  /// SQLite counts its changes in the first bytes of the file. In WAL mode it need not, but a store that was delivered
+  /// in another mode is not in that one unless somebody has written. Of an XML store the time is compared.
+  ///
+  /// - Returns: 32 hexadecimal digits; nil where only the content can tell.
+  package static func deliveryStamp(ofStoreAt path: String) throws -> String? {
+    let files = try StoreFiles(path: path)
+    let stamp = try files.stamp()
+    let file = stamp.store
+    switch files.type {
+    case .xml: return String(Digest.hex("xml \(file.size) \(file.seconds) \(file.nanoseconds)").prefix(32))
+    case .sqlite:
+      // The versions of the format for writing and reading: 1 without WAL.
+      guard stamp.wal == nil, stamp.journal == nil, file.header.count == 100, file.header[18...19] == [1, 1] else {
+        return nil
+      }
+      return String(Digest.hex("sqlite \(file.size) \(file.header)").prefix(32))
+    }
   }
 
   /// The document, with sorted keys.

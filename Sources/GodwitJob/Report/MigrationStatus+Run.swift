@@ -79,13 +79,15 @@ extension MigrationStatus {
   ///
   /// - Parameter rows: Those that are durable, and those of all chunks.
   package mutating func take(_ pace: Pace?, rows: (done: Int64, all: Int64)) {
-    guard let pace, pace.committed.isFinite else { return }
+    // A damaged ledger may say anything; the time must be one that JSON can have.
+    guard let pace, pace.began.isFinite, (0...1e11).contains(pace.committed) else { return }
     lastCommit = Date(timeIntervalSinceReferenceDate: pace.committed)
     let seconds = pace.committed - pace.began
-    guard seconds > 0, rows.done > pace.rowsBefore else { return }
+    guard seconds > 0, pace.rowsBefore >= 0, rows.done > pace.rowsBefore, rows.all >= rows.done else { return }
     let rate = Double(rows.done - pace.rowsBefore) / seconds
-    rowsPerSecond = rate
-    secondsLeft = Double(max(0, rows.all - rows.done)) / rate
+    let left = Double(rows.all - rows.done) / rate
+    guard rate.isFinite, left.isFinite else { return }
+    (rowsPerSecond, secondsLeft) = (rate, left)
   }
 }
 

@@ -72,12 +72,13 @@ public struct MigrationStatus: Sendable, Codable {
         lines.append(Line(stage: chunk.phase.rawValue, name: chunk.name, done: 0, chunks: 0, rows: 0, rowsDone: 0))
       }
       lines[position].chunks += 1
-      lines[position].rows += chunk.rows
-      rows += max(1, chunk.rows)
+      // A damaged ledger may say more than a number can be.
+      lines[position].rows &+= chunk.rows
+      rows &+= max(1, chunk.rows)
       if done.contains(chunk.id) {
         lines[position].done += 1
-        lines[position].rowsDone += chunk.rows
-        rowsDone += max(1, chunk.rows)
+        lines[position].rowsDone &+= chunk.rows
+        rowsDone &+= max(1, chunk.rows)
       }
     }
     percent = state == .finished || state == .outdated ? 100 : rows == 0 ? known : Double(rowsDone) / Double(rows) * 100
