@@ -81,7 +81,8 @@ struct ReplacementLossTests {
         if edits == 1 { try? SecondNight.edit(job.destinationPath, "DELETE FROM ZADDRESS WHERE Z_PK = 5") }
       }
     }
-    #expect(error?.code == .cannotCreate && error?.message.contains("was written to") == true, "\(String(describing: error))")
+    #expect(
+      error?.code == .cannotCreate && error?.message.contains("was written to") == true, "\(String(describing: error))")
     #expect(error?.cause?.contains("Address: 1 objects are gone") == true, "\(String(describing: error))")
     #expect(error?.safe?.contains("the new one is finished in '") == true)
     #expect(try SecondNight.content(job.destinationPath) != night.old)

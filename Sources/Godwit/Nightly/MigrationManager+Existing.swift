@@ -170,7 +170,9 @@ extension MigrationManager {
 
   /// Whether the destination names this job, by its record of what was appended, and the source was not written to since.
   func isAppendedByTimes() throws -> Bool {
-    guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else { return false }
+    guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else {
+      return false
+    }
     let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
     let uuid = try StoreMetadata(readingStoreAt: job.sourcePath).uuid
     let quick = quickIdentity

@@ -49,7 +49,9 @@ extension MigrationManager {
     do { folder = try WorkFolder(forDestination: job.destinationPath) } catch let error as GodwitError
       where error.stopReason == .locked
     { return }
-    guard try hasOwnWork(folder.path) || !isWorthKeeping(folder.path) && !folder.hasStores() else { return }
+    let isOwn = hasOwnWork(folder.path)
+    let isEmpty = try !folder.hasStores()
+    guard isOwn || isEmpty else { return }
     try folder.remove()
   }
 
