@@ -165,7 +165,8 @@ extension MigrationManager {
       job, plan, digest: Digest.hex(String(decoding: try encoder.encode(fixed), as: UTF8.self)),
       made: try ledger.objectsMade())
     let note = Receipt.Note(
-      step: step, losses: losses, identity: try ledger.identity(), began: facts.now, content: content)
+      step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
+      content: content)
     try WorkFolder.writeNote(try encoder.encode(note), to: folder.outcomePath)
     try WorkFolder.sync(folder.path)
   }
@@ -191,11 +192,13 @@ extension MigrationManager {
         receipt.steps = record.steps.compactMap(\.receipt)
         receipt.losses = record.steps.flatMap { $0.losses?.losses ?? [] }
         receipt.source.digest = record.identity.source
+        receipt.source.stamp = Receipt.sourceStamp(record.stamp)
         receipt.began = Receipt.time(record.now)
       } else if let note {
         receipt.steps = [note.step]
         receipt.losses = note.losses.losses
         receipt.source.digest = note.identity.source
+        receipt.source.stamp = note.stamp.map(Receipt.sourceStamp)
         receipt.began = Receipt.time(job.now == nil ? note.began : summary.begin)
       } else {
         receipt.losses = summary.losses.losses

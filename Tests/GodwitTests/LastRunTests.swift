@@ -72,7 +72,7 @@ struct LastRunTests {
     next.write(to: descriptor)
     close(descriptor)
     let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
-    MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.internalBug, "test"), watch)
+    try MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.internalBug, "test"), watch)
     #expect(RunRecord.read(inFolder: folder) == before)
   }
 
@@ -82,7 +82,7 @@ struct LastRunTests {
     let control = MigrationControl()
     control.stop(reason: reason)
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: nil)
-    MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.stopped, "test", stopReason: .signal), watch)
+    try MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.stopped, "test", stopReason: .signal), watch)
     let run = try #require(try MigrationManager(fixture.job).status().run)
     #expect(run.state == .stopped && run.status == status && run.reasonCode == "signal", "\(run)")
   }
@@ -94,7 +94,7 @@ struct LastRunTests {
     for pace: MigrationStatus.Pace in [
       .init(began: 0, rowsBefore: .min, committed: 1), .init(began: 0, rowsBefore: 0, committed: 1e300),
       .init(began: .nan, rowsBefore: 0, committed: 1), .init(began: -.infinity, rowsBefore: 0, committed: 1),
-      .init(began: 0, rowsBefore: 0, committed: 5e-324),
+      .init(began: 0, rowsBefore: 0, committed: .leastNonzeroMagnitude),
     ] {
       var status = MigrationStatus(state: .unfinished, job: "job", chunks: [], done: [])
       status.take(pace, rows: done)
@@ -119,10 +119,10 @@ struct LastRunTests {
       [.modificationDate: Date().addingTimeInterval(seconds)], ofItemAtPath: path)
   }
 
-  /// A reader of the source would see that only its time differs, or that only its time does not.
+  /// A reader of the source would see that only its time differs.
   @Test(arguments: [true, false]) func `a monitor goes by the times of the source`(hasReceipt: Bool) throws {
     let fixture = try fixture()
-    var job = fixture.job
+    var job = try fixture.job
     job.receipt = hasReceipt ? .besideDestination : nil
     try touch(job.sourcePath, -1000)
     try MigrationManager(job).run()
@@ -134,17 +134,18 @@ struct LastRunTests {
     try fixture.alter("UPDATE ZNOTE SET ZTEXT = 'other' WHERE Z_PK = 1")
     try touch(job.sourcePath, -1000)
     #expect(try MigrationManager(job).status().state == .foreign)
-    #expect(try MigrationManager(job).status(comparesSource: false).state == .finished)
+    // The receipt knows which time it was; without it an old one tells nothing.
+    #expect(try MigrationManager(job).status(comparesSource: false).state == (hasReceipt ? .foreign : .finished))
     // Another model is no question of time.
     job.steps[0].destinationModel = try ManagedObjectModel(
       name: "3", entities: [.make("Note", ["text": .string, "less": .string])])
     let other = try MigrationManager(job).status(comparesSource: false)
-    #expect(other.state == .foreign && other.changes == (hasReceipt ? [.destinationModel] : []))
+    #expect(other.state == .foreign && other.changes.contains(.destinationModel) == hasReceipt, "\(other)")
   }
 
   @Test func `a monitor of a job that appends goes by the times too`() throws {
     let fixture = try fixture()
-    var job = fixture.job
+    var job = try fixture.job
     job.appends = true
     try touch(job.sourcePath, -1000)
     try MigrationManager(job).run()

@@ -72,7 +72,8 @@ struct UnfinishedWorkTests {
     var job = try night.job(night.first)
     // As long as a loaded machine may need.
     job.hooks.lockSeconds = 60
-    let user = try StoreLock(store: job.destinationPath)
+    // Nobody else has it.
+    nonisolated(unsafe) let user = try StoreLock(store: job.destinationPath)
     Thread.detachNewThread {
       Thread.sleep(forTimeInterval: 0.7)
       user.release()

@@ -143,8 +143,8 @@ extension MigrationManager {
 
   // MARK: By times
 
-  /// What changed since the destination was made, for those who ask often: the times of the source's files stand for its
-  /// content, of which nothing is read. Without a receipt the destination's own time is the one that counts, and a store
+  /// What changed since the destination was made, for those who ask often: size, time and first bytes of the source's
+  /// files stand for its content, of which no more is read. Without a receipt the destination's own time is the one that counts, and a store
   /// of the destination's model is taken for the job's.
   ///
   /// - Throws: `.cannotCreate` (73) for a store that this job did not make.
@@ -159,8 +159,7 @@ extension MigrationManager {
       return isSourceOlder(than: Self.timeOfChange(job.destinationPath)) ? [] : [.source]
     }
     let receipt = try earlierReceipt(metadata, jobs)
-    let isOld = receipt.source.path == job.sourcePath && isSourceOlder(than: receipt.began.flatMap(Receipt.date))
-    now.source = isOld ? receipt.source.digest ?? "" : ""
+    now.source = isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : ""
     let changes = changes(since: receipt, now).0
     guard changes.first != .source || isSameStore(as: receipt) else {
       throw unknownOrigin("the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more")
@@ -182,15 +181,28 @@ extension MigrationManager {
       return record.sourceUUID == uuid && identity.digest == record.job && jobs.contains(record.job)
     }
     guard isThere else { return false }
-    let began = Self.receipt(at: knownReceiptPath)?.began.flatMap(Receipt.date)
-    return isSourceOlder(than: began ?? Self.timeOfChange(job.destinationPath))
+    guard let receipt = Self.receipt(at: knownReceiptPath) else {
+      return isSourceOlder(than: Self.timeOfChange(job.destinationPath))
+    }
+    return isSourceUntouched(since: receipt)
+  }
+
+  /// Whether the files of the source are as a receipt says.
+  private func isSourceUntouched(since receipt: Receipt) -> Bool {
+    guard receipt.source.path == job.sourcePath else { return false }
+    guard let known = receipt.source.stamp else {
+      // The receipt has whole seconds.
+      return isSourceOlder(than: receipt.began.flatMap(Receipt.date)?.addingTimeInterval(-1))
+    }
+    return (try? StoreFiles(path: job.sourcePath).stamp()).map(Receipt.sourceStamp) == known
   }
 
   /// Whether the source was written last before a time.
   private func isSourceOlder(than time: Date?) -> Bool {
     guard let time, let stamp = try? StoreFiles(path: job.sourcePath).stamp() else { return false }
-    let times = [stamp.store, stamp.wal, stamp.journal].compactMap { $0?.seconds }
-    return times.allSatisfy { Double($0) + 1 < time.timeIntervalSince1970 }
+    return [stamp.store, stamp.wal, stamp.journal].compactMap(\.self).allSatisfy {
+      Double($0.seconds) + Double($0.nanoseconds) / 1e9 < time.timeIntervalSince1970
+    }
   }
 
   // MARK: What changed

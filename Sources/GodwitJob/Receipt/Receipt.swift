@@ -29,6 +29,10 @@ package struct Receipt: Codable, Sendable {
     package var path: String
     package var uuid: String?
     package var digest: String?
+    /// What tells without reading all of the source that nobody has written to it; nil in receipts of earlier versions.
+    package var stamp: String?
+
+    package init(path: String, uuid: String?) { (self.path, self.uuid) = (path, uuid) }
   }
 
   package struct Destination: Codable, Sendable {
@@ -119,12 +123,17 @@ extension Receipt {
     package var identity: JobFingerprint
     /// Seconds since 2001.
     package var began: Double
+    /// The files of the source; nil in notes of earlier versions.
+    package var stamp: StoreFiles.Stamp?
     /// What the store holds, where that was counted beside SQLite's check.
     package var content: Content?
 
-    package init(step: Step, losses: LossReport, identity: JobFingerprint, began: Double, content: Content?) {
+    package init(
+      step: Step, losses: LossReport, identity: JobFingerprint, began: Double, stamp: StoreFiles.Stamp?,
+      content: Content?
+    ) {
       (self.step, self.losses, self.identity, self.began) = (step, losses, identity, began)
-      self.content = content
+      (self.stamp, self.content) = (stamp, content)
     }
   }
 
@@ -157,6 +166,14 @@ extension Receipt {
       Relationship(entity: $0.entity, name: $0.name, links: $0.links.count, checksum: $0.links.checksum)
     }
     return Content(entities: entities, relationships: relationships)
+  }
+
+  /// What tells that nobody has written to a source since a run began with it: size, time and first bytes of its files.
+  package static func sourceStamp(_ stamp: StoreFiles.Stamp) -> String {
+    let files = [stamp.store, stamp.wal, stamp.journal].map { file in
+      file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \($0.header)" } ?? "none"
+    }
+    return String(Digest.hex(files.joined(separator: "\n")).prefix(32))
   }
 
   /// What tells that nobody has written to a store since it was delivered, without reading all of it.
