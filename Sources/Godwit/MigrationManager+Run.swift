@@ -75,13 +75,18 @@ extension MigrationManager {
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
-    return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
+    let dropped =
+      try job.appends
+      ? [] : dropOutdatedWork(in: folder, source: source.files) { try source.files.contentDigest() }
+    var summary = try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
       try folder.publish(
         path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
       let notes = try placeReceipt(of: folder)
       try folder.remove()
       return notes
     }
+    if summary.outcome == .finished { summary.codedNotes += dropped }
+    return summary
   }
 
   /// Migrates all steps in the work folder, and delivers the finished store.

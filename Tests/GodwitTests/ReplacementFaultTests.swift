@@ -64,22 +64,27 @@ private struct ReplacementSweep {
 }
 
 @Suite struct ReplacementFaultTests {
+  /// Where the old store is kept, another one was kept in the night before and has to make room.
+  private static func night(_ keepsOld: Bool) throws -> SecondNight {
+    try SecondNight(keepsOld: keepsOld, nights: keepsOld ? 3 : 2)
+  }
+
   @Test(arguments: [false, true])
   func `after a death at any operation of the exchange one store is whole, and the next run ends`(keepsOld: Bool) throws
   {
-    try ReplacementSweep(SecondNight(keepsOld: keepsOld)).run(6) { .death(at: $0) }
+    try ReplacementSweep(Self.night(keepsOld)).run(6) { .death(at: $0) }
   }
 
   @Test(arguments: [false, true])
   func `after an input or output error one store is whole, and the next run ends`(keepsOld: Bool) throws {
-    let sweep = try ReplacementSweep(SecondNight(keepsOld: keepsOld))
+    let sweep = try ReplacementSweep(Self.night(keepsOld))
     try sweep.run(3) { .fail(EIO, at: $0) }
     try sweep.run(1) { .full(at: $0) }
   }
 
   @Test(arguments: [false, true])
   func `after a power cut one store is whole, and the next run ends`(keepsOld: Bool) throws {
-    try ReplacementSweep(SecondNight(keepsOld: keepsOld)).run(4) { .powerCut(at: $0) }
+    try ReplacementSweep(Self.night(keepsOld)).run(4) { .powerCut(at: $0) }
   }
 
   @Test(arguments: [FaultJob.Kind.severalSteps, .xml])

@@ -138,6 +138,16 @@ struct ReplacementLossTests {
     #expect(try SecondNight.refusal(job).cause?.contains("Address: 1 objects are gone") == true)
   }
 
+  @Test(.enabled(if: geteuid() != 0, "root may write to every file"))
+  func `a destination that may not be written is found before the work`() throws {
+    let night = try SecondNight()
+    let job = try night.job(night.first)
+    #expect(chmod(job.destinationPath, 0o444) == 0)
+    var steps = 0
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run { _ in steps += 1 } }
+    #expect(error?.code == .permission && steps == 0, "\(String(describing: error))")
+  }
+
   // MARK: What was kept before
 
   @Test func `the store that was kept stays until the exchange is possible`() throws {

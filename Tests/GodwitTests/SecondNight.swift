@@ -27,13 +27,16 @@ final class SecondNight {
   private(set) var old = Content(rows: [])
   private(set) var new = Content(rows: [])
 
-  init(_ kind: FaultJob.Kind = .everyStage, keepsOld: Bool = false) throws {
+  /// - Parameter nights: How many nights the source has changed before; of three, the second is over.
+  init(_ kind: FaultJob.Kind = .everyStage, keepsOld: Bool = false, nights: Int = 2) throws {
     first = try FaultJob(kind)
     self.keepsOld = keepsOld
     sourceBefore = try Data(contentsOf: URL(filePath: first.sourcePath))
-    try MigrationManager(job(first)).run()
-    old = try Self.content(first.destinationPath)
-    try change(first, "second night")
+    for night in 2...nights {
+      try MigrationManager(job(first)).run()
+      old = try Self.content(first.destinationPath)
+      try change(first, "night \(night)", file: 5 + night)
+    }
     let fresh = try FaultJob(again: first)
     try MigrationManager(job(fresh)).run()
     new = try Self.content(fresh.destinationPath)

@@ -57,6 +57,42 @@ struct UnfinishedWorkTests {
     try expectAnew(night, job, "the source store")
   }
 
+  @Test(arguments: [FaultJob.Kind.everyStage, .severalSteps])
+  func `the first night may begin anew as well, and resumes a source that only looks changed`(
+    kind: FaultJob.Kind
+  ) throws {
+    let night = try SecondNight(kind)
+    let made = try FaultJob(again: night.first)
+    let job = try night.job(made)
+    try stop(job)
+    let later = Date().addingTimeInterval(60)
+    try FileManager.default.setAttributes([.modificationDate: later], ofItemAtPath: job.sourcePath)
+    try stop(job)
+    try night.change(made, "another day", file: 8)
+    let summary = try MigrationManager(job).run()
+    #expect(summary.outcome == .finished && !summary.wasResumed)
+    #expect(summary.codedNotes.contains { $0.code == .workDropped }, "\(summary.codedNotes)")
+    // A job that replaces nothing leaves that to a person.
+    let other = try FaultJob(again: night.first)
+    var careful = try other.job
+    careful.existingDestination = .fail
+    try stop(careful)
+    try night.change(other, "another day", file: 8)
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(careful).run() }
+    #expect(error?.message.contains("the source store changed since the run began") == true)
+  }
+
+  @Test func `a run that a changed source stopped is resumable only if the job replaces its destination`() throws {
+    let night = try SecondNight()
+    var job = try night.job(night.first)
+    try stop(job)
+    let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
+    MigrationManager(job).noteEnd(failedWith: GodwitError(.stopped, "test", stopReason: .sourceChanged), watch)
+    #expect(try MigrationManager(job).status().run?.isResumable == true)
+    job.existingDestination = .fail
+    #expect(try MigrationManager(job).status().run?.isResumable == false)
+  }
+
   @Test func `other steps than those that were begun make room for a new beginning`() throws {
     let night = try SecondNight(.severalSteps)
     var job = try night.job(night.first)

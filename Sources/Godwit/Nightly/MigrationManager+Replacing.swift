@@ -43,7 +43,8 @@ extension MigrationManager {
       }
       seen = try checkLosses(receipt, keepsOld: keepsOld, watch)
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
-      notes += try dropOutdatedWork(in: folder, now: earlier.identity, source: source.files)
+      try refuseWorkOfOthers(in: folder.path)
+      notes += try dropOutdatedWork(in: folder, source: source.files) { earlier.identity.source }
     } catch {
       if !isWorthKeeping(folder.path) { folder.undo() }
       throw error
@@ -70,6 +71,10 @@ extension MigrationManager {
   private func checkLosses(
     _ receipt: Receipt, keepsOld: Bool, _ watch: StopCondition
   ) throws -> (destination: WrittenSince?, kept: WrittenSince?) {
+    guard access(job.destinationPath, W_OK) == 0 else {
+      let code = errno
+      throw GodwitError.disk("cannot replace '\(job.destinationPath)'", errno: code, safe: "nothing was written")
+    }
     guard keepsOld else {
       let written = try writtenSince(receipt, watch)
       guard written.differences.isEmpty else { throw destinationChanged(written, safe: "nothing was written") }

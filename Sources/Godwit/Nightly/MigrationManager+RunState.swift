@@ -67,7 +67,8 @@ extension MigrationManager {
     let fixable = [GodwitError.Code.inputOutput, .permission].map(\.rawValue)
     let isResumable =
       record.isStopped
-      ? record.reasonCode != GodwitError.StopReason.sourceChanged.rawValue : fixable.contains(record.status)
+      ? job.replacesEarlierResult || record.reasonCode != GodwitError.StopReason.sourceChanged.rawValue
+      : fixable.contains(record.status)
     var run = MigrationStatus.Run(record.isStopped ? .stopped : .failed, isResumable: isResumable).of(holder)
     run.ended = LockHolder.time(record.ended)
     (run.status, run.reason, run.reasonCode) = (record.status, record.reason, record.reasonCode)

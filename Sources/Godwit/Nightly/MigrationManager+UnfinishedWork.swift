@@ -55,25 +55,27 @@ extension MigrationManager {
     try folder.remove()
   }
 
+  /// - Throws: `.cannotCreate` (73) if another job has begun work in a folder.
+  func refuseWorkOfOthers(in folder: String) throws {
+    guard isWorthKeeping(folder), let known = WorkOwner.read(in: folder), known != owner else { return }
+    throw GodwitError(
+      .cannotCreate,
+      "cannot replace '\(job.destinationPath)': '\(folder)' has the unfinished work of another job, '\(known.job)'",
+      remedy: "let that job finish, or `godwit discard` it", safe: "nothing was written")
+  }
+
   /// Removes unfinished work of this job that nothing can finish any more, because something has changed since it began:
-  /// the destination stands, and so nothing is lost but the time.
+  /// nothing is lost but the time. Does nothing for a job that replaces nothing: there a person decides.
   ///
   /// - Parameters:
-  ///   - now: The job as it is now.
-  ///   - source: The files of the source, of which `now` has the digest.
+  ///   - files: The files of the source.
+  ///   - digest: The digest of their content, asked for if they are not as they were.
   /// - Returns: What the summary is to say of that.
-  /// - Throws: `.cannotCreate` (73) if another job has begun work there.
   func dropOutdatedWork(
-    in folder: borrowing WorkFolder, now: JobFingerprint, source: StoreFiles
+    in folder: borrowing WorkFolder, source files: StoreFiles, digest: () throws -> String
   ) throws -> [MigrationNote] {
-    guard isWorthKeeping(folder.path), let known = WorkOwner.read(in: folder.path) else { return [] }
-    guard known == owner else {
-      throw GodwitError(
-        .cannotCreate,
-        "cannot replace '\(job.destinationPath)': '\(folder.path)' has the unfinished work of another job, '\(known.job)'",
-        remedy: "let that job finish, or `godwit discard` it", safe: "nothing was written")
-    }
-    let changed = try changes(ofWorkIn: folder.path, now: now, source: source)
+    guard job.replacesEarlierResult, isWorthKeeping(folder.path), hasOwnWork(folder.path) else { return [] }
+    let changed = try changes(ofWorkIn: folder.path, source: files, digest: digest)
     guard !changed.isEmpty else { return [] }
     try folder.removeContent()
     return [
@@ -85,25 +87,29 @@ extension MigrationManager {
   }
 
   /// What is not as it was when the work of a folder began, in words.
-  private func changes(ofWorkIn folder: String, now: JobFingerprint, source: StoreFiles) throws -> [String] {
+  private func changes(
+    ofWorkIn folder: String, source files: StoreFiles, digest: () throws -> String
+  ) throws -> [String] {
     let other = job.isStepped ? StepFolder(path: folder).storePath : StepRecord.path(in: folder)
     guard !FileManager.default.fileExists(atPath: other) else { return ["the fusion of its steps"] }
-    var known: JobFingerprint
+    let known: JobFingerprint
+    let stamp: StoreFiles.Stamp?
     if job.isStepped {
       guard let record = try StepRecord.read(in: folder) else { return [] }
       let hops = job.steps.map(\.hops)
       guard (record.hops ?? hops.map { _ in 1 }) == hops else { return ["the fusion of its steps"] }
-      known = record.identity
+      (known, stamp) = (record.identity, record.stamp)
     } else if let ledger = try Self.openLedger(inFolder: folder) {
       defer { try? ledger.connection.close() }
-      known = try ledger.identity()
-      // Until the digest of a large source is there, the stamp stands for it.
-      if known.source.isEmpty, try ledger.stamp() == source.stamp() { known.source = now.source }
+      (known, stamp) = (try ledger.identity(), try ledger.stamp())
     } else if let note = Receipt.Note.read(StepFolder(path: folder).outcomePath) {
-      known = note.identity
+      (known, stamp) = (note.identity, note.stamp)
     } else {
       return []
     }
+    var now = quickIdentity
+    // As long as the digest of a large source is not there, the stamp alone stands for it.
+    now.source = try stamp == files.stamp() ? known.source : digest()
     let parts: [(MigrationStatus.Change, String, String)] = [
       (.source, known.source, now.source), (.sourceModel, known.sourceModel, now.sourceModel),
       (.destinationModel, known.destinationModel, now.destinationModel), (.mappings, known.mappings, now.mappings),
