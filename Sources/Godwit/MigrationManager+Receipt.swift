@@ -29,8 +29,15 @@ extension MigrationManager {
     }
   }
 
-  private var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
-  private var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
+  var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
+  var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
+
+  /// Whether a job without its receipt is not done: one at a path of the manifest, or one by which the next run knows
+  /// the destination.
+  private var needsReceipt: Bool {
+    if case .file? = job.receipt { return true }
+    return job.replacesEarlierResult
+  }
 
   // MARK: Before
 
@@ -58,7 +65,7 @@ extension MigrationManager {
     var info = stat()
     if lstat(path, &info) == 0 {
       guard Self.receipt(at: path) == nil else { return nil }
-      return inTheWay(path, safe: "nothing was written")
+      return Self.inTheWay(path, safe: "nothing was written")
     }
     let code = errno
     if code == ENAMETOOLONG || code == EACCES {
@@ -75,7 +82,7 @@ extension MigrationManager {
     return GodwitError.disk("cannot write the receipt '\(path)'", errno: errno, safe: "nothing was written")
   }
 
-  private func inTheWay(_ path: String, safe: String) -> GodwitError {
+  private static func inTheWay(_ path: String, safe: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot write the receipt '\(path)': something else is there",
       cause: "a run gives an earlier receipt another name, and leaves what is none",
@@ -103,7 +110,7 @@ extension MigrationManager {
     return place(path) == work || place(path).hasPrefix(work + "/") ? "work folder" : nil
   }
 
-  private static func receipt(at path: String) -> Receipt? {
+  static func receipt(at path: String) -> Receipt? {
     var info = stat()
     guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
     return try? Receipt.read(path)
@@ -158,7 +165,8 @@ extension MigrationManager {
       job, plan, digest: Digest.hex(String(decoding: try encoder.encode(fixed), as: UTF8.self)),
       made: try ledger.objectsMade())
     let note = Receipt.Note(
-      step: step, losses: losses, identity: try ledger.identity(), began: facts.now, content: content)
+      step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
+      content: content)
     try WorkFolder.writeNote(try encoder.encode(note), to: folder.outcomePath)
     try WorkFolder.sync(folder.path)
   }
@@ -177,7 +185,7 @@ extension MigrationManager {
     of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
     _ control: MigrationControl, history: HistoryRecorder, isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
-    guard let place = job.receipt, let path = receiptPath else { return nil }
+    guard let path = receiptPath else { return nil }
     let note = Receipt.Note.read(made.outcomePath)
     do {
       var receipt = try receipt(ofStoreAt: store, note?.content) { try control.checkpoint() }
@@ -185,11 +193,13 @@ extension MigrationManager {
         receipt.steps = record.steps.compactMap(\.receipt)
         receipt.losses = record.steps.flatMap { $0.losses?.losses ?? [] }
         receipt.source.digest = record.identity.source
+        receipt.source.stamp = Receipt.sourceStamp(record.stamp)
         receipt.began = Receipt.time(record.now)
       } else if let note {
         receipt.steps = [note.step]
         receipt.losses = note.losses.losses
         receipt.source.digest = note.identity.source
+        receipt.source.stamp = note.stamp.map(Receipt.sourceStamp)
         receipt.began = Receipt.time(job.now == nil ? note.began : summary.begin)
       } else {
         receipt.losses = summary.losses.losses
@@ -202,18 +212,23 @@ extension MigrationManager {
       guard try isUnchanged() else {
         throw GodwitError(.stopped, "another process wrote to the store meanwhile", stopReason: .sourceChanged)
       }
+      // In place the application may write to the store already.
+      if job.inPlace == nil { receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store) }
       try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath)
       try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath)
       try WorkFolder.sync(folder.path)
     } catch is CancellationError { throw CancellationError() } catch {
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
-      guard case .file = place else {
+      guard needsReceipt else {
         summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
         return nil
       }
       var told = error
-      told.remedy = "fix the cause, or write `receipt: none`, and run the same command: the migration itself is done"
+      told.remedy =
+        job.replacesEarlierResult
+        ? "fix the cause and run the same command: the migration itself is done"
+        : "fix the cause, or write `receipt: none`, and run the same command: the migration itself is done"
       throw told
     }
     return nil
@@ -279,30 +294,59 @@ extension MigrationManager {
     let noted = (try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8)) ?? ""
     guard let path = isOwn ? receiptPath : noted.isEmpty ? nil : noted else { return [] }
     do {
-      try place(made, of: folder.receiptPath, at: path)
+      try Self.place(
+        made, of: folder.receiptPath, at: path, destination: job.destinationPath,
+        replacesEarlier: job.replacesEarlierResult)
       return []
     } catch let error as GodwitError {
-      if isOwn, case .file? = job.receipt { throw error }
+      if isOwn, needsReceipt { throw error }
       let whose = isOwn ? "" : " of '\(made.job.name)'"
       return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)")]
     }
   }
 
-  private func place(_ made: Receipt, of file: String, at path: String) throws {
+  /// Puts the receipt of a folder that is discarded in its place, if it is that of the store at the destination: the
+  /// only proof of it, and what the job knows it by.
+  ///
+  /// - Parameter replacesEarlier: Whether the store has replaced an earlier one of the job.
+  static func placeReceipt(
+    inDiscarded folder: borrowing WorkFolder, destination: String, replacesEarlier: Bool
+  ) throws {
+    guard let made = receipt(at: folder.receiptPath), isReceipt(made, ofStoreAt: destination),
+      let path = try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8), !path.isEmpty
+    else { return }
+    try place(made, of: folder.receiptPath, at: path, destination: destination, replacesEarlier: replacesEarlier)
+  }
+
+  /// Whether a receipt is that of a store, by the job that the store names last.
+  static func isReceipt(_ receipt: Receipt, ofStoreAt path: String) -> Bool {
+    guard let digest = receipt.job.digest, let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
+    return metadata.applicationValues[jobsKey]?.array?.last?.string == digest
+  }
+
+  private static func place(
+    _ made: Receipt, of file: String, at path: String, destination: String, replacesEarlier: Bool
+  ) throws {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var info = stat()
     var replaces = false
     if lstat(path, &info) == 0 {
-      guard let known = Self.receipt(at: path) else { throw inTheWay(path, safe: delivered) }
-      if known.job.digest != made.job.digest { try Self.moveAside(path, known) }
+      guard let known = receipt(at: path) else { throw inTheWay(path, safe: delivered) }
+      // The receipt of a store that was replaced goes with it.
+      let isOfReplaced =
+        replacesEarlier && known.job.name == made.job.name && known.destination.uuid == made.destination.uuid
+        && known.destination.file == made.destination.file
+      if known.job.digest != made.job.digest, !isOfReplaced { try moveAside(path, known) }
       replaces = true
     }
     do {
+      // On the same disk nothing can be left half-way.
+      if try move(file, to: path, replaces: replaces, like: destination) { return }
       let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
       do {
         try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
         // It tells of the source, and is no more readable.
-        try NewFile.publish(temporary, as: path, like: job.destinationPath, replaces: replaces)
+        try NewFile.publish(temporary, as: path, like: destination, replaces: replaces)
       } catch {
         NewFile.discard(temporary)
         throw error
@@ -313,6 +357,24 @@ extension MigrationManager {
       throw told
     }
     unlink(file)
+  }
+
+  /// Moves a file of the work folder beside the destination, no more readable than that is.
+  ///
+  /// - Returns: false if the path is on another disk, or the file system has no hard links.
+  static func move(_ file: String, to path: String, replaces: Bool, like destination: String) throws -> Bool {
+    try FileRights.copyMode(of: destination, to: file)
+    try WorkFolder.sync(file)
+    guard (replaces ? rename(file, path) : link(file, path)) == 0 else {
+      let code = CLibrary.errno
+      guard [EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(code) else {
+        throw GodwitError.disk("cannot write '\(path)'", errno: code)
+      }
+      return false
+    }
+    if !replaces { unlink(file) }
+    try WorkFolder.sync(URL(filePath: path).deletingLastPathComponent().path)
+    return true
   }
 
   /// Gives a receipt of another job a name of its own: it may be the only proof of a store that was moved away.

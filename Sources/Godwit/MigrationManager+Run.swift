@@ -29,13 +29,19 @@ extension MigrationManager {
     // A store that is replaced tells them only before.
     let notes = (try? job.layoutNotes()) ?? []
     var summary: MigrationSummary
-    do { summary = try run(watch: watch, progress: progress) } catch var error as GodwitError
-      where error.stopReason == .requested
-    {
+    do { summary = try run(watch: watch, progress: progress) } catch {
+      guard var known = error as? GodwitError else {
+        noteEnd(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"), watch)
+        throw error
+      }
       // A statement that was interrupted does not know by whom.
-      if let reason = control.reason { error.stopReason = GodwitError.StopReason(of: reason) }
-      throw error
+      if known.stopReason == .requested, let reason = control.reason {
+        known.stopReason = GodwitError.StopReason(of: reason)
+      }
+      noteEnd(failedWith: known, watch)
+      throw known
     }
+    if summary.outcome == .stopped { noteEnd(summary, watch) }
     if summary.outcome != .alreadyFinished { summary.codedNotes += notes }
     return summary
   }
@@ -44,6 +50,9 @@ extension MigrationManager {
     try checkReceiptPlace()
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
     if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
+    if case .replace(let keepsOld) = job.existingDestination, !job.appends, isDestinationTaken {
+      return try runReplacing(keepsOld: keepsOld, watch: watch, progress: progress)
+    }
     let source = try OpenSource(job, attach: false, existing: try existingDestination())
     let quick = quickIdentity
     if isDestinationTaken {
@@ -52,6 +61,8 @@ extension MigrationManager {
       }
       // A run that died between the link and the removal of its folder leaves both.
       let folder = try WorkFolder(forDestination: job.destinationPath)
+      // One that died while it replaced the destination, when the manifest still said so, has files to remove.
+      try InPlaceSwap.settleReplacement(of: job.destinationPath, workFolder: folder.path)
       guard var summary = try? finished(source: source, quick: quick) else {
         throw GodwitError(
           .cannotCreate,
@@ -64,20 +75,29 @@ extension MigrationManager {
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
-    return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
-      try folder.publish(path, to: job.destinationPath, like: source.files.path)
+    let dropped =
+      try job.appends
+      ? [] : dropOutdatedWork(in: folder, source: source.files) { try source.files.contentDigest() }
+    var summary = try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
+      try folder.publish(
+        path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
       let notes = try placeReceipt(of: folder)
       try folder.remove()
       return notes
     }
+    if summary.outcome == .finished { summary.codedNotes += dropped }
+    return summary
   }
 
   /// Migrates all steps in the work folder, and delivers the finished store.
   ///
-  /// - Parameter deliver: Puts the file of the finished store where it belongs, and removes the folder. It returns what
-  ///   the summary is to say of that.
+  /// - Parameters:
+  ///   - replaces: Whether a destination is there that the finished store is to replace.
+  ///   - deliver: Puts the file of the finished store where it belongs, and removes the folder. It returns what the
+  ///     summary is to say of that.
   func work(
-    in folder: borrowing WorkFolder, source: OpenSource, watch: StopCondition, progress: (MigrationProgress) -> Void,
+    in folder: borrowing WorkFolder, source: OpenSource, watch: StopCondition, replaces: Bool = false,
+    progress: (MigrationProgress) -> Void,
     deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> [MigrationNote]
   ) throws -> MigrationSummary {
     let (quick, control) = (quickIdentity, watch.control)
@@ -98,12 +118,13 @@ extension MigrationManager {
     do {
       // The first of several is refused where its mapping is resolved.
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
-      if job.inPlace == nil, source.existing == nil {
+      if job.inPlace == nil, source.existing == nil, !replaces {
         try folder.refuseForeignSupport(of: job.destinationPath)
         if !FileManager.default.fileExists(atPath: made.storePath) {
           try folder.removeMovedSupport(of: job.destinationPath)
         }
       }
+      try noteOwner(in: folder)
       keeps = true
       var (summary, last) =
         !job.isStepped
@@ -147,28 +168,7 @@ extension MigrationManager {
     [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
   }
 
-  /// An existing destination: ours and the same job, or in the way.
-  func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
-    let inTheWay = GodwitError(
-      .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
-      remedy: "move it away, name another destination, or write `append: true` to add to it",
-      safe: "nothing was written")
-    let metadata: StoreMetadata
-    do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
-    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
-    guard !jobs.isEmpty else { throw inTheWay }
-    guard try StoreFiles(path: job.destinationPath).type == job.destinationType,
-      jobs.contains(try identity(quick, files: source.files).digest)
-    else {
-      throw GodwitError(
-        .cannotCreate,
-        "cannot write '\(job.destinationPath)': it is the finished store of another job, or the source, a model or a mapping changed since",
-        remedy: "move it away to migrate again", safe: "nothing was written")
-    }
-    return MigrationSummary(outcome: .alreadyFinished)
-  }
-
-  private func refuseStaleLog() throws {
+  func refuseStaleLog() throws {
     guard job.destinationType == .sqlite else { return }
     for suffix in ["-wal", "-journal"] {
       let path = job.destinationPath + suffix

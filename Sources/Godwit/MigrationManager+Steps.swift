@@ -290,8 +290,9 @@ extension MigrationManager {
     var status: MigrationStatus
     if let ledger = try Self.openLedger(inFolder: current) {
       defer { try? ledger.connection.close() }
-      status = MigrationStatus(
-        state: .unfinished, job: job.name, chunks: try ledger.chunks(), done: try ledger.done())
+      status = try Self.status(of: job, ledger)
+      // The rows of later steps are not known.
+      if !isLast { status.secondsLeft = nil }
     } else {
       // The ledger goes when the step's store is complete.
       let isWritten = (!isLast || !job.appends) && Self.isWritten(current, isLast: isLast)

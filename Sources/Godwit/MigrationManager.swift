@@ -68,7 +68,7 @@ public struct MigrationManager: Sendable {
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
-    plan.codedNotes += try job.layoutNotes()
+    plan.codedNotes += try job.layoutNotes() + replacementNotes()
     return plan
   }
 
@@ -91,41 +91,63 @@ public struct MigrationManager: Sendable {
     return measured(try plan(source, opening: estimatesTime ? opening : nil))
   }
 
-  /// What is durable: the chunks of an unfinished run, or that the destination is finished.
+  /// What is durable: the chunks of an unfinished run, or that the destination is finished; and what became of the last
+  /// run.
   ///
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
-  public func status() throws -> MigrationStatus {
+  public func status() throws -> MigrationStatus { try status(comparesSource: true) }
+
+  /// - Parameter comparesSource: Whether all of the source is read to tell whether it has changed since the destination
+  ///   was made. Otherwise the times of its files tell that, and an earlier result that is replaced counts as finished.
+  package func status(comparesSource: Bool) throws -> MigrationStatus {
     try refuseWithoutStore()
+    do { return try withRun(durableStatus(comparesSource: comparesSource)) } catch let error as GodwitError
+      where error.code == .stopped
+    {
+      // A run that is just committing lets nobody look at its ledger. That it is at work can be said all the same.
+      guard case .held = try WorkFolder.lockState(ofFolder: job.workPath) else { throw error }
+      return try withRun(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
+    }
+  }
+
+  private func durableStatus(comparesSource: Bool) throws -> MigrationStatus {
     if job.isStepped, let status = try statusOfSteps() { return withDelivery(status) }
     if let ledger = try openLedger() {
       defer { try? ledger.connection.close() }
-      let chunks = try ledger.chunks()
-      let done = try ledger.done()
-      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done))
+      return withDelivery(try Self.status(of: job, ledger))
     }
     // A run that died between the link and the removal of its folder is finished but for that folder.
-    if !job.isStepped, try isUndelivered(), try !isDelivered() {
+    if !job.isStepped, try isUndelivered(), try !isDelivered(comparesSource: comparesSource) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
-      try !job.appends || isAppended(OpenSource(job, attach: false))
+      try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
     else {
       return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
     }
-    let isOurs = try job.inPlace != nil || job.appends || isMadeByThisJob()
-    return MigrationStatus(state: isOurs ? .finished : .foreign, job: job.name, chunks: [], done: [])
+    if job.inPlace != nil || job.appends {
+      return MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
+    }
+    return try statusOfDestination(comparesSource: comparesSource)
   }
 
-  private func isDelivered() throws -> Bool {
-    try job.inPlace != nil ? isMigratedInPlace() : isDestinationTaken && isMadeByThisJob()
+  /// The status by a ledger: its chunks, and how fast they came.
+  static func status(of job: MigrationJob, _ ledger: Ledger) throws -> MigrationStatus {
+    let (chunks, done) = (try ledger.chunks(), try ledger.done())
+    var status = MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
+    // What a damaged ledger says may be too much for a number.
+    func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 &+ max(1, $1.rows) } }
+    status.take(try ledger.knownPace(), rows: (rows(chunks.filter { done.contains($0.id) }), rows(chunks)))
+    return status
   }
 
-  /// Whether the destination names this very job: its source, models and mappings as they are now.
-  private func isMadeByThisJob() throws -> Bool {
-    do {
-      _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
-      return true
-    } catch let error as GodwitError where error.code == .cannotCreate { return false }
+  private func isDelivered(comparesSource: Bool) throws -> Bool {
+    if job.inPlace != nil { return try isMigratedInPlace() }
+    guard isDestinationTaken else { return false }
+    guard comparesSource else { return (try? changesByTimes().isEmpty) ?? false }
+    do { return try existing(source: OpenSource(job, attach: false), quick: quickIdentity).isFinished } catch let error
+      as GodwitError where error.code == .cannotCreate
+    { return false }
   }
 
   /// Whether the chunks of a job are done and its XML store is not written.
@@ -155,8 +177,12 @@ public struct MigrationManager: Sendable {
     if job.appends { return try isAppended(OpenSource(job, attach: false)) }
     guard isDestinationTaken else { return false }
     do {
-      _ = try finished(source: OpenSource(job, attach: false), quick: quickIdentity)
-      return true
+      switch try existing(source: OpenSource(job, attach: false), quick: quickIdentity) {
+      case .finished: return true
+      case .outdated(let earlier):
+        if job.replacesEarlierResult { return false }
+        throw earlier.refusal
+      }
     } catch let error as GodwitError where error.code == .cannotCreate {
       // An unfinished run is planned from its ledger; `run` says what is in its way.
       if WorkFolder.exists(forDestination: job.destinationPath) { return false }
@@ -180,6 +206,8 @@ public struct MigrationManager: Sendable {
     let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
+    let hasReplaced = try !isInPlace && InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path)
+    try placeReceipt(inDiscarded: folder, destination: destination, replacesEarlier: hasReplaced)
     if isInPlace {
       InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {

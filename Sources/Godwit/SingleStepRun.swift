@@ -60,7 +60,7 @@ final class SingleStepRun {
       source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { [control] in try control.checkpoint() })
     try manager.checkRolledBack(source.files, connection, isWanted: made && origin == nil)
-    let ledger = Ledger(connection: connection)
+    var ledger = Ledger(connection: connection)
     if !made { try ledger.checkVersion() }
     let known = try made ? nil : ledger.identity()
     if !made { try manager.checkExisting(existing, facts: try ledger.facts(), ledger: ledger) }
@@ -68,9 +68,11 @@ final class SingleStepRun {
       connection, job: job, files: source.files, existing: existing,
       digest: { try known?.source ?? identity().source })
     let (plan, program) = try made ? begin(opened, ledger, stamp) : resume(opened, ledger, stamp)
+    let done = try ledger.done()
+    ledger.pace = pace(plan, done: done)
     let executor = try executor(plan, program, opened, ledger, stamp)
     // The rate is that of the chunks: planning reads no rows that count.
-    var meter = ProgressMeter(plan: plan, done: try ledger.done(), start: Date())
+    var meter = ProgressMeter(plan: plan, done: done, start: Date())
     progress(meter.progress)
     let stopped = try execute(executor, on: connection, meter: &meter, progress: progress)
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
@@ -96,6 +98,13 @@ final class SingleStepRun {
     summary.outcome = .finished
     summary.reason = nil
     return (summary, meter.complete())
+  }
+
+  /// What the ledger keeps of the run's speed, for those who ask from outside.
+  private func pace(_ plan: MigrationPlan, done: Set<Int>) -> MigrationStatus.Pace {
+    MigrationStatus.Pace(
+      began: watch.start.timeIntervalSinceReferenceDate,
+      rowsBefore: plan.chunks.filter { done.contains($0.id) }.reduce(0) { $0 + max(1, $1.rows) })
   }
 
   /// Opens the store under construction, or makes it.

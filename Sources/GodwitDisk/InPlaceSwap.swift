@@ -26,6 +26,11 @@ package struct InPlaceSwap {
   package var keepsOldFiles = false
   /// The model of the old store, by which its rows are asked for their external files; nil: all of those stay.
   package var oldModel: ManagedObjectModel?
+  /// Whether the rows of the old store are asked for their external files whatever its model, column by column.
+  package var readsOldColumns = false
+  /// Called when nothing but the disk can keep the exchange from its end, before the old store's second name is looked
+  /// at: what has that name and may go is removed there.
+  package var makeRoom: () throws -> Void = {}
   /// Called before each step with its number; a test dies there.
   package var before: (Int) throws -> Void = { _ in }
 
@@ -54,7 +59,7 @@ package struct InPlaceSwap {
   private var folder: String { (store as NSString).deletingLastPathComponent }
 
   static func leftoversPath(in workFolder: String) -> String { workFolder + "/replaced.json" }
-  private static func markPath(in workFolder: String) -> String { workFolder + "/exchange.id" }
+  static func markPath(in workFolder: String) -> String { workFolder + "/exchange.id" }
 
   // MARK: Mark
 
@@ -132,7 +137,13 @@ package struct InPlaceSwap {
   package func checkOldName(workFolder: String) throws {
     guard keepsOld, !ownsOldName(workFolder: workFolder) else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
-    for path in [oldPath, support.path] where try exists(path) {
+    for suffix in ["-wal", "-journal"] where try exists(oldPath + suffix) {
+      throw GodwitError(
+        .cannotCreate, "cannot keep the old store: '\(oldPath)\(suffix)' exists",
+        cause: "SQLite would apply the log to the store that gets the name '\(oldPath)'",
+        remedy: "move it away, or write `keep-old: false`", safe: "the store is unchanged")
+    }
+    for path in usesFiles ? [oldPath, support.path] : [oldPath] where try exists(path) {
       // A second name of the store itself is what it is to get.
       if path == oldPath, isSameFile(path, store) { continue }
       if path == support.path, try isSameFile(oldPath, store) || !exists(oldPath),
@@ -154,8 +165,9 @@ package struct InPlaceSwap {
   package func exchange(_ made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
     try live.refuseLinks()
-    let old = try names(in: live)
+    let old = usesFiles ? try names(in: live) : []
     let new = try names(in: support)
+    try makeRoom()
     // Hours may have passed since the run began.
     try checkOldName(workFolder: workFolder)
     try writeMark(of: made, in: workFolder)
@@ -173,7 +185,7 @@ package struct InPlaceSwap {
       try sync(folders: [live.dataPath, live.path])
     }
     try before(3)
-    let leftovers = keepsOldFiles ? [] : try ofOldRows(old.subtracting(new)).sorted()
+    let leftovers = keepsOldFiles ? [] : try ofOldRows(old.subtracting(new), butNotOf: made).sorted()
     try Self.write(leftovers, to: Self.leftoversPath(in: workFolder))
     try WorkFolder.sync(workFolder)
     try before(4)
@@ -214,7 +226,7 @@ package struct InPlaceSwap {
   /// Takes back what steps 1 to 4 did of a job that is discarded. Call only while the old store has its name.
   package func undo(workFolder: String) {
     guard ownsOldName(workFolder: workFolder) else { return }
-    try? SupportFolder(ofStoreAt: oldPath).remove()
+    if usesFiles { try? SupportFolder(ofStoreAt: oldPath).remove() }
     unlink(oldPath)
   }
 
@@ -227,11 +239,22 @@ package struct InPlaceSwap {
     return names
   }
 
-  /// Those of some files that rows of the old store name.
-  private func ofOldRows(_ names: Set<String>) throws -> [String] {
-    guard !names.isEmpty, let oldModel, try StoreFiles(path: store).type == .sqlite else { return [] }
-    let named = try NamedFiles(inStoreAt: store, model: oldModel)
-    return try names.filter { try named.contains($0) }
+  /// Whether the store in place may have files: an XML store has its binary data inside, so that a support folder beside
+  /// it is that of another store.
+  private var usesFiles: Bool { (try? StoreFiles(path: store).type) != .xml }
+
+  /// Those of some files that rows of the old store name and, where source and destination are two stores, no row of the
+  /// new one. Such a row may name a file that the source lacks: of one name there is one content, and the copy beside the
+  /// old store may be the last.
+  private func ofOldRows(_ names: Set<String>, butNotOf made: String) throws -> [String] {
+    guard !names.isEmpty, oldModel != nil || readsOldColumns, try StoreFiles(path: store).type == .sqlite else {
+      return []
+    }
+    let named = try oldModel.map { try NamedFiles(inStoreAt: store, model: $0) } ?? NamedFiles(inStoreAt: store)
+    let ofOld = try names.filter { try named.contains($0) }
+    guard readsOldColumns, !ofOld.isEmpty, try StoreFiles(path: made).type == .sqlite else { return Array(ofOld) }
+    let wanted = try NamedFiles(inStoreAt: made)
+    return try ofOld.filter { try !wanted.contains($0) }
   }
 
   /// Whether every file of the folder is one of the live support folder's, by name and content's identity.

@@ -6,21 +6,46 @@ package final class NamedFiles {
   private let connection: StoreConnection
   private let find: SQLStatement
 
-  package init(inStoreAt path: String, model: ManagedObjectModel) throws {
-    connection = try StoreConnection.openStore(readingAt: path)
+  package convenience init(inStoreAt path: String, model: ManagedObjectModel) throws {
+    let connection = try StoreConnection.openStore(readingAt: path)
     let schema = try StoreSchema(model: model, probing: connection)
-    try connection.execute("PRAGMA temp_store = FILE")
-    try connection.execute("CREATE TEMP TABLE named (name BLOB PRIMARY KEY) WITHOUT ROWID")
+    var columns: [(table: String, column: String)] = []
     for table in schema.tables {
       for column in table.columns {
         guard case .attribute(let entity, let name, _) = column.role,
           model.attribute(name, of: entity)?.allowsExternalBinaryDataStorage == true
         else { continue }
-        let value = quoted(column.name)
-        try connection.execute(
-          "INSERT OR IGNORE INTO temp.named SELECT substr(\(value), 2, 36) FROM source.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(value))"
-        )
+        columns.append((table.name, column.name))
       }
+    }
+    try self.init(connection, columns: columns)
+  }
+
+  /// For a store of any model: every column of binary data is read.
+  package convenience init(inStoreAt path: String) throws {
+    let connection = try StoreConnection.openStore(readingAt: path)
+    var columns: [(table: String, column: String)] = []
+    try connection.query(
+      """
+      SELECT m.name, c.name FROM source.sqlite_master AS m, pragma_table_info(m.name, 'source') AS c
+      WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND upper(c.type) = 'BLOB'
+      """
+    ) { row in
+      if let table = row.string(0), let column = row.string(1) { columns.append((table, column)) }
+      return true
+    }
+    try self.init(connection, columns: columns)
+  }
+
+  private init(_ connection: StoreConnection, columns: [(table: String, column: String)]) throws {
+    self.connection = connection
+    try connection.execute("PRAGMA temp_store = FILE")
+    try connection.execute("CREATE TEMP TABLE named (name BLOB PRIMARY KEY) WITHOUT ROWID")
+    for (table, column) in columns {
+      let value = quoted(column)
+      try connection.execute(
+        "INSERT OR IGNORE INTO temp.named SELECT substr(\(value), 2, 36) FROM source.\(quoted(table)) WHERE \(ExternalDataSQL.isReference(value))"
+      )
     }
     find = try connection.prepare("SELECT 1 FROM temp.named WHERE name = ?1")
   }

@@ -17,7 +17,8 @@ extension WorkFolder {
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
-    "receipt.json", "receipt.place", "shown.percent", "history.json",
+    "receipt.json", "receipt.place", "shown.percent", "history.json", "last-run.json", "given.names", "kept.json",
+    "owner.json",
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",
@@ -169,6 +170,14 @@ extension WorkFolder {
   }
 
   // MARK: Removing
+
+  /// Removes all that is in the folder but marker and lock, so that a job begins anew.
+  package func removeContent() throws {
+    // Without its store nothing of a half-removed folder is resumed.
+    try removeStores()
+    try Self.removeContent(of: path, isStep: false)
+    try Self.sync(path)
+  }
 
   /// Removes one of Godwit's files, if it exists.
   package static func removeFile(_ path: String) throws {

@@ -49,25 +49,27 @@ package struct WorkFolder: ~Copyable {
 
   private static func lock(folder path: String) throws -> Int32 {
     let parent = (path as NSString).deletingLastPathComponent
-    var code = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
-    if code == ENOENT {
+    var making = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
+    if making == ENOENT {
       try makeFolder(parent)
-      code = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
+      making = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
     }
-    switch code {
+    switch making {
     case 0: try sync(parent)
     case EEXIST: try checkOwn(path)
-    default: throw cannotCreate(path, errno: code)
+    default: throw cannotCreate(path, errno: making)
     }
     let lock = path + "/" + lockName
     let descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: CLibrary.errno) }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let code = CLibrary.errno
+    let code = takeLock(descriptor)
+    guard code == 0 else {
+      let holder = LockHolder(reading: descriptor)
       close(descriptor)
       guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
       throw GodwitError(
         .stopped, "cannot run: another process is working on '\(path)'",
+        cause: holder.map { "the lock is held by \($0.description)" },
         remedy: "wait for it to end and run the same command", stopReason: .locked)
     }
     // The holder may have removed the folder between our open and our lock, and another process may have made it again.
@@ -85,6 +87,7 @@ package struct WorkFolder: ~Copyable {
       release(descriptor)
       throw error
     }
+    LockHolder.current().write(to: descriptor)
     return descriptor
   }
 
@@ -146,10 +149,13 @@ package struct WorkFolder: ~Copyable {
   ///
   /// - Parameter storePath: The file inside the folder.
   ///   - original: The source, whose permissions it gets under the umask.
-  package func publish(_ storePath: String, to destination: String, like original: String) throws {
+  ///   - hasFiles: Whether the store has external files; an XML store has their content inside.
+  package func publish(
+    _ storePath: String, to destination: String, like original: String, hasFiles: Bool = true
+  ) throws {
     try FileRights.copyMode(of: original, to: storePath)
     try Self.sync(storePath)
-    try publishSupport(ofStoreAt: storePath, to: destination)
+    if hasFiles { try publishSupport(ofStoreAt: storePath, to: destination) }
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
       unlink(storePath)

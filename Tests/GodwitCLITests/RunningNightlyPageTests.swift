@@ -250,6 +250,39 @@ struct RunningNightlyPageTests {
     #expect(GodwitCommand.run(arguments: arguments, in: session) == 66)
   }
 
+  @Test func `three nights of one store go as the page says, and a monitor hears of each`() throws {
+    let folder = try Self.folder()
+    let manifest = try String(contentsOfFile: folder.file("job.yaml"), encoding: .utf8)
+    try Self.write(manifest + "on-existing: replace\nkeep-old: true", to: folder.file("job.yaml"))
+    let check = "godwit status job.yaml --check --max-age 26h"
+    let page = try Self.page()
+    #expect(page.text.contains("`\(check)`") && page.text.contains("`on-existing: replace`"))
+    func masked(_ line: String) -> String { line.replacing(/age=[0-9.]+s/, with: "age=21612.4s") }
+    #expect(try Self.run(check, in: folder).status == 2)
+    #expect(try Self.run("godwit run job.yaml --quiet", in: folder).status == 0)
+    let shown = try #require(page.blocks("text").first) + "\n"
+    #expect(try masked(Self.run(check, in: folder).output) == shown)
+    let made = try Data(contentsOf: URL(filePath: folder.file("people-migrated.sqlite")))
+
+    let nothing = try Self.run("godwit run job.yaml", in: folder)
+    #expect(nothing.status == 0 && nothing.output.contains("is already finished"), "\(nothing)")
+    #expect(try Data(contentsOf: URL(filePath: folder.file("people-migrated.sqlite"))) == made)
+
+    let store = try StoreConnection(path: folder.file("people.sqlite"))
+    try store.execute("UPDATE ZPERSON SET ZNAME = 'other' WHERE Z_PK = 1")
+    try store.close()
+    let refused = try Self.run("godwit run job.yaml --set on-existing= --set keep-old= --quiet", in: folder)
+    #expect(
+      refused.status == 73 && refused.diagnostics.contains("this job made it, and the source store changed since"))
+    let before = try Self.run("godwit status job.yaml", in: folder)
+    #expect(before.output.hasPrefix("job job: outdated: the next run replaces the destination"), "\(before)")
+    let third = try Self.run("godwit run job.yaml --verify", in: folder)
+    #expect(third.status == 0 && third.output.contains("the new store replaces"), "\(third)")
+    #expect(try Data(contentsOf: URL(filePath: folder.file("people-migrated~.sqlite"))) == made)
+    #expect(try Data(contentsOf: URL(filePath: folder.file("people-migrated.sqlite"))) != made)
+    #expect(try masked(Self.run(check, in: folder).output) == shown)
+  }
+
   @Test func `the table of alerts has every status`() throws {
     let section = try Self.page().text.components(separatedBy: "\n## What to alert on\n").dropFirst().first
     let table = try #require(section).components(separatedBy: "\n## ")[0].split(separator: "\n")

@@ -66,7 +66,7 @@ final class FaultJob {
         relationships: links)
     }
     try store.finish()
-    if kind != .xml { try addFiles() }
+    try addFiles()
   }
 
   /// The same job on a copy of the source.

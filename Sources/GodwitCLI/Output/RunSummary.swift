@@ -17,6 +17,7 @@ enum RunSummary {
     } else {
       lines.append(
         "stopped job '\(job.name)' at a checkpoint: \(summary.reason ?? "on request"); the same command resumes")
+      if let code = summary.stopReason { lines.append("  reason     \(code.rawValue)") }
     }
     lines.append("  objects    " + (summary.isCounted ? "\(summary.objects)" : "as they were; no row was read"))
     for loss in summary.losses.losses {

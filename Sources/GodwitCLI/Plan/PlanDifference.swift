@@ -104,6 +104,7 @@ struct PlanDifference: Codable {
     compare(.setting, nil, "in-place", nil, yes(before.inPlace), yes(after.inPlace))
     compare(.setting, nil, "keep-old", nil, yes(before.keepsOld), yes(after.keepsOld))
     compare(.setting, nil, "append", nil, yes(before.appends), yes(after.appends))
+    compare(.setting, nil, "on-existing: replace", nil, yes(before.replaces ?? false), yes(after.replaces ?? false))
   }
 
   private static func path(_ record: PlanRecord) -> String? {

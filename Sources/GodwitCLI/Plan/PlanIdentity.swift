@@ -45,6 +45,8 @@ struct PlanIdentity: Codable, Equatable {
   /// Relative to the folder of the manifest, so that a whole tree may be moved.
   var destination: String
   var inPlace, keepsOld, appends: Bool
+  /// Whether a run replaces what the job made before; nil in a plan of an earlier version.
+  var replaces: Bool?
   var source: Source?
 
   /// - Parameter job: As its manager has it.
@@ -58,7 +60,9 @@ struct PlanIdentity: Codable, Equatable {
     destination = Self.relative(job.destinationPath, toFolderOf: manifestPath)
     inPlace = job.inPlace != nil
     keepsOld = job.inPlace?.keepsOld ?? true
+    if case .replace(let keepsReplaced) = job.existingDestination { keepsOld = keepsReplaced }
     appends = job.appends
+    replaces = job.replacesEarlierResult
   }
 
   /// What differs, in words. The source of this identity is looked at again if its files are not as they were.
@@ -94,6 +98,7 @@ struct PlanIdentity: Codable, Equatable {
     compare("'in-place'", inPlace, now.inPlace)
     compare("'keep-old'", keepsOld, now.keepsOld)
     compare("'append'", appends, now.appends)
+    compare("'on-existing: replace'", replaces ?? false, now.replaces ?? false)
     if let source, try source.now(of: job).digest != source.digest {
       found.append("the content of the source '\(job.sourcePath)'")
     }

@@ -22,6 +22,8 @@ package struct Ledger {
   }
 
   package let connection: StoreConnection
+  /// When the run began, and what was done then; written with each chunk. nil: nobody asks.
+  package var pace: MigrationStatus.Pace?
 
   package init(connection: StoreConnection) {
     self.connection = connection
@@ -123,6 +125,15 @@ package struct Ledger {
       "UPDATE godwit_chunk SET done = 1, rows = ?2, several = ?3, displaced = ?4 WHERE id = ?1",
       [.int(chunk.id), .integer(outcome.rows), .integer(outcome.ambiguousToOne), .integer(outcome.overridden)])
     try addNils(outcome.nils, of: chunk)
+    guard var pace else { return }
+    pace.committed = Date().timeIntervalSinceReferenceDate
+    try set("pace", encoded(pace))
+  }
+
+  /// How fast the last chunks came; nil before the first, and in a ledger of an earlier version.
+  package func knownPace() throws -> MigrationStatus.Pace? {
+    guard try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'pace'") != nil else { return nil }
+    return try? decoded("pace")
   }
 
   package func totals() throws -> (objects: Int64, ambiguousToOne: Int64, overridden: Int64) {

@@ -32,6 +32,8 @@ package struct EngineTuning: Sendable {
     package var beforeSwapStep: @Sendable (Int) throws -> Void = { _ in }
     /// Called before each step of the exchange that ends an append.
     package var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
+    /// For how many seconds a destination that is in use is asked for again.
+    package var lockSeconds = 5.0
     /// What a file system without them lacks.
     package var makesHardLinks = true
     package var makesReflinks = true

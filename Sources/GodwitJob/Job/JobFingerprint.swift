@@ -25,6 +25,15 @@ package struct JobFingerprint: Codable, Equatable {
         + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.layoutText + job.policyText)
   }
 
+  /// What the digest `manifest` is made of, key by key, so that a message can name the key: short values as they are,
+  /// long ones by their digest.
+  package static func settings(of job: MigrationJob) -> [String: String] {
+    [
+      "destination-type": job.destinationType.rawValue.lowercased(), "cloudkit": job.dropsMirroring ? "drop" : "stop",
+      "layout-from": Digest.hex(job.layoutText), "policies": Digest.hex(job.policyText),
+    ]
+  }
+
   /// The fingerprint with the digest of the whole source content.
   package func withContent(of files: StoreFiles) throws -> JobFingerprint {
     var fingerprint = self

@@ -144,6 +144,8 @@ public struct MigrationJob: Sendable {
   package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
   /// Whether the new objects are added to an existing destination.
   public var appends = false
+  /// What happens to a destination that this job made before, from something else than what it reads now.
+  public var existingDestination = ExistingDestinationRule.fail
   /// The source store.
   public var source: URL {
     get { URL(filePath: sourcePath) }

@@ -21,12 +21,18 @@ package struct Receipt: Codable, Sendable {
     /// As the store names the job under `GodwitJobs`.
     package var digest: String?
     package var sourceModel, destinationModel, mappings, manifest: String
+    /// What `manifest` is made of, by key; nil in receipts of earlier versions.
+    package var settings: [String: String]?
   }
 
   package struct Source: Codable, Sendable {
     package var path: String
     package var uuid: String?
     package var digest: String?
+    /// What tells without reading all of the source that nobody has written to it; nil in receipts of earlier versions.
+    package var stamp: String?
+
+    package init(path: String, uuid: String?) { (self.path, self.uuid) = (path, uuid) }
   }
 
   package struct Destination: Codable, Sendable {
@@ -46,6 +52,8 @@ package struct Receipt: Codable, Sendable {
     package var highestKeys: [String: Int64]
     /// Transactions in the persistent history.
     package var historyTransactions: Int64
+    /// What tells without reading all of the store that nobody has written to it; nil in receipts of earlier versions.
+    package var stamp: String?
   }
 
   /// What became of the source objects of one entity mapping.
@@ -117,12 +125,17 @@ extension Receipt {
     package var identity: JobFingerprint
     /// Seconds since 2001.
     package var began: Double
+    /// The files of the source; nil in notes of earlier versions.
+    package var stamp: StoreFiles.Stamp?
     /// What the store holds, where that was counted beside SQLite's check.
     package var content: Content?
 
-    package init(step: Step, losses: LossReport, identity: JobFingerprint, began: Double, content: Content?) {
+    package init(
+      step: Step, losses: LossReport, identity: JobFingerprint, began: Double, stamp: StoreFiles.Stamp?,
+      content: Content?
+    ) {
       (self.step, self.losses, self.identity, self.began) = (step, losses, identity, began)
-      self.content = content
+      (self.stamp, self.content) = (stamp, content)
     }
   }
 
@@ -130,13 +143,14 @@ extension Receipt {
   package static func job(_ job: MigrationJob, _ identity: JobFingerprint, digest: String?) -> Job {
     Job(
       name: job.name, digest: digest, sourceModel: identity.sourceModel, destinationModel: identity.destinationModel,
-      mappings: identity.mappings, manifest: identity.manifest)
+      mappings: identity.mappings, manifest: identity.manifest, settings: JobFingerprint.settings(of: job))
   }
 
   /// Whether the receipt is one of a job that differs by its source's content at most.
   package func isOf(_ other: Job, file: String) -> Bool {
     var (mine, theirs) = (job, other)
     (mine.digest, theirs.digest, mine.name, theirs.name) = (nil, nil, "", "")
+    (mine.settings, theirs.settings) = (nil, nil)
     return mine == theirs && destination.file == file
   }
 
@@ -154,6 +168,35 @@ extension Receipt {
       Relationship(entity: $0.entity, name: $0.name, links: $0.links.count, checksum: $0.links.checksum)
     }
     return Content(entities: entities, relationships: relationships)
+  }
+
+  /// What tells that nobody has written to a source since a run began with it: size, time and first bytes of its files.
+  package static func sourceStamp(_ stamp: StoreFiles.Stamp) -> String {
+    let files = [stamp.store, stamp.wal, stamp.journal].map { file in
+      file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \($0.header)" } ?? "none"
+    }
+    return String(Digest.hex(files.joined(separator: "\n")).prefix(32))
+  }
+
+  /// What tells that nobody has written to a store since it was delivered, without reading all of it.
+  ///
+  /// SQLite counts its changes in the first bytes of the file. In WAL mode it need not, but a store that was delivered
+  /// in another mode is not in that one unless somebody has written. Of an XML store the time is compared.
+  ///
+  /// - Returns: 32 hexadecimal digits; nil where only the content can tell.
+  package static func deliveryStamp(ofStoreAt path: String) throws -> String? {
+    let files = try StoreFiles(path: path)
+    let stamp = try files.stamp()
+    let file = stamp.store
+    switch files.type {
+    case .xml: return String(Digest.hex("xml \(file.size) \(file.seconds) \(file.nanoseconds)").prefix(32))
+    case .sqlite:
+      // The versions of the format for writing and reading: 1 without WAL.
+      guard stamp.wal == nil, stamp.journal == nil, file.header.count == 100, file.header[18...19] == [1, 1] else {
+        return nil
+      }
+      return String(Digest.hex("sqlite \(file.size) \(file.header)").prefix(32))
+    }
   }
 
   /// The document, with sorted keys.

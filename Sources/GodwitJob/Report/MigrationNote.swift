@@ -30,6 +30,12 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case spillRebuilt = "spill-rebuilt"
     /// The job is finished, but its receipt could not be written.
     case receiptMissing = "receipt-missing"
+    /// The job replaces what it made before, from a source, models, mappings or keys that have changed since.
+    case replaces
+    /// Somebody has written to the store that the job replaces; it is kept.
+    case destinationChanged = "destination-changed"
+    /// What an earlier run had begun was removed, because something has changed since.
+    case workDropped = "work-dropped"
   }
 
   /// What the note is about.

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// What is durable of a job, and what remains.
 public struct MigrationStatus: Sendable, Codable {
   /// How far a job is.
@@ -8,6 +10,8 @@ public struct MigrationStatus: Sendable, Codable {
     case unfinished
     /// The destination is the finished store of the job.
     case finished
+    /// The destination is what the job made before something of it changed, and a run replaces it.
+    case outdated
     /// The destination exists, and this job did not make it from this source.
     case foreign = "destination exists"
   }
@@ -40,6 +44,18 @@ public struct MigrationStatus: Sendable, Codable {
   public var step: Int?
   /// The number of steps; nil for a job of one step.
   public var steps: Int?
+  /// The run that is at work, or the last one; nil where there is nothing to say of one.
+  public var run: Run?
+  /// When the last chunk was committed; nil while none is.
+  public var lastCommit: Date?
+  /// Rows read per second by the run that committed last, until then.
+  public var rowsPerSecond: Double?
+  /// The time left at that rate, in seconds; nil without a run at work, and before the last of several steps.
+  public var secondsLeft: Double?
+  /// When the destination was made or found up to date, if it is a result of the job.
+  public var lastSuccess: Date?
+  /// What is not as it was when the destination was made, if the job made it.
+  public var changes: [Change] = []
 
   /// - Parameter known: The percent, where no chunk tells it.
   package init(state: State, job: String, chunks: [Chunk], done: Set<Int>, percent known: Double = 0) {
@@ -56,15 +72,16 @@ public struct MigrationStatus: Sendable, Codable {
         lines.append(Line(stage: chunk.phase.rawValue, name: chunk.name, done: 0, chunks: 0, rows: 0, rowsDone: 0))
       }
       lines[position].chunks += 1
-      lines[position].rows += chunk.rows
-      rows += max(1, chunk.rows)
+      // A damaged ledger may say more than a number can be.
+      lines[position].rows &+= chunk.rows
+      rows &+= max(1, chunk.rows)
       if done.contains(chunk.id) {
         lines[position].done += 1
-        lines[position].rowsDone += chunk.rows
-        rowsDone += max(1, chunk.rows)
+        lines[position].rowsDone &+= chunk.rows
+        rowsDone &+= max(1, chunk.rows)
       }
     }
-    percent = state == .finished ? 100 : rows == 0 ? known : Double(rowsDone) / Double(rows) * 100
+    percent = state == .finished || state == .outdated ? 100 : rows == 0 ? known : Double(rowsDone) / Double(rows) * 100
   }
 }
 
@@ -72,15 +89,47 @@ extension MigrationStatus: CustomStringConvertible {
   /// The status as `godwit status` prints it, over several lines.
   public var description: String {
     var text = "job \(job): \(state.rawValue)"
-    if state == .foreign { text += ", but was not made by this job, or the source, a model or a mapping changed since" }
-    guard state == .unfinished else { return text }
+    switch state {
+    case .foreign where changes.isEmpty:
+      text += ", but was not made by this job, or the source, a model or a mapping changed since"
+    case .foreign: text += ", made by this job before a change: \(changes.map(\.words).joined(separator: ", "))"
+    case .outdated:
+      text += ": the next run replaces the destination, because of a change: "
+      text += changes.map(\.words).joined(separator: ", ")
+    case .notStarted, .unfinished, .finished: break
+    }
+    guard state == .unfinished else { return text + runText }
     let tenths = Int(percent * 10)
     text += ", \(tenths / 10).\(tenths % 10)%"
     if let step, let steps { text += ", step \(step) of \(steps)" }
+    text += runText
     for line in lines {
       text +=
         "\n  \(line.stage.padded(to: 10))\(line.name): chunks \(line.done)/\(line.chunks), rows \(line.rowsDone)/\(line.rows)"
     }
     return text
+  }
+
+  /// The lines about the run and about time.
+  private var runText: String {
+    var text = ""
+    if let run, run.state != .finished { text += "\n  \(run)" }
+    if let lastCommit { text += "\n  last commit \(lastCommit.ISO8601Format())" }
+    if let rowsPerSecond { text += ", \(Int64(min(max(rowsPerSecond, 0), 1e15))) rows/s" }
+    if let secondsLeft { text += ", about \(Int64(min(max(secondsLeft, 0), 1e15))) s left" }
+    return text
+  }
+}
+
+extension MigrationStatus.Change {
+  /// What changed, in words.
+  package var words: String {
+    switch self {
+    case .source: "the source store"
+    case .sourceModel: "the source model"
+    case .destinationModel: "the destination model"
+    case .mappings: "the mapping"
+    case .manifest: "the manifest"
+    }
   }
 }

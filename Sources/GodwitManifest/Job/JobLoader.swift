@@ -110,6 +110,7 @@ public struct JobLoader {
     job.dropsMirroring = manifest.cloudkit == .drop
     job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
     job.appends = manifest.append
+    if manifest.onExisting == .replace { job.existingDestination = .replace(keepsOld: manifest.keepsReplaced) }
     job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
     if case .inPlace(let keepsOld, _) = manifest.destination {
       // A store that is replaced stays of its type.

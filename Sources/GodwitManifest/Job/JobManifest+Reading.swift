@@ -10,7 +10,7 @@ extension JobManifest {
       "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
       "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout-from",
       "unregistered-policies", "stages", "on-loss", "allow-empty", "check-source", "receipt",
-      "on-success", "on-failure",
+      "on-success", "on-failure", "on-existing",
     ],
     "chunks": ["rows", "by"],
     "on-invalid": ["quarantine"],
@@ -98,9 +98,9 @@ extension JobManifest {
       }
       return .inPlace(keepOld: keepOld ?? true, location: entry.location)
     }
-    if let entry = top["keep-old"] {
+    if let entry = top["keep-old"], top["on-existing"]?.value.scalar?.string != OnExisting.replace.rawValue {
       throw reader.error(
-        "expected 'in-place: true' beside 'keep-old', found none", at: entry.location,
+        "expected 'in-place: true' beside 'keep-old', or 'on-existing: replace', found neither", at: entry.location,
         remedy: "remove 'keep-old': the source of a job with a destination is never touched")
     }
     guard let entry = top["destination"] else {
@@ -146,6 +146,10 @@ extension JobManifest {
     if let entry = top["on-invalid"] { onInvalid = try Self.onInvalid(entry.value, reader) }
     if let entry = top["on-loss"] { onLoss = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["allow-empty"] { allowEmpty = try reader.flag(entry.value, key: entry.key) }
+    if let entry = top["on-existing"] { onExisting = try reader.choice(entry.value, key: entry.key) }
+    if onExisting == .replace, let entry = top["keep-old"] {
+      keepsReplaced = try reader.flag(entry.value, key: entry.key)
+    }
     if let entry = top["append"] { append = try reader.flag(entry.value, key: entry.key) }
     if let entry = top["destination-type"] {
       do { destinationType = try reader.choice(entry.value, key: entry.key) } catch var error as GodwitError {
@@ -282,6 +286,7 @@ extension JobManifest {
   }
 
   private func checkDestination(_ top: Entries, _ reader: YAMLReader) throws {
+    try checkReplacing(top, reader)
     switch destination {
     case .inPlace:
       if append, let entry = top["append"] {
@@ -294,6 +299,26 @@ extension JobManifest {
       throw reader.error(
         "expected 'source' and 'destination' to be different files, found the same one", at: path.location,
         remedy: "name another destination, or write `in-place: true` instead")
+    }
+  }
+
+  /// What goes with neither a store that is added to, nor one in place, nor a job that leaves no word of what it made.
+  private func checkReplacing(_ top: Entries, _ reader: YAMLReader) throws {
+    guard onExisting == .replace else { return }
+    if case .inPlace = destination, let entry = top["on-existing"] {
+      throw reader.error(
+        "expected a 'destination' beside 'on-existing: replace', found 'in-place: true'", at: entry.location,
+        remedy: "remove 'on-existing': a job in place always replaces its source")
+    }
+    if append, let entry = top["append"] {
+      throw reader.error(
+        "expected either 'on-existing: replace' or 'append: true', found both", at: entry.location,
+        remedy: "remove one of the two")
+    }
+    if receipt == .none, let entry = top["receipt"] {
+      throw reader.error(
+        "expected a receipt beside 'on-existing: replace', found 'none'", at: entry.location,
+        remedy: "remove 'receipt: none': the job knows by its receipt what it made before")
     }
   }
 

@@ -49,6 +49,11 @@ package struct JobManifest: Sendable {
     case report, fail
   }
 
+  /// What happens to a destination that the job made before something changed.
+  package enum OnExisting: String, Sendable, Hashable, CaseIterable {
+    case fail, replace
+  }
+
   package enum DestinationType: String, Sendable, Hashable, CaseIterable {
     case sqlite, xml
   }
@@ -106,6 +111,9 @@ package struct JobManifest: Sendable {
   /// Whether a job may leave no object of a source that has some.
   package var allowEmpty = false
   package var append = false
+  package var onExisting: OnExisting = .fail
+  /// With `on-existing: replace`: whether the old destination is kept.
+  package var keepsReplaced = false
   /// Models that form one.
   package var mergeModels: [ManifestPath] = []
   package var configuration: String?

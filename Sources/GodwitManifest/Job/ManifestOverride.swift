@@ -76,7 +76,10 @@ extension YAMLFile {
       }
       let value = try node(override.value)
       let names = try override.path.compactMap { try node(YAMLText.scalar($0)) }
-      let others = override.key == "destination" ? ["in-place", "keep-old"] : ["destination"]
+      // Beside a destination, or `in-place: false`, the file's `keep-old` is about the destination.
+      let inPlace = top.first { $0.key.scalar?.string == "in-place" }?.value
+      let isInPlace = inPlace != nil && inPlace?.bool != false
+      let others = override.key == "destination" ? ["in-place"] + (isInPlace ? ["keep-old"] : []) : ["destination"]
       if value != nil, override.key == "destination" || override.key == "in-place" && value?.bool == true {
         for other in others where !keys.contains(other) { top = Self.removing(other, from: top) }
       }

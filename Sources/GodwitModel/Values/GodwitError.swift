@@ -56,9 +56,9 @@ public struct GodwitError: Error, Sendable, Equatable {
   /// Why a command stopped at a checkpoint (75), for programs that decide whether to try again.
   public enum StopReason: String, Sendable, Hashable, CaseIterable {
     /// Another process works on the same job.
-    case locked
+    case locked = "lock"
     /// The time box of `--max-duration` is used up.
-    case timeLimit = "time-limit"
+    case timeLimit = "time-box"
     /// SIGINT or SIGTERM.
     case signal
     /// The task of the caller was cancelled.
@@ -68,7 +68,7 @@ public struct GodwitError: Error, Sendable, Equatable {
     /// Another process changed the source, or an external file of it.
     case sourceChanged = "source-changed"
     /// Another process has the store open.
-    case inUse = "in-use"
+    case inUse = "store-in-use"
   }
 
   /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
@@ -110,7 +110,7 @@ public struct GodwitError: Error, Sendable, Equatable {
   public var remedy: String?
   /// What is durable or untouched. Printed as `safe`.
   public var safe: String?
-  /// Why a command stopped; nil for an error of another kind than `.stopped`.
+  /// Why a command stopped; nil for an error of another kind than `.stopped`. Printed as `reason`.
   public var stopReason: StopReason?
   /// What SQLite refused, where somebody has an answer to that.
   package var refusal: DatabaseRefusal?
@@ -177,7 +177,10 @@ extension GodwitError: CustomStringConvertible {
     var text = ""
     if let location { text += "\(location.text): " }
     text = (text + message).onOneLine
-    for (label, value) in [("where", context), ("cause", cause), ("try", remedy), ("safe", safe)] {
+    let reason = stopReason?.rawValue
+    for (label, value) in [
+      ("where", context), ("cause", cause), ("reason", reason), ("try", remedy), ("safe", safe),
+    ] {
       guard let value else { continue }
       let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
       for (index, line) in lines.enumerated() {

@@ -132,6 +132,21 @@ package struct SupportFolder: Sendable, Hashable {
   /// Whether a name has the form of those that Core Data gives its files.
   package static func isFileName(_ name: String) -> Bool { name.utf8.count == 36 && UUID(uuidString: name) != nil }
 
+  /// The path of something in the folder that `remove` leaves; nil if there is nothing.
+  package func firstForeignName() throws -> String? {
+    try refuseLinks()
+    var foreign: [String] = []
+    try Self.forEachName(in: path) { if path + "/" + $0 != dataPath { foreign.append(path + "/" + $0) } }
+    try Self.forEachName(in: dataPath) { if !Self.isOwnName($0) { foreign.append(self.path(of: $0)) } }
+    return foreign.min()
+  }
+
+  /// Whether a name is that of an external file, or of what was left of copying one.
+  private static func isOwnName(_ name: String) -> Bool {
+    let suffix = [partSuffix, ".new"].first { name.hasSuffix($0) } ?? ""
+    return isFileName(String(name.dropLast(suffix.count)))
+  }
+
   /// Removes the folder with the files that bear a UUID for a name, and what was left of copying one. Other names stay,
   /// and so do the folders that hold them. No symbolic link is followed.
   ///
@@ -139,11 +154,7 @@ package struct SupportFolder: Sendable, Hashable {
   package func remove() throws {
     try refuseLinks()
     var names: [String] = []
-    try Self.forEachName(in: dataPath) { name in
-      let suffix = [Self.partSuffix, ".new"].first { name.hasSuffix($0) } ?? ""
-      let known = String(name.dropLast(suffix.count))
-      if Self.isFileName(known) { names.append(name) }
-    }
+    try Self.forEachName(in: dataPath) { if Self.isOwnName($0) { names.append($0) } }
     for name in names where unlink(path(of: name)) != 0 && errno != ENOENT { throw unremoved(path(of: name)) }
     for folder in [dataPath, path] where rmdir(folder) != 0 {
       guard [ENOENT, ENOTEMPTY, EEXIST, ENOTDIR].contains(errno) else { throw unremoved(folder) }

@@ -1,0 +1,242 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitPlatform
+import GodwitStore
+
+/// What a store at the destination is to the job.
+enum ExistingStore {
+  /// What the job makes of the source as it is now.
+  case finished
+  /// What the same job made before something changed.
+  case outdated(EarlierResult)
+
+  var isFinished: Bool {
+    switch self {
+    case .finished: true
+    case .outdated: false
+    }
+  }
+}
+
+/// A store that the job made, of another content of its source or with other models, mappings or keys.
+struct EarlierResult {
+  /// What the run said that made it.
+  let receipt: Receipt
+  /// What differs; not empty.
+  let changes: [MigrationStatus.Change]
+  /// What a job says that replaces nothing.
+  let refusal: GodwitError
+  /// The job as it is now.
+  let identity: JobFingerprint
+}
+
+extension MigrationManager {
+  /// An existing destination: ours and the same job, or in the way.
+  func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
+    switch try existing(source: source, quick: quick) {
+    case .finished: return MigrationSummary(outcome: .alreadyFinished)
+    case .outdated(let earlier): throw earlier.refusal
+    }
+  }
+
+  /// What lies at the destination, which is taken. Reads all of the source.
+  ///
+  /// A store names the digest of the job that made it in its metadata. The digest alone cannot tell what changed since:
+  /// the receipt of that run can.
+  ///
+  /// - Throws: `.cannotCreate` (73) for a store that this job did not make, or that nothing says it made.
+  func existing(source: OpenSource, quick: JobFingerprint) throws -> ExistingStore {
+    let (metadata, jobs) = try madeStore()
+    let identity = try identity(quick, files: source.files)
+    if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(identity.digest) {
+      return .finished
+    }
+    let receipt = try earlierReceipt(metadata, jobs)
+    let (changes, details) = changes(since: receipt, identity)
+    guard let first = changes.first else { throw unknownOrigin("its type of store is another one") }
+    let refusal = GodwitError(
+      .cannotCreate,
+      "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
+      cause: details.map(\.text).joined(separator: "\n"),
+      remedy: "move it away to migrate again, or write `on-existing: replace`", safe: "nothing was written")
+    guard first != .source || isSameStore(as: receipt) else {
+      throw GodwitError(
+        .cannotCreate, "cannot write '\(job.destinationPath)': this job made it from another store",
+        cause: "the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more",
+        remedy: "move the destination away, or name another one", safe: "nothing was written")
+    }
+    return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: refusal, identity: identity))
+  }
+
+  // MARK: What it is
+
+  /// The metadata of a store at the destination that Godwit made, and the digests of the jobs that it names.
+  ///
+  /// - Throws: `.cannotCreate` (73) for anything else.
+  private func madeStore() throws -> (StoreMetadata, jobs: [String]) {
+    let inTheWay = GodwitError(
+      .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
+      cause: job.replacesEarlierResult ? "`on-existing: replace` replaces only what the same job made" : nil,
+      remedy: job.replacesEarlierResult
+        ? "move it away, or name another destination"
+        : "move it away, name another destination, or write `append: true` to add to it",
+      safe: "nothing was written")
+    let metadata: StoreMetadata
+    do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
+    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
+    guard !jobs.isEmpty else { throw inTheWay }
+    return (metadata, jobs)
+  }
+
+  /// Where the receipt of what is at the destination would be.
+  var knownReceiptPath: String { receiptPath ?? job.destinationPath + Receipt.suffix }
+
+  /// The receipt of the store at the destination.
+  ///
+  /// - Throws: `.cannotCreate` (73) when there is none, or it says that another job made the store.
+  private func earlierReceipt(_ metadata: StoreMetadata, _ jobs: [String]) throws -> Receipt {
+    let path = knownReceiptPath
+    guard let receipt = Self.receipt(at: path) else {
+      throw unknownOrigin("its receipt '\(path)', which would say what made it, does not exist or cannot be read")
+    }
+    guard let digest = receipt.job.digest, digest == jobs.last, receipt.destination.uuid == metadata.uuid else {
+      throw unknownOrigin("the receipt '\(path)' is that of another store")
+    }
+    guard receipt.job.name == job.name else {
+      throw GodwitError(
+        .cannotCreate,
+        "cannot write '\(job.destinationPath)': it is the finished store of another job, '\(receipt.job.name)'",
+        remedy: "move it away, or name another destination", safe: "nothing was written")
+    }
+    return receipt
+  }
+
+  private func unknownOrigin(_ cause: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate,
+      "cannot write '\(job.destinationPath)': it is the finished store of another job, or the source, a model, a mapping or the manifest changed since",
+      cause: cause, remedy: "move it away to migrate again", safe: "nothing was written")
+  }
+
+  /// The earlier result at the destination, which may be replaced, whatever changed. Does not read the source.
+  ///
+  /// - Throws: `.cannotCreate` (73) for any other store.
+  func replaceable() throws -> Receipt {
+    var info = stat()
+    if lstat(job.destinationPath, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
+      throw GodwitError(
+        .cannotCreate, "cannot replace '\(job.destinationPath)': it is no ordinary file, but a link or a folder",
+        remedy: "name the file itself", safe: "nothing was written")
+    }
+    let (metadata, jobs) = try madeStore()
+    return try earlierReceipt(metadata, jobs)
+  }
+
+  /// Whether the source is the store that it was, by its identifier. A receipt in which it is missing says nothing.
+  private func isSameStore(as receipt: Receipt) -> Bool {
+    guard let known = receipt.source.uuid else { return true }
+    return (try? StoreMetadata(readingStoreAt: job.sourcePath).uuid) == known
+  }
+
+  // MARK: By times
+
+  /// What changed since the destination was made, for those who ask often: size, time and first bytes of the source's
+  /// files stand for its content, of which no more is read. Without a receipt the destination's own time is the one that counts, and a store
+  /// of the destination's model is taken for the job's.
+  ///
+  /// - Throws: `.cannotCreate` (73) for a store that this job did not make.
+  func changesByTimes() throws -> [MigrationStatus.Change] {
+    let (metadata, jobs) = try madeStore()
+    var now = quickIdentity
+    guard Self.receipt(at: knownReceiptPath) != nil else {
+      let type = try StoreFiles(path: job.destinationPath).type
+      guard type == job.destinationType, job.destinationModel.isCompatible(with: metadata) else {
+        throw unknownOrigin("it has another model or type, and no receipt says what made it")
+      }
+      return isSourceOlder(than: Self.timeOfChange(job.destinationPath)) ? [] : [.source]
+    }
+    let receipt = try earlierReceipt(metadata, jobs)
+    now.source = isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : ""
+    let changes = changes(since: receipt, now).0
+    guard changes.first != .source || isSameStore(as: receipt) else {
+      throw unknownOrigin("the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more")
+    }
+    return changes
+  }
+
+  /// Whether the destination names this job, by its record of what was appended, and the source was not written to since.
+  func isAppendedByTimes() throws -> Bool {
+    guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else {
+      return false
+    }
+    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
+    let uuid = try StoreMetadata(readingStoreAt: job.sourcePath).uuid
+    let quick = quickIdentity
+    let isThere = try AppendRecord.all(in: metadata, path: job.destinationPath).contains { record in
+      var identity = quick
+      identity.source = record.source
+      return record.sourceUUID == uuid && identity.digest == record.job && jobs.contains(record.job)
+    }
+    guard isThere else { return false }
+    guard let receipt = Self.receipt(at: knownReceiptPath) else {
+      return isSourceOlder(than: Self.timeOfChange(job.destinationPath))
+    }
+    return isSourceUntouched(since: receipt)
+  }
+
+  /// Whether the files of the source are as a receipt says.
+  private func isSourceUntouched(since receipt: Receipt) -> Bool {
+    guard receipt.source.path == job.sourcePath else { return false }
+    guard let known = receipt.source.stamp else {
+      // The receipt has whole seconds.
+      return isSourceOlder(than: receipt.began.flatMap(Receipt.date)?.addingTimeInterval(-1))
+    }
+    return (try? StoreFiles(path: job.sourcePath).stamp()).map(Receipt.sourceStamp) == known
+  }
+
+  /// Whether the source was written last before a time.
+  private func isSourceOlder(than time: Date?) -> Bool {
+    guard let time, let stamp = try? StoreFiles(path: job.sourcePath).stamp() else { return false }
+    return [stamp.store, stamp.wal, stamp.journal].compactMap(\.self).allSatisfy {
+      Double($0.seconds) + Double($0.nanoseconds) / 1e9 < time.timeIntervalSince1970
+    }
+  }
+
+  // MARK: What changed
+
+  private typealias Detail = (what: String, text: String)
+
+  /// What is not as a receipt says, with both digests.
+  private func changes(
+    since receipt: Receipt, _ now: JobFingerprint
+  ) -> ([MigrationStatus.Change], [(what: String, text: String)]) {
+    let then = receipt.job
+    let parts: [(MigrationStatus.Change, String?, String)] = [
+      (.source, receipt.source.digest, now.source), (.sourceModel, then.sourceModel, now.sourceModel),
+      (.destinationModel, then.destinationModel, now.destinationModel), (.mappings, then.mappings, now.mappings),
+      (.manifest, then.manifest, now.manifest),
+    ]
+    let differing = parts.filter { $0.1 != $0.2 }
+    let details = differing.flatMap { change, old, new -> [Detail] in
+      guard change == .manifest, let known = then.settings else {
+        return [Self.detail(change.words, "digest", old.map { String($0.prefix(12)) }, String(new.prefix(12)))]
+      }
+      let settings = JobFingerprint.settings(of: job)
+      let keys = settings.keys.sorted().filter { settings[$0] != known[$0] }
+      guard !keys.isEmpty else { return [Self.detail(change.words, "digest", old, new)] }
+      return keys.map { key in
+        let what = key == "policies" ? "the versions of policies" : "the manifest's key '\(key)'"
+        func short(_ value: String?) -> String? { value.map { $0.count == 64 ? String($0.prefix(12)) : $0 } }
+        return Self.detail(what, "value", short(known[key]), short(settings[key]) ?? "")
+      }
+    }
+    return (differing.map(\.0), details)
+  }
+
+  private static func detail(_ what: String, _ kind: String, _ old: String?, _ new: String) -> Detail {
+    (what, "\(what): \(kind) \(old ?? "unknown") when the destination was made, \(new) now")
+  }
+}

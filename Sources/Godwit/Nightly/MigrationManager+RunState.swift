@@ -1,0 +1,134 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitPlatform
+import GodwitStore
+
+/// What became of the last run, for those who ask from outside: see `MigrationStatus.Run`.
+extension MigrationManager {
+  // MARK: Recording
+
+  /// Records that a run stopped at a checkpoint. What goes wrong with that never fails the run.
+  func noteEnd(_ summary: MigrationSummary, _ watch: StopCondition) {
+    let code = Self.signal(summary.reason) ?? .stopped
+    WorkFolder.noteEnd(inFolder: job.workPath, runSince: watch.start) { holder in
+      RunRecord(
+        holder: holder, ended: Date(), isStopped: true, status: code.rawValue, code: code.name,
+        reason: summary.reason ?? "on request", reasonCode: summary.stopReason?.rawValue)
+    }
+  }
+
+  /// Records how a run failed, or by what it was stopped.
+  func noteEnd(failedWith error: GodwitError, _ watch: StopCondition) {
+    // Then another run has the folder.
+    guard error.stopReason != .locked else { return }
+    // The process ends by the signal, whatever the statement said that it interrupted.
+    let code = error.stopReason == .signal ? Self.signal(watch.control.reason) ?? error.code : error.code
+    WorkFolder.noteEnd(inFolder: job.workPath, runSince: watch.start) { holder in
+      RunRecord(
+        holder: holder, ended: Date(), isStopped: error.code == .stopped, status: code.rawValue, code: code.name,
+        reason: nil, reasonCode: error.stopReason?.rawValue, message: error.line, remedy: error.remedy)
+    }
+  }
+
+  /// How a process ends that stopped for a signal.
+  private static func signal(_ reason: String?) -> GodwitError.Code? {
+    switch reason {
+    case "SIGINT"?: .interrupted
+    case "SIGTERM"?: .terminated
+    default: nil
+    }
+  }
+
+  // MARK: Reading
+
+  /// The status with what became of the last run, and when the job last succeeded.
+  func withRun(_ status: MigrationStatus) throws -> MigrationStatus {
+    var status = status
+    let lock = try WorkFolder.lockState(ofFolder: job.workPath)
+    switch (lock, status.state) {
+    case (.held(let holder), _): status.run = MigrationStatus.Run(.running, isResumable: true).of(holder)
+    case (.none, .finished), (.free, .finished): status.run = .init(.finished, isResumable: false)
+    case (.none, _): break
+    case (.free(let holder), _): status.run = ended(holder)
+    }
+    if status.run?.state != .running { status.secondsLeft = nil }
+    status.lastSuccess = lastSuccess(of: status.state)
+    return status
+  }
+
+  /// How the run ended that held the lock last.
+  private func ended(_ holder: LockHolder?) -> MigrationStatus.Run {
+    guard let record = RunRecord.read(inFolder: job.workPath), record.holder == holder else {
+      return MigrationStatus.Run(.stale, isResumable: true).of(holder)
+    }
+    let fixable = [GodwitError.Code.inputOutput, .permission].map(\.rawValue)
+    let isResumable =
+      record.isStopped
+      ? job.replacesEarlierResult || record.reasonCode != GodwitError.StopReason.sourceChanged.rawValue
+      : fixable.contains(record.status)
+    var run = MigrationStatus.Run(record.isStopped ? .stopped : .failed, isResumable: isResumable).of(holder)
+    run.ended = LockHolder.time(record.ended)
+    (run.status, run.reason, run.reasonCode) = (record.status, record.reason, record.reasonCode)
+    (run.message, run.remedy) = (record.message, record.remedy)
+    return run
+  }
+
+  /// What the destination is, which is taken, for a job that makes a new store.
+  func statusOfDestination(comparesSource: Bool) throws -> MigrationStatus {
+    func status(_ state: MigrationStatus.State) -> MigrationStatus {
+      MigrationStatus(state: state, job: job.name, chunks: [], done: [])
+    }
+    func outdated(_ changes: [MigrationStatus.Change]) -> MigrationStatus {
+      var found = status(job.replacesEarlierResult ? .outdated : .foreign)
+      found.changes = changes
+      return found
+    }
+    do {
+      guard comparesSource else {
+        // A source that has changed is what the next run of a job that replaces is for.
+        let changes = try changesByTimes().filter { $0 != .source || !job.replacesEarlierResult }
+        return changes.isEmpty ? status(.finished) : outdated(changes)
+      }
+      switch try existing(source: OpenSource(job, attach: false), quick: quickIdentity) {
+      case .finished: return status(.finished)
+      case .outdated(let earlier): return outdated(earlier.changes)
+      }
+    } catch let error as GodwitError where error.code == .cannotCreate { return status(.foreign) }
+  }
+
+  /// When the destination was made, or a run found last that nothing had changed; nil if it is no result of the job.
+  private func lastSuccess(of state: MigrationStatus.State) -> Date? {
+    guard job.inPlace == nil, isDestinationTaken else { return nil }
+    guard let receipt = try? replaceable() else {
+      return state == .finished ? Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
+    }
+    let made = Receipt.date(receipt.finished)
+    guard job.replacesEarlierResult, let asked = Self.timeOfChange(knownReceiptPath) else { return made }
+    // A time to come would be a success for ever.
+    return min(max(made ?? asked, asked), Date())
+  }
+
+  static func timeOfChange(_ path: String) -> Date? {
+    var info = stat()
+    guard stat(path, &info) == 0 else { return nil }
+    let time = CLibrary.modificationTime(info)
+    return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+  }
+}
+
+extension MigrationStatus.Run {
+  /// The run with its process.
+  fileprivate func of(_ holder: LockHolder?) -> Self {
+    var run = self
+    (run.pid, run.host, run.since) = (holder?.pid, holder?.host, holder.flatMap { LockHolder.time($0.since) })
+    return run
+  }
+}
+
+extension Receipt {
+  /// A time that a receipt has; nil for a text that is none.
+  static func date(_ text: String) -> Date? { try? Date(text, strategy: .iso8601) }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import GodwitDisk
+import GodwitJob
+import GodwitModel
+import GodwitStore
+import GodwitVerifier
+
+/// What somebody has written to a store since this job delivered it.
+///
+/// 1. The receipt has a stamp of the file at delivery. If it is equal, nobody has written.
+/// 2. Else every object and link is compared with the receipt, as `verify --receipt` does. What changes none of them is no
+///    difference: the log, counters, what Core Data itself writes into the metadata of a store that it opens.
+struct WrittenSince {
+  /// What differs, a line each; empty if nothing does.
+  let differences: [String]
+  /// The files as they were compared; nil where a log may change them without a change of content.
+  let stamp: StoreFiles.Stamp?
+
+  private static let lineLimit = 5
+
+  /// - Parameters:
+  ///   - path: The store.
+  ///   - known: What was compared before: if the files are as they were then, they are not read again.
+  /// - Throws: `.stopped` (75) when the run is to stop, or somebody writes at the moment.
+  init(
+    to path: String, receipt: Receipt, at receiptPath: String, known: WrittenSince? = nil, control: MigrationControl
+  ) throws {
+    let files = try StoreFiles(path: path)
+    let stamp = try files.stamp()
+    self.stamp = stamp.wal == nil && stamp.journal == nil ? stamp : nil
+    if let known, known.stamp == stamp {
+      differences = known.differences
+      return
+    }
+    guard try receipt.destination.stamp == nil || receipt.destination.stamp != Receipt.deliveryStamp(ofStoreAt: path)
+    else {
+      differences = []
+      return
+    }
+    do {
+      let report = try ReceiptCheck(receipt: URL(filePath: receiptPath), destination: URL(filePath: path))
+        .run(control: control)
+      let lines = report.findings.prefix(Self.lineLimit).map(\.description)
+      let more = report.totalFindings - Int64(lines.count)
+      differences = lines + (more > 0 ? ["and \(more) more"] : [])
+    } catch let error as GodwitError where error.code == .dataWrong {
+      differences = [error.line]
+    } catch {
+      try control.checkpoint()
+      guard let known = error as? GodwitError, known.stopReason == .sourceChanged else { throw error }
+      throw StoreLock.busy("compare '\(path)' with its receipt")
+    }
+  }
+}
+
+extension MigrationManager {
+  /// - Parameter known: What was compared before.
+  func writtenSince(_ receipt: Receipt, known: WrittenSince? = nil, _ watch: StopCondition) throws -> WrittenSince {
+    try WrittenSince(
+      to: job.destinationPath, receipt: receipt, at: knownReceiptPath, known: known, control: watch.control)
+  }
+
+  /// A destination that would be lost with what somebody has written to it.
+  func destinationChanged(_ written: WrittenSince, safe: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot replace '\(job.destinationPath)': it was written to since the job made it",
+      cause: written.differences.joined(separator: "\n"),
+      remedy:
+        "write `keep-old: true` to keep it as '\(keptPath)', or move it away; `godwit verify --receipt '\(knownReceiptPath)'` lists what differs",
+      safe: safe)
+  }
+
+  /// A store that was kept, and that would be lost with what somebody has written to it.
+  func keptStoreChanged(_ written: WrittenSince, safe: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate,
+      "cannot keep the old store: '\(keptPath)', which the job kept before, was written to since the job made it",
+      cause: written.differences.joined(separator: "\n"),
+      remedy: "move it away with its external files and its receipt, or write `keep-old: false`", safe: safe)
+  }
+
+  /// What the summary says of a store that was written to and is kept.
+  func changedNote(_ written: WrittenSince) -> MigrationNote {
+    MigrationNote(
+      .destinationChanged,
+      "'\(job.destinationPath)' was written to since the job made it, and is kept with that as '\(keptPath)': \(written.differences.joined(separator: "; "))"
+    )
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import GodwitJob
+
+/// The status as JSON.
+struct StatusRecord: Encodable {
+  struct Run: Encodable {
+    let state: MigrationStatus.Run.State
+    let pid: Int32?
+    let host: String?
+    let since, ended: String?
+    let status: Int32?
+    let reason, reasonCode, message, remedy: String?
+    let isResumable: Bool
+
+    init(_ run: MigrationStatus.Run) {
+      (state, pid, host, status) = (run.state, run.pid, run.host, run.status)
+      (since, ended) = (StatusRecord.time(run.since), StatusRecord.time(run.ended))
+      (reason, reasonCode, message, remedy) = (run.reason, run.reasonCode, run.message, run.remedy)
+      isResumable = run.isResumable
+    }
+  }
+
+  /// What `--check` says.
+  struct Check: Encodable {
+    let status, text: String
+  }
+
+  let state: MigrationStatus.State
+  let job: String
+  let percent: Double
+  let lines: [MigrationStatus.Line]
+  let step, steps: Int?
+  let run: Run?
+  let lastCommit, lastSuccess: String?
+  let rowsPerSecond, secondsLeft: Double?
+  let changes: [MigrationStatus.Change]?
+  let check: Check?
+
+  init(_ status: MigrationStatus, check: StatusCheck? = nil) {
+    (state, job, percent, lines) = (status.state, status.job, status.percent, status.lines)
+    (step, steps) = (status.step, status.steps)
+    run = status.run.map(Run.init)
+    (lastCommit, lastSuccess) = (Self.time(status.lastCommit), Self.time(status.lastSuccess))
+    (rowsPerSecond, secondsLeft) = (status.rowsPerSecond, status.secondsLeft)
+    changes = status.changes.isEmpty ? nil : status.changes
+    self.check = check.map { Check(status: $0.level.word, text: $0.text) }
+  }
+
+  private static func time(_ time: Date?) -> String? {
+    time.map { ObjectWriter.date($0.timeIntervalSinceReferenceDate) }
+  }
+}

@@ -1,0 +1,117 @@
+public import Foundation
+import GodwitModel
+
+extension MigrationStatus {
+  /// The run of a job that is at work, or the last one.
+  public struct Run: Sendable, Codable, Hashable {
+    /// What became of a run.
+    public enum State: String, Sendable, Codable, Hashable, CaseIterable {
+      /// A process holds the lock of the work folder.
+      case running
+      /// The last run stopped at a checkpoint.
+      case stopped
+      /// The last run ended with an error.
+      case failed
+      /// The job is unfinished, no process is at work, and the last run did not say how it ended: it was killed, or the
+      /// machine went down.
+      case stale
+      /// The destination is complete.
+      case finished
+    }
+
+    /// What became of the run.
+    public var state: State
+    /// The process; nil where it is not known.
+    public var pid: Int32?
+    /// The machine or container in which the process has that number.
+    public var host: String?
+    /// When the run began.
+    public var since: Date?
+    /// When the run ended, if it said so.
+    public var ended: Date?
+    /// Its exit status, if it stopped or failed.
+    public var status: Int32?
+    /// Why it stopped, in words.
+    public var reason: String?
+    /// Why it stopped, as the raw value of a `GodwitError.StopReason`.
+    public var reasonCode: String?
+    /// What it said, if it failed or was stopped by a condition.
+    public var message: String?
+    /// What to do next.
+    public var remedy: String?
+    /// Whether the same command goes on.
+    public var isResumable: Bool
+
+    package init(_ state: State, isResumable: Bool) {
+      (self.state, self.isResumable) = (state, isResumable)
+    }
+  }
+
+  /// Something that is not as it was when the destination was made.
+  public enum Change: String, Sendable, Codable, Hashable, CaseIterable {
+    /// The content of the source, or the source is another store.
+    case source
+    /// The version of the source.
+    case sourceModel = "source-model"
+    /// The version of the destination.
+    case destinationModel = "destination-model"
+    /// A mapping model.
+    case mappings
+    /// A key of the manifest that decides the content, or the version of a policy.
+    case manifest
+  }
+
+  /// How fast the ledger's last chunks came, in seconds since 2001.
+  package struct Pace: Sendable, Codable, Hashable {
+    /// When the run began that wrote the last chunk.
+    package var began: Double
+    /// The rows that were durable then.
+    package var rowsBefore: Int64
+    /// When the last chunk was committed.
+    package var committed: Double
+
+    package init(began: Double, rowsBefore: Int64, committed: Double = 0) {
+      (self.began, self.rowsBefore, self.committed) = (began, rowsBefore, committed)
+    }
+  }
+
+  /// Takes over when the last chunk was committed, and how fast.
+  ///
+  /// - Parameter rows: Those that are durable, and those of all chunks.
+  package mutating func take(_ pace: Pace?, rows: (done: Int64, all: Int64)) {
+    // A damaged ledger may say anything; the time must be one that JSON can have.
+    guard let pace, pace.began.isFinite, (0...1e11).contains(pace.committed) else { return }
+    lastCommit = Date(timeIntervalSinceReferenceDate: pace.committed)
+    let seconds = pace.committed - pace.began
+    guard seconds > 0, pace.rowsBefore >= 0, rows.done > pace.rowsBefore, rows.all >= rows.done else { return }
+    let rate = Double(rows.done - pace.rowsBefore) / seconds
+    let left = Double(rows.all - rows.done) / rate
+    guard rate.isFinite, left.isFinite else { return }
+    (rowsPerSecond, secondsLeft) = (rate, left)
+  }
+}
+
+extension MigrationStatus.Run: CustomStringConvertible {
+  /// The run in one line.
+  public var description: String {
+    let goesOn = isResumable ? "; the same command resumes" : ""
+    switch state {
+    case .running: return "running" + (process.map { ": \($0)" } ?? "")
+    case .stopped:
+      let why = [reason ?? message, reasonCode.map { "(\($0))" }].compactMap { $0 }.joined(separator: " ")
+      return "stopped\(time): \(why)\(goesOn)"
+    case .failed: return "failed\(time), status \(status ?? 0): \((message ?? "").onOneLine)\(goesOn)"
+    case .stale:
+      return "stale: the last run ended without a word" + (process.map { " (\($0))" } ?? "") + goesOn
+    case .finished: return "finished"
+    }
+  }
+
+  private var time: String { ended.map { " " + $0.ISO8601Format() } ?? "" }
+
+  private var process: String? {
+    guard let pid else { return nil }
+    return "process \(pid)\(host.map { " on '\($0)'" } ?? "")"
+      + (since.map { ", since \($0.ISO8601Format())" } ?? "")
+  }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import GodwitModel
+import GodwitPlatform
+import TestSupport
+import Testing
+
+@testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+
+/// The record of the last run under odd conditions, and a status that must not read the source.
+struct LastRunTests {
+  private func fixture() throws -> MigrationFixture {
+    let note = EntityDescription.make("Note", ["text": .string])
+    let fixture = try MigrationFixture([note], to: [.make("Note", ["text": .string, "more": .string])])
+    try fixture.build { store in
+      for key in Int64(1)...40 { try store.insert("Note", key: key, attributes: ["text": .init("note \(key)")]) }
+    }
+    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
+    fixture.chunkRows = 10
+    return fixture
+  }
+
+  private func stopped() throws -> MigrationFixture {
+    let fixture = try fixture()
+    let control = MigrationControl()
+    try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: "test") }
+    #expect(try MigrationManager(fixture.job).status().run?.state == .stopped)
+    return fixture
+  }
+
+  // MARK: The record
+
+  @Test(arguments: 0..<3) func `a record is read only if it is a small file in a folder of ours`(_ kind: Int) throws {
+    let fixture = try stopped()
+    let folder = WorkFolder.path(forDestination: fixture.destinationPath)
+    let record = folder + "/last-run.json"
+    switch kind {
+    case 0:
+      let elsewhere = fixture.folder.file("elsewhere.json")
+      try FileManager.default.moveItem(atPath: record, toPath: elsewhere)
+      try FileManager.default.createSymbolicLink(atPath: record, withDestinationPath: elsewhere)
+    case 1:
+      let long = try Data(contentsOf: URL(filePath: record)) + Data(repeating: UInt8(ascii: " "), count: 64 << 10)
+      try long.write(to: URL(filePath: record))
+    default: #expect(chmod(folder, 0o777) == 0)
+    }
+    #expect(RunRecord.read(inFolder: folder) == nil)
+    #expect(try MigrationManager(fixture.job).status().run?.state == .stale)
+  }
+
+  @Test func `a run that fails before it has the lock is the last one all the same`() throws {
+    let fixture = try stopped()
+    let away = fixture.sourcePath + ".away"
+    try FileManager.default.moveItem(atPath: fixture.sourcePath, toPath: away)
+    #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
+    try FileManager.default.moveItem(atPath: away, toPath: fixture.sourcePath)
+    let run = try #require(try MigrationManager(fixture.job).status().run)
+    #expect(run.state == .failed && run.status == 66 && run.pid == getpid(), "\(run)")
+    let (since, ended) = (try #require(run.since), try #require(run.ended))
+    #expect(since <= ended)
+    #expect(try MigrationManager(fixture.job).run().wasResumed)
+  }
+
+  @Test func `a run that another one has followed is not recorded`() throws {
+    let fixture = try stopped()
+    let folder = WorkFolder.path(forDestination: fixture.destinationPath)
+    let before = try #require(RunRecord.read(inFolder: folder))
+    let next = LockHolder(pid: getpid() &+ 1, since: LockHolder.text(Date().addingTimeInterval(60)), host: "other")
+    let descriptor = open(folder + "/lock", O_RDWR | O_CLOEXEC)
+    next.write(to: descriptor)
+    close(descriptor)
+    let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
+    try MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.internalBug, "test"), watch)
+    #expect(RunRecord.read(inFolder: folder) == before)
+  }
+
+  @Test(arguments: [("SIGTERM", Int32(143)), ("SIGINT", 130)])
+  func `a run that a signal ends with an error has the status of the signal`(reason: String, status: Int32) throws {
+    let fixture = try stopped()
+    let control = MigrationControl()
+    control.stop(reason: reason)
+    let watch = StopCondition(control: control, start: Date(), maximumSeconds: nil)
+    try MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.stopped, "test", stopReason: .signal), watch)
+    let run = try #require(try MigrationManager(fixture.job).status().run)
+    #expect(run.state == .stopped && run.status == status && run.reasonCode == "signal", "\(run)")
+  }
+
+  // MARK: Figures
+
+  @Test func `a damaged ledger gives no figures rather than impossible ones`() {
+    let done: (Int64, Int64) = (.max, .max)
+    for pace: MigrationStatus.Pace in [
+      .init(began: 0, rowsBefore: .min, committed: 1), .init(began: 0, rowsBefore: 0, committed: 1e300),
+      .init(began: .nan, rowsBefore: 0, committed: 1), .init(began: -.infinity, rowsBefore: 0, committed: 1),
+      .init(began: 0, rowsBefore: 0, committed: .leastNonzeroMagnitude),
+    ] {
+      var status = MigrationStatus(state: .unfinished, job: "job", chunks: [], done: [])
+      status.take(pace, rows: done)
+      #expect(status.rowsPerSecond == nil && status.secondsLeft == nil, "\(pace)")
+      #expect(status.lastCommit.map { $0.timeIntervalSinceReferenceDate < 2e11 } ?? true, "\(pace)")
+    }
+  }
+
+  @Test func `a success is never one of the time to come`() throws {
+    let night = try SecondNight()
+    let job = try night.job(night.first)
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date().addingTimeInterval(1e6)], ofItemAtPath: job.destinationPath + Receipt.suffix)
+    #expect(try #require(MigrationManager(job).status().lastSuccess) <= Date())
+  }
+
+  // MARK: Without reading the source
+
+  /// Sets the time of the source's last change.
+  private func touch(_ path: String, _ seconds: TimeInterval) throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date().addingTimeInterval(seconds)], ofItemAtPath: path)
+  }
+
+  /// A reader of the source would see that only its time differs.
+  @Test(arguments: [true, false]) func `a monitor goes by the times of the source`(hasReceipt: Bool) throws {
+    let fixture = try fixture()
+    var job = try fixture.job
+    job.receipt = hasReceipt ? .besideDestination : nil
+    try touch(job.sourcePath, -1000)
+    try MigrationManager(job).run()
+    #expect(try MigrationManager(job).status(comparesSource: false).state == .finished)
+    try touch(job.sourcePath, 60)
+    #expect(try MigrationManager(job).status().state == .finished)
+    let touched = try MigrationManager(job).status(comparesSource: false)
+    #expect(touched.state == .foreign && touched.changes == [.source])
+    try fixture.alter("UPDATE ZNOTE SET ZTEXT = 'other' WHERE Z_PK = 1")
+    try touch(job.sourcePath, -1000)
+    #expect(try MigrationManager(job).status().state == .foreign)
+    // The receipt knows which time it was; without it an old one tells nothing.
+    #expect(try MigrationManager(job).status(comparesSource: false).state == (hasReceipt ? .foreign : .finished))
+    // Another model is no question of time.
+    job.steps[0].destinationModel = try ManagedObjectModel(
+      name: "3", entities: [.make("Note", ["text": .string, "less": .string])])
+    let other = try MigrationManager(job).status(comparesSource: false)
+    #expect(other.state == .foreign && other.changes.contains(.destinationModel) == hasReceipt, "\(other)")
+  }
+
+  @Test func `a monitor of a job that appends goes by the times too`() throws {
+    let fixture = try fixture()
+    var job = try fixture.job
+    job.appends = true
+    try touch(job.sourcePath, -1000)
+    try MigrationManager(job).run()
+    #expect(try MigrationManager(job).status(comparesSource: false).state == .finished)
+    try touch(job.sourcePath, 60)
+    #expect(try MigrationManager(job).status().state == .finished)
+    #expect(try MigrationManager(job).status(comparesSource: false).state == .notStarted)
+  }
+
+  @Test func `a finished store that waits is not told from the content of the source`() throws {
+    let night = try SecondNight()
+    var job = try night.job(night.first)
+    job.hooks.lockSeconds = 0
+    do {
+      let user = try StoreLock(store: job.destinationPath)
+      defer { withExtendedLifetime(user) {} }
+      #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    }
+    try night.sourceBefore.write(to: URL(filePath: job.sourcePath))
+    try touch(job.sourcePath, 60)
+    #expect(try MigrationManager(job).status(comparesSource: false).state == .unfinished)
+    #expect(try MigrationManager(job).status().state == .finished)
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+
+/// A destination is replaced while the disk fails, the process dies or the power goes: the old store or the new one is
+/// whole at every moment, and the next run ends.
+private struct ReplacementSweep {
+  let night: SecondNight
+  private let operations: [DiskOperation]
+
+  init(_ night: SecondNight) throws {
+    self.night = night
+    let job = try night.copy()
+    let layer = try FaultLayer(.none)
+    try layer.run { _ = try MigrationManager(night.job(job)).run() }
+    operations = layer.operations
+    try night.expectDone(job, "no fault")
+  }
+
+  /// Where to strike: everywhere in the long tier; else at some operations from the first of the exchange on, and at a
+  /// few before.
+  private func positions(_ limit: Int) throws -> [Int] {
+    if TestTier.isLong { return Array(1...operations.count) }
+    let begin = try #require(operations.firstIndex { $0.path.contains("/given.names") })
+    let exchange = Array((begin + 1)...operations.count)
+    #expect(exchange.count > 20)
+    let shift = Int(testSeeds(1)[0] % UInt64(exchange.count))
+    var all = (0..<limit).map { exchange[($0 * exchange.count / limit + shift) % exchange.count] }
+    all.append(1 + shift % begin)
+    return all.sorted()
+  }
+
+  func run(_ limit: Int, fault: (Int) -> FaultLayer.Fault) throws {
+    for position in try positions(limit) { try strike(fault(position)) }
+  }
+
+  private func strike(_ fault: FaultLayer.Fault) throws {
+    let job = try night.copy()
+    let layer = try FaultLayer(fault, root: job.folder.path)
+    var failure: (any Error)?
+    do { try layer.run { _ = try MigrationManager(night.job(job)).run() } } catch { failure = error }
+    let place = "\(job.kind.rawValue), kept: \(night.keepsOld), \(fault) (\(layer.struck?.description ?? ""))"
+    #expect(layer.hasStruck, "\(place)")
+    if let failure {
+      let error = failure as? GodwitError
+      #expect(error.map { [.inputOutput, .stopped].contains($0.code) } ?? false, "\(place): \(failure)")
+      #expect(error?.remedy != nil, "\(place): \(failure)")
+    }
+    try layer.survive(.syncedOnly)
+    let found = try SecondNight.content(job.destinationPath)
+    #expect(found.holds(night.old) || found.holds(night.new), "\(place): neither store is whole")
+    do {
+      let summary = try FaultLayer(.none).run { try MigrationManager(night.job(job)).run() }
+      #expect([.finished, .alreadyFinished].contains(summary.outcome), "\(place)")
+      try night.expectDone(job, place)
+    } catch { Issue.record("\(place): run again, then \(error)\nfirst: \(String(describing: failure))") }
+  }
+}
+
+@Suite struct ReplacementFaultTests {
+  /// Where the old store is kept, another one was kept in the night before and has to make room.
+  private static func night(_ keepsOld: Bool) throws -> SecondNight {
+    try SecondNight(keepsOld: keepsOld, nights: keepsOld ? 3 : 2)
+  }
+
+  @Test(arguments: [false, true])
+  func `after a death at any operation of the exchange one store is whole, and the next run ends`(keepsOld: Bool) throws
+  {
+    try ReplacementSweep(Self.night(keepsOld)).run(6) { .death(at: $0) }
+  }
+
+  @Test(arguments: [false, true])
+  func `after an input or output error one store is whole, and the next run ends`(keepsOld: Bool) throws {
+    let sweep = try ReplacementSweep(Self.night(keepsOld))
+    try sweep.run(3) { .fail(EIO, at: $0) }
+    try sweep.run(1) { .full(at: $0) }
+  }
+
+  @Test(arguments: [false, true])
+  func `after a power cut one store is whole, and the next run ends`(keepsOld: Bool) throws {
+    try ReplacementSweep(Self.night(keepsOld)).run(4) { .powerCut(at: $0) }
+  }
+
+  @Test(arguments: [FaultJob.Kind.severalSteps, .xml])
+  func `after a death in a job of several steps or of an XML store the next run ends`(kind: FaultJob.Kind) throws {
+    try ReplacementSweep(SecondNight(kind)).run(2) { .death(at: $0) }
+  }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import GodwitModel
+import GodwitPlatform
+import TestSupport
+import Testing
+
+@testable import Godwit
+@testable import GodwitDisk
+@testable import GodwitJob
+@testable import GodwitStore
+
+/// What the status says of the last run.
+struct RunStateTests {
+  private func fixture() throws -> MigrationFixture {
+    let note = EntityDescription.make("Note", ["text": .string])
+    let fixture = try MigrationFixture([note], to: [.make("Note", ["text": .string, "more": .string])])
+    try fixture.build { store in
+      for key in Int64(1)...40 { try store.insert("Note", key: key, attributes: ["text": .init("note \(key)")]) }
+    }
+    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
+    fixture.chunkRows = 10
+    return fixture
+  }
+
+  private func stop(_ fixture: MigrationFixture, reason: String) throws {
+    let control = MigrationControl()
+    let summary = try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: reason) }
+    #expect(summary.outcome == .stopped)
+  }
+
+  private func status(_ fixture: MigrationFixture) throws -> MigrationStatus {
+    try MigrationManager(fixture.job).status()
+  }
+
+  private func folder(_ fixture: MigrationFixture) -> String {
+    WorkFolder.path(forDestination: fixture.destinationPath)
+  }
+
+  @Test func `a job that nobody has run has no run, and a finished one has a time`() throws {
+    let fixture = try fixture()
+    #expect(try status(fixture).run == nil)
+    let before = Date()
+    try MigrationManager(fixture.job).run()
+    let finished = try status(fixture)
+    #expect(finished.run?.state == .finished)
+    // Without a receipt the store's own time tells.
+    #expect(try #require(finished.lastSuccess) >= before.addingTimeInterval(-2))
+    #expect(!FileManager.default.fileExists(atPath: folder(fixture)))
+  }
+
+  @Test(
+    arguments: [
+      ("SIGTERM", "signal", 143), ("SIGINT", "signal", 130), ("time limit reached", "time-box", 75),
+      ("because", "requested", 75),
+    ] as [(String, String, Int32)])
+  func `a run that stopped says why, how fast it was, and that it can be resumed`(
+    reason: String, code: String, status: Int32
+  ) throws {
+    let fixture = try fixture()
+    try stop(fixture, reason: reason)
+    let found = try self.status(fixture)
+    let run = try #require(found.run)
+    #expect(run.state == .stopped && run.reason == reason && run.reasonCode == code && run.status == status)
+    #expect(run.isResumable && run.pid == getpid() && run.message == nil)
+    let (since, ended, commit) = (try #require(run.since), try #require(run.ended), try #require(found.lastCommit))
+    // The record has milliseconds.
+    #expect(since <= ended && commit <= ended.addingTimeInterval(0.001))
+    #expect(try #require(found.rowsPerSecond) > 0)
+    #expect(found.secondsLeft == nil && found.lastSuccess == nil)
+    #expect(found.description.contains("\n  stopped 20"))
+    #expect(found.description.contains("\(reason) (\(code)); the same command resumes"))
+    try MigrationManager(fixture.job).run()
+    #expect(try self.status(fixture).run?.state == .finished)
+  }
+
+  @Test func `a run that failed says with what, and is not called stale`() throws {
+    let fixture = try fixture()
+    try stop(fixture, reason: "test")
+    try fixture.alter("UPDATE ZNOTE SET ZTEXT = 'other' WHERE Z_PK = 1")
+    #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
+    let run = try #require(try status(fixture).run)
+    #expect(run.state == .failed && run.status == 73 && !run.isResumable && run.reasonCode == nil)
+    #expect(run.message == "cannot resume 'test': the source store changed since the run began")
+    #expect(run.remedy?.contains("discard") == true)
+  }
+
+  @Test func `an unfinished job whose last run left no word is stale, also after a run that did`() throws {
+    let fixture = try fixture()
+    try stop(fixture, reason: "test")
+    #expect(try status(fixture).run?.state == .stopped)
+    // What a run does that is killed as soon as it has the lock.
+    do {
+      let folder = try WorkFolder(forDestination: fixture.destinationPath)
+      let running = try #require(try status(fixture).run)
+      #expect(running.state == .running && running.pid == getpid() && running.since != nil)
+      #expect(folder.path == self.folder(fixture))
+    }
+    let stale = try status(fixture)
+    #expect(stale.run?.state == .stale && stale.run?.isResumable == true && stale.run?.pid == getpid())
+    #expect(stale.state == .unfinished && stale.percent > 0)
+    // A damaged record is none.
+    try stop(fixture, reason: "test")
+    try Data("{".utf8).write(to: URL(filePath: folder(fixture) + "/last-run.json"))
+    #expect(try status(fixture).run?.state == .stale)
+    #expect(try MigrationManager(fixture.job).run().outcome == .finished)
+  }
+
+  @Test func `a run that finds the lock taken names the process and its start`() throws {
+    let fixture = try fixture()
+    let folder = try WorkFolder(forDestination: fixture.destinationPath)
+    guard case .held(let holder?) = try WorkFolder.lockState(ofFolder: folder.path) else {
+      Issue.record("the lock is not held")
+      return
+    }
+    #expect(holder.pid == getpid() && LockHolder.time(holder.since) != nil)
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
+    #expect(error?.stopReason == .locked)
+    #expect(error?.cause == "the lock is held by \(holder.description)")
+    #expect(error?.description.contains("\n  reason  lock\n") == true)
+    #expect(holder.description.hasPrefix("process \(getpid())"))
+    // Nothing of it is recorded: the run is another's.
+    #expect(RunRecord.read(inFolder: folder.path) == nil)
+  }
+
+  @Test func `asking for the state of a lock neither makes a file nor keeps a run out`() throws {
+    let fixture = try fixture()
+    #expect(try WorkFolder.lockState(ofFolder: folder(fixture)) == .none)
+    try stop(fixture, reason: "test")
+    let before = try FolderContents(folder(fixture))
+    // Somebody who looks has the lock for a moment: a run waits for so long.
+    let lock = open(folder(fixture) + "/lock", O_RDONLY | O_CLOEXEC)
+    #expect(flock(lock, LOCK_SH | LOCK_NB) == 0)
+    guard case .free = try WorkFolder.lockState(ofFolder: folder(fixture)) else {
+      Issue.record("one who looks counts as a run")
+      return
+    }
+    #expect(try FolderContents(folder(fixture)) == before)
+    Thread.detachNewThread {
+      usleep(20_000)
+      close(lock)
+    }
+    #expect(try MigrationManager(fixture.job).run().outcome == .finished)
+  }
+
+  @Test func `a record that cannot be written fails no run`() throws {
+    let fixture = try fixture()
+    let layer = try FaultLayer(.none, keepsAll: true)
+    try layer.run { try stop(fixture, reason: "test") }
+    let positions = layer.operations.enumerated().filter {
+      $1.path.contains("last-run.json") || $1.path.hasSuffix("/lock")
+    }
+    #expect(positions.count >= 4)
+    for (position, operation) in positions where operation.kind != .create || !operation.path.hasSuffix("/lock") {
+      let other = try self.fixture()
+      let layer = try FaultLayer(.fail(EIO, at: position + 1))
+      try layer.run { try stop(other, reason: "test") }
+      #expect(layer.hasStruck, "\(operation)")
+      #expect(try MigrationManager(other.job).run().outcome == .finished, "\(operation)")
+    }
+  }
+
+  @Test func `what changed since the destination was made is part of the status`() throws {
+    let night = try SecondNight()
+    let job = try night.job(night.first)
+    let outdated = try MigrationManager(job).status()
+    #expect(outdated.state == .outdated && outdated.changes == [.source] && outdated.run == nil)
+    #expect(outdated.lastSuccess != nil)
+    #expect(outdated.description.hasSuffix("because of a change: the source store"))
+    // A monitor does not read the source for that.
+    #expect(try MigrationManager(job).status(comparesSource: false).state == .finished)
+    var other = job
+    other.existingDestination = .fail
+    let foreign = try MigrationManager(other).status()
+    #expect(foreign.state == .foreign && foreign.changes == [.source])
+    #expect(try MigrationManager(other).status(comparesSource: false).state == .foreign)
+  }
+}
