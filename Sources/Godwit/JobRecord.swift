@@ -18,7 +18,7 @@ package struct JobRecord: Sendable {
 }
 
 extension MigrationManager {
-  /// Reads what the runs of the job have left. It writes nothing and takes no lock, so a run may be under way.
+  /// Reads what the runs of the job have left. It writes nothing, and a run may be under way.
   ///
   /// - Throws: As `status()`.
   package func record() throws -> JobRecord {
@@ -32,7 +32,7 @@ extension MigrationManager {
         // One step that an earlier version ran has none: those after it would be taken for others.
         record.finishedSteps = Array(steps.map(\.receipt).prefix { $0 != nil }.compactMap(\.self))
       }
-    case .finished:
+    case .finished, .outdated:
       guard let path = receiptPath, let receipt = ownReceipt(at: path) else { break }
       (record.receipt, record.receiptPath, record.history) = (
         receipt, path, receipt.history.flatMap { $0.isSound ? $0 : nil }

@@ -49,7 +49,7 @@ struct ReportContent {
       do { return (try manager.plan(estimatingTime: true), nil) } catch let error as GodwitError {
         return (nil, error.line)
       }
-    case .finished:
+    case .finished, .outdated:
       // In place the source is gone, and an append has changed the destination that its plan would be about.
       guard record.receipt == nil, manager.job.inPlace == nil, !manager.job.appends else { return (nil, nil) }
       return (try? manager.plan(), nil)

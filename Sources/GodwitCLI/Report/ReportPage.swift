@@ -33,7 +33,7 @@ struct ReportPage {
     let mark =
       switch status.state {
       case .finished: "added"
-      case .unfinished: "changed"
+      case .unfinished, .outdated: "changed"
       case .notStarted: "renamed"
       case .foreign: "removed"
       }
@@ -55,15 +55,18 @@ struct ReportPage {
       return "The destination exists, and this job did not make it from this source with these models and mappings. "
         + "A run ends with status 73."
     case .finished: return "The destination is finished."
+    case .outdated:
+      return "The destination is finished, and something changed since it was made. The next run replaces it."
     case .unfinished:
       var text = "\(ReportText.percent(status.percent)) of the job is durable"
       if let step = status.step, let steps = status.steps { text += ", step \(step) of \(steps)" }
+      if status.run?.state == .running { return text + ". A run is under way." }
       let end =
         switch content.record.history?.runs.last?.outcome {
         case .stopped: "The last run stopped at a checkpoint."
         case .failed: "The last run failed."
         case .finished: "The destination is complete, and not in its place yet."
-        case nil: "A run is under way, or the last one was killed."
+        case nil: "The last run was killed."
         }
       return text + ". \(end) The same command resumes."
     }
@@ -214,7 +217,7 @@ struct ReportPage {
       case .notStarted, .foreign: return [ReportText.paragraph("Nothing of this job has run.")]
       case .unfinished:
         return [ReportText.paragraph("No history yet: a run notes it after some seconds, and when it stops.")]
-      case .finished:
+      case .finished, .outdated:
         return [
           ReportText.paragraph(
             "The history of the runs is not known. It is kept in the receipt, and there is none with a history.")
