@@ -51,6 +51,8 @@ struct XMLMeter {
     let share = Double(objects) / Double(max(1, total))
     let percent = min(99.9, Self.chunksPercent + (100 - Self.chunksPercent) * share)
     if Int(percent) > Int(progress.percent) { note(percent) }
+    // More digits are shown than are noted here.
+    progress.isEstimated = true
     progress.percent = max(progress.percent, percent)
     (progress.name, progress.stage) = ("store", "write")
     (progress.chunk, progress.chunks) = (objects < total ? 0 : 1, 1)
@@ -67,6 +69,7 @@ struct XMLMeter {
   private func note(_ percent: Double) { try? WorkFolder.writeNote(Data("\(percent)".utf8), to: mark) }
 
   mutating func complete() -> MigrationProgress {
+    progress.isEstimated = false
     progress.percent = 100
     progress.rows = progress.totalRows
     progress.chunk = progress.chunks

@@ -168,6 +168,9 @@ final class Verification {
   }
 
   private func compareAllObjects() throws {
+    // An interrupted insertion would take back what is noted. Both stores are asked often enough.
+    scratch.whileRunning(stopIf: nil)
+    defer { scratch.whileRunning(stopIf: isStopped) }
     try compareObjects()
     if sample == nil {
       try compareDerived()

@@ -66,13 +66,14 @@ public struct Verifier: Sendable {
   ///   - control: Stops the verification soon when it is asked to. The stores between the steps of a job of several are
   ///     made to their end.
   ///   - maximumSeconds: A time box; the verification stops soon after it.
-  ///   - progress: Called with the share that is done, 0 to 1, which never decreases.
+  ///   - tell: Called with the share that is done, 0 to 1, which never decreases. A verification that goes on begins
+  ///     where the one before stopped.
   /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a store cannot be
   ///   read at all; `.stopped` (75) if it was stopped, or a store changed during the verification; `CancellationError`
   ///   if the calling task is cancelled.
   public func run(
     control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
-    progress: (Double) -> Void = { _ in }
+    progress tell: (Double) -> Void = { _ in }
   ) throws -> VerificationReport {
     try Task.checkCancellation()
     if let samplePercent, !(samplePercent >= 0.001 && samplePercent <= 100) {
@@ -95,6 +96,11 @@ public struct Verifier: Sendable {
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
     var kept = try stopped()
+    var reached = min(max(kept?.share ?? 0, 0), 0.999)
+    func progress(_ share: Double) {
+      reached = max(reached, share)
+      tell(reached)
+    }
     let report: VerificationReport
     do {
       report =
@@ -102,13 +108,14 @@ public struct Verifier: Sendable {
         ? try runSteps(part, original, stop, &kept, progress: progress)
         : try compare(job, part, original, stop, &kept, progress: progress)
     } catch var error as GodwitError where error.code == .stopped && stop.isDue {
+      kept?.share = reached
       error.remedy = "run the same command with more time: it begins with the first object"
       if let checkpointFile, let kept, kept.hasContent, kept.write(to: checkpointFile) {
         error.remedy = "run the same command to go on: what was compared is kept in '\(checkpointFile.path)'"
       }
       throw error
     }
-    if let checkpointFile { StoppedVerification.remove(checkpointFile) }
+    if let checkpointFile { kept?.remove(checkpointFile) }
     return report
   }
 

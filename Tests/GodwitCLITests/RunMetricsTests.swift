@@ -200,6 +200,28 @@ struct `The metrics of a run` {
     #expect(result.diagnostics.components(separatedBy: "cannot write metrics").count == 2)
   }
 
+  @Test func `metrics replace no other file, and go to no place of the job`() throws {
+    let job = try BreakableJob()
+    let manifest = try Data(contentsOf: URL(filePath: job.file("job.yaml")))
+    let source = try Data(contentsOf: URL(filePath: job.file("library.sqlite")))
+    for (path, status) in [
+      ("library.sqlite", 73), ("job.yaml", 73), ("out/library.sqlite", 73), ("library.sqlite-wal", 64),
+    ] as [(String, Int32)] {
+      let result = try BuiltCommand.run("run", "job.yaml", "--metrics", path, in: job.path)
+      #expect(result.status == status, "\(path): \(result.diagnostics)")
+      #expect(!FileManager.default.fileExists(atPath: job.file("out")), "\(path)")
+      #expect(!FileManager.default.fileExists(atPath: job.file("library.sqlite-wal")))
+    }
+    try job.makeFolder("out")
+    #expect(try BuiltCommand.run("run", "job.yaml", "--metrics", "out/library.sqlite", in: job.path).status == 64)
+    #expect(!FileManager.default.fileExists(atPath: job.file("out/library.sqlite")))
+    #expect(try Data(contentsOf: URL(filePath: job.file("job.yaml"))) == manifest)
+    #expect(try Data(contentsOf: URL(filePath: job.file("library.sqlite"))) == source)
+    try Data().write(to: URL(filePath: job.file("godwit.prom")))
+    #expect(try Self.run(job).status == 0)
+    #expect(try Self.run(job).status == 0)
+  }
+
   @Test func `a second run of a locked job leaves the file of the first`() throws {
     let job = try BreakableJob()
     try job.append("job.yaml", "stages:\n  - step: Library 2\n    before: exit 1\n")

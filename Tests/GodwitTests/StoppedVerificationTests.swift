@@ -132,6 +132,16 @@ struct StoppedVerificationTests {
     let report = try verifier.run()
     #expect(report.findings.map(\.kind) == [.value], "\(report)")
     #expect(!FileManager.default.fileExists(atPath: file))
+    // A sample says nothing of the whole, and leaves what is kept.
+    #expect(try stop().stopReason == .requested)
+    var sample = verifier
+    sample.samplePercent = 50
+    _ = try sample.run()
+    #expect(StoppedVerification(at: URL(filePath: file)) != nil)
+    // The next one begins where the last one stopped.
+    var shares: [Double] = []
+    _ = try verifier.run { shares.append($0) }
+    #expect(shares.first.map { $0 > 0.7 } == true && shares == shares.sorted(), "\(shares)")
     // Another file of that name stays, and the verification begins with the first object each time.
     try Data("mine".utf8).write(to: URL(filePath: file))
     #expect(try stop().remedy?.contains("first object") == true)

@@ -145,6 +145,7 @@ final class ProgressPrinter: Sendable {
         }
         if summary.outcome == .alreadyFinished {
           stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
+          if !summary.notes.isEmpty { stream.write(ProgressLine.percent(100) + "\n") }
           return
         }
         // The first word of the summary, and of its last line.

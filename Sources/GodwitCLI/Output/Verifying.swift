@@ -19,13 +19,17 @@ struct Verifying {
     var verifier = Verifier(job: job)
     verifier.samplePercent = samplePercent
     verifier.checkpointFile = URL(filePath: job.destinationPath + ".verification.json")
+    var first: Double?
     return try verifier.run(control: control, maximumSeconds: maximumSeconds) { share in
+      // What an earlier verification did took no time of this one.
+      let gained = share - (first ?? share)
+      first = first ?? share
       let seconds = Self.seconds(since: start)
       printer.update(
         MigrationProgress(
           percent: share * 100, step: 1, steps: 1, pass: 1, passes: 1, name: "verify", stage: "", chunk: 0,
           chunks: 0, rows: 0, totalRows: 0, rowsPerSecond: 0,
-          secondsLeft: share > 0.05 && seconds > 1 ? seconds / share * (1 - share) : nil,
+          secondsLeft: gained > 0.05 && seconds > 1 ? seconds / gained * (1 - share) : nil,
           residentBytes: ProcessMemory.residentBytes))
     }
   }

@@ -64,12 +64,17 @@ struct ReportVerb: Verb {
 
   // MARK: The file
 
-  /// Refuses a path of the job's: a file there would keep it from running.
-  private static func refuseFile(of job: MigrationJob, at path: String) throws {
+  /// Whether a path is one of the job's: a file there would keep it from running.
+  static func isFile(of job: MigrationJob, at path: String) -> Bool {
     func place(_ path: String) -> String { URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path }
     let (file, work) = (place(path), place(WorkFolder.path(forDestination: job.destinationPath)))
     let stores = [job.sourcePath, job.destinationPath].map(place)
-    guard stores.contains(file) || file == work || file.hasPrefix(work + "/") else { return }
+    let own = stores + stores.flatMap { [$0 + "-wal", $0 + "-shm", $0 + "-journal"] }
+    return own.contains(file) || file == work || file.hasPrefix(work + "/")
+  }
+
+  private static func refuseFile(of job: MigrationJob, at path: String) throws {
+    guard isFile(of: job, at: path) else { return }
     throw GodwitError(
       .usage, "cannot write the report to '\(path)': the job has its source, its destination or its work folder there",
       remedy: "name another file with -o", safe: "nothing was written")

@@ -20,9 +20,11 @@ final class MetricsFile: Sendable {
     var hasWarned = false
   }
 
-  private let path: String
+  let path: String
   private let warn: @Sendable (String) -> Void
   private let state: Mutex<State>
+  /// Held while the file is written, which may take long. The run never waits for it but at its end.
+  private let writing = Mutex(())
   /// Wakes the thread when the run is over.
   private let over = NSCondition()
 
@@ -43,16 +45,31 @@ final class MetricsFile: Sendable {
     state = Mutex(State(metrics: RunMetrics(job: job, start: start)))
     var info = stat()
     // A rename would put a file in the place of a folder, a link or a device.
-    if lstat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
-      throw GodwitError(
-        .usage, "cannot write metrics to '\(path)': it is not an ordinary file",
-        remedy: "name a file, such as godwit.prom in the folder that the textfile collector reads",
-        safe: "nothing was written")
+    if lstat(path, &info) == 0 {
+      guard info.st_mode & S_IFMT == S_IFREG else {
+        throw GodwitError(
+          .usage, "cannot write metrics to '\(path)': it is not an ordinary file",
+          remedy: "name a file, such as godwit.prom in the folder that the textfile collector reads",
+          safe: "nothing was written")
+      }
+      guard info.st_size == 0 || Self.isMetrics(path) else {
+        throw GodwitError(
+          .cannotCreate, "cannot write metrics to '\(path)': what is there was not written by `run --metrics`",
+          remedy: "name another file, or remove that one", safe: "nothing was written")
+      }
     }
     do { NewFile.discard(try NewFile.temporaryName(beside: path, replaces: true)) } catch var error as GodwitError {
       error.safe = "nothing was written"
       throw error
     }
+  }
+
+  /// Whether an earlier run wrote the file.
+  private static func isMetrics(_ path: String) -> Bool {
+    guard let file = FileHandle(forReadingAtPath: path) else { return false }
+    defer { try? file.close() }
+    let beginning = Data(RunMetrics.beginning.utf8)
+    return (try? file.read(upToCount: beginning.count)) == beginning
   }
 
   /// Sets the job, and takes over what the file says of its earlier runs.
@@ -92,11 +109,13 @@ final class MetricsFile: Sendable {
 
   /// Writes the file for the last time.
   func finish(_ end: RunMetrics.End) {
-    state.withLock { state in
+    let last: RunMetrics? = state.withLock { state in
+      guard !state.isFinished else { return nil }
       state.metrics.finish(end)
-      write(&state)
       state.isFinished = true
+      return state.metrics
     }
+    if let last { writing.withLock { _ in put(last) } }
     wake()
   }
 
@@ -112,14 +131,21 @@ final class MetricsFile: Sendable {
     over.unlock()
   }
 
-  private func write() { state.withLock { if !$0.isFinished { write(&$0) } } }
+  private func write() {
+    writing.withLock { _ in
+      // The last writing has the last word.
+      if let metrics = state.withLock({ $0.isFinished ? nil : $0.metrics }) { put(metrics) }
+    }
+  }
 
-  private func write(_ state: inout State) {
-    let text = state.metrics.text(
-      now: Date(), resident: ProcessMemory.residentBytes, peak: ProcessMemory.peakBytes)
+  private func put(_ metrics: RunMetrics) {
+    let text = metrics.text(now: Date(), resident: ProcessMemory.residentBytes, peak: ProcessMemory.peakBytes)
     do { try ExportFile.write(text, to: path, replaces: true) } catch {
-      guard !state.hasWarned else { return }
-      state.hasWarned = true
+      let isFirst = state.withLock { state in
+        defer { state.hasWarned = true }
+        return !state.hasWarned
+      }
+      guard isFirst else { return }
       warn("cannot write metrics: \((error as? GodwitError)?.message ?? "\(error)")")
     }
   }

@@ -47,6 +47,9 @@ struct RunMetrics: Sendable {
   var findings: Int64?
   var end: End?
 
+  /// How every file begins.
+  static let beginning = "# HELP godwit_build_info "
+
   fileprivate static let successName = "godwit_last_success_timestamp_seconds"
   fileprivate static let endName = "godwit_last_run_end_timestamp_seconds"
   fileprivate static let statusName = "godwit_last_run_exit_status"

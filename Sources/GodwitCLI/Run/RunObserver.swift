@@ -37,7 +37,14 @@ struct RunObserver {
     metrics?.change { $0.budget = loader.manifest.memory }
   }
 
-  mutating func jobLoaded(_ job: MigrationJob) {
+  /// - Throws: `.usage` (64) when the metrics would go where the job has its files.
+  mutating func jobLoaded(_ job: MigrationJob) throws {
+    if let path = metrics?.path, ReportVerb.isFile(of: job, at: path) {
+      metrics?.abandon()
+      throw GodwitError(
+        .usage, "cannot write metrics to '\(path)': the job has its source, its destination or its work folder there",
+        remedy: "name another file with --metrics", safe: "nothing was written")
+    }
     self.job = job
     metrics?.change { $0.sourceBytes = Self.size(of: job.sourcePath) }
   }

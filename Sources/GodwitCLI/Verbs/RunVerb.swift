@@ -142,7 +142,7 @@ struct RunVerb: Verb {
     let loader = try loader(check, in: session)
     observer.manifestRead(loader)
     var migration = try loader.job()
-    observer.jobLoaded(migration)
+    try observer.jobLoaded(migration)
     printer.setBudget(migration.memory)
     if failOnLoss { migration.failsOnLoss = true }
     if !quiet {

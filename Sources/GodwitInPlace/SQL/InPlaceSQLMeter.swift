@@ -40,6 +40,7 @@ package struct InPlaceSQLMeter {
     copiedBytes += Int64(count)
     let percent = min(1, Double(copiedBytes) / Double(max(1, bytes))) * Self.copyPercent
     guard percent - progress.percent >= 1 else { return nil }
+    progress.isEstimated = true
     advance(to: percent)
     return progress
   }
@@ -65,6 +66,7 @@ package struct InPlaceSQLMeter {
     guard let running, now.timeIntervalSince(told) >= pulseSeconds else { return nil }
     told = now
     (progress.stage, progress.name, progress.chunks) = (running.stage, running.name, tasks)
+    progress.isEstimated = true
     // Tasks without rows may take any time.
     advance(to: rows + (isCounted ? Int64(share.share * Double(running.rows)) : 0))
     return progress
@@ -84,6 +86,7 @@ package struct InPlaceSQLMeter {
     told = Date()
     done += 1
     rows += task.rows
+    progress.isEstimated = false
     progress.stage = task.stage
     progress.name = task.name
     progress.chunk = done
@@ -102,6 +105,7 @@ package struct InPlaceSQLMeter {
   }
 
   package mutating func complete() -> MigrationProgress {
+    progress.isEstimated = false
     progress.percent = 100
     progress.rows = progress.totalRows
     progress.secondsLeft = 0

@@ -100,6 +100,14 @@ package struct SupportFolder: Sendable, Hashable {
     }
   }
 
+  /// When a file was last written, in seconds since 1970; nil if there is none.
+  package func modified(_ name: String) -> Double? {
+    var info = stat()
+    guard lstat(path(of: name), &info) == 0 else { return nil }
+    let time = CLibrary.modificationTime(info)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
   /// The names in a folder that is no symbolic link; none where there is no such folder.
   static func forEachName(in path: String, _ body: (String) throws -> Void) throws {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

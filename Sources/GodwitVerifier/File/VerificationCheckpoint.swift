@@ -64,18 +64,32 @@ struct TableTally: Codable {
 struct StoppedVerification: Codable {
   /// Which stores are compared, for which job, by which version of Godwit.
   struct Identity: Codable, Equatable {
-    var format = 1
+    var format = 2
     var godwit = Receipt.godwitVersion
     /// The digest of the job and of its paths.
     var job: String
     var source: StoreFiles.Stamp
     var destination: StoreFiles.Stamp
+    /// A sum of the names, sizes and times of the external files of both.
+    var files: UInt64
 
     init(_ job: MigrationJob) throws {
       let steps = job.steps.indices.map { JobFingerprint(job.step($0, source: nil)).digest }
       self.job = Digest.hex((steps + [job.sourcePath, job.destinationPath]).joined(separator: "\n"))
       source = try StoreFiles(path: job.sourcePath).stamp()
       destination = try StoreFiles(path: job.destinationPath).stamp()
+      files = try Self.files(ofStoreAt: job.sourcePath) &+ Self.files(ofStoreAt: job.destinationPath)
+    }
+
+    private static func files(ofStoreAt path: String) throws -> UInt64 {
+      var sum: UInt64 = 0
+      let folder = SupportFolder(ofStoreAt: path)
+      try folder.forEachFile { name, size in
+        let time = folder.modified(name) ?? 0
+        let digest = Digest.hex("\(path)\n\(name)\n\(size)\n\(time.bitPattern)")
+        sum &+= UInt64(digest.prefix(16), radix: 16) ?? 0
+      }
+      return sum
     }
   }
 
@@ -83,6 +97,8 @@ struct StoppedVerification: Codable {
   /// Of a job of several steps: how many were proved, and what that came to.
   var steps = 0
   var report = VerificationReport()
+  /// The highest share that was told, from 0 to 1.
+  var share = 0.0
   /// Of a job of one step.
   var checkpoint: VerificationCheckpoint?
 
@@ -93,7 +109,7 @@ struct StoppedVerification: Codable {
 
   /// Reads the file; nil if there is none that can be read.
   init?(at url: URL) {
-    guard let data = try? Data(contentsOf: url), let stopped = try? JSONDecoder().decode(Self.self, from: data)
+    guard let data = try? ReadableFile.bytes(of: url.path, limit: .mebibytes(64)), let stopped = try? JSONDecoder().decode(Self.self, from: data)
     else { return nil }
     self = stopped
   }
@@ -103,10 +119,17 @@ struct StoppedVerification: Codable {
   /// Nothing is replaced but an earlier file of this kind.
   func write(to url: URL) -> Bool {
     guard let data = try? JSONEncoder().encode(self) else { return false }
-    if FileManager.default.fileExists(atPath: url.path), Self(at: url) == nil { return false }
+    if FileManager.default.fileExists(atPath: url.path) {
+      guard let other = Self(at: url) else { return false }
+      // Several jobs may append to one store.
+      let isOfOther = other.identity.job != identity.job
+      if isOfOther, other.identity.destination == identity.destination { return false }
+    }
     return (try? WorkFolder.writeNote(data, to: url.path)) != nil
   }
 
   /// Removes the file of a verification that came to its end.
-  static func remove(_ url: URL) { if Self(at: url) != nil { try? WorkFolder.removeFile(url.path) } }
+  func remove(_ url: URL) {
+    if Self(at: url)?.identity.job == identity.job { try? WorkFolder.removeFile(url.path) }
+  }
 }
