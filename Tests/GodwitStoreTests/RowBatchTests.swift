@@ -92,6 +92,102 @@ struct RowBatchTests {
       ])
   }
 
+  @Test func `refused rows leave no bytes behind`() throws {
+    let batch = batch(try connection(), rows: 10, bytes: 2000)
+    func refuseRows() {
+      for key in Int64(1)...100 {
+        batch.add(key)
+        _ = batch.add(.text(String(repeating: "y", count: 400)))
+        #expect(!batch.add(.blob([UInt8](repeating: 1, count: 501))))
+        batch.dropRow()
+      }
+    }
+    refuseRows()
+    #expect(batch.waitingBytes == 0)
+    batch.add(1)
+    #expect(batch.add(.text("four")))
+    batch.add(2)
+    _ = batch.endRow()
+    refuseRows()
+    #expect(batch.waitingBytes == 4)
+    #expect(try batch.write() == 1)
+    refuseRows()
+    #expect(batch.waitingBytes == 0)
+  }
+
+  @Test func `a row above the limit is refused, and cells count as bytes`() throws {
+    let connection = try connection()
+    let columns = (0..<500).map { "C\($0)" }
+    try connection.execute("CREATE TABLE W (\(columns.joined(separator: ", ")))")
+    let batch = RowBatch(connection, into: "main.W", columns: columns, limits: .init(rows: 1000, bytes: 20_000))
+    let value = SQLValue.blob([UInt8](repeating: 1, count: 1000))
+    #expect((0..<21).map { _ in batch.add(value) } == Array(repeating: true, count: 20) + [false])
+    batch.dropRow()
+    // 8000 bytes for each row.
+    for row in 0..<3 {
+      #expect(!batch.isRowComplete)
+      for column in columns.indices { batch.add(Int64(column)) }
+      #expect(batch.isRowComplete)
+      #expect(batch.endRow() == (row == 2))
+    }
+    batch.add(0)
+    #expect(!batch.isRowComplete)
+    batch.dropRow()
+    #expect(try batch.write() == 3)
+  }
+
+  @Test func `the widest rows stay below SQLite's limit of parameters`() throws {
+    let columns = (0..<2000).map { "C\($0)" }
+    var contents: [[[SQLValue]]] = []
+    for isTogether in [true, false] {
+      let connection = try connection()
+      try connection.execute("CREATE TABLE W (\(columns.joined(separator: ", ")))")
+      // What SQLite allows by itself; some systems allow more.
+      connection.withHandle { ParameterLimit.set(32_766, on: $0) }
+      let batch = RowBatch(
+        connection, into: "main.W", columns: columns, limits: .init(rows: isTogether ? 128 : 1, bytes: 4 << 20))
+      for row in Int64(0)..<40 {
+        for column in columns.indices { batch.add(row * 10_000 + Int64(column)) }
+        if batch.endRow() { try batch.write() }
+      }
+      #expect(try batch.write() == (isTogether ? 40 : 0))
+      contents.append(try connection.rows("SELECT * FROM W ORDER BY rowid"))
+    }
+    #expect(contents[0] == contents[1])
+    #expect(contents[0].count == 40)
+    #expect(contents[0].last?.last == .integer(391_999))
+  }
+
+  @Test func `columns convert values as they do for single statements`() throws {
+    let types = ["VARCHAR", "INTEGER", "DECIMAL", "TIMESTAMP", "FLOAT", "BLOB"]
+    let columns = types.map { "A\($0)" }
+    let further: [SQLValue] = [.text("NaN"), .text("1"), .text("2.50"), .real(2.0), .real(.nan), .real(1e300)]
+    let values = Self.values + further
+    var contents: [[[SQLValue]]] = []
+    for isTogether in [true, false] {
+      let connection = try connection()
+      let definitions = zip(columns, types).map { "\($0) \($1)" }.joined(separator: ", ")
+      try connection.execute("CREATE TABLE W (\(definitions))")
+      let batch = RowBatch(connection, into: "main.W", columns: columns, limits: .init(rows: 1000, bytes: 1 << 20))
+      let places = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+      let insert = try connection.prepare("INSERT INTO W VALUES (\(places))")
+      for first in values.indices {
+        let row = columns.indices.map { values[(first + $0 * 5) % values.count] }
+        guard isTogether else {
+          try insert.run(row)
+          continue
+        }
+        #expect(batch.add(row, at: Array(row.indices)))
+        _ = batch.endRow()
+      }
+      try batch.write()
+      let read = columns.map { "\($0), typeof(\($0))" }.joined(separator: ", ")
+      contents.append(try connection.rows("SELECT \(read) FROM W ORDER BY rowid"))
+    }
+    #expect(contents[0].count == values.count)
+    #expect(contents[0] == contents[1])
+  }
+
   @Test func `rows that a conflict leaves out are not counted`() throws {
     let connection = try connection()
     try connection.execute("INSERT INTO T VALUES (5, 'old', NULL)")

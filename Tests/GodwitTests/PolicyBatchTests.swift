@@ -19,7 +19,7 @@ import Testing
     people: Int64 = 12, _ policies: PolicyRegistry, prepare: (MigrationFixture) throws -> Void = { _ in }
   ) throws -> [String] {
     var contents: [[String]] = []
-    for rows in [128, 3, 1] {
+    for rows in [128, 3, 0] {
       let fixture = try policyFixture(people: people, rows: nil)
       fixture.setPolicy("P", of: "PersonToContact")
       try prepare(fixture)
@@ -29,7 +29,9 @@ import Testing
           #expect(summary.outcome == .finished)
           #expect(report.isClean, "\(report)")
           contents.append(try fixture.content())
-        } catch let error as GodwitError { contents.append([error.message, error.cause ?? ""]) }
+        } catch let error as GodwitError where error.code != .internalBug {
+          contents.append([error.message, error.cause ?? ""])
+        }
       }
     }
     for other in contents.dropFirst() {
@@ -222,7 +224,7 @@ import Testing
     throws
   {
     var messages: [String] = []
-    for rows in [128, 1] {
+    for rows in [128, 0] {
       var tag = EntityDescription.make("Tag", ["name": .string])
       tag.uniquenessConstraints = [["name"]]
       let fixture = try MigrationFixture([.make("Item", ["title": .string])], to: [tag])
@@ -260,7 +262,7 @@ import Testing
     #expect(found[0] == "Contact p13 was associated but never inserted", "\(found)")
   }
 
-  @Test func `what waits when a hook fails is not kept, and the run resumes to the same store`() throws {
+  @Test func `a run whose hook fails while objects wait resumes to the same store`() throws {
     let whole = try policyFixture()
     whole.setPolicy("P", of: "PersonToContact")
     try whole.run(["P": { ClosurePolicy() }])

@@ -24,3 +24,10 @@ package enum ValueLimit {
     return try slot.with(Limit(bytes), work)
   }
 }
+
+/// The most parameters that a statement may have, which differs from system to system.
+package enum ParameterLimit {
+  package static func set(_ count: Int32, on database: OpaquePointer) {
+    _ = sqlite3_limit(database, SQLITE_LIMIT_VARIABLE_NUMBER, count)
+  }
+}

@@ -134,6 +134,7 @@ package final class Executor {
   private func carryOut(_ chunk: Chunk) throws {
     try connection.transaction {
       let outcome = try run(chunk)
+      try connection.checkTransaction()
       try ledger.finish(chunk, outcome)
       try recordDigest()
       try checkSource()

@@ -139,7 +139,7 @@ final class PolicyAssignments {
     batch.add(position)
     batch.add(inversePosition)
     batch.add(place.sequence)
-    if batch.endRow() { try batch.write() }
+    if batch.endRow() { try step.write(batch) }
   }
 
   private func batch(_ link: Int) -> RowBatch {
@@ -153,7 +153,7 @@ final class PolicyAssignments {
   }
 
   /// Writes the assignments that wait; before anything reads them.
-  func write() throws { for batch in batches { try batch?.write() } }
+  func write() throws { for case let batch? in batches { try step.write(batch) } }
 
   /// Writes the assignments that wait, and ends the statements that do.
   func finishChunk() throws {

@@ -47,7 +47,7 @@ final class PolicyAssociations {
     batch.add(pair.source)
     batch.add(pair.entity)
     batch.add(pair.destination)
-    if batch.endRow() { try batch.write() }
+    if batch.endRow() { try step.write(batch) }
   }
 
   private func batch(_ index: Int) -> RowBatch {
@@ -60,7 +60,7 @@ final class PolicyAssociations {
   }
 
   /// Writes the associations that wait; before anything reads them.
-  func write() throws { for batch in batches { try batch?.write() } }
+  func write() throws { for case let batch? in batches { try step.write(batch) } }
 
   /// Writes the associations that wait, and ends the statements that do.
   func finishChunk() throws {

@@ -67,7 +67,8 @@ final class PolicyObjectWriter {
   func insertNew(_ object: ManagedObject, isKeyed: Bool, _ prepared: PreparedObject?) throws {
     let writing = try writing(of: object, isKeyed: isKeyed)
     // What is carried over in files takes its time anyway.
-    if !writing.isExternal, try isWaiting(object, writing, prepared) { return }
+    if step.hasWaitingObjects, !writing.isExternal, try isWaiting(object, writing, prepared) { return }
+    try step.checkChunk()
     try bind(object, to: writing.insert, of: writing, keys: prepared?.keys ?? [])
     try writing.insert.runBound()
     guard step.connection.changes == 1 else { throw Self.keyInUse(object.entityName) }
@@ -91,6 +92,12 @@ final class PolicyObjectWriter {
       batch.dropRow()
       return false
     }
+    // The values of all rows after it would be those of other columns.
+    guard batch.isRowComplete else {
+      batch.dropRow()
+      throw GodwitError(
+        .internalBug, "cannot insert \(object): its values are not those of the columns of '\(writing.entityName)'")
+    }
     hasWaiting = true
     if batch.endRow() { try flush(writing) }
     return true
@@ -98,8 +105,7 @@ final class PolicyObjectWriter {
 
   private func flush(_ writing: Writing) throws {
     let count = Int64(writing.batch.count)
-    guard count > 0 else { return }
-    guard try writing.batch.write() == count else { throw Self.keyInUse(writing.entityName) }
+    guard try step.write(writing.batch) == count else { throw step.failing(Self.keyInUse(writing.entityName)) }
     writing.count += count
   }
 
@@ -109,11 +115,12 @@ final class PolicyObjectWriter {
 
   /// Writes the objects that wait. Call it before anything reads or changes objects.
   func flush() throws {
+    try step.checkChunk()
     guard hasWaiting else { return }
-    hasWaiting = false
     for key in writings.keys.sorted(by: { ($0.number, $0.isKeyed ? 1 : 0) < ($1.number, $1.isKeyed ? 1 : 0) }) {
       if let writing = writings[key] { try flush(writing) }
     }
+    hasWaiting = false
   }
 
   // MARK: Any object

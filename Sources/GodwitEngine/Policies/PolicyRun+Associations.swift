@@ -136,6 +136,7 @@ extension PolicyRun {
   /// Call it before a policy makes one that its mapping would not make.
   func writeExplicitly(_ index: Int) throws {
     guard shortcuts.isComputed[index], !isReplaying else { return }
+    try step.checkChunk()
     try writeAsked()
     setShortcuts(
       inlineLinks: shortcuts.inlineLinks,

@@ -131,11 +131,15 @@ package final class PolicyRun: PolicyHost {
     var context = PolicyContext(self)
     do {
       try body(&context)
+      try step.checkChunk()
       if let problem = hook.problem { throw problem }
       if !hook.keyColumns.isEmpty { try settleKeys() }
       if kind == .createDestinationInstances { try settlePair() }
       if !hook.unproved.isEmpty { try prove() }
-    } catch { throw wrapped(error, object) }
+    } catch {
+      // Rows that others had waiting have failed, so the hook and its object are not what is wrong.
+      throw step.chunkFailure ?? wrapped(error, object)
+    }
   }
 
   /// At the end of a hook: what it associated or linked must be in the store.
@@ -180,6 +184,7 @@ package final class PolicyRun: PolicyHost {
     try associations.finishChunk()
     try assignments.finishChunk()
     shortcuts.store(in: &memory.state)
+    try step.checkChunk()
     try memory.write()
     hook.endPage()
     step.finishChunk()

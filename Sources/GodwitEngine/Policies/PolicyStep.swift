@@ -19,6 +19,10 @@ final class PolicyStep {
   private let mappingNames: [MappingNames]
   /// How many rows of a table are written together.
   let batchLimits: RowBatch.Limits
+  /// Whether new objects wait at all.
+  let hasWaitingObjects: Bool
+  /// Why the chunk must fail, whatever its hooks make of errors: see `checkChunk`.
+  @exclusivity(unchecked) private(set) var chunkFailure: (any Error)?
   let sourceContext: ObjectContext
   let destinationContext: ObjectContext
   /// Reads objects that are not inserted yet: their files are still the source's.
@@ -63,6 +67,7 @@ final class PolicyStep {
     mappingNames = mappings.map(MappingNames.init)
     batchLimits = RowBatch.Limits(
       rows: EngineTuning.current.policyRowsPerBatch, bytes: Int(clamping: min(256 << 10, job.memory.bytes / 256)))
+    hasWaitingObjects = EngineTuning.current.policyRowsPerBatch > 0
     mappedRows = program.mappings.map { _ in nil }
     currentMapping = mappingIndexes.first ?? nil
     keyOffsets = program.facts.mappings.map { if case .offset(let offset) = $0.keys { offset } else { nil } }
@@ -119,6 +124,35 @@ final class PolicyStep {
     try connection.execute("CREATE INDEX IF NOT EXISTS main.\(quoted(name)) ON \(columns)")
   }
 
+  // MARK: Rows that wait
+
+  /// Writes rows that wait together.
+  ///
+  /// An error fails the chunk, also when the running hook catches it: the rows belong to hooks that have returned.
+  @discardableResult func write(_ batch: RowBatch) throws -> Int64 {
+    guard !batch.isEmpty else { return 0 }
+    try checkChunk()
+    do { return try batch.write() } catch { throw failing(error) }
+  }
+
+  /// Has the chunk fail.
+  ///
+  /// - Returns: The error, to be thrown.
+  func failing(_ error: any Error) -> any Error {
+    chunkFailure = chunkFailure ?? error
+    return error
+  }
+
+  /// Throws when the chunk can no longer commit. Call it before anything is written, before anything is read that waiting
+  /// rows may change, and when a hook has ended.
+  ///
+  /// A hook may catch the error of a statement that had SQLite roll the whole chunk back; what was written after that
+  /// would stay.
+  func checkChunk() throws {
+    if let chunkFailure { throw chunkFailure }
+    do { try connection.checkTransaction() } catch { throw failing(error) }
+  }
+
   /// Forgets the statements and objects of a chunk.
   func finishChunk() {
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
@@ -128,7 +162,7 @@ final class PolicyStep {
   /// The same, and what was rolled back.
   func takeBack() {
     finishChunk()
-    indexes = []
+    (indexes, chunkFailure) = ([], nil)
   }
 
   // MARK: Entities and mappings

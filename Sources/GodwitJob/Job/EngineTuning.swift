@@ -47,7 +47,7 @@ package struct EngineTuning: Sendable {
   package var uniqueKeys = Spans(rowsPerSpan: 1024)
   /// Of `SourcePagePrefetcher`.
   package var pages = Pages()
-  /// Rows of a table that policies write together.
+  /// Rows of a table that policies write together; with 0, a new object is written at once by a statement of its own.
   package var policyRowsPerBatch = 128
   /// Fewer rows are not worth a `SpeculativeValidator`.
   package var leastValidatedRows: Int64 = 50_000

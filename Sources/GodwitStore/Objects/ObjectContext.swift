@@ -50,7 +50,8 @@ package final class ObjectContext {
 
   /// Drops what was read of a row that is about to change.
   package func forget(entityName: String, key: Int64) {
-    guard let table = tables[entityName], !table.rows.isEmpty else { return }
+    // The row may have been read by the name of an ancestor.
+    guard let table = table(of: entityName), !table.rows.isEmpty else { return }
     table.rows[key] = nil
   }
 

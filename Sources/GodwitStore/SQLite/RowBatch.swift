@@ -9,7 +9,7 @@ package final class RowBatch {
   package struct Limits: Sendable {
     /// A full batch is written.
     package var rows: Int
-    /// A batch of as many bytes is written, and a value of a quarter of them is not taken.
+    /// A batch of as many bytes is written. A value of a quarter of them is not taken, nor is a row of more.
     package var bytes: Int
 
     package init(rows: Int, bytes: Int) { (self.rows, self.bytes) = (max(1, rows), max(1024, bytes)) }
@@ -35,6 +35,8 @@ package final class RowBatch {
   @exclusivity(unchecked) private var cells: [Cell] = []
   @exclusivity(unchecked) private var bytes: UnsafeMutableRawBufferPointer
   @exclusivity(unchecked) private var usedBytes = 0
+  /// Where the bytes of the row at hand begin.
+  @exclusivity(unchecked) private var rowStart = 0
   /// Rows that are complete.
   @exclusivity(unchecked) package private(set) var count = 0
   private var many: SQLStatement?
@@ -61,6 +63,9 @@ package final class RowBatch {
 
   package var isEmpty: Bool { count == 0 }
 
+  /// The bytes of the values that wait.
+  package var waitingBytes: Int { usedBytes }
+
   // MARK: Adding
 
   /// Adds an integer to the row at hand.
@@ -73,7 +78,7 @@ package final class RowBatch {
 
   /// Adds a value to the row at hand.
   ///
-  /// - Returns: false for a value that is too large to wait. Call `dropRow` then.
+  /// - Returns: false for a value that is too large to wait, or whose row is. Call `dropRow` then.
   package func add(_ value: SQLValue) -> Bool {
     switch value {
     case .null: cells.append(Cell(kind: .null))
@@ -95,7 +100,7 @@ package final class RowBatch {
   }
 
   private func add(_ value: UnsafeRawBufferPointer, _ kind: Cell.Kind) -> Bool {
-    guard value.count <= limits.bytes / 4 else { return false }
+    guard value.count <= limits.bytes / 4, usedBytes - rowStart + value.count <= limits.bytes else { return false }
     if usedBytes + value.count > bytes.count { makeRoom(usedBytes + value.count) }
     UnsafeMutableRawBufferPointer(rebasing: bytes[usedBytes...]).copyMemory(from: value)
     cells.append(Cell(kind: kind, count: Int32(truncatingIfNeeded: value.count), number: Int64(usedBytes)))
@@ -110,21 +115,28 @@ package final class RowBatch {
     bytes = larger
   }
 
+  /// Whether the row at hand has a value for each column.
+  package var isRowComplete: Bool { cells.count == (count + 1) * width }
+
   /// Ends the row at hand.
   ///
   /// - Returns: Whether the batch is full: call `write`.
   package func endRow() -> Bool {
     count += 1
-    return count >= limits.rows || usedBytes >= limits.bytes
+    rowStart = usedBytes
+    return count >= limits.rows || usedBytes + cells.count * MemoryLayout<Cell>.stride >= limits.bytes
   }
 
-  /// Forgets the row at hand. What bytes it has added stay until the batch is written.
-  package func dropRow() { cells.removeLast(cells.count - count * width) }
+  /// Forgets the row at hand.
+  package func dropRow() {
+    cells.removeLast(cells.count - count * width)
+    usedBytes = rowStart
+  }
 
   /// Forgets all rows.
   package func discard() {
     cells.removeAll(keepingCapacity: true)
-    (count, usedBytes) = (0, 0)
+    (count, usedBytes, rowStart) = (0, 0, 0)
   }
 
   // MARK: Writing

@@ -196,6 +196,17 @@ public final class StoreConnection: @unchecked Sendable {
     }
   }
 
+  /// Throws when the transaction that `transaction` began is over.
+  ///
+  /// SQLite rolls a whole transaction back when it interrupts a statement that writes, and for some errors of the disk.
+  /// Each statement after that commits on its own, so whoever may go on after an error asks this first.
+  package func checkTransaction() throws {
+    guard sqlite3_get_autocommit(handle) != 0 else { return }
+    throw GodwitError(
+      .stopped, "stopped: SQLite has rolled back what a chunk wrote to '\(path)'",
+      remedy: "run the same command to resume", stopReason: .requested)
+  }
+
   /// Rows inserted, updated or deleted by the last statement.
   public var changes: Int64 { sqlite3_changes64(handle) }
 
