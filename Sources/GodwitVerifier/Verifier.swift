@@ -85,8 +85,35 @@ public struct Verifier: Sendable {
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
-    guard !job.isStepped else { return try runSteps(part, original, stop, progress: progress) }
-    return try compare(job, part, original, stop, progress: progress)
+    guard let held = try HeldObjects(of: job, digest: jobDigest) else {
+      guard !job.isStepped else { return try runSteps(part, original, stop, progress: progress) }
+      return try compare(job, part, original, stop, progress: progress)
+    }
+    return try run(held, part, original, stop, progress: progress)
+  }
+
+  /// Proves a destination and the quarantine beside it.
+  private func run(
+    _ held: HeldObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
+    progress: (Double) -> Void
+  ) throws -> VerificationReport {
+    // What the quarantine has is an object of the source that the whole job read.
+    var whole = job.resolvingLinks().fusingSteps()
+    whole.quarantine = nil
+    let now = Self.time(of: try StoreFiles(path: job.destinationPath).stamp())
+    do {
+      let proof = try QuarantineProof(whole, held) { stop.isDue }
+      try proof.run(now: now)
+      let found =
+        whole.isStepped
+        ? try runSteps(part, original, stop, progress: progress)
+        : try compare(whole, part, original, stop, readingSourceAt: proof.rest.path, progress: progress)
+      var report = proof.report
+      report.add(found)
+      return report
+    } catch let error as GodwitError where error.code == .stopped && stop.isDue {
+      throw stop.error(job.destinationPath, found: VerificationReport())
+    }
   }
 
   /// The digest under which a destination names the job.
@@ -98,16 +125,17 @@ public struct Verifier: Sendable {
   /// - Parameters:
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: What it was made of, when that was in place.
+  ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   private func compare(
     _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    progress: (Double) -> Void
+    readingSourceAt path: String? = nil, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
     let verification = try Verification(
       job, part: part, original: original, usesShortcuts: usesShortcuts,
-      sample: samplePercent.map { KeySample(percent: $0) })
+      sample: samplePercent.map { KeySample(percent: $0) }, readingSourceAt: path)
     verification.isStopped = { stop.isDue }
     for connection in [verification.source, verification.destination, verification.scratch] {
       connection.whileRunning { stop.isDue }

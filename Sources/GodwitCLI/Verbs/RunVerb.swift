@@ -69,6 +69,9 @@ struct RunVerb: Verb {
 
   static var outputs: [OutputKind] { [.progress] }
 
+  /// Done, and objects are in quarantine.
+  static let quarantinedStatus: Int32 = 3
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()
@@ -107,7 +110,8 @@ struct RunVerb: Verb {
           .report(of: try loader.job(for: .verification), maximumSeconds: left)
       }
       signals.finish()
-      let status = report?.isClean == false ? GodwitError.Code.findings.rawValue : 0
+      let done = summary.quarantinedObjects > 0 ? Self.quarantinedStatus : 0
+      let status = report?.isClean == false ? GodwitError.Code.findings.rawValue : done
       if let report {
         try printer.tell(report)
         // Before the summary, whose last line says 100.0%.

@@ -10,4 +10,8 @@ package enum ErrorTopic: Sendable {
   case conflictingMappings
   /// What the source has and the destination would not.
   case loss
+  /// What SQLite reported, such as a damaged page: never what a single row says.
+  case database
+  /// A row that the run cannot carry over: a value that cannot be computed or does not fit, or a broken rule.
+  case rejectedRow
 }

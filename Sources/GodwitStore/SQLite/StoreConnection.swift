@@ -305,6 +305,7 @@ public final class StoreConnection: @unchecked Sendable {
     let isInterrupted = code & 0xFF == SQLITE_INTERRUPT
     return GodwitError(
       kind, "cannot use '\(path)': SQLite says '\(message)' (\(code))", cause: cause, remedy: remedy,
-      stopReason: kind == .stopped ? (isInterrupted ? .requested : .inUse) : nil)
+      stopReason: kind == .stopped ? (isInterrupted ? .requested : .inUse) : nil
+    ).about(.database)
   }
 }
