@@ -58,6 +58,8 @@ extension MigrationManager {
     guard try record.mustClear else { return }
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
     try KeptSource.remove(in: folder.path)
+    // A store that came back after a power failure would be taken for this round's.
+    try WorkFolder.sync(folder.path)
     try record.cleared()
   }
 

@@ -53,6 +53,7 @@ struct DocumentationCoverageTests {
     entry("PortingAPolicy", "text", 2, pages),
     entry("Recovering", "sh", 2, pages), entry("Recovering", "text", 5, pages),
     entry("Proof", "sh", 1, "ProofPageTests"),
+    entry("Quarantine", "yaml", 1, "QuarantineCommandTests"), entry("Quarantine", "sh", 1, "QuarantineCommandTests"),
     entry("RunningNightly", "sh", 2, "RunningNightlyPageTests"),
     entry("RunningNightly", "crontab", 1, "RunningNightlyPageTests"),
     entry("RunningNightly", "ini", 2, "RunningNightlyPageTests"),
