@@ -139,7 +139,8 @@ extension MigrationManager {
 
   /// Whether a work folder holds something to resume.
   func isWorthKeeping(_ folder: String) -> Bool {
-    [StepFolder(path: folder).storePath, StepRecord.path(in: folder), RejectionRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
+    [StepFolder(path: folder).storePath, StepRecord.path(in: folder), RejectionRecord.path(in: folder)].contains(
+      where: FileManager.default.fileExists)
   }
 
   /// An existing destination: ours and the same job, or in the way.

@@ -24,7 +24,8 @@ import Testing
     let folder = try Self.folder()
     let first = try BuiltCommand.run("run", "job.yaml", in: folder.path)
     #expect(first.status == 3, "\(first.diagnostics)")
-    #expect(first.output.contains("quarantine 2 objects that validation rejects, in 'people-migrated.sqlite.quarantine"))
+    #expect(
+      first.output.contains("quarantine 2 objects that validation rejects, in 'people-migrated.sqlite.quarantine"))
     #expect(first.output.split(separator: "\n").last?.hasPrefix("100.0%") == true)
     let again = try BuiltCommand.run("run", "job.yaml", in: folder.path)
     #expect(again.status == 3 && again.output.contains("already finished"), "\(again.output)\(again.diagnostics)")
@@ -46,7 +47,8 @@ import Testing
     // A filter that cannot be computed ends a plan.
     try store.execute("UPDATE ZPERSON SET ZAGE = 40 WHERE ZAGE = 'old'")
     try store.close()
-    let limits = "at most 100 objects and 50.0 % of those that the job takes, in people-migrated.sqlite.quarantine.sqlite"
+    let limits =
+      "at most 100 objects and 50.0 % of those that the job takes, in people-migrated.sqlite.quarantine.sqlite"
     for option in [[], ["--details"]] {
       let plan = try BuiltCommand.run(["plan", "job.yaml"] + option, in: folder.path)
       #expect(plan.status == 0 && plan.output.contains(limits), "\(plan.output)\(plan.diagnostics)")

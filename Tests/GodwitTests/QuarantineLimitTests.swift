@@ -60,7 +60,8 @@ import Testing
     // 30 people, 7 addresses, 6 groups: six of them are 13.95 %.
     let taken = 30 + world.addresses.count + Int(world.groups)
     let exact = 600.0 / Double(taken)
-    try expectFailure(job(world, Quarantine(maximumPercent: exact - 0.01)), .dataWrong, "of \(taken) that the job takes")
+    try expectFailure(
+      job(world, Quarantine(maximumPercent: exact - 0.01)), .dataWrong, "of \(taken) that the job takes")
     let summary = try MigrationManager(job(world, Quarantine(maximumPercent: exact))).run()
     #expect(summary.quarantinedObjects == 6)
   }
@@ -116,7 +117,8 @@ import Testing
     try world.write(to: world.sourcePath)
     var job = try job(world, Quarantine(maximumRows: 1))
     var mappings = job.steps[0].mappingModels[0].entityMappings
-    for place in mappings.indices where mappings[place].name.hasSuffix("ToPerson") || mappings[place].name.hasSuffix("ToEmployee") {
+    for place in mappings.indices
+    where mappings[place].name.hasSuffix("ToPerson") || mappings[place].name.hasSuffix("ToEmployee") {
       mappings[place].filter = try ParsedPredicate("age >= 0")
     }
     job.steps[0].mappingModels = [MappingModel(entityMappings: mappings)]
@@ -221,7 +223,9 @@ import Testing
     let entities = Dictionary(grouping: [3, 8, 9, 20, 30]) { world.people[$0 - 1].isEmployee ? "Employee" : "Person" }
     // One entity is validated at a time.
     let expected = entities.map { entity, keys in
-      keys.sorted().map { "x-coredata://\(world.uuid.uuidString)/\(entity)/p\($0): attribute 'name' is required and is nil" }
+      keys.sorted().map {
+        "x-coredata://\(world.uuid.uuidString)/\(entity)/p\($0): attribute 'name' is required and is nil"
+      }
     }
     #expect(expected.contains(named.map(String.init)), "\(cause)")
   }

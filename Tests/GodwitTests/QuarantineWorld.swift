@@ -66,7 +66,7 @@ final class QuarantineWorld {
         case 2: person.age = 32767
         case 3: person.ageText = "old"
         case 4: person.address = nil
-        default: person.isEmployee ? (person.badge = "a\(key)") : (person.age = 300)
+        default: if person.isEmployee { person.badge = "a\(key)" } else { person.age = 300 }
         }
       }
       people.append(person)

@@ -24,7 +24,8 @@ extension Executor {
       }
       let isAll = broken.count < Self.limitOffenders
       cause =
-        "\(isAll ? "all" : "the first") \(broken.count) of the chunk, by source object\n" + lines.joined(separator: "\n")
+        "\(isAll ? "all" : "the first") \(broken.count) of the chunk, by source object\n"
+        + lines.joined(separator: "\n")
     }
     return GodwitError(
       .dataWrong, message, context: context(chunk), cause: cause,
@@ -45,7 +46,8 @@ extension Executor {
       let association = program.associations(builder)
       let taken = association.matches(mapping.index, alias: "s").sql
       let statement = ChunkStatement(
-        sql: "SELECT s.Z_PK FROM \(try association.table(mapping.index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken)",
+        sql:
+          "SELECT s.Z_PK FROM \(try association.table(mapping.index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken)",
         builder: builder)
       let found = try functions.running(statement, context: "validation") {
         try connection.integer(statement.sql, builder.arguments(from: source, through: source))

@@ -32,7 +32,8 @@ extension Executor {
       let mapping = program.mappings[index]
       let table = try program.sourceTable(mapping.source.name)
       var search = RowSearch(
-        enough: try rejections.enough, ends: { [connection] in try connection.sourceKeys(of: table, from: $0, through: $1) },
+        enough: try rejections.enough,
+        ends: { [connection] in try connection.sourceKeys(of: table, from: $0, through: $1) },
         attempt: { [unowned self] in try self.attempt(chunk, from: $0, through: $1) })
       try search.search(from: chunk.range.first, through: chunk.range.last)
       try rejections.add(

@@ -108,7 +108,8 @@ package struct QuarantineWriter {
     of entity: String, _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
   ) throws {
     let model = job.sourceModel
-    guard let table = schema.table(of: entity), let old = source.table(of: entity), let number = schema.number(of: entity)
+    guard let table = schema.table(of: entity), let old = source.table(of: entity),
+      let number = schema.number(of: entity)
     else { return }
     var columns: [(name: String, value: String)] = [
       ("Z_PK", "s.Z_PK"), ("Z_ENT", "\(number)"), ("Z_OPT", "s.Z_OPT"),
@@ -183,7 +184,9 @@ package struct QuarantineWriter {
     guard let table = schema.table(of: QuarantineModel.reasonEntity),
       let number = schema.number(of: QuarantineModel.reasonEntity)
     else { throw GodwitError(.internalBug, "the quarantine has no table of reasons") }
-    func uri(_ uuid: String) -> String { "'x-coredata://' || \(Self.literal(uuid)) || '/' || o.entity || '/p' || r.key" }
+    func uri(_ uuid: String) -> String {
+      "'x-coredata://' || \(Self.literal(uuid)) || '/' || o.entity || '/p' || r.key"
+    }
     let values: [QuarantineModel.Attribute: String] = [
       .objectURI: uri(uuids.own), .sourceURI: uri(uuids.source), .entity: "o.entity", .key: "r.key",
       .mapping: "r.mapping", .destination: "r.destination", .property: "NULLIF(r.property, '')", .message: "r.message",

@@ -85,12 +85,7 @@ package final class RejectionRecord {
 
   package func cleared() throws { try connection.transaction { try setState("clear", .integer(0)) } }
 
-  /// The percent that progress had reached when the round before ended.
-  package var percentBefore: Double {
-    get throws { if case .real(let percent)? = try state("percent") { min(max(percent, 0), 99) } else { 0 } }
-  }
-
-  /// The same of the record in a work folder, which is only read; 0 when there is none.
+  /// The percent that progress had reached when the round before ended; 0 without a record, which is only read.
   package static func percentBefore(readingIn folder: String) -> Double {
     guard exists(in: folder) else { return 0 }
     do {
@@ -102,15 +97,11 @@ package final class RejectionRecord {
     } catch { return 0 }
   }
 
-  /// What was shown as percent in this round, of the whole.
-  package func percent(ofRound percent: Double) throws -> Double {
-    let before = try percentBefore
-    return percent >= 100 ? 100 : min(99.9, before + (100 - before) * percent / 100)
-  }
-
   /// The digest that the quarantine names, once it is about to be put in its place.
   package var digest: String? {
-    get throws { if case .text(let bytes)? = try state("digest") { String(decoding: bytes, as: UTF8.self) } else { nil } }
+    get throws {
+      if case .text(let bytes)? = try state("digest") { String(decoding: bytes, as: UTF8.self) } else { nil }
+    }
   }
 
   package func setDigest(_ digest: String) throws {
@@ -126,10 +117,12 @@ package final class RejectionRecord {
 
   /// Writes down what was found in a part.
   ///
-  /// - Parameter check: Called with the number of all objects that are rejected then; what it throws takes back the
-  ///   part.
+  /// - Parameters:
+  ///   - roots: The root entity of each entity.
+  ///   - check: Called with the number of all objects that are rejected then; what it throws takes back
+  ///     the part.
   func add(
-    _ rejections: [Rejection], in part: String, root: (String) -> String, check: (Int64) throws -> Void
+    _ rejections: [Rejection], in part: String, roots: [String: String], check: (Int64) throws -> Void
   ) throws {
     try connection.transaction {
       let round = try round
@@ -144,7 +137,7 @@ package final class RejectionRecord {
         reason.finalize()
       }
       for one in rejections {
-        let root = root(one.entity)
+        let root = roots[one.entity] ?? one.entity
         try object.run([.text(root), .integer(one.key), .text(one.entity), .int(round)])
         try reason.run([
           .text(root), .integer(one.key), .text(one.mapping), .text(one.property ?? ""), .text(one.destination),
@@ -221,7 +214,9 @@ package final class RejectionRecord {
     try connection.rows(
       "SELECT o.entity, r.key, r.message FROM reason AS r JOIN rejected AS o USING (root, key) ORDER BY r.root, r.key, r.mapping, r.property LIMIT \(limit)"
     ).compactMap { row in
-      guard case (.text(let entity), .integer(let key), .text(let message)) = (row[0], row[1], row[2]) else { return nil }
+      guard case (.text(let entity), .integer(let key), .text(let message)) = (row[0], row[1], row[2]) else {
+        return nil
+      }
       return "\(uri(String(decoding: entity, as: UTF8.self), key)): \(String(decoding: message, as: UTF8.self))"
     }
   }

@@ -78,7 +78,8 @@ package final class RejectionSearch {
   ///
   /// - Throws: `.dataWrong` (65) when there are more than the job allows; nothing of the part is kept then.
   func add(_ rejections: [RejectionRecord.Rejection], in part: String) throws {
-    try record.add(rejections, in: part, root: { [job] in job.sourceModel.root(of: $0)?.name ?? $0 }) { try check($0) }
+    let roots = Set(rejections.map(\.entity)).map { ($0, job.sourceModel.root(of: $0)?.name ?? $0) }
+    try record.add(rejections, in: part, roots: Dictionary(roots) { first, _ in first }) { try check($0) }
   }
 
   private func check(_ count: Int64) throws {

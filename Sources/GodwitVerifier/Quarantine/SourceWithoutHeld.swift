@@ -49,7 +49,8 @@ final class SourceWithoutHeld {
         case .foreignKey(let table, let column, let kind, let place),
           .inverse(let table, let column, let kind, let place):
           // A to-many is stored in the rows that it leads to.
-          let isOwn = if case .foreignKey = schema.storage(of: relationship.name, in: entity.name) { true } else { false }
+          let isOwn =
+            if case .foreignKey = schema.storage(of: relationship.name, in: entity.name) { true } else { false }
           let target = isOwn ? relationship.destinationEntityName : entity.name
           let cleared = [column, kind, place].compactMap(\.self).map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
           try connection.execute(
