@@ -189,7 +189,7 @@ package final class Executor {
     }
   }
 
-  private func run(_ chunk: Chunk) throws -> Ledger.Outcome {
+  func run(_ chunk: Chunk) throws -> Ledger.Outcome {
     if chunk.phase != .associate { try openReaders() }
     switch chunk.work {
     case .associate(let mapping): return try associate(chunk, mapping)

@@ -1,4 +1,4 @@
-package import GodwitJob
+import GodwitJob
 import GodwitLowering
 import GodwitModel
 import GodwitStore

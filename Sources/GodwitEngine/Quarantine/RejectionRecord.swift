@@ -1,13 +1,13 @@
 import Foundation
 package import GodwitJob
 import GodwitModel
-package import GodwitStore
+import GodwitStore
 
 /// The source objects that a job has set aside, and why: a small database in the work folder.
 ///
-/// 1. A search for rejected objects goes part by part: a filter, a chunk, an entity. What it finds in a part and the mark
-///    that the part is done commit together, so a search that is killed goes on where it was.
-/// 2. When all parts are done, `finishRound` ends the round. The next round runs without the objects of those before it.
+/// 1. A search for rejected objects goes part by part: a filter, a chunk, an entity. What it finds in a part and the
+///    mark that the part is done commit together, so a search that is killed goes on where it was.
+/// 2. When all parts are done, `finishRound` ends the round. The next round runs without the objects of those before.
 /// What a round finds depends on the source and on the rounds before it alone, never on chunks or interruptions.
 package final class RejectionRecord {
   /// An object that a mapping cannot carry over.
