@@ -192,10 +192,10 @@ import Testing
   }
 
   @Test func `progress never goes back from round to round, also after a stop`() throws {
-    let world = try QuarantineWorld(seed: 7, people: 40, broken: 15)
+    let world = try QuarantineWorld(seed: 7, people: 20, broken: 25)
     try world.write(to: world.sourcePath)
     let job = try world.job(
-      from: world.sourcePath, to: world.folder.file("out/people.sqlite"), chunkRows: 5, quarantine: Self.open)
+      from: world.sourcePath, to: world.folder.file("out/people.sqlite"), chunkRows: 10, quarantine: Self.open)
     var last = 0.0
     var runs = 0
     while true {
@@ -205,7 +205,7 @@ import Testing
         #expect(progress.percent >= last)
         last = progress.percent
         lines += 1
-        if lines == 4 { control.stop(reason: "test") }
+        if lines == 9 { control.stop(reason: "test") }
       }
       runs += 1
       try #require(runs < 500)
@@ -215,7 +215,7 @@ import Testing
     }
     #expect(last == 100)
     #expect(runs > 3)
-    let whole = try run(world, "whole", chunkRows: 5)
+    let whole = try run(world, "whole", chunkRows: 10)
     #expect(try StoreDump(whole.path) == StoreDump(job.destinationPath))
     #expect(try StoreDump(whole.path + Quarantine.suffix) == StoreDump(job.destinationPath + Quarantine.suffix))
   }

@@ -37,15 +37,22 @@ package struct KeptSource {
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
     working(connection)
     // A copy of what is read: with the write-ahead log, and of what an XML store was converted into.
-    try connection.undefended {
-      try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(partPath)])
+    do {
+      try connection.undefended {
+        try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(partPath)])
+      }
+    } catch var error as GodwitError where error.code == .missingInput {
+      // Not a file that the user named.
+      (error.code, error.remedy) = (.inputOutput, "fix the cause and run the same command")
+      error.message = "cannot create '\(partPath)'"
+      throw error
     }
     let copy = try StoreConnection(path: partPath, cache: .mebibytes(4))
     working(copy)
     defer { working(connection) }
     try copy.execute("PRAGMA journal_mode = DELETE")
     try copy.execute("PRAGMA synchronous = NORMAL")
-    try copy.execute("ATTACH ?1 AS \(RejectionRecord.schema)", [.text(record.path)])
+    try record.attach(to: copy)
     var links: [(relationship: String, count: Int64)] = []
     try copy.undefended { try copy.transaction { links = try removeRejected(from: copy) } }
     try copy.execute("DETACH \(RejectionRecord.schema)")

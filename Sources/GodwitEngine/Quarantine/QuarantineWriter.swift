@@ -47,7 +47,7 @@ package struct QuarantineWriter {
     metadata.values[QuarantineModel.jobKey] = .string(digest)
     let connection = try EmptyStore.create(at: partPath, schema: schema, metadata: metadata)
     try connection.attachSource(files, workFolder: folder, model: job.sourceModel)
-    try connection.execute("ATTACH ?1 AS \(RejectionRecord.schema)", [.text(record.path)])
+    try record.attach(to: connection)
     try connection.transaction {
       try fill(connection, schema, from: source)
       try writeReasons(connection, schema, uuids: (metadata.uuid, before.uuid))

@@ -63,6 +63,14 @@ package final class RejectionRecord {
     "CREATE TABLE IF NOT EXISTS link (relationship TEXT PRIMARY KEY, count INTEGER) WITHOUT ROWID",
   ]
 
+  /// Attaches the record to another connection, which reads it.
+  ///
+  /// It cannot write it, so that a transaction of that connection is one of a single file.
+  func attach(to other: StoreConnection) throws {
+    let path = URL(filePath: path).standardizedFileURL.path
+    try other.execute("ATTACH ?1 AS \(Self.schema)", [.text(StoreFiles.uri(path: path, query: "mode=ro"))])
+  }
+
   package func close() throws { try connection.close() }
 
   // MARK: State
