@@ -253,10 +253,12 @@ import Testing
         guard keys.contains(where: { $0 >= first && $0 <= last && bad.contains($0) }) else { return }
         throw GodwitError(.dataWrong, "bad").about(.rejectedRow)
       })
-    try search.search(from: .min, through: .max)
-    #expect(search.found.map(\.key) == bad.sorted())
+    var found: [Int64] = []
+    try search.search(from: .min, through: .max) { key, _ in found.append(key) }
+    #expect(found == bad.sorted())
     var few = RowSearch(enough: 2, ends: search.ends, attempt: search.attempt)
-    try few.search(from: .min, through: .max)
-    #expect(few.found.map(\.key) == Array(bad.sorted().prefix(2)))
+    found = []
+    try few.search(from: .min, through: .max) { key, _ in found.append(key) }
+    #expect(found == Array(bad.sorted().prefix(2)))
   }
 }

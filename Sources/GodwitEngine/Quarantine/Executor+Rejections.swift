@@ -35,13 +35,14 @@ extension Executor {
         enough: try rejections.enough,
         ends: { [connection] in try connection.sourceKeys(of: table, from: $0, through: $1) },
         attempt: { [unowned self] in try self.attempt(chunk, from: $0, through: $1) })
-      try search.search(from: chunk.range.first, through: chunk.range.last)
-      try rejections.add(
-        search.found.map { key, error in
-          RejectionRecord.Rejection(
-            entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
-            property: nil, message: error.message)
-        }, in: part)
+      try rejections.search(part) { note in
+        try search.search(from: chunk.range.first, through: chunk.range.last) { key, error in
+          try note(
+            .init(
+              entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
+              property: nil, message: error.message))
+        }
+      }
     }
   }
 
@@ -77,7 +78,8 @@ extension Executor {
       try rejections.checkpoint()
       let part = "validate \(entity)"
       guard try !rejections.record.hasSearched(part) else { continue }
-      try rejections.add(try invalid(entity, enough: rejections.enough, context: context(chunk)), in: part)
+      let enough = try rejections.enough
+      try rejections.search(part) { try findInvalid(entity, enough: enough, context: context(chunk), note: $0) }
     }
   }
 
@@ -90,7 +92,9 @@ extension Executor {
     }
   }
 
-  private func invalid(_ entity: String, enough: Int64, context: String) throws -> [RejectionRecord.Rejection] {
+  private func findInvalid(
+    _ entity: String, enough: Int64, context: String, note: (RejectionRecord.Rejection) throws -> Void
+  ) throws {
     let validation = try program.validation.entity(entity)
     let makers = program.mappings.filter { $0.destination.name == entity && $0.earlier == nil }
     try connection.execute("CREATE TEMP TABLE IF NOT EXISTS godwit_broken (d INTEGER PRIMARY KEY, rule INTEGER)")
@@ -105,22 +109,20 @@ extension Executor {
       count += 1
       return isUnbounded || count < most
     }
-    var found: [RejectionRecord.Rejection] = []
     for mapping in makers where count > 0 {
       let statement = try sources(of: mapping)
       try functions.running(statement, context: context) {
         try connection.query(statement.sql, statement.builder.arguments()) { row in
           guard validation.rules.indices.contains(row.int(1)) else { return true }
           let rule = validation.rules[row.int(1)]
-          found.append(
+          try note(
             .init(
               entity: mapping.source.name, key: row.int64(0), mapping: mapping.name, destination: entity,
               property: rule.property.isEmpty ? nil : rule.property, message: rule.message))
-          return Int64(found.count) < most || isUnbounded
+          return true
         }
       }
     }
-    return found
   }
 
   /// Hands the objects of an entity that break a rule to `body`, in the order of keys, with the number of the first rule

@@ -47,7 +47,7 @@ package struct KeptSource {
       error.message = "cannot create '\(partPath)'"
       throw error
     }
-    let copy = try StoreConnection(path: partPath, cache: .mebibytes(4))
+    let copy = try StoreConnection(path: partPath, cache: .mebibytes(4), create: true)
     working(copy)
     defer { working(connection) }
     try copy.execute("PRAGMA journal_mode = DELETE")

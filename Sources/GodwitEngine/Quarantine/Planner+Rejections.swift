@@ -33,13 +33,14 @@ extension Planner {
             try connection.rows(statement.sql, statement.builder.arguments(from: first, through: last))
           }
         })
-      try search.search(from: .min, through: .max)
-      try rejections.add(
-        search.found.map { key, error in
-          RejectionRecord.Rejection(
-            entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
-            property: nil, message: error.message)
-        }, in: part)
+      try rejections.search(part) { note in
+        try search.search(from: .min, through: .max) { key, error in
+          try note(
+            .init(
+              entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
+              property: nil, message: error.message))
+        }
+      }
     }
     if try rejections.record.countOfRound > 0 { throw RejectedObjectsFound() }
   }

@@ -123,14 +123,15 @@ package final class RejectionRecord {
     try connection.integer("SELECT 1 FROM part WHERE round = ?1 AND name = ?2", [.int(round), .text(part)]) != nil
   }
 
-  /// Writes down what was found in a part.
+  /// Writes down what is found in a part, as it is found.
   ///
   /// - Parameters:
   ///   - roots: The root entity of each entity.
-  ///   - check: Called with the number of all objects that are rejected then; what it throws takes back
-  ///     the part.
+  ///   - find: Calls what it is given for each object.
+  ///   - check: Called with the number of all objects that are rejected then; what it throws takes back the part.
   func add(
-    _ rejections: [Rejection], in part: String, roots: [String: String], check: (Int64) throws -> Void
+    in part: String, roots: [String: String], find: ((Rejection) throws -> Void) throws -> Void,
+    check: (Int64) throws -> Void
   ) throws {
     try connection.transaction {
       let round = try round
@@ -144,7 +145,7 @@ package final class RejectionRecord {
         object.finalize()
         reason.finalize()
       }
-      for one in rejections {
+      try find { one in
         let root = roots[one.entity] ?? one.entity
         try object.run([.text(root), .integer(one.key), .text(one.entity), .int(round)])
         try reason.run([

@@ -74,12 +74,17 @@ package final class RejectionSearch {
     if let reason = stopReason() { throw RejectionSearchStopped(reason: reason) }
   }
 
-  /// Writes down what was found in a part.
+  /// Searches a part, and writes down what is found in it as it is found: there may be more than fit in memory.
   ///
+  /// - Parameter find: Calls what it is given for each object.
   /// - Throws: `.dataWrong` (65) when there are more than the job allows; nothing of the part is kept then.
-  func add(_ rejections: [RejectionRecord.Rejection], in part: String) throws {
-    let roots = Set(rejections.map(\.entity)).map { ($0, job.sourceModel.root(of: $0)?.name ?? $0) }
-    try record.add(rejections, in: part, roots: Dictionary(roots) { first, _ in first }) { try check($0) }
+  func search(
+    _ part: String, find: ((RejectionRecord.Rejection) throws -> Void) throws -> Void
+  ) throws {
+    let roots = job.sourceModel.entities.map { ($0.name, job.sourceModel.root(of: $0.name)?.name ?? $0.name) }
+    try record.add(
+      in: part, roots: Dictionary(roots, uniquingKeysWith: { first, _ in first }), find: find,
+      check: { try check($0) })
   }
 
   private func check(_ count: Int64) throws {
@@ -108,7 +113,7 @@ struct RowSearch {
   let attempt: (Int64, Int64) throws -> Void
   /// The search ends when it has found so many.
   let enough: Int64
-  private(set) var found: [(key: Int64, error: GodwitError)] = []
+  private var count: Int64 = 0
 
   init(
     enough: Int64, ends: @escaping (Int64, Int64) throws -> (Int64, Int64)?,
@@ -117,21 +122,24 @@ struct RowSearch {
     (self.enough, self.ends, self.attempt) = (enough, ends, attempt)
   }
 
-  mutating func search(from first: Int64, through last: Int64) throws {
-    guard first <= last, Int64(found.count) < enough, let (low, high) = try ends(first, last) else { return }
+  /// - Parameter found: Called with the key of each row, in order, and its error.
+  mutating func search(
+    from first: Int64, through last: Int64, found: (Int64, GodwitError) throws -> Void
+  ) throws {
+    guard first <= last, count < enough, let (low, high) = try ends(first, last) else { return }
     do {
       try attempt(low, high)
       return
     } catch let error as GodwitError where error.topic == .rejectedRow {
       guard low < high else {
-        found.append((low, error))
-        return
+        count += 1
+        return try found(low, error)
       }
     }
     // Keys of either sign: their distance may be more than an Int64 holds, and half of it is not.
     let distance = UInt64(bitPattern: high) &- UInt64(bitPattern: low)
     let middle = low + Int64(distance / 2)
-    try search(from: low, through: middle)
-    try search(from: middle + 1, through: high)
+    try search(from: low, through: middle, found: found)
+    try search(from: middle + 1, through: high, found: found)
   }
 }
