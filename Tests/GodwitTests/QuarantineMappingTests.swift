@@ -201,3 +201,112 @@ import Testing
     #expect(report.isClean, "\(report)")
   }
 }
+
+/// Quarantines of jobs of more than one hop, of XML stores, and of runs that end between two files.
+@Suite struct QuarantineStoreTests {
+  private static func item(_ name: String, maximum: Int?, extra: [String]) throws -> ManagedObjectModel {
+    var title = AttributeDescription(name: "title", type: .string)
+    title.maximumLength = maximum
+    var item = EntityDescription.make(
+      "Item", Dictionary(uniqueKeysWithValues: extra.map { ($0, AttributeType.string) }),
+      [.toOne("next", "Item", inverse: "previous"), .toMany("previous", "Item", inverse: "next")])
+    item.attributes.append(title)
+    return try ManagedObjectModel(name: name, entities: [item])
+  }
+
+  private static func job(in folder: TemporaryFolder) throws -> MigrationJob {
+    let models = [
+      try item("1", maximum: nil, extra: []), try item("2", maximum: nil, extra: ["a"]),
+      try item("3", maximum: 5, extra: ["a", "b"]),
+    ]
+    let store = try StoreBuilder(path: folder.file("source.sqlite"), model: models[0])
+    for key in Int64(1)...6 {
+      try store.insert(
+        "Item", key: key, attributes: ["title": .init(key == 4 ? "too long" : "ok")],
+        relationships: ["next": [key % 6 + 1]])
+    }
+    try store.finish()
+    let steps = try zip(models, models.dropFirst()).map { before, after in
+      MigrationStep(
+        sourceModel: before, destinationModel: after,
+        mappingModels: [try MappingModel(inferredFrom: before, to: after)], origin: MigrationStep.inferredOrigin)
+    }
+    var job = MigrationJob(
+      name: "items", sourcePath: folder.file("source.sqlite"), destinationPath: folder.file("out/items.sqlite"),
+      first: steps[0], later: Array(steps.dropFirst()), chunkRows: 2)
+    job.quarantine = Quarantine(maximumRows: 1)
+    return job
+  }
+
+  private func expectOneHeld(_ job: MigrationJob) throws {
+    #expect(try MigrationManager(job).run().quarantinedObjects == 1)
+    let held = try StoreConnection.openStore(readingAt: job.quarantinePath)
+    #expect(try held.rows("SELECT Z_PK, ZTITLE, ZNEXT FROM source.ZITEM") == [[.integer(4), .text("too long"), .null]])
+    let made = try StoreConnection.openStore(readingAt: job.destinationPath)
+    #expect(
+      try made.rows("SELECT Z_PK, ZNEXT FROM source.ZITEM ORDER BY 1").map { $0.map(\.plain) }
+        == [["1", "2"], ["2", "3"], ["3", "nil"], ["5", "6"], ["6", "1"]])
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+  }
+
+  @Test func `steps that run as one have a quarantine of the first model, and others are refused`() throws {
+    let folder = try TemporaryFolder()
+    var job = try Self.job(in: folder)
+    try expectOneHeld(job)
+    job.steps[1].origin = nil
+    job.destinationPath = folder.file("out/other.sqlite")
+    do {
+      _ = try MigrationManager(job).run()
+      Issue.record("a job of two steps ran")
+    } catch let error as GodwitError {
+      #expect(error.code == .configuration && error.message.contains("2 steps"), "\(error)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: job.destinationPath + ".godwit"))
+  }
+
+  @Test func `an XML source has its quarantine in SQLite`() throws {
+    let folder = try TemporaryFolder()
+    var job = try Self.job(in: folder)
+    try XMLStoreWriter(readingStoreAt: job.sourcePath, model: job.sourceModel, name: "source.xml")
+      .write(to: folder.file("source.xml")) { _, _ in }
+    job.sourcePath = folder.file("source.xml")
+    let before = try Data(contentsOf: URL(filePath: job.sourcePath))
+    #expect(try MigrationManager(job).run().quarantinedObjects == 1)
+    let held = try StoreConnection.openStore(readingAt: job.quarantinePath)
+    #expect(try held.rows("SELECT ZTITLE FROM source.ZITEM") == [[.text("too long")]])
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    #expect(try Data(contentsOf: URL(filePath: job.sourcePath)) == before)
+  }
+
+  @Test(arguments: [true, false])
+  func `a run that ends between quarantine and destination resumes, or is discarded with both`(
+    isDiscarded: Bool
+  ) throws {
+    let whole = try FaultJob(.quarantine)
+    let manager = FileManager.default
+    let folder = (whole.destinationPath as NSString).deletingLastPathComponent
+    let other = Data("another".utf8)
+    do {
+      // Something takes the destination's name at the last moment: the quarantine has its own by then.
+      _ = try MigrationManager(whole.job).run { progress in
+        if progress.percent > 60 { try? other.write(to: URL(filePath: whole.destinationPath)) }
+      }
+      Issue.record("the run ended")
+    } catch let error as GodwitError { #expect(error.code == .cannotCreate, "\(error)") }
+    #expect(manager.fileExists(atPath: whole.destinationPath + Quarantine.suffix))
+    #expect(try Data(contentsOf: URL(filePath: whole.destinationPath)) == other)
+    try manager.removeItem(atPath: whole.destinationPath)
+    if isDiscarded {
+      #expect(try MigrationManager.discard(destination: whole.destinationPath))
+      #expect(try manager.contentsOfDirectory(atPath: folder) == [])
+    } else {
+      #expect(try whole.run().quarantinedObjects == 2)
+      #expect(try whole.namesLeft() == whole.leftNames)
+      let again = try FaultJob(again: whole)
+      try again.run()
+      #expect(try again.content() == whole.content())
+    }
+  }
+}
