@@ -254,7 +254,7 @@ import Testing
     let folder = try TemporaryFolder()
     var job = try Self.job(in: folder)
     try expectOneHeld(job)
-    job.steps[1].origin = nil
+    job.hooks.fusesSteps = false
     job.destinationPath = folder.file("out/other.sqlite")
     do {
       _ = try MigrationManager(job).run()
