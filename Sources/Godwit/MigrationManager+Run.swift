@@ -41,7 +41,9 @@ extension MigrationManager {
   }
 
   func run(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+    if let obstacle = job.quarantineObstacle { throw obstacle }
     try checkReceiptPlace()
+    try checkQuarantinePlace()
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
     if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
     let source = try OpenSource(job, attach: false, existing: try existingDestination())
@@ -64,7 +66,8 @@ extension MigrationManager {
     }
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
-    return try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
+    return try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
+      try placeQuarantine(of: folder, made, source.files)
       try folder.publish(path, to: job.destinationPath, like: source.files.path)
       let notes = try placeReceipt(of: folder)
       try folder.remove()
@@ -107,7 +110,7 @@ extension MigrationManager {
       keeps = true
       var (summary, last) =
         !job.isStepped
-        ? try run(
+        ? try runRounds(
           in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, isWorthKeeping: &keeps,
           progress: tell)
         : try runSteps(
@@ -144,7 +147,8 @@ extension MigrationManager {
 
   /// Whether a work folder holds something to resume.
   func isWorthKeeping(_ folder: String) -> Bool {
-    [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
+    [StepFolder(path: folder).storePath, StepRecord.path(in: folder), RejectionRecord.path(in: folder)].contains(
+      where: FileManager.default.fileExists)
   }
 
   /// An existing destination: ours and the same job, or in the way.
@@ -165,7 +169,11 @@ extension MigrationManager {
         "cannot write '\(job.destinationPath)': it is the finished store of another job, or the source, a model or a mapping changed since",
         remedy: "move it away to migrate again", safe: "nothing was written")
     }
-    return MigrationSummary(outcome: .alreadyFinished)
+    var summary = MigrationSummary(outcome: .alreadyFinished)
+    if let digest = QuarantineModel.jobDigest(ofStoreAt: job.quarantinePath), jobs.contains(digest) {
+      summary.quarantined = try QuarantineModel.counts(ofStoreAt: job.quarantinePath, model: job.sourceModel)
+    }
+    return summary
   }
 
   private func refuseStaleLog() throws {

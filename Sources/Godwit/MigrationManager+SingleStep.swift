@@ -13,14 +13,16 @@ extension MigrationManager {
   /// - Parameters:
   ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
   ///   - now: What `now()` means, when a larger job has settled it.
+  ///   - rejections: What finds the objects that validation rejects; nil where they stop the run.
   ///   - isWorthKeeping: Whether the folder holds something to resume, also when the call throws.
   /// - Returns: What was done, and the progress to show when the store is in place.
   func run(
     in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String? = nil, now: Double? = nil,
-    watch: StopCondition, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+    watch: StopCondition, rejections: RejectionSearch? = nil, isWorthKeeping: inout Bool,
+    progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let run = SingleStepRun(
-      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch)
+      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch, rejections: rejections)
     defer {
       run.abandon()
       isWorthKeeping = run.isWorthKeeping

@@ -16,6 +16,7 @@ final class SingleStepRun {
   private let origin: String?
   private let now: Double?
   private let watch: StopCondition
+  private let rejections: RejectionSearch?
   /// The digest of the source's content, computed beside the run.
   private var digest: BackgroundTask<String>?
   /// Whether the folder holds something to resume.
@@ -26,11 +27,12 @@ final class SingleStepRun {
   /// What the job appends to.
   private var existing: ExistingDestination? { job.appends ? source.existing : nil }
 
-  /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:isWorthKeeping:progress:)`.
+  /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:rejections:isWorthKeeping:progress:)`.
   init(
     _ manager: MigrationManager, in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String?,
-    now: Double?, watch: StopCondition
+    now: Double?, watch: StopCondition, rejections: RejectionSearch?
   ) {
+    self.rejections = rejections
     (self.manager, self.folder, self.source, self.quick) = (manager, folder, source, quick)
     (self.origin, self.now, self.watch) = (origin, now, watch)
   }
@@ -50,6 +52,7 @@ final class SingleStepRun {
     }
     defer { try? connection.close() }
     if made { try folder.removeSupport() }
+    let kept = try keptSource()
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
     try manager.configure(connection, isNew: made && existing == nil)
@@ -57,7 +60,7 @@ final class SingleStepRun {
     let stamp = try source.files.stamp()
     if made, origin == nil { digest = BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) } }
     try connection.attachSource(
-      source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
+      kept ?? source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { [control] in try control.checkpoint() })
     try manager.checkRolledBack(source.files, connection, isWanted: made && origin == nil)
     let ledger = Ledger(connection: connection)
@@ -78,6 +81,7 @@ final class SingleStepRun {
     (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
     summary.losses = try executor.losses(summary)
+    summary.losses.losses += try quarantineLosses()
     summary.codedNotes = plan.codedNotes + executor.notes
     summary.wasResumed = !made
     guard stopped == nil || meter.isComplete else { return (summary, nil) }
@@ -90,7 +94,9 @@ final class SingleStepRun {
     try manager.finish(connection, ledger: ledger, opened: opened, plan: plan) {
       // Where it failed or was stopped, the finished store is counted.
       let content = try? counting?.value { control.reason == nil }
-      try manager.noteOutcome(in: folder, plan, ledger, losses: summary.losses, content: content)
+      try manager.noteOutcome(
+        in: folder, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
+        content: content)
     }
     try connection.close()
     summary.outcome = .finished
@@ -122,14 +128,46 @@ final class SingleStepRun {
     return (try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true), true)
   }
 
+  private func plan(_ opened: AttachedSource) throws -> (MigrationPlan, StepProgram) {
+    let planner = opened.planner(job)
+    do {
+      let planned = try planner.plan(now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now())
+      try rejections?.setTaken(planned.0.facts)
+      try rejections?.check()
+      return planned
+    } catch {
+      if let rejections { try planner.searchRejected(after: error, rejections) }
+      throw error
+    }
+  }
+
+  /// What the loss report says of objects that earlier rounds have rejected.
+  private func quarantineLosses() throws -> [LossReport.Loss] {
+    try rejections?.known?.losses(step: job.position.index + 1) ?? []
+  }
+
+  /// The source without the objects that earlier rounds have rejected; nil for the source itself.
+  private func keptSource() throws -> StoreFiles? {
+    guard let record = rejections?.known, try record.round > 0 else { return nil }
+    let reader = try StoreConnection(path: nil)
+    defer { control.setInterrupt(nil) }
+    try reader.attachSource(
+      source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
+      checkpoint: { [control] in try control.checkpoint() })
+    let schema = try StoreSchema(model: job.sourceModel, probing: reader)
+    try KeptSource(schema, record, in: folder.path).make(from: reader) { connection in
+      control.setInterrupt { [connection] in connection.interrupt() }
+    }
+    return try StoreFiles(path: KeptSource.path(in: folder.path))
+  }
+
   /// Plans, and makes the tables and the ledger in one transaction.
   private func begin(
     _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
   ) throws -> (MigrationPlan, StepProgram) {
     let connection = opened.connection
-    let (plan, program) = try opened.planner(job).plan(
-      now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now())
-    if let error = job.error(for: plan.losses) { throw error }
+    let (plan, program) = try plan(opened)
+    if let error = job.error(for: LossReport(try plan.losses.losses + quarantineLosses())) { throw error }
     var need = plan.disk
     // The store of the step before and the one under construction lie side by side.
     if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
@@ -165,6 +203,8 @@ final class SingleStepRun {
     try manager.compare(
       ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
     let facts = try ledger.facts()
+    try rejections?.setTaken(facts)
+    try rejections?.check()
     opened.functions.setNow(facts.now)
     return try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
   }
@@ -179,6 +219,7 @@ final class SingleStepRun {
     let executor = Executor(
       job: job, plan: plan, program: program, connection: opened.connection, functions: opened.functions,
       ledger: ledger, files: source.files, stamp: stamp, spillPath: { [folder] in folder.spillPath(mapping: $0) })
+    executor.rejections = rejections
     if origin == nil, try ledger.identity().source.isEmpty {
       digest = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
       executor.sourceDigest = digest

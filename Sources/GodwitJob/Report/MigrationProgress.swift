@@ -82,6 +82,10 @@ public struct MigrationSummary: Sendable, Hashable {
   public var ambiguousToOne: Int64 = 0
   /// Relationship assignments that a later one overrides.
   public var overridden: Int64 = 0
+  /// Source objects that are in quarantine, by entity: see ``MigrationJob/quarantine``.
+  public var quarantined: [QuarantinedObjects] = []
+  /// How many objects are in quarantine.
+  public var quarantinedObjects: Int64 { quarantined.reduce(0) { $0 + $1.objects } }
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
   /// What the migration lost, in the order of steps.
