@@ -67,9 +67,9 @@ extension MigrationManager {
     try refuseStaleLog()
     let folder = try WorkFolder(forDestination: job.destinationPath)
     return try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
-      try placeQuarantine(of: folder, made, source.files)
+      var notes = try placeQuarantine(of: folder, made, source.files, watch.control)
       try folder.publish(path, to: job.destinationPath, like: source.files.path)
-      let notes = try placeReceipt(of: folder)
+      notes += try placeReceipt(of: folder)
       try folder.remove()
       return notes
     }
@@ -88,13 +88,16 @@ extension MigrationManager {
     defer { check?.abandon() }
     let made = lastStepFolder(in: folder.path)
     try refuseOtherSteps(in: folder.path)
+    try refuseQuarantined(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
     var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
     var shown = ShownProgress(folder: folder.path)
     let history = HistoryRecorder(job, folder: folder.path, begin: watch.start)
     func report(_ part: MigrationProgress) {
-      let part = shown.shown(part)
+      var part = shown.shown(part)
       history.note(part)
+      // A later round moves the percentage little: the name tells of it. The history is of the job's own names.
+      if part.round > 1 { part.name += " (round \(part.round))" }
       progress(part)
     }
     func tell(_ part: MigrationProgress) { report(meter?.part(part) ?? part) }
@@ -171,7 +174,11 @@ extension MigrationManager {
     }
     var summary = MigrationSummary(outcome: .alreadyFinished)
     if let digest = QuarantineModel.jobDigest(ofStoreAt: job.quarantinePath), jobs.contains(digest) {
-      summary.quarantined = try QuarantineModel.counts(ofStoreAt: job.quarantinePath, model: job.sourceModel)
+      // The job is finished, whatever its quarantine says now.
+      summary.quarantined =
+        (try? QuarantineModel.counts(ofStoreAt: job.quarantinePath, model: job.sourceModel)) ?? []
+    } else if job.inPlace == nil {
+      summary.codedNotes += quarantineNotes(metadata)
     }
     return summary
   }

@@ -104,7 +104,7 @@ extension MigrationManager {
   /// - Parameter before: Called when the store is checked, before that transaction.
   func finish(
     _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan,
-    before: () throws -> Void
+    quarantined: Int64 = 0, before: () throws -> Void
   ) throws {
     let identity = try ledger.identity()
     try connection.quickCheck(remedy: "check the disk, `godwit discard` the job and run again")
@@ -115,6 +115,7 @@ extension MigrationManager {
     var metadata = self.metadata(after: before, digest: digest, leftOut: opened.leftOut)
     // What it says of keys holds for the source alone.
     metadata.values[AppendRecord.key] = nil
+    metadata.values[StoreMetadata.Key.quarantined] = quarantined > 0 ? .integer(quarantined) : nil
     let kept = opened.resolved.keptCounters(
       destination: opened.destinationSchema, facts: plan.facts)
     let isNew = plan.facts.highestDestinationKeys == nil

@@ -18,13 +18,17 @@ extension Executor {
     let message = "validation failed for \(entity) p\(first.key): \(validation.rules[first.rule].message)"
     var cause: String?
     if broken.count > 1 {
-      let uuid = try StoreMetadata(reading: connection, path: job.sourcePath).uuid
-      let lines = try broken.map { key, rule in
-        "\(try sourceURI(ofKey: key, of: entity, uuid) ?? "\(entity) p\(key)"): \(validation.rules[rule].message)"
+      // Whatever becomes of a look-up, the error stays what it is.
+      let uuid = try? StoreMetadata(reading: connection, path: job.sourcePath).uuid
+      var isBySource = false
+      let lines = broken.map { key, rule in
+        var name = "\(entity) p\(key)"
+        if let uuid, let uri = try? sourceURI(ofKey: key, of: entity, uuid) { (name, isBySource) = (uri, true) }
+        return "\(name): \(validation.rules[rule].message)"
       }
       let isAll = broken.count < Self.limitOffenders
       cause =
-        "\(isAll ? "all" : "the first") \(broken.count) of the chunk, by source object\n"
+        "\(isAll ? "all" : "the first") \(broken.count) of the chunk\(isBySource ? ", by source object" : "")\n"
         + lines.joined(separator: "\n")
     }
     return GodwitError(
@@ -36,6 +40,8 @@ extension Executor {
 
   /// The source object of a destination object whose key was computed; nil where only a search would tell.
   private func sourceURI(ofKey key: Int64, of entity: String, _ uuid: String) throws -> String? {
+    // In place the rows of the source may be gone, or have other columns. Those of a later step are nobody's.
+    guard !connection.isOwnSource, job.position.isFirst else { return nil }
     for mapping in program.mappings where mapping.destination.name == entity && mapping.earlier == nil {
       guard !program.isPolicy(mapping.index), !program.isStored(mapping.index),
         case .offset(let offset) = program.facts.mappings[mapping.index].keys

@@ -361,7 +361,8 @@ package final class Executor {
       validation, of: entity, from: chunk.range.first, through: chunk.range.last, context: context(chunk)
     ) { key, rule in
       if validation.rules.indices.contains(rule) { broken.append((key, rule)) }
-      return broken.count < (rejections == nil ? Self.limitOffenders : 1)
+      // In place the range is the whole table: further ones are not looked for.
+      return broken.count < (rejections == nil && !connection.isOwnSource ? Self.limitOffenders : 1)
     }
     guard broken.isEmpty else { throw try invalid(broken, validation, of: entity, chunk) }
     return .init(rows: chunk.rows)

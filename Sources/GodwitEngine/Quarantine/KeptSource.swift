@@ -27,13 +27,24 @@ package struct KeptSource {
     }
   }
 
-  /// Makes the copy, if it is not there. It takes its name when it is complete and synced.
+  /// Whether the copy is there.
+  package static func exists(in folder: String) -> Bool {
+    FileManager.default.fileExists(atPath: path(in: folder))
+  }
+
+  /// Makes the copy, if it is not there. It takes its name when it is complete and synced, and when the source is still
+  /// the one that the record is of.
   ///
   /// - Parameters:
+  ///   - files: The source.
   ///   - connection: Has the source attached.
   ///   - working: Gets the connection that is at work.
-  package func make(from connection: StoreConnection, working: (StoreConnection) -> Void) throws {
-    guard !FileManager.default.fileExists(atPath: Self.path(in: folder)) else { return }
+  /// - Throws: `.stopped` (75) when another process changed the source since the round began.
+  package func make(
+    from connection: StoreConnection, of files: StoreFiles, working: (StoreConnection) -> Void
+  ) throws {
+    guard !Self.exists(in: folder) else { return }
+    try record.checkSource(files)
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
     working(connection)
     // A copy of what is read: with the write-ahead log, and of what an XML store was converted into.
@@ -59,6 +70,7 @@ package struct KeptSource {
     try copy.close()
     try record.setLinks(links)
     try WorkFolder.sync(partPath)
+    try record.checkSource(files)
     guard rename(partPath, Self.path(in: folder)) == 0 else {
       throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno)
     }

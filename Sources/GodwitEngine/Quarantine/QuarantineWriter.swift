@@ -27,9 +27,17 @@ package struct QuarantineWriter {
   /// - Parameters:
   ///   - digest: The digest of the job, which its metadata names.
   ///   - files: The source.
+  ///   - working: Gets the connection that is at work.
   /// - Returns: its path.
-  package func make(digest: String, from files: StoreFiles) throws -> String {
+  /// - Throws: `.stopped` (75) when another process changed the source since the round began.
+  package func make(
+    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void
+  ) throws -> String {
     guard !FileManager.default.fileExists(atPath: storePath) else { return storePath }
+    guard try record.countOfRound == 0 else {
+      throw GodwitError(.internalBug, "objects of a round that is not over would be in quarantine")
+    }
+    try record.checkSource(files)
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
     try support.remove()
     let model = try QuarantineModel.model(for: job.sourceModel)
@@ -46,18 +54,27 @@ package struct QuarantineWriter {
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
     metadata.values[QuarantineModel.jobKey] = .string(digest)
     let connection = try EmptyStore.create(at: partPath, schema: schema, metadata: metadata)
+    working(connection)
     try connection.attachSource(files, workFolder: folder, model: job.sourceModel)
     try record.attach(to: connection)
     try connection.transaction {
-      try fill(connection, schema, from: source)
+      let copied = try fill(connection, schema, from: source)
+      let expected = try record.count
+      guard copied == expected else {
+        // A change that no time or size shows is one too.
+        throw GodwitError(
+          .dataWrong, "cannot write the quarantine: expected \(expected) objects in the source, found \(copied)",
+          remedy: "make sure nothing writes to the source, `godwit discard` the job and run again")
+      }
       try writeReasons(connection, schema, uuids: (metadata.uuid, before.uuid))
       try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
       try createIndexes(of: schema, on: connection)
     }
-    try carryFiles(connection, schema)
+    try record.setMissingFiles(try carryFiles(connection, schema))
     try connection.execute("DETACH \(RejectionRecord.schema)")
     try connection.close()
     try WorkFolder.sync(partPath)
+    try record.checkSource(files)
     guard rename(partPath, storePath) == 0 else { throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno) }
     try WorkFolder.sync(folder)
     return storePath
@@ -97,11 +114,20 @@ package struct QuarantineWriter {
     return cases.isEmpty ? "NULL" : "CASE \(name) \(cases.joined(separator: " ")) END"
   }
 
-  private func fill(_ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema) throws {
+  /// - Returns: the number of objects.
+  private func fill(
+    _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
+  ) throws -> Int64 {
+    var count: Int64 = 0
     for entity in job.sourceModel.entities where !entity.isAbstract {
       try copyRows(of: entity.name, connection, schema, from: source)
+      guard let table = schema.table(of: entity.name) else { continue }
+      count +=
+        try connection.integer(
+          "SELECT COUNT(*) FROM main.\(quoted(table.name))\(schema.isObject(of: [entity.name]).clause)") ?? 0
     }
     for join in source.joinTables { try copyPairs(of: join, connection, schema, from: source) }
+    return count
   }
 
   private func copyRows(
@@ -211,8 +237,11 @@ package struct QuarantineWriter {
   // MARK: External files
 
   /// Brings the files that values refer to. One that the source lacks is not there either.
-  private func carryFiles(_ connection: StoreConnection, _ schema: StoreSchema) throws {
+  ///
+  /// - Returns: how many the source lacks.
+  private func carryFiles(_ connection: StoreConnection, _ schema: StoreSchema) throws -> Int64 {
     var isMade = false
+    var missing: Int64 = 0
     for entity in job.sourceModel.entities where !entity.isAbstract {
       guard let table = schema.table(of: entity.name) else { continue }
       for attribute in job.sourceModel.attributes(of: entity.name) where attribute.allowsExternalBinaryDataStorage {
@@ -230,12 +259,13 @@ package struct QuarantineWriter {
             }
             isMade = true
           }
-          _ = try support.carry(name, from: sourceSupport, as: name)
+          if try !support.carry(name, from: sourceSupport, as: name) { missing += 1 }
           return true
         }
       }
     }
-    guard isMade else { return }
+    guard isMade else { return missing }
     for path in [support.dataPath, support.path] { try WorkFolder.sync(path) }
+    return missing
   }
 }

@@ -1,7 +1,8 @@
 import Foundation
+import GodwitDisk
 package import GodwitJob
 import GodwitModel
-import GodwitStore
+package import GodwitStore
 
 /// The source objects that a job has set aside, and why: a small database in the work folder.
 ///
@@ -9,6 +10,7 @@ import GodwitStore
 ///    mark that the part is done commit together, so a search that is killed goes on where it was.
 /// 2. When all parts are done, `finishRound` ends the round. The next round runs without the objects of those before.
 /// What a round finds depends on the source and on the rounds before it alone, never on chunks or interruptions.
+/// From its first commit it names the job and the source that it is of.
 package final class RejectionRecord {
   /// An object that a mapping cannot carry over.
   package struct Rejection: Sendable {
@@ -39,13 +41,83 @@ package final class RejectionRecord {
 
   package static func exists(in folder: String) -> Bool { FileManager.default.fileExists(atPath: path(in: folder)) }
 
-  /// Opens the record of a work folder, or makes it.
-  package init(in folder: String) throws {
+  private init(openingIn folder: String, create: Bool) throws {
     path = Self.path(in: folder)
-    connection = try StoreConnection(path: path, cache: .mebibytes(1), create: true)
+    connection = try StoreConnection(path: path, cache: .mebibytes(8), create: create)
+    // `status` may be reading when a part commits.
+    try connection.execute("PRAGMA busy_timeout = 30000")
     try connection.execute("PRAGMA journal_mode = DELETE")
+    // The end of a journal is durable too.
+    try connection.execute("PRAGMA synchronous = EXTRA")
     try connection.execute("PRAGMA fullfsync = ON")
-    try connection.transaction { for sql in Self.tables { try connection.execute(sql) } }
+  }
+
+  /// Makes the record of a work folder.
+  ///
+  /// - Parameters:
+  ///   - identity: The job, with the digest of its source.
+  ///   - stamp: The state of the source's files for which the digest holds.
+  package convenience init(in folder: String, for identity: JobFingerprint, stamp: StoreFiles.Stamp) throws {
+    guard !identity.source.isEmpty else {
+      throw GodwitError(.internalBug, "a record of rejected objects has no source")
+    }
+    try self.init(openingIn: folder, create: true)
+    try connection.transaction {
+      for sql in Self.tables { try connection.execute(sql) }
+      try setState("identity", .text(Self.text(of: identity)))
+      try setState("stamp", .text(Self.text(of: stamp)))
+    }
+    try WorkFolder.sync(folder)
+  }
+
+  /// Opens the record of a work folder; nil when there is none. A file without tables is none: the run that made it
+  /// died before it had written anything.
+  ///
+  /// - Throws: `.dataWrong` (65) when it is damaged.
+  package static func opened(in folder: String) throws -> RejectionRecord? {
+    guard exists(in: folder) else { return nil }
+    do {
+      let record = try RejectionRecord(openingIn: folder, create: false)
+      return try record.connection.integer("SELECT COUNT(*) FROM sqlite_master") == 0 ? nil : record
+    } catch var error as GodwitError where error.topic == .database && error.code == .dataWrong {
+      error.remedy = "check the disk, `godwit discard` the job and run again"
+      throw error
+    }
+  }
+
+  private static func text(of value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+
+  private func value<T: Decodable>(_ name: String, as type: T.Type) throws -> T {
+    guard case .text(let bytes)? = try state(name), let value = try? JSONDecoder().decode(type, from: Data(bytes))
+    else {
+      throw GodwitError(
+        .dataWrong, "cannot read '\(path)': it does not name the source that it is of",
+        remedy: "`godwit discard` the job and run again")
+    }
+    return value
+  }
+
+  /// The job, with the digest of its source.
+  package var identity: JobFingerprint { get throws { try value("identity", as: JobFingerprint.self) } }
+
+  /// The state of the source's files with that content.
+  package var stamp: StoreFiles.Stamp { get throws { try value("stamp", as: StoreFiles.Stamp.self) } }
+
+  /// Notes another state of the files with the same content.
+  package func setStamp(_ stamp: StoreFiles.Stamp) throws {
+    try connection.transaction { try setState("stamp", .text(Self.text(of: stamp))) }
+  }
+
+  /// - Throws: `.stopped` (75) when the files of the source are not those whose content the record knows.
+  package func checkSource(_ files: StoreFiles) throws {
+    guard try files.stamp() != stamp else { return }
+    throw GodwitError(
+      .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
+      remedy: "make sure nothing writes to it, `godwit discard` the job and run again", stopReason: .sourceChanged)
   }
 
   private static let tables = [
@@ -116,6 +188,15 @@ package final class RejectionRecord {
     try connection.transaction { try setState("digest", .text(digest)) }
   }
 
+  /// The files of external data that objects in quarantine refer to, and the source does not have.
+  package var missingFiles: Int64 {
+    get throws { if case .integer(let count)? = try state("missing-files") { count } else { 0 } }
+  }
+
+  func setMissingFiles(_ count: Int64) throws {
+    try connection.transaction { try setState("missing-files", .integer(count)) }
+  }
+
   // MARK: Searching
 
   /// Whether this round has searched a part.
@@ -166,6 +247,22 @@ package final class RejectionRecord {
     get throws { try connection.integer("SELECT COUNT(*) FROM rejected WHERE round = ?1", [.int(round)]) ?? 0 }
   }
 
+  /// Those of the rounds before: what the round in progress runs without.
+  package var countBefore: Int64 { get throws { try count - countOfRound } }
+
+  /// Forgets what this round has noted. It has reached its end with these objects, so they are in the destination: what
+  /// made a search reject them is no more, such as a missing file.
+  package func dropRound() throws {
+    guard try countOfRound > 0 else { return }
+    let round = SQLValue.int(try round)
+    try connection.transaction {
+      try connection.execute(
+        "DELETE FROM reason WHERE (root, key) IN (SELECT root, key FROM rejected WHERE round = ?1)", [round])
+      try connection.execute("DELETE FROM rejected WHERE round = ?1", [round])
+      try connection.execute("DELETE FROM part WHERE round = ?1", [round])
+    }
+  }
+
   /// Ends the round: what it made is to be removed, and the next one begins.
   ///
   /// - Parameter percent: What progress has reached, of the whole.
@@ -179,9 +276,11 @@ package final class RejectionRecord {
 
   // MARK: Results
 
-  /// By entity.
+  /// The objects of the rounds before, by entity.
   package func quarantined() throws -> [QuarantinedObjects] {
-    try connection.rows("SELECT entity, COUNT(*) FROM rejected GROUP BY entity ORDER BY entity").compactMap { row in
+    try connection.rows(
+      "SELECT entity, COUNT(*) FROM rejected WHERE round < ?1 GROUP BY entity ORDER BY entity", [.int(round)]
+    ).compactMap { row in
       guard case (.text(let name), .integer(let count)) = (row[0], row[1]) else { return nil }
       return QuarantinedObjects(entity: String(decoding: name, as: UTF8.self), objects: count)
     }

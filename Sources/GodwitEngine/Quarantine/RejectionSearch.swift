@@ -1,6 +1,6 @@
 package import GodwitJob
 import GodwitModel
-import GodwitStore
+package import GodwitStore
 
 /// Ends a round of a run: rejected objects were found, and the run begins again without them.
 package struct RejectedObjectsFound: Error {
@@ -35,14 +35,21 @@ package final class RejectionSearch {
     _ job: MigrationJob, limits: Quarantine, in folder: String, stopReason: @escaping () -> String?
   ) throws {
     (self.job, self.limits, self.folder, self.stopReason) = (job, limits, folder, stopReason)
-    if RejectionRecord.exists(in: folder) { known = try RejectionRecord(in: folder) }
+    known = try RejectionRecord.opened(in: folder)
+  }
+
+  /// What the record is made for, once there is something to note: the job with its source, and the state of the
+  /// source's files.
+  package var identify: () throws -> (JobFingerprint, StoreFiles.Stamp) = {
+    throw GodwitError(.internalBug, "a rejected object belongs to no source")
   }
 
   /// The record, which is made when it is not there.
   package var record: RejectionRecord {
     get throws {
       if let known { return known }
-      let made = try RejectionRecord(in: folder)
+      let (identity, stamp) = try identify()
+      let made = try RejectionRecord(in: folder, for: identity, stamp: stamp)
       known = made
       return made
     }
@@ -53,16 +60,19 @@ package final class RejectionSearch {
 
   /// While nothing is counted: every object of the mapped entities, of which the mappings take at most as many.
   func setTaken(atMost objects: Int64) throws {
-    taken = try objects + (known.map { try $0.count - $0.countOfRound } ?? 0)
+    taken = try objects + (known?.countBefore ?? 0)
   }
 
   /// The most objects that may be rejected.
   var limit: Int64 { limits.limit(of: taken ?? .max) }
 
-  /// How many more a search has to find until it is known that there are too many.
+  /// How many a search has to find until it is known that there are too many.
+  ///
+  /// Those that another part of this round has noted are found again, so they take no part: what a part finds does not
+  /// depend on the parts before it.
   var enough: Int64 {
     get throws {
-      let left = max(0, limit - (try record.count))
+      let left = max(0, limit - (try record.countBefore))
       return left == .max ? left : left + 1
     }
   }

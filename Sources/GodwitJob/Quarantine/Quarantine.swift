@@ -141,6 +141,14 @@ extension MigrationJob {
         .configuration, "cannot quarantine objects: \(why)", location: quarantine.location,
         remedy: "\(remedy), or write `on-invalid: fail`", safe: "nothing was written")
     }
+    let percent = quarantine.maximumPercent
+    if quarantine.maximumRows == nil, percent == nil { return refusal("it has no limit", "give it one") }
+    if let percent, !(0...100).contains(percent) {
+      return refusal("\(percent) is no percentage", "give a number from 0 to 100")
+    }
+    if let rows = quarantine.maximumRows, rows < 0 {
+      return refusal("\(rows) is no number of objects", "give 0 or more")
+    }
     if inPlace != nil {
       return refusal("the job migrates in place", "name another destination")
     }

@@ -30,6 +30,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case spillRebuilt = "spill-rebuilt"
     /// The job is finished, but its receipt could not be written.
     case receiptMissing = "receipt-missing"
+    /// The job is finished, and the store of the objects that it set aside is not there.
+    case quarantineMissing = "quarantine-missing"
   }
 
   /// What the note is about.

@@ -14,4 +14,6 @@ package enum ErrorTopic: Sendable {
   case database
   /// A row that the run cannot carry over: a value that cannot be computed or does not fit, or a broken rule.
   case rejectedRow
+  /// A file of external binary data that is missing, or cannot become a value: what is beside the store, not the row.
+  case externalFile
 }

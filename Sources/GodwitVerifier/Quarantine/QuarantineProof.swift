@@ -69,6 +69,10 @@ final class QuarantineProof {
     var held, source: String
     /// For a key: the entity that it leads to.
     var destination: String?
+    /// For the place of a link in an order: the column of the key.
+    var key: Int?
+    /// Whether the value may be the name of a file.
+    var isExternal = false
   }
 
   private func columns(of entity: String) -> [Column] {
@@ -77,16 +81,24 @@ final class QuarantineProof {
       guard let own = held.schema.column(of: attribute.name, in: entity),
         let other = sourceSchema.column(of: attribute.name, in: entity)
       else { continue }
-      columns.append(Column(property: attribute.name, held: quoted(own), source: quoted(other)))
+      columns.append(
+        Column(
+          property: attribute.name, held: quoted(own), source: quoted(other),
+          isExternal: attribute.allowsExternalBinaryDataStorage))
     }
     for relationship in job.sourceModel.relationships(of: entity) {
-      guard case .foreignKey(_, let own, _, _) = held.schema.storage(of: relationship.name, in: entity),
-        case .foreignKey(_, let other, _, _) = sourceSchema.storage(of: relationship.name, in: entity)
+      guard case .foreignKey(_, let own, _, let ownOrder) = held.schema.storage(of: relationship.name, in: entity),
+        case .foreignKey(_, let other, _, let otherOrder) = sourceSchema.storage(of: relationship.name, in: entity)
       else { continue }
       columns.append(
         Column(
           property: relationship.name, held: quoted(own), source: quoted(other),
           destination: relationship.destinationEntityName))
+      if let ownOrder, let otherOrder {
+        columns.append(
+          Column(
+            property: relationship.name, held: quoted(ownOrder), source: quoted(otherOrder), key: columns.count - 1))
+      }
     }
     return columns
   }
@@ -115,13 +127,36 @@ final class QuarantineProof {
       }
       for (place, column) in columns.enumerated() {
         var expected = there.row.value(place + 1)
-        if let destination = column.destination, try !isHeld(expected, destination) { expected = .null }
-        guard here.row.value(place + 1) != expected else { continue }
+        // The place of a link goes with its key.
+        let (end, destination) = column.key.map { ($0, columns[$0].destination) } ?? (place, column.destination)
+        if let destination, try !isHeld(there.row.value(end + 1), destination) { expected = .null }
+        guard here.row.value(place + 1) != expected else {
+          if column.isExternal { try compareFile(expected, object, column.property) }
+          continue
+        }
         find(
           column.destination == nil ? .value : .missingLink, object, column.property, "it is not what the source has")
       }
     }
     report.count("values in quarantine", Int64(objects.count * columns.count))
+  }
+
+  /// Compares the file that a value refers to with that of the source.
+  private func compareFile(_ value: SQLValue, _ object: HeldObjects.Held, _ property: String) throws {
+    guard case .blob(let bytes) = value, case .external(let name)? = StoredBinary(bytes) else { return }
+    let (own, other) = (SupportFolder(ofStoreAt: held.path), SupportFolder(ofStoreAt: job.sourcePath))
+    guard try other.size(of: name) != nil else {
+      if try own.size(of: name) == nil {
+        report.count("not proved: external files in quarantine that are missing in the source too", 1)
+      } else {
+        find(.value, object, property, "the source has no such external file")
+      }
+      return
+    }
+    report.count("external files in quarantine", 1)
+    guard try own.size(of: name) != nil else { return find(.value, object, property, "its external file is missing") }
+    guard try !own.holdsSameBytes(name, as: name, in: other) else { return }
+    find(.value, object, property, "its external file is not that of the source")
   }
 
   /// Whether an object of the entity or a subentity is in quarantine.

@@ -29,8 +29,11 @@ extension Verification {
         case .unknown: isUnknown = true
         case .none: break
         }
-      } catch is ExpressionError { return .proved } catch let error as GodwitError where error.code == .dataWrong {
+      } catch is ExpressionError { return .proved } catch let error as GodwitError where error.topic == .rejectedRow {
         return .proved
+      } catch let error as GodwitError where error.topic == .externalFile {
+        // A run rejects no object for a file beside the store. What else is wrong with it cannot be seen.
+        isUnknown = true
       }
     }
     return isUnknown ? .unknown : .none
