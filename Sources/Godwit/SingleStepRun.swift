@@ -221,7 +221,7 @@ final class SingleStepRun {
     var need = try need(plan)
     // The store of the step before and the one under construction lie side by side.
     if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
-    try manager.checkSpace(need, safe: try rejections?.known == nil ? nil : keptSafe)
+    try manager.checkSpace(need, safe: rejections?.known == nil ? nil : keptSafe)
     let schema = opened.destinationSchema
     try connection.transaction {
       var triggers: [String] = []

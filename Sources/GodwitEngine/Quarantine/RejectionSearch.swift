@@ -10,6 +10,8 @@ package struct RejectedObjectsFound: Error {
 /// Ends a search for rejected objects at a checkpoint.
 package struct RejectionSearchStopped: Error {
   package let reason: String
+
+  package init(reason: String) { self.reason = reason }
 }
 
 /// What a run does when a row is rejected, if the job may set objects aside.
