@@ -87,8 +87,8 @@ extension MigrationManager {
     let check = SourceCheck(job, source.files)
     defer { check?.abandon() }
     let made = lastStepFolder(in: folder.path)
-    try refuseOtherSteps(in: folder.path)
     try refuseQuarantined(in: folder.path)
+    try refuseOtherSteps(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
     var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
     var shown = ShownProgress(folder: folder.path)

@@ -70,9 +70,11 @@ package struct QuarantineWriter {
       try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
       try createIndexes(of: schema, on: connection)
     }
-    try record.setMissingFiles(try carryFiles(connection, schema))
+    let missing = try carryFiles(connection, schema)
     try connection.execute("DETACH \(RejectionRecord.schema)")
     try connection.close()
+    // Beside a source with a write-ahead log an attached record stays locked.
+    try record.setMissingFiles(missing)
     try WorkFolder.sync(partPath)
     try record.checkSource(files)
     guard rename(partPath, storePath) == 0 else { throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno) }
