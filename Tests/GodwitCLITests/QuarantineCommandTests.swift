@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
 
@@ -39,6 +40,25 @@ import Testing
     let result = try GettingStartedTests.run(script, in: folder)
     #expect(result.status == 0, "\(result.diagnostics)")
     #expect(!FileManager.default.fileExists(atPath: folder.file("people-migrated.sqlite.quarantine.sqlite")))
+  }
+
+  @Test func `the model of the page is that of the reasons`() throws {
+    let page = try DocumentationPage("Quarantine")
+    let text = try #require(try page.blocks("xml").first)
+    let model = try ManagedObjectModel(xcodeContents: text, name: "Quarantine", file: "contents")
+    let source = try ManagedObjectModel(name: "1", entities: [EntityDescription(name: "Thing")])
+    let known = try #require(try QuarantineModel.model(for: source).versionHashes[QuarantineModel.reasonEntity])
+    #expect(model.versionHashes == [QuarantineModel.reasonEntity: known])
+    // The table of the page says the same.
+    let rows = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/Quarantine.md").split(separator: "\n").filter {
+      $0.hasPrefix("| `")
+    }.map { row in
+      row.split(separator: "|").prefix(3).map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+    for attribute in try #require(model.entity(QuarantineModel.reasonEntity)).attributes {
+      let type = attribute.type == .integer64 ? "Integer 64" : "String"
+      #expect(rows.contains(["`\(attribute.name)`", type, attribute.isOptional ? "yes" : "no"]), "\(attribute.name)")
+    }
   }
 
   @Test func `plan shows the limits and the file, also as JSON, and the summary has the counts`() throws {
