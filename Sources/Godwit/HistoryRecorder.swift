@@ -42,7 +42,8 @@ final class HistoryRecorder {
     history.add(
       .init(
         start: end, seconds: now - end, step: progress.step, pass: isFirst ? 0 : progress.pass,
-        stage: isFirst ? "plan" : progress.stage, name: isFirst ? "" : progress.name, chunks: isFirst || progress.isEstimated ? 0 : 1,
+        stage: isFirst ? "plan" : progress.stage, name: isFirst ? "" : progress.name,
+        chunks: isFirst || progress.isEstimated ? 0 : 1,
         rows: isFirst ? 0 : max(0, progress.rows - before), residentBytes: progress.residentBytes))
     (end, last) = (now, progress)
     if now - noted >= secondsBetweenNotes {

@@ -214,7 +214,7 @@ extension WorkFolder {
       let support = SupportFolder(ofStoreAt: store)
       try support.forEachFile { name, _ in
         // Its name was made for this job alone; the bytes are compared all the same.
-        guard live.size(of: name) != nil, try live.holdsSameBytes(name, as: name, in: support) else { return }
+        guard try live.size(of: name) != nil, try live.holdsSameBytes(name, as: name, in: support) else { return }
         unlink(live.path(of: name))
       }
     }

@@ -269,7 +269,7 @@ extension MigrationManager {
     try support.refuseLinks()
     let named = try NamedFiles(inStoreAt: job.sourcePath, model: job.destinationModel)
     try NameList.read(mark) { name in
-      guard SupportFolder.isFileName(name), support.size(of: name) != nil, try !named.contains(name) else { return }
+      guard SupportFolder.isFileName(name), try support.size(of: name) != nil, try !named.contains(name) else { return }
       unlink(support.path(of: name))
     }
     rmdir(support.dataPath)

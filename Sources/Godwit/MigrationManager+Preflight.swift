@@ -10,7 +10,7 @@ extension MigrationManager {
   /// - Parameter need: Of the whole job from its beginning.
   /// - Throws: `.inputOutput` (74) when the file system of the destination or of temporary files has not enough room;
   ///   when both are one, the sum counts.
-  func checkSpace(_ need: DiskNeed) throws {
+  func checkSpace(_ need: DiskNeed, safe: String? = nil) throws {
     let temporary = FreeSpace.temporaryFolder
     let destination = (job.workPath as NSString).deletingLastPathComponent
     let (room, other) = (job.hooks.freeSpace(destination), job.hooks.freeSpace(temporary))
@@ -23,7 +23,8 @@ extension MigrationManager {
         "cannot start '\(job.name)': expected \(figures.0) of free space in '\(place)', found \(figures.1)",
         cause:
           "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination and \(ByteCount(bytes: need.temporaryBytes)) for sorting in '\(temporary)'",
-        remedy: remedy, safe: job.position.isFirst ? "nothing was written" : "the steps before it are done")
+        remedy: remedy,
+        safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done"))
     }
     let wanted = need.destinationBytes + (isShared ? need.temporaryBytes : 0)
     if let room, room.bytes < wanted {

@@ -144,9 +144,12 @@ extension MigrationManager {
 
   /// Notes what the ledger knows, before its tables go.
   ///
-  /// - Parameter content: What the store holds, if it is counted already.
+  /// - Parameters:
+  ///   - quarantined: The objects of the source that the plan did not count, since they are in quarantine.
+  ///   - content: What the store holds, if it is counted already.
   func noteOutcome(
-    in folder: StepFolder, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport, content: Receipt.Content?
+    in folder: StepFolder, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport,
+    quarantined: [QuarantinedObjects], content: Receipt.Content?
   ) throws {
     // A job of several steps may get a receipt when it is resumed.
     guard job.receipt != nil || job.position.count > 1 else { return }
@@ -163,7 +166,7 @@ extension MigrationManager {
     fixed.now = 0
     let step = Receipt.Step(
       job, plan, digest: Digest.hex(String(decoding: try encoder.encode(fixed), as: UTF8.self)),
-      made: try ledger.objectsMade())
+      made: try ledger.objectsMade(), quarantined: quarantined)
     let note = Receipt.Note(
       step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
       content: content)

@@ -47,7 +47,9 @@ extension MigrationManager {
   }
 
   func run(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+    if let obstacle = job.quarantineObstacle { throw obstacle }
     try checkReceiptPlace()
+    try checkQuarantinePlace()
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }
     if job.appends, isDestinationTaken { return try runAppending(watch: watch, progress: progress) }
     if case .replace(let keepsOld) = job.existingDestination, !job.appends, isDestinationTaken {
@@ -78,10 +80,11 @@ extension MigrationManager {
     let dropped =
       try job.appends
       ? [] : dropOutdatedWork(in: folder, source: source.files) { try source.files.contentDigest() }
-    var summary = try work(in: folder, source: source, watch: watch, progress: progress) { _, path, folder in
+    var summary = try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
+      var notes = try placeQuarantine(of: folder, made, source.files, watch.control)
       try folder.publish(
         path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
-      let notes = try placeReceipt(of: folder)
+      notes += try placeReceipt(of: folder)
       try folder.remove()
       return notes
     }
@@ -104,14 +107,17 @@ extension MigrationManager {
     let check = SourceCheck(job, source.files)
     defer { check?.abandon() }
     let made = lastStepFolder(in: folder.path)
+    try refuseQuarantined(in: folder.path)
     try refuseOtherSteps(in: folder.path)
     var keeps = isWorthKeeping(folder.path)
     var meter = job.destinationType == .xml ? XMLMeter(folder: folder.path, steps: job.steps.count) : nil
     var shown = ShownProgress(folder: folder.path)
     let history = HistoryRecorder(job, folder: folder.path, begin: watch.start)
     func report(_ part: MigrationProgress) {
-      let part = shown.shown(part)
+      var part = shown.shown(part)
       history.note(part)
+      // A later round moves the percentage little: the name tells of it. The history is of the job's own names.
+      if part.round > 1 { part.name += " (round \(part.round))" }
       progress(part)
     }
     func tell(_ part: MigrationProgress) { report(meter?.part(part) ?? part) }
@@ -128,7 +134,7 @@ extension MigrationManager {
       keeps = true
       var (summary, last) =
         !job.isStepped
-        ? try run(
+        ? try runRounds(
           in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, isWorthKeeping: &keeps,
           progress: tell)
         : try runSteps(
@@ -165,7 +171,8 @@ extension MigrationManager {
 
   /// Whether a work folder holds something to resume.
   func isWorthKeeping(_ folder: String) -> Bool {
-    [StepFolder(path: folder).storePath, StepRecord.path(in: folder)].contains(where: FileManager.default.fileExists)
+    [StepFolder(path: folder).storePath, StepRecord.path(in: folder), RejectionRecord.path(in: folder)].contains(
+      where: FileManager.default.fileExists)
   }
 
   func refuseStaleLog() throws {

@@ -13,14 +13,16 @@ extension MigrationManager {
   /// - Parameters:
   ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
   ///   - now: What `now()` means, when a larger job has settled it.
+  ///   - rejections: What finds the objects that validation rejects; nil where they stop the run.
   ///   - isWorthKeeping: Whether the folder holds something to resume, also when the call throws.
   /// - Returns: What was done, and the progress to show when the store is in place.
   func run(
     in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String? = nil, now: Double? = nil,
-    watch: StopCondition, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+    watch: StopCondition, rejections: RejectionSearch? = nil, isWorthKeeping: inout Bool,
+    progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let run = SingleStepRun(
-      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch)
+      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch, rejections: rejections)
     defer {
       run.abandon()
       isWorthKeeping = run.isWorthKeeping
@@ -102,7 +104,7 @@ extension MigrationManager {
   /// - Parameter before: Called when the store is checked, before that transaction.
   func finish(
     _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan,
-    before: () throws -> Void
+    quarantined: Int64 = 0, before: () throws -> Void
   ) throws {
     let identity = try ledger.identity()
     try connection.quickCheck(remedy: "check the disk, `godwit discard` the job and run again")
@@ -113,6 +115,7 @@ extension MigrationManager {
     var metadata = self.metadata(after: before, digest: digest, leftOut: opened.leftOut)
     // What it says of keys holds for the source alone.
     metadata.values[AppendRecord.key] = nil
+    metadata.values[StoreMetadata.Key.quarantined] = quarantined > 0 ? .integer(quarantined) : nil
     let kept = opened.resolved.keptCounters(
       destination: opened.destinationSchema, facts: plan.facts)
     let isNew = plan.facts.highestDestinationKeys == nil

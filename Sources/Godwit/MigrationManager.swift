@@ -60,6 +60,7 @@ public struct MigrationManager: Sendable {
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
   public func plan(estimatingTime estimatesTime: Bool = false) throws -> MigrationPlan {
     try refuseWithoutStore()
+    if let obstacle = job.quarantineObstacle { throw obstacle }
     let missing = job.missingPolicies
     var complete = self
     for use in missing { complete.job.policies.register(use.policy, PlannedPolicy()) }
@@ -69,6 +70,7 @@ public struct MigrationManager: Sendable {
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
     plan.codedNotes += try job.layoutNotes() + replacementNotes()
+    plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
     return plan
   }
 
@@ -160,8 +162,10 @@ public struct MigrationManager: Sendable {
 
   /// The status as progress shows it: with the share that the writing of an XML store has.
   private func withDelivery(_ status: MigrationStatus) -> MigrationStatus {
-    guard job.destinationType == .xml else { return status }
     var status = status
+    let before = RejectionRecord.percentBefore(readingIn: WorkFolder.path(forDestination: job.destinationPath))
+    if before > 0, status.percent < 100 { status.percent = before + (100 - before) * status.percent / 100 }
+    guard job.destinationType == .xml else { return status }
     status.percent = XMLMeter.percent(
       ofChunks: status.percent, in: WorkFolder.path(forDestination: job.destinationPath))
     return status
@@ -211,6 +215,7 @@ public struct MigrationManager: Sendable {
     if isInPlace {
       InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
+      try removePlacedQuarantine(ofDestination: destination, in: folder)
       try folder.removeStores()
       try folder.removeMovedSupport(of: destination)
     } else if try folder.hasStores() {

@@ -16,6 +16,7 @@ final class SingleStepRun {
   private let origin: String?
   private let now: Double?
   private let watch: StopCondition
+  private let rejections: RejectionSearch?
   /// The digest of the source's content, computed beside the run.
   private var digest: BackgroundTask<String>?
   /// Whether the folder holds something to resume.
@@ -26,11 +27,12 @@ final class SingleStepRun {
   /// What the job appends to.
   private var existing: ExistingDestination? { job.appends ? source.existing : nil }
 
-  /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:isWorthKeeping:progress:)`.
+  /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:rejections:isWorthKeeping:progress:)`.
   init(
     _ manager: MigrationManager, in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String?,
-    now: Double?, watch: StopCondition
+    now: Double?, watch: StopCondition, rejections: RejectionSearch?
   ) {
+    self.rejections = rejections
     (self.manager, self.folder, self.source, self.quick) = (manager, folder, source, quick)
     (self.origin, self.now, self.watch) = (origin, now, watch)
   }
@@ -40,8 +42,29 @@ final class SingleStepRun {
 
   private func identity() throws -> JobFingerprint {
     var identity = quick
-    identity.source = try origin ?? digest?.value() ?? source.files.contentDigest()
+    identity.source =
+      try origin ?? rejections?.known?.identity.source ?? digest?.value() ?? source.files.contentDigest()
     return identity
+  }
+
+  /// What the record of rejected objects is bound to, before there is one.
+  private func identity(_ ledger: Ledger, _ stamp: StoreFiles.Stamp) throws -> (JobFingerprint, StoreFiles.Stamp) {
+    var identity = quick
+    identity.source = try Ledger.exists(ledger.connection) ? ledger.identity().source : ""
+    if identity.source.isEmpty {
+      let task = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
+      digest = task
+      guard let found = try task.value(while: { watch.stopReason == nil }) else {
+        throw RejectionSearchStopped(reason: watch.stopReason ?? "")
+      }
+      identity.source = found
+    }
+    guard try source.files.stamp() == stamp else {
+      throw GodwitError(
+        .stopped, "stopped: the source '\(source.files.givenPath)' changed during the run",
+        remedy: "make sure nothing writes to it, `godwit discard` the job and run again", stopReason: .sourceChanged)
+    }
+    return (identity, stamp)
   }
 
   func run(progress: (MigrationProgress) -> Void) throws -> (MigrationSummary, MigrationProgress?) {
@@ -50,17 +73,23 @@ final class SingleStepRun {
     }
     defer { try? connection.close() }
     if made { try folder.removeSupport() }
+    let kept = try keptSource()
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
     try manager.configure(connection, isNew: made && existing == nil)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
-    if made, origin == nil { digest = BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) } }
+    // What is noted, and the copy, are of this state of the source.
+    try rejections?.known?.checkSource(source.files)
+    if made, origin == nil, rejections?.known == nil {
+      digest = BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
+    }
     try connection.attachSource(
-      source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
+      kept ?? source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { [control] in try control.checkpoint() })
     try manager.checkRolledBack(source.files, connection, isWanted: made && origin == nil)
     var ledger = Ledger(connection: connection)
+    rejections?.identify = { [unowned self, ledger] in try identity(ledger, stamp) }
     if !made { try ledger.checkVersion() }
     let known = try made ? nil : ledger.identity()
     if !made { try manager.checkExisting(existing, facts: try ledger.facts(), ledger: ledger) }
@@ -75,11 +104,13 @@ final class SingleStepRun {
     var meter = ProgressMeter(plan: plan, done: done, start: Date())
     progress(meter.progress)
     let stopped = try execute(executor, on: connection, meter: &meter, progress: progress)
+    if stopped == nil, meter.isComplete { try rejections?.known?.dropRound() }
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
     (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
     summary.dropped = plan.steps.flatMap(\.dropped)
     summary.losses = try executor.losses(summary)
+    summary.losses.losses += try quarantineLosses()
     summary.codedNotes = plan.codedNotes + executor.notes
     summary.wasResumed = !made
     guard stopped == nil || meter.isComplete else { return (summary, nil) }
@@ -89,10 +120,14 @@ final class SingleStepRun {
     }
     if let error = job.error(for: summary.losses) { throw error }
     let counting = manager.countAhead(in: folder)
-    try manager.finish(connection, ledger: ledger, opened: opened, plan: plan) {
+    try manager.finish(
+      connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0
+    ) {
       // Where it failed or was stopped, the finished store is counted.
       let content = try? counting?.value { control.reason == nil }
-      try manager.noteOutcome(in: folder, plan, ledger, losses: summary.losses, content: content)
+      try manager.noteOutcome(
+        in: folder, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
+        content: content)
     }
     try connection.close()
     summary.outcome = .finished
@@ -131,18 +166,71 @@ final class SingleStepRun {
     return (try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true), true)
   }
 
+  private func plan(_ opened: AttachedSource) throws -> (MigrationPlan, StepProgram) {
+    let planner = opened.planner(job)
+    do {
+      let planned = try planner.plan(now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now())
+      try rejections?.setTaken(planned.0.facts)
+      try rejections?.check()
+      return planned
+    } catch {
+      if let rejections { try planner.searchRejected(after: error, rejections) }
+      throw error
+    }
+  }
+
+  /// What the loss report says of objects that earlier rounds have rejected.
+  private func quarantineLosses() throws -> [LossReport.Loss] {
+    try rejections?.known?.losses(step: job.position.index + 1) ?? []
+  }
+
+  /// The source without the objects that earlier rounds have rejected; nil for the source itself.
+  private func keptSource() throws -> StoreFiles? {
+    guard let record = rejections?.known, try record.round > 0 else { return nil }
+    if !KeptSource.exists(in: folder.path) {
+      try manager.checkSpace(DiskNeed(destinationBytes: source.files.size, temporaryBytes: 0), safe: keptSafe)
+    }
+    let reader = try StoreConnection(path: nil)
+    defer { control.setInterrupt(nil) }
+    try reader.attachSource(
+      source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
+      checkpoint: { [control] in try control.checkpoint() })
+    let schema = try StoreSchema(model: job.sourceModel, probing: reader)
+    try KeptSource(schema, record, in: folder.path).make(from: reader, of: source.files) { connection in
+      control.setInterrupt { [connection] in connection.interrupt() }
+      // The time box does not interrupt.
+      connection.whileRunning(stopIf: { [watch] in watch.stopReason != nil })
+    }
+    return try StoreFiles(path: KeptSource.path(in: folder.path))
+  }
+
+  /// What a round that cannot begin leaves.
+  private var keptSafe: String { "the objects that are rejected are noted in '\(folder.path)'" }
+
+  /// What the rest of the job needs, where rounds before have made a part of it.
+  private func need(_ plan: MigrationPlan) throws -> DiskNeed {
+    var need = plan.disk
+    guard let record = rejections?.known, try record.round > 0 else { return need }
+    // The copy of the source is there. The quarantine gets the share of it that is rejected.
+    need.destinationBytes -= plan.facts.sourceBytes
+    let taken = plan.facts.entities.reduce(Int64(1)) { $0 &+ $1.taken }
+    let share = Double(try record.countBefore) / Double(max(1, taken))
+    let quarantine = min(Double(source.files.size), Double(plan.facts.sourceBytes) * share)
+    need.destinationBytes += Int64(exactly: quarantine.rounded(.up)) ?? source.files.size
+    return need
+  }
+
   /// Plans, and makes the tables and the ledger in one transaction.
   private func begin(
     _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
   ) throws -> (MigrationPlan, StepProgram) {
     let connection = opened.connection
-    let (plan, program) = try opened.planner(job).plan(
-      now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now())
-    if let error = job.error(for: plan.losses) { throw error }
-    var need = plan.disk
+    let (plan, program) = try plan(opened)
+    if let error = job.error(for: LossReport(try plan.losses.losses + quarantineLosses())) { throw error }
+    var need = try need(plan)
     // The store of the step before and the one under construction lie side by side.
     if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
-    try manager.checkSpace(need)
+    try manager.checkSpace(need, safe: rejections?.known == nil ? nil : keptSafe)
     let schema = opened.destinationSchema
     try connection.transaction {
       var triggers: [String] = []
@@ -174,6 +262,8 @@ final class SingleStepRun {
     try manager.compare(
       ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
     let facts = try ledger.facts()
+    try rejections?.setTaken(facts)
+    try rejections?.check()
     opened.functions.setNow(facts.now)
     return try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
   }
@@ -188,6 +278,7 @@ final class SingleStepRun {
     let executor = Executor(
       job: job, plan: plan, program: program, connection: opened.connection, functions: opened.functions,
       ledger: ledger, files: source.files, stamp: stamp, spillPath: { [folder] in folder.spillPath(mapping: $0) })
+    executor.rejections = rejections
     if origin == nil, try ledger.identity().source.isEmpty {
       digest = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
       executor.sourceDigest = digest

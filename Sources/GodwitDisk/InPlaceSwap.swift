@@ -216,7 +216,8 @@ package struct InPlaceSwap {
     else { return }
     let live = SupportFolder(ofStoreAt: store)
     try live.refuseLinks()
-    for name in leftovers where SupportFolder.isFileName(name) && live.size(of: name) != nil {
+    for name in leftovers where SupportFolder.isFileName(name) {
+      guard try live.size(of: name) != nil else { continue }
       unlink(live.path(of: name))
     }
     rmdir(live.dataPath)

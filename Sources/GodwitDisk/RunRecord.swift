@@ -60,6 +60,8 @@ extension WorkFolder {
   ///
   /// - Parameter start: When the run of this process began.
   package static func noteEnd(inFolder path: String, runSince start: Date, _ record: (LockHolder) -> RunRecord) {
+    // Nothing is written into a folder that the run refused.
+    guard (try? checkOwn(path)) != nil else { return }
     let lock = path + "/" + lockName
     let descriptor = open(lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return }

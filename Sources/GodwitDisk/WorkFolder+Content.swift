@@ -21,11 +21,12 @@ extension WorkFolder {
     "owner.json",
   ]
   private static let stores: Set<String> = [
-    "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite",
+    "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",
+    "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite",
   ]
   private static let storeSuffixes = ["", "-journal", "-wal", "-shm", ".part"]
   private static let spillSuffixes = ["", ".new", ".inverse"].flatMap { [$0, $0 + ".runs-0", $0 + ".runs-1"] }
-  private static let supportFolders: Set<String> = [".store_SUPPORT", ".copy_SUPPORT"]
+  private static let supportFolders: Set<String> = [".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT"]
 
   private enum Kind {
     case file, step, support

@@ -69,7 +69,7 @@ extension Verification {
       return isInline ? .bytes(.row(large, from: 1, connection)) : .unknown(stored)
     case .value(.blob(let bytes)):
       switch StoredBinary(bytes) {
-      case .external(let name): return folder.size(of: name) == nil ? .missing : .bytes(.file(name, folder))
+      case .external(let name): return try folder.size(of: name) == nil ? .missing : .bytes(.file(name, folder))
       case .inline(let data) where attribute.type == .binary: return .bytes(.memory(data))
       default: return .unknown(stored)
       }
@@ -92,7 +92,7 @@ extension Verification {
     else { return }
     try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
     guard isCounted else { return }
-    let isThere = destinationFolder.size(of: name) != nil
+    let isThere = try destinationFolder.size(of: name) != nil
     report.count(
       isThere ? "values in external files" : "not proved: values whose external file is missing in the source too", 1)
   }

@@ -172,12 +172,14 @@ extension Verification {
     let jobs = StoreMetadata.Key.jobs
     for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key })
     where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
+      && key != StoreMetadata.Key.quarantined
       && !(job.dropsMirroring && StoreMetadata.isMirroringKey(key))
     {
       compare(key, made.values[key], value)
     }
     for key in made.applicationValues.keys.sorted()
     where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
+      && key != StoreMetadata.Key.quarantined
       && before.applicationValues[key] == nil
     {
       find(.metadata, property: key, "the source has no such key")

@@ -119,7 +119,7 @@ extension Verification {
         throw GodwitError(
           .dataWrong,
           "cannot verify '\(attribute.name)' for \(object.entityName) p\(object.key): expected one value, found objects"
-        )
+        ).about(.rejectedRow)
       }
       return Self.fitted(Self.stored(value), attribute.type)
     }

@@ -89,9 +89,10 @@ final class Verification {
   ///   - original: For a store that was migrated in place: the one that it was made of.
   ///   - usesShortcuts: false to compare every object as a whole and replay every relationship.
   ///   - sample: Which objects are looked at; nil for all.
+  ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   init(
     _ job: MigrationJob, part: AppendedPart? = nil, original: PreMigrationStore? = nil, usesShortcuts: Bool = true,
-    sample: KeySample? = nil
+    sample: KeySample? = nil, readingSourceAt path: String? = nil
   ) throws {
     self.sample = sample
     self.job = job
@@ -100,7 +101,7 @@ final class Verification {
     appended = part
     mappings = try VerifiedMapping.all(of: job, earlier: appended?.earlierMappings(job) ?? [])
     let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
-    source = try .openStore(readingAt: job.sourcePath, cache: cache, model: job.sourceModel)
+    source = try .openStore(readingAt: path ?? job.sourcePath, cache: cache, model: job.sourceModel)
     destination = try .openStore(
       readingAt: job.destinationPath, cache: cache, model: job.destinationModel, purpose: .comparison)
     scratch = try StoreConnection(path: nil, cache: .mebibytes(1))

@@ -137,6 +137,13 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
   }
 
+  /// Adds what another verification of the same job came to.
+  mutating func add(_ other: VerificationReport) {
+    totalFindings += other.totalFindings
+    findings += other.findings.prefix(Self.findingLimit - findings.count)
+    for check in other.checks { count(check.name, check.count) }
+  }
+
   /// Adds what one step of a job of several came to.
   mutating func add(_ other: VerificationReport, of position: StepPosition) {
     totalFindings += other.totalFindings

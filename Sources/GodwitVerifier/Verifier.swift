@@ -95,6 +95,9 @@ public struct Verifier: Sendable {
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
+    if let held = try HeldObjects(of: job, digest: jobDigest) {
+      return try run(held, part, original, stop, progress: progress)
+    }
     var kept = try stopped()
     var reached = min(max(kept?.share ?? 0, 0), 0.999)
     func progress(_ share: Double) {
@@ -127,6 +130,31 @@ public struct Verifier: Sendable {
     return StoppedVerification(identity: identity)
   }
 
+  /// Proves a destination and the quarantine beside it. It reads a copy of the source, of which nothing is kept.
+  private func run(
+    _ held: HeldObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
+    progress: (Double) -> Void
+  ) throws -> VerificationReport {
+    // What the quarantine has is an object of the source that the whole job read.
+    var whole = job.resolvingLinks().fusingSteps()
+    whole.quarantine = nil
+    let now = Self.time(of: try StoreFiles(path: job.destinationPath).stamp())
+    var kept: StoppedVerification?
+    do {
+      let proof = try QuarantineProof(whole, held) { stop.isDue }
+      try proof.run(now: now)
+      let found =
+        whole.isStepped
+        ? try runSteps(part, original, stop, &kept, progress: progress)
+        : try compare(whole, part, original, stop, &kept, readingSourceAt: proof.rest.path, progress: progress)
+      var report = proof.report
+      report.add(found)
+      return report
+    } catch let error as GodwitError where error.code == .stopped && stop.isDue {
+      throw stop.error(job.destinationPath, found: VerificationReport())
+    }
+  }
+
   /// The digest under which a destination names the job.
   private func jobDigest() throws -> String {
     let resolved = job.resolvingLinks().fusingSteps()
@@ -136,16 +164,17 @@ public struct Verifier: Sendable {
   /// - Parameters:
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: What it was made of, when that was in place.
+  ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   private func compare(
     _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    _ kept: inout StoppedVerification?, progress: (Double) -> Void
+    _ kept: inout StoppedVerification?, readingSourceAt path: String? = nil, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
     let verification = try Verification(
       job, part: part, original: original, usesShortcuts: usesShortcuts,
-      sample: samplePercent.map { KeySample(percent: $0) })
+      sample: samplePercent.map { KeySample(percent: $0) }, readingSourceAt: path)
     // The stores between steps are made again, and the file says nothing of them.
     let isKept = kept != nil && !self.job.isStepped
     if isKept { verification.start = kept?.checkpoint }

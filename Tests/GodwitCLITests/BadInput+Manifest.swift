@@ -124,8 +124,8 @@ extension BadInput {
     .init("mappings that cannot be inferred", 69, ["job.yaml:6:1: ", "no mapping model can be inferred", "cause"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: inferred")
     },
-    .init("quarantine", ["plan", "job.yaml"], 78, ["job.yaml:10:1: ", "'on-invalid'", "not supported"]) {
-      try $0.append("job.yaml", "on-invalid: {quarantine: {max-rows: 3}}\n")
+    .init("quarantine of a job that appends", 78, ["job.yaml:10:1: ", "cannot quarantine", "the job appends"]) {
+      try $0.append("job.yaml", "on-invalid: {quarantine: {max-rows: 3}}\nappend: true\n")
     },
     .init("kept history", 78, ["job.yaml:10:1: ", "'history: keep'", "not supported"]) {
       try $0.append("job.yaml", "history: keep\n")

@@ -55,6 +55,8 @@ struct DocumentationCoverageTests {
     entry("Proof", "sh", 1, "ProofPageTests"),
     entry("RunningNightly", "sh", 3, "RunningNightlyPageTests"),
     entry("RunningNightly", "text", 4, "RunningNightlyPageTests"),
+    entry("Quarantine", "yaml", 1, "QuarantineCommandTests"), entry("Quarantine", "sh", 1, "QuarantineCommandTests"),
+    entry("Quarantine", "xml", 1, "QuarantineCommandTests"),
     entry("RunningNightly", "crontab", 1, "RunningNightlyPageTests"),
     entry("RunningNightly", "ini", 2, "RunningNightlyPageTests"),
     entry("RunningNightly", "yaml", 1, "RunningNightlyPageTests"),

@@ -6,8 +6,7 @@ import Testing
 
 struct `Keys that this version does not do` {
   @Test(arguments: [
-    ("history: keep", "history"),
-    ("on-invalid: {quarantine: {max-rows: 1}}", "on-invalid"),
+    ("history: keep", "history")
   ])
   func `unsupported manifest keys are refused with 78 and their place`(line: String, key: String) throws {
     let folder = try TemporaryFolder()

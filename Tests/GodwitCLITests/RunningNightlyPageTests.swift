@@ -95,7 +95,7 @@ struct RunningNightlyPageTests {
     let folder = try Self.folder()
     let page = try Self.page()
     let texts = page.blocks("text")
-    try #require(texts.count == 3)
+    try #require(texts.count == 4)
     try Self.write(try #require(page.blocks("sh").first), to: folder.file("nightly"))
     try Self.snapshot("a", in: folder)
     try Self.snapshot("b", of: "people-4", in: folder)
@@ -260,7 +260,7 @@ struct RunningNightlyPageTests {
     func masked(_ line: String) -> String { line.replacing(/age=[0-9.]+s/, with: "age=21612.4s") }
     #expect(try Self.run(check, in: folder).status == 2)
     #expect(try Self.run("godwit run job.yaml --quiet", in: folder).status == 0)
-    let shown = try #require(page.blocks("text").first) + "\n"
+    let shown = try #require(page.blocks("text").first { $0.hasPrefix("GODWIT ") }) + "\n"
     #expect(try masked(Self.run(check, in: folder).output) == shown)
     let made = try Data(contentsOf: URL(filePath: folder.file("people-migrated.sqlite")))
 

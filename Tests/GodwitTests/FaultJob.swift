@@ -19,6 +19,8 @@ final class FaultJob {
     case inPlace
     /// An XML store as destination.
     case xml
+    /// Two rows that are rejected, in rounds of their own, one with a file of binary data.
+    case quarantine
   }
 
   let kind: Kind
@@ -31,7 +33,7 @@ final class FaultJob {
   var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }
   var destinationPath: String {
     switch kind {
-    case .everyStage, .severalSteps, .inPlace: folder.file("out/people.sqlite")
+    case .everyStage, .severalSteps, .inPlace, .quarantine: folder.file("out/people.sqlite")
     case .xml: folder.file("out/people.xml")
     }
   }
@@ -42,6 +44,10 @@ final class FaultJob {
     case .everyStage, .severalSteps: [".people_SUPPORT", "people.sqlite"]
     case .inPlace: [".people_SUPPORT", ".people~_SUPPORT", "people.sqlite", "people~.sqlite"]
     case .xml: ["people.xml"]
+    case .quarantine:
+      [
+        ".people.sqlite.quarantine_SUPPORT", ".people_SUPPORT", "people.sqlite", "people.sqlite.quarantine.sqlite",
+      ]
     }
   }
 
@@ -67,6 +73,15 @@ final class FaultJob {
     }
     try store.finish()
     try addFiles()
+    if kind == .quarantine { try breakRows() }
+  }
+
+  /// One for which a value cannot be computed, and one whose value is invalid then.
+  private func breakRows() throws {
+    let connection = try StoreConnection(path: sourcePath)
+    try connection.execute("UPDATE ZPERSON SET ZAGE = 32767 WHERE Z_PK = 1")
+    try connection.execute("UPDATE ZPERSON SET ZAGE = NULL WHERE Z_PK = 7")
+    try connection.close()
   }
 
   /// The same job on a copy of the source.
@@ -119,6 +134,7 @@ final class FaultJob {
         chunkPredicates: chunkPredicates, memory: memory)
       if kind == .inPlace { job.inPlace = .init(keepsOld: true) }
       if kind == .xml { job.destinationType = .xml }
+      if kind == .quarantine { job.quarantine = Quarantine(maximumRows: 2) }
       return job
     }
   }
@@ -198,14 +214,17 @@ final class FaultJob {
     if kind == .xml {
       return try String(contentsOfFile: destinationPath, encoding: .utf8).split(separator: "\n").map(String.init)
     }
-    var lines = try StoreDump(destinationPath).lines
-    let support = SupportFolder(ofStoreAt: destinationPath)
-    var files: [String] = []
-    try support.forEachFile { name, _ in
-      let bytes = try Data(contentsOf: URL(filePath: support.path(of: name)))
-      files.append("file \(name) \(Digest.hex(bytes.base64EncodedString()))")
+    var lines: [String] = []
+    for path in [destinationPath] + (kind == .quarantine ? [destinationPath + Quarantine.suffix] : []) {
+      lines += try StoreDump(path).lines
+      let support = SupportFolder(ofStoreAt: path)
+      var files: [String] = []
+      try support.forEachFile { name, _ in
+        let bytes = try Data(contentsOf: URL(filePath: support.path(of: name)))
+        files.append("file \(name) \(Digest.hex(bytes.base64EncodedString()))")
+      }
+      lines += files.sorted()
     }
-    lines += files.sorted()
     return lines
   }
 

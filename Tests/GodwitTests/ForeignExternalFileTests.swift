@@ -70,7 +70,7 @@ struct ForeignExternalFileTests {
     }
     #expect(try String(contentsOfFile: secret, encoding: .utf8) == "secret")
     for number in 1...6 {
-      #expect((support.size(of: Self.id(number)) != nil) == (number <= 3), "file \(number)")
+      #expect((try support.size(of: Self.id(number)) != nil) == (number <= 3), "file \(number)")
     }
   }
 
@@ -105,7 +105,7 @@ struct ForeignExternalFileTests {
     try MigrationManager(fixture.job).run()
     let made = SupportFolder(ofStoreAt: fixture.destinationPath)
     #expect((try? FileManager.default.attributesOfItem(atPath: made.path(of: Self.id(1)))) == nil)
-    #expect(made.size(of: Self.id(2)) == 6)
+    #expect(try made.size(of: Self.id(2)) == 6)
     let reader = try ObjectReader(path: fixture.sourcePath, model: fixture.source)
     var missing: [String] = []
     try reader.forEachObject(of: ["Person"]) { object in

@@ -267,6 +267,18 @@ struct InPlaceSQLTests {
     try limited.infer()
     try expectFailure(limited, .dataWrong, "validation failed for Tag p3")
 
+    // The rows of the old table are gone by then, and a look-up in them would be another error.
+    for more in [["zeta"], []] {
+      let several = try MigrationFixture(
+        [Self.entity("Tag", ["word", "old"].map { AttributeDescription.make($0) })],
+        to: [Self.entity("Tag", [word] + more.map { AttributeDescription.make($0) })])
+      try several.build { store in
+        for key in Int64(1)...3 { try store.insert("Tag", key: key, attributes: ["word": .init("long")]) }
+      }
+      try several.infer()
+      try expectFailure(several, .dataWrong, "validation failed for Tag p1")
+    }
+
     var unique = Self.entity("Tag", [AttributeDescription.make("word", isOptional: false, default: .init("none"))])
     unique.uniquenessConstraints = [["word"]]
     let twice = try MigrationFixture([Self.entity("Tag", [AttributeDescription.make("word")])], to: [unique])

@@ -37,7 +37,17 @@ extension MigrationManager {
   /// An existing destination: ours and the same job, or in the way.
   func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
     switch try existing(source: source, quick: quick) {
-    case .finished: return MigrationSummary(outcome: .alreadyFinished)
+    case .finished:
+      let (metadata, jobs) = try madeStore()
+      var summary = MigrationSummary(outcome: .alreadyFinished)
+      if let digest = QuarantineModel.jobDigest(ofStoreAt: job.quarantinePath), jobs.contains(digest) {
+        // The job is finished, whatever its quarantine says now.
+        summary.quarantined =
+          (try? QuarantineModel.counts(ofStoreAt: job.quarantinePath, model: job.sourceModel)) ?? []
+      } else if job.inPlace == nil {
+        summary.codedNotes += quarantineNotes(metadata)
+      }
+      return summary
     case .outdated(let earlier): throw earlier.refusal
     }
   }

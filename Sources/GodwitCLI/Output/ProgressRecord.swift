@@ -49,6 +49,9 @@ struct SummaryRecord: Encodable {
   /// Left out where rows were not counted.
   let objects: Int64?
   let ambiguousToOne, overridden: Int64
+  /// Left out where nothing is in quarantine.
+  let quarantine: String?
+  let quarantined: [QuarantinedObjects]?
   let dropped: [MigrationPlan.Dropped]
   let losses: [LossReport.Loss]
   let notes: [String]
@@ -68,6 +71,9 @@ struct SummaryRecord: Encodable {
     destination = job.destinationPath
     objects = summary.isCounted ? summary.objects : nil
     (ambiguousToOne, overridden) = (summary.ambiguousToOne, summary.overridden)
+    let isQuarantined = summary.quarantinedObjects > 0 && summary.outcome != .stopped
+    quarantine = isQuarantined ? job.quarantinePath : nil
+    quarantined = isQuarantined ? summary.quarantined : nil
     dropped = summary.dropped
     losses = summary.losses.losses
     notes = summary.notes
@@ -90,6 +96,7 @@ struct SummaryRecord: Encodable {
 
   private enum CodingKeys: String, CodingKey {
     case schemaVersion, time, status, outcome, reason, reasonCode, job, destination, objects, dropped, losses
+    case quarantine, quarantined
     case notes, noteCodes, seconds, peakBytes, budgetBytes, wasResumed
     case ambiguousToOne = "several"
     case overridden = "displaced"

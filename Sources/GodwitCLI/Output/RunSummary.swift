@@ -8,7 +8,7 @@ enum RunSummary {
     switch summary.outcome {
     case .alreadyFinished:
       let line = "job '\(job.name)' is already finished: '\(job.destinationPath)'"
-      return ([line] + summary.notes.map { "  note       \($0)" }).joined(separator: "\n")
+      return ([line] + quarantine(summary, job) + summary.notes.map { "  note       \($0)" }).joined(separator: "\n")
     case .finished, .stopped: break
     }
     var lines: [String] = []
@@ -20,6 +20,7 @@ enum RunSummary {
       if let code = summary.stopReason { lines.append("  reason     \(code.rawValue)") }
     }
     lines.append("  objects    " + (summary.isCounted ? "\(summary.objects)" : "as they were; no row was read"))
+    lines += quarantine(summary, job)
     for loss in summary.losses.losses {
       let step = job.steps.count > 1 ? "step \(loss.step): " : ""
       lines.append("  \(loss.label.padding(toLength: 11, withPad: " ", startingAt: 0))\(step)\(loss)")
@@ -31,6 +32,11 @@ enum RunSummary {
     lines.append("  time       \(seconds(summary.seconds)) s")
     lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) at most, budget \(job.memory)")
     return lines.joined(separator: "\n")
+  }
+
+  private static func quarantine(_ summary: MigrationSummary, _ job: MigrationJob) -> [String] {
+    guard summary.quarantinedObjects > 0, summary.outcome != .stopped else { return [] }
+    return ["  quarantine \(summary.quarantinedObjects) objects that validation rejects, in '\(job.quarantinePath)'"]
   }
 
   private static func seconds(_ value: Double) -> String {

@@ -26,6 +26,8 @@ struct PlanRecord: Codable {
   var stages: [MigrationPlan.StageCount]?
   var chunks: Int?
   var losses: [LossReport.Loss]?
+  /// How many rejected objects the run may set aside, and where they go.
+  var quarantine: String?
   var missingPolicies: [PolicyUse]?
   var mappingSearch: [String]?
   var notes: [String]?
@@ -54,6 +56,7 @@ struct PlanRecord: Codable {
     stages = plan.stages
     chunks = plan.chunks.count
     losses = plan.losses.losses
+    quarantine = plan.quarantine
     missingPolicies = plan.missingPolicies
     mappingSearch = plan.mappingSearch
     notes = plan.notes

@@ -54,12 +54,12 @@ struct RunMetrics: Sendable {
   fileprivate static let endName = "godwit_last_run_end_timestamp_seconds"
   fileprivate static let statusName = "godwit_last_run_exit_status"
 
-  /// Ends the run. A status of 0 is a success.
+  /// Ends the run. A status of 0 is a success, and so is one of 3.
   mutating func finish(_ end: End) {
     self.end = end
     history.end = end.time.timeIntervalSince1970
     history.status = Double(end.status)
-    if end.status == 0 { history.success = history.end }
+    if end.status == 0 || end.status == RunVerb.quarantinedStatus { history.success = history.end }
   }
 
   /// The file's text.
@@ -93,7 +93,7 @@ struct RunMetrics: Sendable {
       lossSamples)
     add(Self.statusName, "The exit status of the last run that ended.", history.status)
     add(Self.endName, "When the last run ended.", history.end)
-    add(Self.successName, "When a run last ended with status 0.", history.success)
+    add(Self.successName, "When a run last ended with status 0 or 3.", history.success)
     if let end {
       text.add(
         "godwit_last_run_info", .gauge, "How the last run ended, and why it stopped.", labels: labels,

@@ -63,7 +63,7 @@ struct RunObserver {
 
   /// The run has done its work.
   ///
-  /// - Parameter status: What it is to end with: 0, or 4 after a verification that found something.
+  /// - Parameter status: What it is to end with: 0, 3 with objects in quarantine, or 4 after a verification that found something.
   /// - Returns: Why a command failed; nil when none did.
   func ended(_ summary: MigrationSummary, job: MigrationJob, report: VerificationReport?, status: Int32) -> GodwitError?
   {
@@ -73,9 +73,10 @@ struct RunObserver {
       metrics.destinationBytes = Self.size(of: job.destinationPath)
     }
     let record = SummaryRecord(summary, job: job, time: time, status: status)
+    let isSuccess = status == 0 || status == RunVerb.quarantinedStatus
     var failure = call(
-      status == 0 ? .success : .failure, record, status: status, outcome: summary.outcome.rawValue)
-    if status != 0, let error = failure {
+      isSuccess ? .success : .failure, record, status: status, outcome: summary.outcome.rawValue)
+    if !isSuccess, let error = failure {
       // The status of the run itself counts.
       session.warn(error.message + (error.cause.map { ": \($0)" } ?? ""))
       failure = nil

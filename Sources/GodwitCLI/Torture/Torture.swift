@@ -77,9 +77,13 @@ struct Torture {
     if names[0] != names[1] {
       return "left behind or missing: \(Set(names[0]).symmetricDifference(names[1]).sorted().joined(separator: ", "))"
     }
-    let stores = [reference, round].map { Self.redirected(job, to: $0).destinationPath }
+    let jobs = [reference, round].map { Self.redirected(job, to: $0) }
     do {
-      return try StoreComparison(stores[0], stores[1]).firstDifference().map { "the result differs in \($0)" }
+      let found = try StoreComparison(jobs[0].destinationPath, jobs[1].destinationPath).firstDifference()
+      if let found { return "the result differs in \(found)" }
+      guard manager.fileExists(atPath: jobs[0].quarantinePath) else { return nil }
+      return try StoreComparison(jobs[0].quarantinePath, jobs[1].quarantinePath).firstDifference()
+        .map { "the quarantine differs in \($0)" }
     } catch let error as GodwitError {
       return "the result cannot be read: \(error.message)"
     }

@@ -80,6 +80,9 @@ struct RunVerb: Verb {
 
   static var outputs: [OutputKind] { [.progress, .log] }
 
+  /// Done, and objects are in quarantine.
+  static let quarantinedStatus: Int32 = 3
+
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()
@@ -204,7 +207,8 @@ struct RunVerb: Verb {
       signals.dieIfStopped()
       return GodwitError.Code.stopped.rawValue
     }
-    var status = report?.isClean == false ? GodwitError.Code.findings.rawValue : 0
+    let done = summary.quarantinedObjects > 0 ? Self.quarantinedStatus : 0
+    var status = report?.isClean == false ? GodwitError.Code.findings.rawValue : done
     printer.close()
     if let report {
       try printer.tell(report)

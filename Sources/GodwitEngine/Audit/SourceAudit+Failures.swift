@@ -28,7 +28,7 @@ extension SourceAudit {
   /// Whether an error tells of a value that cannot be computed, and not of a damaged file or of the machine.
   static func isOfRow(_ error: GodwitError) -> Bool {
     if error.refusal == .integerOverflow { return true }
-    return error.code == .dataWrong && error.topic != .refusedBySQLite
+    return error.code == .dataWrong && error.topic != .database
   }
 
   /// Finds the rows for which a value cannot be computed.

@@ -205,7 +205,9 @@ package final class SourceAudit {
     try connection.query(
       "SELECT s.Z_PK, \(column) \(from)\(hasCondition ? " AND" : " WHERE") \(ExternalDataSQL.isReference(column))"
     ) { row in
-      guard case .external(let file)? = StoredBinary(row.bytes(1)), folder.size(of: file) == nil else { return true }
+      guard case .external(let file)? = StoredBinary(row.bytes(1)), try folder.size(of: file) == nil else {
+        return true
+      }
       count += 1
       if samples.count < sampleCount {
         samples.append(AuditReport.Sample(uri: uri(entity, row.int64(0)), value: showsValues ? file : nil))

@@ -27,6 +27,8 @@ package final class Executor {
   /// The program as it stands: policies change how links are carried out.
   var currentProgram: StepProgram { policies?.shortcuts.program ?? program }
   private let stamp: StoreFiles.Stamp
+  /// nil for a job that a rejected row stops.
+  package var rejections: RejectionSearch?
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
   /// Of the `unique-by` mapping whose associations are written.
@@ -114,6 +116,7 @@ package final class Executor {
       {
         throw broken(constraint: nil, chunk)
       }
+      try searchRejected(after: error, in: chunk)
       throw self.error(error, in: chunk, done: done)
     }
   }
@@ -191,7 +194,7 @@ package final class Executor {
     }
   }
 
-  private func run(_ chunk: Chunk) throws -> Ledger.Outcome {
+  func run(_ chunk: Chunk) throws -> Ledger.Outcome {
     if chunk.phase != .associate { try openReaders() }
     switch chunk.work {
     case .associate(let mapping): return try associate(chunk, mapping)
@@ -353,29 +356,16 @@ package final class Executor {
   private func validate(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
     let validation = try program.validation.entity(entity)
-    let patterns = try validation.patterns.map { pattern in
-      do { return try SQLFunctions.validationPattern(pattern) } catch {
-        throw GodwitError(
-          .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
-          remedy: "correct the expression in the destination model")
-      }
+    var broken: [(key: Int64, rule: Int)] = []
+    // No further than the chunk, however few are found.
+    try forEachInvalid(
+      validation, of: entity, from: chunk.range.first, through: chunk.range.last, context: context(chunk)
+    ) { key, rule in
+      if validation.rules.indices.contains(rule) { broken.append((key, rule)) }
+      // In place the range is the whole table: further ones are not looked for.
+      return broken.count < (rejections == nil && !connection.isOwnSource ? Self.limitOffenders : 1)
     }
-    var broken: (key: Int64, rule: Int)?
-    let statement = ChunkStatement(sql: validation.sql, builder: StatementBuilder())
-    try functions.running(statement, context: context(chunk), with: StatementInputs(patterns: patterns)) {
-      try connection.query(statement.sql, [.integer(chunk.range.first), .integer(chunk.range.last)]) { row in
-        broken = (row.int64(0), row.int(1))
-        return false
-      }
-    }
-    if let broken, validation.rules.indices.contains(broken.rule) {
-      throw GodwitError(
-        .dataWrong, "validation failed for \(entity) p\(broken.key): \(validation.rules[broken.rule].message)",
-        context: context(chunk),
-        remedy:
-          "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
-      )
-    }
+    guard broken.isEmpty else { throw try invalid(broken, validation, of: entity, chunk) }
     return .init(rows: chunk.rows)
   }
 

@@ -12,6 +12,7 @@ import GodwitStore
 /// | Godwit's own tables | values of `unique-by`, gathered assignments, chunks |
 /// | journal | the pages that the largest chunk changes, and those that move when Godwit's own tables are dropped |
 /// | spill files | 10 bytes a pair at most |
+/// | quarantine | a copy of the source without the rejected objects |
 /// | sorting | twice the largest index, where it exceeds the page cache |
 extension Planner {
   private static let pageBytes: Int64 = 4096
@@ -39,6 +40,7 @@ extension Planner {
     let files = try? StoreFiles(path: job.sourcePath)
     if files?.type == .xml { bytes += facts.sourceBytes }
     if try files?.type == .sqlite && files?.hasHotJournal() == true { bytes += facts.sourceBytes }
+    if job.quarantine != nil { bytes += facts.sourceBytes }
     // As text with tags, each value on a line of its own.
     if job.destinationType == .xml { bytes += store * 3 }
     let largest = (indexes + [relations.largestChunk]).max() ?? 0

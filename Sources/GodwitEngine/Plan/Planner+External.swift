@@ -40,7 +40,7 @@ extension Planner {
         ) { row in
           guard case .external(let file)? = StoredBinary(row.bytes(0)) else { return true }
           count.files += 1
-          if let size = folder.size(of: file) { count.bytes += size } else { count.missing += 1 }
+          if let size = try folder.size(of: file) { count.bytes += size } else { count.missing += 1 }
           return true
         }
         if count.files > 0 { counts.append(count) }

@@ -201,7 +201,7 @@ final class PolicyObjectWriter {
     _ value: SQLValue, _ attribute: AttributeDescription, of object: ManagedObject
   ) throws -> SQLValue {
     guard attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value, let mover = step.functions.mover,
-      case .external(let name)? = StoredBinary(bytes), mover.source.size(of: name) != nil
+      case .external(let name)? = StoredBinary(bytes), try mover.source.size(of: name) != nil
     else { return value }
     return .blob(try mover.carry(bytes, salt: "\(object.entityName).\(attribute.name).p\(object.key)"))
   }

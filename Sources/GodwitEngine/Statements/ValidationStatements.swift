@@ -9,7 +9,7 @@ package struct ValidationRule {
   var message: String
   /// Whether it asks only whether a value of the row is there.
   var readsHeaderOnly = false
-  /// The attribute; empty for a rule of a relationship.
+  /// The attribute or relationship.
   var property = ""
 }
 
@@ -41,7 +41,10 @@ package struct ValidationStatements: StageStatements {
     var rules = attributeRules(of: entity, patterns: &patterns)
     for relationship in resolved.destinationModel.relationships(of: entity) where !relationship.isTransient {
       let storage = destinationSchema.storage(of: relationship.name, in: entity)
-      if let rule = countRule(relationship, storage: storage) { rules.append(rule) }
+      if var rule = countRule(relationship, storage: storage) {
+        rule.property = relationship.name
+        rules.append(rule)
+      }
     }
     return rules
   }

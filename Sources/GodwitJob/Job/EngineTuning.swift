@@ -39,6 +39,8 @@ package struct EngineTuning: Sendable {
     package var makesReflinks = true
     /// Room on the file system of a folder.
     package var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
+    /// The most rounds of a run that sets rejected objects aside. Each is a run of its own on a copy of the source.
+    package var rejectionRounds = 100
   }
 
   /// Of `ExpressionPrefetcher`.

@@ -58,4 +58,6 @@ extension StoreMetadata.Key {
   package static let jobs = "GodwitJobs"
   /// As `jobs`, for a store between two steps, which nobody gets to see.
   package static let step = "GodwitStep"
+  /// Under this key a finished store says how many objects of the source its run has set aside.
+  package static let quarantined = "GodwitQuarantined"
 }

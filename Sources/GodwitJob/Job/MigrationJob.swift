@@ -121,6 +121,8 @@ public struct MigrationJob: Sendable {
   /// Where a finished run writes what it did, with checksums of what it made; nil for nowhere. A manifest's default is
   /// beside the destination.
   public var receipt: ReceiptPlace?
+  /// How many objects that validation rejects a run may set aside; nil: the first one stops it.
+  public var quarantine: Quarantine?
   /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
   /// How a job replaces its own source. `destination` is then `source`.

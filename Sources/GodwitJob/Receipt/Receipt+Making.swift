@@ -37,16 +37,23 @@ extension Receipt.Step {
   /// - Parameters:
   ///   - plan: The digest of what the plan fixed.
   ///   - made: The destination objects of each mapping.
-  package init(_ job: MigrationJob, _ plan: MigrationPlan, digest: String, made: [String: Int64]) {
+  ///   - quarantined: The objects of the source that the plan did not count.
+  package init(
+    _ job: MigrationJob, _ plan: MigrationPlan, digest: String, made: [String: Int64],
+    quarantined: [QuarantinedObjects] = []
+  ) {
     var made = made
+    let apart = Dictionary(quarantined.map { ($0.entity, $0.objects) }, uniquingKeysWith: +)
     let rows = Dictionary(plan.facts.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
     var list: [Receipt.Mapping] = []
     for mapping in plan.steps.flatMap(\.passes).flatMap(\.mappings) {
       let all = max(rows[mapping.source] ?? 0, mapping.rows)
+      let held = apart[mapping.source]
       list.append(
         Receipt.Mapping(
-          name: mapping.name, source: mapping.source, destination: mapping.destination, objectsIn: all,
-          taken: mapping.rows, leftOut: all - mapping.rows, made: made.removeValue(forKey: mapping.name) ?? 0))
+          name: mapping.name, source: mapping.source, destination: mapping.destination, objectsIn: all + (held ?? 0),
+          taken: mapping.rows, leftOut: all - mapping.rows, quarantined: held,
+          made: made.removeValue(forKey: mapping.name) ?? 0))
     }
     self.init(
       sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, plan: digest, mappings: list,

@@ -65,6 +65,8 @@ package struct Receipt: Codable, Sendable {
     package var taken: Int64
     /// Those that its filter leaves out.
     package var leftOut: Int64
+    /// Those that are in quarantine; nil without any.
+    package var quarantined: Int64?
     /// Destination objects.
     package var made: Int64
   }

@@ -47,6 +47,8 @@ public struct LossReport: Sendable, Codable, Hashable {
     case numericType = "numeric-type"
     /// A to-one relationship takes the first of several objects.
     case firstOfSeveral = "first-of-several"
+    /// Validation rejects the objects, or those at one end of the links.
+    case quarantined
   }
 
   /// One thing that is lost, with its number.

@@ -36,6 +36,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case destinationChanged = "destination-changed"
     /// What an earlier run had begun was removed, because something has changed since.
     case workDropped = "work-dropped"
+    /// The job is finished, and the store of the objects that it set aside is not there.
+    case quarantineMissing = "quarantine-missing"
   }
 
   /// What the note is about.

@@ -209,6 +209,8 @@ public struct MigrationPlan: Sendable {
   package var countedStep = 1
   /// Values that the destination cannot hold, in words: the run stops at them.
   package var misfits: [String] = []
+  /// How many rejected objects the run may set aside, and where they go; nil: the first one stops it.
+  public package(set) var quarantine: String?
   /// Whether a loss stops the run.
   package var refusesLosses = false
   /// The limits of the run.
@@ -275,6 +277,7 @@ extension MigrationPlan: CustomStringConvertible {
     var lines = [
       "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
     ]
+    if let quarantine { lines.append("  quarantine   \(quarantine)") }
     if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }
     lines += mappingSearch.map { "  search       \($0)" }
     for (index, step) in steps.enumerated() {

@@ -34,6 +34,8 @@ public struct MigrationProgress: Sendable, Hashable {
   public var residentBytes: Int64
   /// Whether a part of a chunk that is running is counted: a run that is killed does the chunk again.
   package var isEstimated = false
+  /// Which round of a run with a quarantine it belongs to, from 1.
+  package var round = 1
 
   package init(
     percent: Double, step: Int, steps: Int, pass: Int, passes: Int, name: String, stage: String, chunk: Int,
@@ -82,6 +84,10 @@ public struct MigrationSummary: Sendable, Hashable {
   public var ambiguousToOne: Int64 = 0
   /// Relationship assignments that a later one overrides.
   public var overridden: Int64 = 0
+  /// Source objects that are in quarantine, by entity: see ``MigrationJob/quarantine``.
+  public var quarantined: [QuarantinedObjects] = []
+  /// How many objects are in quarantine.
+  public var quarantinedObjects: Int64 { quarantined.reduce(0) { $0 + $1.objects } }
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
   /// What the migration lost, in the order of steps.

@@ -134,6 +134,7 @@ extension MigrationPlan {
     line("path", Self.path(summary.path) + " (\(mappingText))")
     line("source", "\(source) (\(ByteCount(bytes: sourceBytes)))")
     line("destination", destination)
+    if let quarantine { line("quarantine", quarantine) }
     line("objects", objectText(summary))
     let listed = losses.losses.filter { $0.kind != .linksToNothing }
     let shown = listed.enumerated().sorted { Self.weight($0.element, $0.offset) > Self.weight($1.element, $1.offset) }

@@ -74,7 +74,7 @@ package final class ExternalDataMover {
   ///
   /// - Parameter servesPolicy: Whether the value is handed to a policy: then the file is read as a whole.
   func inline(_ name: String, column: String, key: Int64, servesPolicy: Bool) throws -> SQLFunctionResult? {
-    guard let size = source.size(of: name) else { return nil }
+    guard let size = try source.size(of: name) else { return nil }
     if servesPolicy { return try source.bytes(of: name, limit: ObjectContext.externalLimit).map { .value(.blob($0)) } }
     guard size > Self.wholeBytes else {
       return try source.bytes(of: name, limit: .init(bytes: Self.wholeBytes)).map { .value(.blob($0)) }
@@ -83,7 +83,8 @@ package final class ExternalDataMover {
       throw GodwitError(
         .dataWrong,
         "cannot store the external file '\(source.path(of: name))' in its row: SQLite takes \(ByteCount(bytes: Self.limitBytes)) at most",
-        remedy: "keep 'Allows External Storage' in the destination model")
+        remedy: "keep 'Allows External Storage' in the destination model"
+      ).about(.externalFile)
     }
     pending.append(Pending(column: column, key: key, name: name))
     return .zeros(size)

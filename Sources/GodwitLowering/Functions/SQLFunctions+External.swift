@@ -26,7 +26,8 @@ extension SQLFunctions {
         throw GodwitError(
           .dataWrong,
           "cannot \(functions.place(site, key: arguments.int64(2))): its external file '\(mover.source.path(of: name))' is missing",
-          remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command")
+          remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command"
+        ).about(.externalFile)
       }
       return result
     }

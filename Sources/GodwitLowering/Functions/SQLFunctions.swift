@@ -132,6 +132,8 @@ package final class SQLFunctions {
       if let spill = statement.thrown as? SpillError { throw GodwitError(spill) }
       if var known = statement.thrown as? GodwitError {
         known.context = known.context ?? context()
+        // What a function says of its arguments; a damaged file has a topic of its own.
+        if known.code == .dataWrong, known.topic == nil { known.topic = .rejectedRow }
         throw known
       }
       if var known = error as? GodwitError {
@@ -150,7 +152,8 @@ package final class SQLFunctions {
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
       context: context, cause: place.cause.map { "expression '\($0)'" },
       remedy:
-        "repair the source or change the mapping, then `godwit discard` the job and run again")
+        "repair the source or change the mapping, then `godwit discard` the job and run again"
+    ).about(.rejectedRow)
   }
 
   private static func phrase(_ storage: String) -> String {

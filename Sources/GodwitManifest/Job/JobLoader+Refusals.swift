@@ -16,7 +16,6 @@ extension JobLoader {
     func refuse(_ isAsked: Bool, _ key: String, _ remedy: String) {
       if isAsked { keys.append((key, remedy)) }
     }
-    refuse(manifest.onInvalid != .fail, "on-invalid", "write `on-invalid: fail`, or remove the key")
     refuse(
       manifest.history != .drop, "history",
       "write `history: drop`: the new store continues the old numbering, so no old token matches it")

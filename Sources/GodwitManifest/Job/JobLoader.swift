@@ -118,6 +118,7 @@ public struct JobLoader {
       if purpose == .migration { job.inPlace = .init(keepsOld: keepsOld) }
     }
     job.receipt = receiptPlace
+    job.quarantine = quarantine
     logFusing(of: job)
     return job
   }
@@ -130,6 +131,13 @@ public struct JobLoader {
     case .file(let path?): .file(URL(filePath: path.resolved))
     case .file(nil): isInPlace || manifest.append ? nil : .besideDestination
     }
+  }
+
+  private var quarantine: Quarantine? {
+    guard case .quarantine(let rows, let percent) = manifest.onInvalid else { return nil }
+    var quarantine = Quarantine(maximumRows: rows.map { Int64($0) }, maximumPercent: percent)
+    quarantine.location = manifest.locations["on-invalid"]
+    return quarantine
   }
 
   /// Says which inferred steps are one, and why others are not.

@@ -4,12 +4,16 @@ package enum ErrorTopic: Sendable {
   case emptyFile
   /// A SQLite file that is shorter than its header says.
   case cutOff
-  /// What SQLite itself calls wrong: a damaged file, or a row that breaks a constraint.
-  case refusedBySQLite
   /// No model version has the hashes of a store.
   case unknownStoreVersion
   /// Several mapping models serve one step and do not go together.
   case conflictingMappings
   /// What the source has and the destination would not.
   case loss
+  /// What SQLite reported, such as a damaged page: never what a single row says.
+  case database
+  /// A row that the run cannot carry over: a value that cannot be computed or does not fit, or a broken rule.
+  case rejectedRow
+  /// A file of external binary data that is missing, or cannot become a value: what is beside the store, not the row.
+  case externalFile
 }

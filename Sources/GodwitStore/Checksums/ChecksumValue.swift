@@ -30,9 +30,9 @@ package struct ExternalFiles: Sendable {
     folders = [store, destination].compactMap { $0.map(SupportFolder.init(ofStoreAt:)) }
   }
 
-  func find(_ name: String) -> (folder: SupportFolder, size: Int64)? {
+  func find(_ name: String) throws -> (folder: SupportFolder, size: Int64)? {
     for folder in folders {
-      if let size = folder.size(of: name) { return (folder, size) }
+      if let size = try folder.size(of: name) { return (folder, size) }
     }
     return nil
   }
@@ -107,7 +107,7 @@ extension SipHash {
   }
 
   private mutating func add(file name: String, in files: ExternalFiles) throws {
-    guard let (folder, size) = files.find(name) else {
+    guard let (folder, size) = try files.find(name) else {
       add(ChecksumTag.missing)
       return add(text: name)
     }

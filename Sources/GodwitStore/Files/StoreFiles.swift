@@ -221,7 +221,7 @@ package struct StoreFiles: Sendable, Hashable {
   // MARK: Addressing
 
   /// A `file:` URI for SQLite: every byte that is not plain in a path is percent-encoded.
-  static func uri(path given: String, query: String) -> String {
+  package static func uri(path given: String, query: String) -> String {
     // What follows two slashes is a host unless it begins with another one.
     let path = given.hasPrefix("/") ? given : FileManager.default.currentDirectoryPath + "/" + given
     let digits = Array("0123456789ABCDEF")

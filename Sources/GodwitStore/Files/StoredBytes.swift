@@ -73,7 +73,7 @@ private final class FilePieces: PieceReader {
   let size: Int64?
 
   init(_ name: String, in folder: SupportFolder) throws {
-    size = folder.size(of: name)
+    size = try folder.size(of: name)
     file = try ExternalFile(folder.path(of: name))
   }
 

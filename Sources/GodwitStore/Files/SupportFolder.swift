@@ -45,7 +45,8 @@ package struct SupportFolder: Sendable, Hashable {
       throw GodwitError(
         .dataWrong,
         "cannot read the external data in '\(folder)': it is a symbolic link, and links are not followed there",
-        remedy: "replace the link by the folder itself")
+        remedy: "replace the link by the folder itself"
+      ).about(.externalFile)
     }
   }
 
@@ -53,22 +54,28 @@ package struct SupportFolder: Sendable, Hashable {
 
   /// The size of a file; nil when there is no regular file of that name. A symbolic link is none: what it leads to is
   /// not the store's.
-  package func size(of name: String) -> Int64? {
+  ///
+  /// - Throws: `.permission` or `.inputOutput` when it cannot be asked: a file that cannot be seen is not a missing one.
+  package func size(of name: String) throws -> Int64? {
     var info = stat()
-    guard lstat(path(of: name), &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
-    return Int64(info.st_size)
+    guard lstat(path(of: name), &info) == 0 else {
+      guard errno == ENOENT else { throw StoreFiles.failure(errno, reading: path(of: name)) }
+      return nil
+    }
+    return info.st_mode & S_IFMT == S_IFREG ? Int64(info.st_size) : nil
   }
 
   /// The bytes of a file; nil when it is missing.
   ///
   /// - Throws: `.dataWrong` when it is longer than the limit; `.permission` or `.inputOutput` when it cannot be read.
   package func bytes(of name: String, limit: ByteCount) throws -> [UInt8]? {
-    guard let size = size(of: name) else { return nil }
+    guard let size = try size(of: name) else { return nil }
     guard size <= limit.bytes else {
       throw GodwitError(
         .dataWrong,
         "cannot read the external file '\(path(of: name))': expected at most \(limit), found \(ByteCount(bytes: size))",
-        remedy: "copy the attribute as it is; an expression reads a value as a whole")
+        remedy: "copy the attribute as it is; an expression reads a value as a whole"
+      ).about(.externalFile)
     }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Int(size))
@@ -86,7 +93,7 @@ package struct SupportFolder: Sendable, Hashable {
 
   /// Whether two files have the same bytes, read side by side.
   package func holdsSameBytes(_ name: String, as other: String, in folder: SupportFolder) throws -> Bool {
-    guard size(of: name) == folder.size(of: other) else { return false }
+    guard try size(of: name) == folder.size(of: other) else { return false }
     return try StoredBytes.file(name, self).isSame(as: .file(other, folder))
   }
 
@@ -95,7 +102,7 @@ package struct SupportFolder: Sendable, Hashable {
   /// - Throws: `.permission` or `.inputOutput` when the folder cannot be read.
   package func forEachFile(_ body: (_ name: String, _ bytes: Int64) throws -> Void) throws {
     try Self.forEachName(in: dataPath) { name in
-      guard let size = size(of: name) else { return }
+      guard let size = try size(of: name) else { return }
       try body(name, size)
     }
   }
@@ -189,8 +196,8 @@ package struct SupportFolder: Sendable, Hashable {
   /// - Throws: `.inputOutput` when the disk is full, `.permission`, `.cannotCreate`.
   package func carry(_ name: String, from folder: SupportFolder, as newName: String) throws -> Bool {
     let (from, to) = (folder.path(of: name), path(of: newName))
-    guard let size = folder.size(of: name) else { return false }
-    if self.size(of: newName) == size { return true }
+    guard let size = try folder.size(of: name) else { return false }
+    if try self.size(of: newName) == size { return true }
     var info = stat()
     // A link to a symbolic link would lead elsewhere from here.
     if lstat(from, &info) == 0, info.st_mode & S_IFMT == S_IFREG, link(from, to) == 0 { return true }

@@ -205,16 +205,18 @@ extension ObjectContext {
             problem = GodwitError(
               .dataWrong,
               "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): its external file '\(support?.path(of: name) ?? name)' is missing",
-              remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command")
+              remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command"
+            ).about(.externalFile)
           } catch let error as GodwitError { problem = error }
-          throw problem ?? GodwitError(.dataWrong, "cannot read an external file")
+          throw problem ?? GodwitError(.dataWrong, "cannot read an external file").about(.externalFile)
         })
     } catch {
       if let problem { throw problem }
       throw GodwitError(
         .dataWrong,
         "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): expected \(attribute.type.phrase), found \(stored.kind)",
-        remedy: "repair the source, then `godwit discard` the job and run again")
+        remedy: "repair the source, then `godwit discard` the job and run again"
+      ).about(.rejectedRow)
     }
   }
 }

@@ -250,7 +250,7 @@ package final class ObjectReader {
     if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value,
       case .external(let name)? = StoredBinary(bytes)
     {
-      guard let size = support.size(of: name) else { return .missingFile(name) }
+      guard let size = try support.size(of: name) else { return .missingFile(name) }
       guard size <= Self.externalLimit.bytes, let data = try support.bytes(of: name, limit: Self.externalLimit) else {
         throw GodwitError(
           .dataWrong,

@@ -30,7 +30,8 @@ package struct SourceHost: ExpressionHost {
       throw GodwitError(
         .dataWrong,
         "cannot evaluate FETCH of '\(request.entityName)': expected at most \(FetchedObjects.limitObjects) objects, "
-          + "found \(found.count)", remedy: "narrow its predicate, or fetch only the count")
+          + "found \(found.count)", remedy: "narrow its predicate, or fetch only the count"
+      ).about(.rejectedRow)
     }
     return .objects(
       try found.keys.compactMap { try context.object(entityName: request.entityName, key: $0) }, ordered: false)

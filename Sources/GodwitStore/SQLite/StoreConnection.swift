@@ -317,6 +317,6 @@ public final class StoreConnection: @unchecked Sendable {
     let error = GodwitError(
       kind, "cannot use '\(path)': SQLite says '\(message)' (\(code))", cause: cause, remedy: remedy,
       stopReason: kind == .stopped ? (isInterrupted ? .requested : .inUse) : nil)
-    return kind == .dataWrong ? error.about(.refusedBySQLite) : error
+    return error.about(.database)
   }
 }

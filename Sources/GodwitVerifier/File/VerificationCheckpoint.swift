@@ -109,7 +109,8 @@ struct StoppedVerification: Codable {
 
   /// Reads the file; nil if there is none that can be read.
   init?(at url: URL) {
-    guard let data = try? ReadableFile.bytes(of: url.path, limit: .mebibytes(64)), let stopped = try? JSONDecoder().decode(Self.self, from: data)
+    guard let data = try? ReadableFile.bytes(of: url.path, limit: .mebibytes(64)),
+      let stopped = try? JSONDecoder().decode(Self.self, from: data)
     else { return nil }
     self = stopped
   }

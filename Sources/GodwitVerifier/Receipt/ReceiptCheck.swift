@@ -49,6 +49,7 @@ public struct ReceiptCheck: Sendable {
     report.count("receipts, of \(receipt.finished)", 1)
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
     guard compareMetadata(receipt, metadata, later, &report) else { return report }
+    compareQuarantine(receipt, path, &report)
     do { try compareContent(receipt, path, metadata, later, stop, &report) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     { throw stop.error(path, found: report) }
@@ -124,6 +125,23 @@ public struct ReceiptCheck: Sendable {
       report.add(.init(.metadata, property: "Z_UUID", message: "the store's identifier has changed since"))
     }
     return true
+  }
+
+  /// The objects that the run has set aside are nowhere else: their store must be beside the destination.
+  private func compareQuarantine(_ receipt: Receipt, _ path: String, _ report: inout VerificationReport) {
+    // Two mappings of one entity both have its number.
+    let numbers = Dictionary(
+      receipt.steps.flatMap(\.mappings).compactMap { one in one.quarantined.map { (one.source, $0) } },
+      uniquingKeysWith: max)
+    let count = numbers.values.reduce(Int64(0)) { $0 &+ $1 }
+    guard count > 0 else { return }
+    report.count("objects in quarantine, by the receipt", count)
+    let place = path + Quarantine.suffix
+    guard let digest = QuarantineModel.jobDigest(ofStoreAt: place) else {
+      return report.add(.init(.file, message: "the quarantine of \(count) objects is missing: expected '\(place)'"))
+    }
+    guard !receipt.destination.jobs.contains(digest) else { return }
+    report.add(.init(.file, message: "the quarantine '\(place)' belongs to another job"))
   }
 
   // MARK: Content

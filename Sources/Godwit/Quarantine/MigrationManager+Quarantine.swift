@@ -1,0 +1,198 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Setting rejected objects aside.
+///
+/// 1. A run that meets a rejected row finds all that the stage rejects, and notes them in the work folder
+///    (`RejectionSearch`).
+/// 2. What the round has made is removed, and the next round reads a copy of the source without these objects
+///    (`KeptSource`). Objects that need one of them may be rejected then: rounds go on until none is.
+/// 3. The objects of all rounds go into a store (`QuarantineWriter`), which is put in its place before the destination.
+/// The destination is thus the one of a source that never had these objects.
+extension MigrationManager {
+  /// Migrates one step in as many rounds as it takes.
+  ///
+  /// - Parameters: See `run(in:source:quick:origin:now:watch:rejections:isWorthKeeping:progress:)`.
+  func runRounds(
+    in folder: StepFolder, source: OpenSource, quick: JobFingerprint, watch: StopCondition, isWorthKeeping: inout Bool,
+    progress: (MigrationProgress) -> Void
+  ) throws -> (MigrationSummary, MigrationProgress?) {
+    guard let limits = job.quarantine else {
+      return try run(
+        in: folder, source: source, quick: quick, watch: watch, isWorthKeeping: &isWorthKeeping, progress: progress)
+    }
+    defer { if RejectionRecord.exists(in: folder.path) { isWorthKeeping = true } }
+    while true {
+      let search = try RejectionSearch(job, limits: limits, in: folder.path) { watch.stopReason }
+      if let record = search.known {
+        try compare(record, with: quick, files: source.files)
+        try clearRound(record, in: folder)
+      }
+      let round = try search.known?.round ?? 0
+      let before = RejectionRecord.percentBefore(readingIn: folder.path)
+      var reached = before
+      do {
+        var result = try run(
+          in: folder, source: source, quick: quick, watch: watch, rejections: search, isWorthKeeping: &isWorthKeeping
+        ) { part in
+          var part = part
+          part.percent = min(99.9, before + (100 - before) * part.percent / 100)
+          part.round = round + 1
+          reached = max(reached, part.percent)
+          progress(part)
+        }
+        if let record = search.known { result.0.quarantined = try record.quarantined() }
+        return result
+      } catch is RejectedObjectsFound {
+        guard round + 1 < job.hooks.rejectionRounds else { throw try tooManyRounds(search.record, round + 1) }
+        try search.record.finishRound(percent: reached)
+      } catch let error as GodwitError where error.code == .stopped && error.stopReason == .requested {
+        // A statement between two checkpoints was interrupted.
+        guard let reason = watch.stopReason else { throw error }
+        return (MigrationSummary(outcome: .stopped, reason: reason), nil)
+      } catch let stop as RejectionSearchStopped {
+        return (MigrationSummary(outcome: .stopped, reason: stop.reason), nil)
+      }
+    }
+  }
+
+  private func tooManyRounds(_ record: RejectionRecord, _ rounds: Int) throws -> GodwitError {
+    GodwitError(
+      .dataWrong,
+      "cannot finish job '\(job.name)': after \(rounds) rounds objects are still rejected, \(try record.count) until now",
+      cause: "each round found objects that are invalid only because those of the round before are missing",
+      remedy:
+        "make the relationships optional in the destination model that lead from one of them to the next, or repair the source; then `godwit discard` the job and run again",
+      safe: "the source is untouched, and no destination was put in place")
+  }
+
+  /// Refuses to go on with objects of another job, or of another state of the source.
+  private func compare(_ record: RejectionRecord, with quick: JobFingerprint, files: StoreFiles) throws {
+    let known = try record.identity
+    var digest = known.source
+    let stamp = try files.stamp()
+    if try record.stamp != stamp {
+      digest = try files.contentDigest()
+      if digest == known.source { try record.setStamp(stamp) }
+    }
+    try compare(known, with: quick, source: digest)
+  }
+
+  /// Removes what an earlier round has made, if that was not done.
+  private func clearRound(_ record: RejectionRecord, in folder: StepFolder) throws {
+    guard try record.mustClear else { return }
+    for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
+    try KeptSource.remove(in: folder.path)
+    // A store that came back after a power failure would be taken for this round's.
+    try WorkFolder.sync(folder.path)
+    try record.cleared()
+  }
+
+  /// Refuses to go on without a quarantine where some objects are in it, whatever the job is now.
+  func refuseQuarantined(in folder: String) throws {
+    guard job.quarantine == nil, let count = try RejectionRecord.opened(in: folder)?.count, count > 0 else { return }
+    throw GodwitError(
+      .cannotCreate,
+      "cannot resume '\(job.name)': the run began with a quarantine and has set aside \(count) object\(count == 1 ? "" : "s")",
+      remedy: "write `on-invalid: {quarantine: …}` again to resume, or `godwit discard` the job and run again",
+      safe: "what is durable is kept in '\(folder)'")
+  }
+
+  // MARK: The place
+
+  /// Refuses a place that something else has taken, before anything is written.
+  func checkQuarantinePlace() throws {
+    guard job.quarantine != nil, !WorkFolder.exists(forDestination: job.destinationPath), !isDestinationTaken else {
+      return
+    }
+    let path = job.quarantinePath
+    for taken in [path, path + "-wal", path + "-journal", SupportFolder(ofStoreAt: path).path] {
+      var info = stat()
+      guard lstat(taken, &info) == 0 else { continue }
+      throw inTheWay(taken, safe: "nothing was written")
+    }
+  }
+
+  private func inTheWay(_ path: String, safe: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot write the quarantine '\(job.quarantinePath)': '\(path)' exists",
+      remedy: "move it away, or write `on-invalid: fail`", safe: safe)
+  }
+
+  /// Puts the quarantine of the work folder in its place, if objects are in it. The destination is not in its place yet.
+  ///
+  /// - Parameter made: The folder of the finished store.
+  /// - Returns: What the summary is to say of it.
+  func placeQuarantine(
+    of folder: borrowing WorkFolder, _ made: StepFolder, _ files: StoreFiles, _ control: MigrationControl
+  ) throws -> [MigrationNote] {
+    guard job.quarantine != nil, let record = try RejectionRecord.opened(in: folder.path), try record.count > 0 else {
+      return []
+    }
+    let metadata = try StoreMetadata(readingStoreAt: made.storePath)
+    guard let digest = metadata.applicationValues[Self.jobsKey]?.array?.last?.string else {
+      throw GodwitError(.internalBug, "the finished store does not name its job")
+    }
+    let path = job.quarantinePath
+    var info = stat()
+    if lstat(path, &info) == 0 {
+      // A run that was killed after it had put it there.
+      guard try record.digest == digest, QuarantineModel.jobDigest(ofStoreAt: path) == digest else {
+        throw inTheWay(path, safe: "the finished store is '\(made.storePath)'")
+      }
+      return try missingFilesNote(record)
+    }
+    defer { control.setInterrupt(nil) }
+    let store = try QuarantineWriter(job, record, in: folder.path).make(digest: digest, from: files) { connection in
+      control.setInterrupt { [connection] in connection.interrupt() }
+    }
+    try record.setDigest(digest)
+    let notes = try missingFilesNote(record)
+    try record.close()
+    try folder.publish(store, to: path, like: files.path)
+    return notes
+  }
+
+  private func missingFilesNote(_ record: RejectionRecord) throws -> [MigrationNote] {
+    let count = try record.missingFiles
+    guard count > 0 else { return [] }
+    return [
+      .init(
+        .externalDataMissing,
+        "\(count) external file\(count == 1 ? "" : "s") of objects in quarantine \(count == 1 ? "is" : "are") missing in the source, and so in the quarantine"
+      )
+    ]
+  }
+
+  /// What is to be said of a finished destination that has no quarantine of its job beside it.
+  func quarantineNotes(_ metadata: StoreMetadata) -> [MigrationNote] {
+    guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0 else {
+      return []
+    }
+    return [
+      .init(
+        .quarantineMissing,
+        "the run set \(count) object\(count == 1 ? "" : "s") aside, and their quarantine '\(job.quarantinePath)' is not there: neither store has them"
+      )
+    ]
+  }
+
+  /// Removes the quarantine that an unfinished run has put in its place. Anything else there stays.
+  static func removePlacedQuarantine(ofDestination destination: String, in folder: borrowing WorkFolder) throws {
+    // A discarded job needs no sound record. Without one nobody knows whose a quarantine is: it stays.
+    guard let digest = (try? RejectionRecord.opened(in: folder.path)).flatMap({ try? $0?.digest }) else { return }
+    let path = destination + Quarantine.suffix
+    // Its support folder may be there alone: it comes first.
+    if QuarantineModel.jobDigest(ofStoreAt: path) == digest {
+      // The store names the job: it goes last.
+      try SupportFolder(ofStoreAt: path).remove()
+      try WorkFolder.removeFile(path)
+    } else {
+      try folder.removeMovedSupport(of: path)
+    }
+  }
+}

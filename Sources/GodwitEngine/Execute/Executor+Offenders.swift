@@ -1,0 +1,65 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// What the error of a validation says.
+extension Executor {
+  /// So many objects are named. Others are not looked for, nor is any beyond the chunk.
+  static let limitOffenders = 20
+
+  /// - Parameter broken: The first objects of a chunk that break a rule; at least one.
+  func invalid(
+    _ broken: [(key: Int64, rule: Int)], _ validation: EntityValidation, of entity: String, _ chunk: Chunk
+  ) throws -> GodwitError {
+    guard let first = broken.first else {
+      return GodwitError(.internalBug, "validation found an object, and none is named")
+    }
+    let message = "validation failed for \(entity) p\(first.key): \(validation.rules[first.rule].message)"
+    var cause: String?
+    if broken.count > 1 {
+      // Whatever becomes of a look-up, the error stays what it is.
+      let uuid = try? StoreMetadata(reading: connection, path: job.sourcePath).uuid
+      var isBySource = false
+      let lines = broken.map { key, rule in
+        var name = "\(entity) p\(key)"
+        if let uuid, let uri = try? sourceURI(ofKey: key, of: entity, uuid) { (name, isBySource) = (uri, true) }
+        return "\(name): \(validation.rules[rule].message)"
+      }
+      let isAll = broken.count < Self.limitOffenders
+      cause =
+        "\(isAll ? "all" : "the first") \(broken.count) of the chunk\(isBySource ? ", by source object" : "")\n"
+        + lines.joined(separator: "\n")
+    }
+    return GodwitError(
+      .dataWrong, message, context: context(chunk), cause: cause,
+      remedy:
+        "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
+    ).about(.rejectedRow)
+  }
+
+  /// The source object of a destination object whose key was computed; nil where only a search would tell.
+  private func sourceURI(ofKey key: Int64, of entity: String, _ uuid: String) throws -> String? {
+    // In place the rows of the source may be gone, or have other columns. Those of a later step are nobody's.
+    guard !connection.isOwnSource, job.position.isFirst else { return nil }
+    for mapping in program.mappings where mapping.destination.name == entity && mapping.earlier == nil {
+      guard !program.isPolicy(mapping.index), !program.isStored(mapping.index),
+        case .offset(let offset) = program.facts.mappings[mapping.index].keys
+      else { continue }
+      let (source, overflow) = key.subtractingReportingOverflow(offset)
+      guard !overflow else { continue }
+      let builder = StatementBuilder()
+      let association = program.associations(builder)
+      let taken = association.matches(mapping.index, alias: "s").sql
+      let statement = ChunkStatement(
+        sql:
+          "SELECT s.Z_PK FROM \(try association.table(mapping.index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken)",
+        builder: builder)
+      let found = try functions.running(statement, context: "validation") {
+        try connection.integer(statement.sql, builder.arguments(from: source, through: source))
+      }
+      if found != nil { return "x-coredata://\(uuid)/\(mapping.source.name)/p\(source)" }
+    }
+    return nil
+  }
+}

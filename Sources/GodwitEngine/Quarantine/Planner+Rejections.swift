@@ -1,0 +1,71 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+extension Planner {
+  /// Finds the objects for which a filter cannot be computed: without that nobody knows which mapping takes them.
+  ///
+  /// - Parameter error: What the plan failed with.
+  /// - Throws: `RejectedObjectsFound` when the run is to begin again without them. Returns when the error stays the
+  ///   caller's.
+  package func searchRejected(after error: any Error, _ rejections: RejectionSearch) throws {
+    guard let known = error as? GodwitError, known.topic == .rejectedRow else { return }
+    var objects: Int64 = 0
+    for entity in Set(resolved.entityMappings.map(\.source.name)).sorted(by: { $0 < $1 }) {
+      guard let table = sourceSchema.table(of: entity) else { continue }
+      objects +=
+        try connection.integer(
+          "SELECT COUNT(*) FROM source.\(quoted(table.name))\(sourceSchema.isObject(of: [entity]).clause)") ?? 0
+    }
+    try rejections.setTaken(atMost: objects)
+    for mapping in resolved.entityMappings where mapping.earlier == nil && mapping.filter != nil {
+      try rejections.checkpoint()
+      let part = "filter \(mapping.name)"
+      guard try !rejections.record.hasSearched(part), let table = sourceSchema.table(of: mapping.source.name) else {
+        continue
+      }
+      let statement = try filterTest(mapping, table: table.name)
+      var search = RowSearch(
+        enough: try rejections.enough, ends: { try connection.sourceKeys(of: table.name, from: $0, through: $1) },
+        attempt: { first, last in
+          _ = try functions.running(statement, context: "planning, the filter of \(mapping.name)") {
+            try connection.rows(statement.sql, statement.builder.arguments(from: first, through: last))
+          }
+        })
+      try rejections.search(part) { note in
+        try search.search(from: .min, through: .max) { key, error in
+          try note(
+            .init(
+              entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
+              property: nil, message: error.message))
+        }
+      }
+    }
+    if try rejections.record.countOfRound > 0 { throw RejectedObjectsFound() }
+  }
+
+  /// Computes a filter for the rows between two keys, as the plan does when it counts them.
+  private func filterTest(_ mapping: ResolvedEntityMapping, table: String) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    builder.rowChecks = RowChecks()
+    var association = AssociationLowering(
+      mappings: resolved.entityMappings,
+      facts: PlanFacts(
+        mappings: resolved.entityMappings.map { _ in
+          .init(rows: 0, minimumKey: 0, maximumKey: 0, keys: .offset(0), chunkRows: 1)
+        }, entities: [], overlaps: [], highestKeys: [:], now: functions.now, sourceBytes: sourceBytes),
+      schema: sourceSchema, builder: builder)
+    association.checks = .byRow
+    let test = association.matches(mapping.index, alias: "s").sql
+    var key = "s.Z_PK"
+    if let checks = builder.rowChecks, !checks.fields.isEmpty {
+      key = checks.guarding(key, member: "-1", builder: builder)
+    }
+    let kind = sourceSchema.isObject(of: [mapping.source.name], row: "s").further
+    return ChunkStatement(
+      sql:
+        "SELECT COUNT(\(key)), SUM((\(test)) IS TRUE) FROM source.\(quoted(table)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2\(kind)",
+      builder: builder)
+  }
+}

@@ -1,0 +1,273 @@
+import Foundation
+import GodwitDisk
+package import GodwitJob
+import GodwitModel
+package import GodwitStore
+
+/// Makes the store of quarantined objects: the source model, and one entity of reasons.
+///
+/// Objects keep their primary keys, values and the links among them. Links to other objects are nil: those objects are
+/// in the destination. The content depends on the record alone. Nothing of it is in place before `publish`.
+package struct QuarantineWriter {
+  let job: MigrationJob
+  let record: RejectionRecord
+  let folder: String
+
+  private var storePath: String { folder + "/quarantine.sqlite" }
+  private var partPath: String { folder + "/quarantine-part.sqlite" }
+  private var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }
+  private var sourceSupport: SupportFolder { SupportFolder(ofStoreAt: job.sourcePath) }
+
+  package init(_ job: MigrationJob, _ record: RejectionRecord, in folder: String) {
+    (self.job, self.record, self.folder) = (job, record, folder)
+  }
+
+  /// Makes the store in the work folder, if it is not there. It takes its name when it is complete.
+  ///
+  /// - Parameters:
+  ///   - digest: The digest of the job, which its metadata names.
+  ///   - files: The source.
+  ///   - working: Gets the connection that is at work.
+  /// - Returns: its path.
+  /// - Throws: `.stopped` (75) when another process changed the source since the round began.
+  package func make(
+    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void
+  ) throws -> String {
+    guard !FileManager.default.fileExists(atPath: storePath) else { return storePath }
+    guard try record.countOfRound == 0 else {
+      throw GodwitError(.internalBug, "objects of a round that is not over would be in quarantine")
+    }
+    try record.checkSource(files)
+    for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
+    try support.remove()
+    let model = try QuarantineModel.model(for: job.sourceModel)
+    let schema = StoreSchema(model: model)
+    let reader = try StoreConnection(path: nil)
+    try reader.attachSource(files, workFolder: folder, model: job.sourceModel)
+    let source = try StoreSchema(model: job.sourceModel, probing: reader)
+    let before = try StoreMetadata(reading: reader, path: job.sourcePath)
+    try reader.close()
+
+    var metadata = StoreMetadata(model: model, uuid: Self.uuid(of: digest))
+    // The entities of the source have the very hashes that the source has.
+    let hashes = model.versionHashes.mapValues(\.bytes).merging(before.versionHashes) { _, known in known }
+    metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
+    metadata.values[QuarantineModel.jobKey] = .string(digest)
+    let connection = try EmptyStore.create(at: partPath, schema: schema, metadata: metadata)
+    working(connection)
+    try connection.attachSource(files, workFolder: folder, model: job.sourceModel)
+    try record.attach(to: connection)
+    try connection.transaction {
+      let copied = try fill(connection, schema, from: source)
+      let expected = try record.count
+      guard copied == expected else {
+        // A change that no time or size shows is one too.
+        throw GodwitError(
+          .dataWrong, "cannot write the quarantine: expected \(expected) objects in the source, found \(copied)",
+          remedy: "make sure nothing writes to the source, `godwit discard` the job and run again")
+      }
+      try writeReasons(connection, schema, uuids: (metadata.uuid, before.uuid))
+      try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
+      try createIndexes(of: schema, on: connection)
+    }
+    let missing = try carryFiles(connection, schema)
+    try connection.execute("DETACH \(RejectionRecord.schema)")
+    try connection.close()
+    // Beside a source with a write-ahead log an attached record stays locked.
+    try record.setMissingFiles(missing)
+    try WorkFolder.sync(partPath)
+    try record.checkSource(files)
+    guard rename(partPath, storePath) == 0 else { throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno) }
+    try WorkFolder.sync(folder)
+    return storePath
+  }
+
+  /// The same for the same job.
+  private static func uuid(of digest: String) -> UUID {
+    let digits = Array(Digest.hex("quarantine\n\(digest)").uppercased().prefix(32))
+    let cuts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
+    return UUID(uuidString: cuts.map { String(digits[$0]) }.joined(separator: "-")) ?? UUID()
+  }
+
+  /// A uniqueness constraint that the source's own rows break is no reason to lose them.
+  private func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
+    for index in schema.indexes {
+      do { try connection.execute(index.sql) } catch let error as GodwitError where error.refusal == .duplicate {
+        continue
+      }
+    }
+  }
+
+  // MARK: Objects
+
+  private static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
+
+  private func rejected(_ root: String, row alias: String, _ column: String, entities: [String]) -> String {
+    let list = entities.map(Self.literal).joined(separator: ", ")
+    return
+      "\(RejectionRecord.schema).rejected AS \(alias) WHERE \(alias).root = \(Self.literal(root)) AND \(alias).key = \(column) AND \(alias).entity IN (\(list))"
+  }
+
+  /// The number of an entity by its name, as SQL.
+  private func number(of entities: [String], _ name: String, _ schema: StoreSchema) -> String {
+    let cases = entities.compactMap { entity in
+      schema.number(of: entity).map { "WHEN \(Self.literal(entity)) THEN \($0)" }
+    }
+    return cases.isEmpty ? "NULL" : "CASE \(name) \(cases.joined(separator: " ")) END"
+  }
+
+  /// - Returns: the number of objects.
+  private func fill(
+    _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
+  ) throws -> Int64 {
+    var count: Int64 = 0
+    for entity in job.sourceModel.entities where !entity.isAbstract {
+      try copyRows(of: entity.name, connection, schema, from: source)
+      guard let table = schema.table(of: entity.name) else { continue }
+      count +=
+        try connection.integer(
+          "SELECT COUNT(*) FROM main.\(quoted(table.name))\(schema.isObject(of: [entity.name]).clause)") ?? 0
+    }
+    for join in source.joinTables { try copyPairs(of: join, connection, schema, from: source) }
+    return count
+  }
+
+  private func copyRows(
+    of entity: String, _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
+  ) throws {
+    let model = job.sourceModel
+    guard let table = schema.table(of: entity), let old = source.table(of: entity),
+      let number = schema.number(of: entity)
+    else { return }
+    var columns: [(name: String, value: String)] = [
+      ("Z_PK", "s.Z_PK"), ("Z_ENT", "\(number)"), ("Z_OPT", "s.Z_OPT"),
+    ]
+    for column in schema.columns(of: entity) {
+      switch column.role {
+      case .primaryKey, .entity, .optimisticLock, .foreignEntity, .orderKey: continue
+      case .attribute(_, let name, _):
+        if let from = source.column(of: name, in: entity) { columns.append((column.name, "s.\(quoted(from))")) }
+      case .foreignKey(let owner, let name):
+        guard let relationship = model.relationship(name, of: owner),
+          let root = model.root(of: relationship.destinationEntityName)?.name,
+          case .foreignKey(_, let from, _, let fromOrder) = source.storage(of: name, in: owner),
+          case .foreignKey(_, _, let entityColumn, let orderColumn) = schema.storage(of: name, in: owner)
+        else { continue }
+        let family = model.family(of: relationship.destinationEntityName).map(\.name)
+        let target = rejected(root, row: "t", "s.\(quoted(from))", entities: family)
+        columns.append((column.name, "(SELECT t.key FROM \(target))"))
+        if let entityColumn {
+          columns.append((entityColumn, "(SELECT \(self.number(of: family, "t.entity", schema)) FROM \(target))"))
+        }
+        if let orderColumn, let fromOrder {
+          columns.append((orderColumn, "CASE WHEN EXISTS (SELECT 1 FROM \(target)) THEN s.\(quoted(fromOrder)) END"))
+        }
+      }
+    }
+    let root = model.root(of: entity)?.name ?? entity
+    try connection.execute(
+      """
+      INSERT INTO main.\(quoted(table.name)) (\(columns.map { quoted($0.name) }.joined(separator: ", "))) \
+      SELECT \(columns.map(\.value).joined(separator: ", ")) FROM \(RejectionRecord.schema).rejected AS r \
+      CROSS JOIN source.\(quoted(old.name)) AS s ON s.Z_PK = r.key \
+      WHERE r.root = \(Self.literal(root)) AND r.entity = \(Self.literal(entity)) ORDER BY r.key
+      """)
+  }
+
+  private func copyPairs(
+    of join: StoreSchema.JoinTable, _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
+  ) throws {
+    let model = job.sourceModel
+    guard
+      case .join(let new, let subject, let object, let order) = schema.storage(
+        of: join.ownerRelationshipName, in: join.ownerEntityName)
+    else { return }
+    var columns = [(subject, join.ownerColumn), (object, join.destinationColumn)]
+    if let order, let from = join.ownerOrderColumn { columns.append((order, from)) }
+    if !join.isReflexive, let inverse = join.inverseRelationshipName,
+      case .join(_, _, _, let order?) = schema.storage(of: inverse, in: join.destinationEntityName),
+      let from = join.destinationOrderColumn
+    {
+      columns.append((order, from))
+    }
+    func ends(_ column: String, _ entity: String, _ alias: String) -> String {
+      let root = model.root(of: entity)?.name ?? entity
+      let family = model.family(of: entity).map(\.name)
+      return "EXISTS (SELECT 1 FROM \(rejected(root, row: alias, "s.\(quoted(column))", entities: family)))"
+    }
+    try connection.execute(
+      """
+      INSERT OR IGNORE INTO main.\(quoted(new.name)) (\(columns.map { quoted($0.0) }.joined(separator: ", "))) \
+      SELECT \(columns.map { "s.\(quoted($0.1))" }.joined(separator: ", ")) FROM source.\(quoted(join.name)) AS s \
+      WHERE \(ends(join.ownerColumn, join.ownerEntityName, "a")) \
+      AND \(ends(join.destinationColumn, join.destinationEntityName, "b")) ORDER BY 1, 2
+      """)
+  }
+
+  // MARK: Reasons
+
+  private func writeReasons(
+    _ connection: StoreConnection, _ schema: StoreSchema, uuids: (own: String, source: String)
+  ) throws {
+    guard let table = schema.table(of: QuarantineModel.reasonEntity),
+      let number = schema.number(of: QuarantineModel.reasonEntity)
+    else { throw GodwitError(.internalBug, "the quarantine has no table of reasons") }
+    func uri(_ uuid: String) -> String {
+      "'x-coredata://' || \(Self.literal(uuid)) || '/' || o.entity || '/p' || r.key"
+    }
+    let values: [QuarantineModel.Attribute: String] = [
+      .objectURI: uri(uuids.own), .sourceURI: uri(uuids.source), .entity: "o.entity", .key: "r.key",
+      .mapping: "r.mapping", .destination: "r.destination", .property: "NULLIF(r.property, '')", .message: "r.message",
+      .round: "o.round",
+    ]
+    let columns = QuarantineModel.Attribute.allCases.compactMap { attribute -> (String, String)? in
+      guard let column = schema.column(of: attribute.rawValue, in: QuarantineModel.reasonEntity),
+        let value = values[attribute]
+      else { return nil }
+      return (column, value)
+    }
+    try connection.execute(
+      """
+      INSERT INTO main.\(quoted(table.name)) (Z_PK, Z_ENT, Z_OPT, \(columns.map { quoted($0.0) }.joined(separator: ", "))) \
+      SELECT ROW_NUMBER() OVER (ORDER BY r.root, r.key, r.mapping, r.property), \(number), 1, \
+      \(columns.map(\.1).joined(separator: ", ")) FROM \(RejectionRecord.schema).reason AS r \
+      JOIN \(RejectionRecord.schema).rejected AS o ON o.root = r.root AND o.key = r.key \
+      ORDER BY r.root, r.key, r.mapping, r.property
+      """)
+  }
+
+  // MARK: External files
+
+  /// Brings the files that values refer to. One that the source lacks is not there either.
+  ///
+  /// - Returns: how many the source lacks.
+  private func carryFiles(_ connection: StoreConnection, _ schema: StoreSchema) throws -> Int64 {
+    var isMade = false
+    var missing: Int64 = 0
+    for entity in job.sourceModel.entities where !entity.isAbstract {
+      guard let table = schema.table(of: entity.name) else { continue }
+      for attribute in job.sourceModel.attributes(of: entity.name) where attribute.allowsExternalBinaryDataStorage {
+        guard let column = schema.column(of: attribute.name, in: entity.name).map(quoted) else { continue }
+        let kind = schema.isObject(of: [entity.name]).further
+        try connection.query(
+          "SELECT \(column) FROM main.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(column))\(kind)"
+        ) { row in
+          guard case .external(let name)? = StoredBinary(row.bytes(0)) else { return true }
+          if !isMade {
+            for (path, like) in [
+              (support.path, sourceSupport.path), (support.dataPath, sourceSupport.dataPath),
+            ] {
+              try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: like))
+            }
+            isMade = true
+          }
+          if try !support.carry(name, from: sourceSupport, as: name) { missing += 1 }
+          return true
+        }
+      }
+    }
+    guard isMade else { return missing }
+    for path in [support.dataPath, support.path] { try WorkFolder.sync(path) }
+    return missing
+  }
+}

@@ -1,0 +1,157 @@
+package import GodwitJob
+import GodwitModel
+package import GodwitStore
+
+/// Ends a round of a run: rejected objects were found, and the run begins again without them.
+package struct RejectedObjectsFound: Error {
+  package init() {}
+}
+
+/// Ends a search for rejected objects at a checkpoint.
+package struct RejectionSearchStopped: Error {
+  package let reason: String
+
+  package init(reason: String) { self.reason = reason }
+}
+
+/// What a run does when a row is rejected, if the job may set objects aside.
+///
+/// Nothing is taken out of a destination that has been made: other objects may have values, places and links because
+/// the rejected one was there. So the run finds every object that the same stage rejects, notes them in the record, and
+/// begins again on a source that lacks them.
+package final class RejectionSearch {
+  private let limits: Quarantine
+  private let job: MigrationJob
+  private let folder: String
+  /// Why the run is to stop; nil to go on.
+  private let stopReason: () -> String?
+  /// nil until an object is rejected.
+  package private(set) var known: RejectionRecord?
+  /// The objects that the job takes, those of earlier rounds included; nil until that is counted.
+  private var taken: Int64?
+
+  /// - Parameters:
+  ///   - folder: The work folder, which may have a record.
+  ///   - stopReason: Asked between parts.
+  package init(
+    _ job: MigrationJob, limits: Quarantine, in folder: String, stopReason: @escaping () -> String?
+  ) throws {
+    (self.job, self.limits, self.folder, self.stopReason) = (job, limits, folder, stopReason)
+    known = try RejectionRecord.opened(in: folder)
+  }
+
+  /// What the record is made for, once there is something to note: the job with its source, and the state of the
+  /// source's files.
+  package var identify: () throws -> (JobFingerprint, StoreFiles.Stamp) = {
+    throw GodwitError(.internalBug, "a rejected object belongs to no source")
+  }
+
+  /// The record, which is made when it is not there.
+  package var record: RejectionRecord {
+    get throws {
+      if let known { return known }
+      let (identity, stamp) = try identify()
+      let made = try RejectionRecord(in: folder, for: identity, stamp: stamp)
+      known = made
+      return made
+    }
+  }
+
+  /// - Parameter facts: What the plan of this round has counted.
+  package func setTaken(_ facts: PlanFacts) throws { try setTaken(atMost: facts.entities.reduce(0) { $0 + $1.taken }) }
+
+  /// While nothing is counted: every object of the mapped entities, of which the mappings take at most as many.
+  func setTaken(atMost objects: Int64) throws {
+    taken = try objects + (known?.countBefore ?? 0)
+  }
+
+  /// The most objects that may be rejected.
+  var limit: Int64 { limits.limit(of: taken ?? .max) }
+
+  /// How many a search has to find until it is known that there are too many.
+  ///
+  /// Those that another part of this round has noted are found again, so they take no part: what a part finds does not
+  /// depend on the parts before it.
+  var enough: Int64 {
+    get throws {
+      let left = max(0, limit - (try record.countBefore))
+      return left == .max ? left : left + 1
+    }
+  }
+
+  /// Checks the limits once a round begins: the percentage is of what the plan of this round has counted.
+  package func check() throws { if let known { try check(known.count) } }
+
+  func checkpoint() throws {
+    if let reason = stopReason() { throw RejectionSearchStopped(reason: reason) }
+  }
+
+  /// Searches a part, and writes down what is found in it as it is found: there may be more than fit in memory.
+  ///
+  /// - Parameter find: Calls what it is given for each object.
+  /// - Throws: `.dataWrong` (65) when there are more than the job allows; nothing of the part is kept then.
+  func search(
+    _ part: String, find: ((RejectionRecord.Rejection) throws -> Void) throws -> Void
+  ) throws {
+    let roots = job.sourceModel.entities.map { ($0.name, job.sourceModel.root(of: $0.name)?.name ?? $0.name) }
+    try record.add(
+      in: part, roots: Dictionary(roots, uniquingKeysWith: { first, _ in first }), find: find,
+      check: { try check($0) })
+  }
+
+  private func check(_ count: Int64) throws {
+    guard count > limit else { return }
+    let uuid = try StoreMetadata(readingStoreAt: job.sourcePath).uuid
+    let examples = try record.examples(5) { "x-coredata://\(uuid)/\($0)/p\($1)" }
+    let of = limits.maximumPercent == nil ? "" : " of \(taken ?? 0) that the job takes"
+    throw GodwitError(
+      .dataWrong,
+      "cannot finish job '\(job.name)': at least \(count) objects\(of) are rejected, the job allows \(limits)",
+      cause: examples.joined(separator: "\n"),
+      remedy:
+        "raise the limit in 'on-invalid' and run the same command to resume, or repair the source, `godwit discard` the job and run again",
+      safe: "the source is untouched, and no destination was put in place")
+  }
+}
+
+/// Finds the rows of a key range that cannot be carried out, by halves.
+///
+/// A range that can be carried out is done at once. One that cannot is halved until one row is left. A statement ends at
+/// the first row that it cannot carry out, so that many such rows cost little each.
+struct RowSearch {
+  /// The lowest and the highest key between two keys; nil when there is none.
+  let ends: (Int64, Int64) throws -> (Int64, Int64)?
+  /// Carries out the rows between two keys and takes it back; throws an error about `.rejectedRow` when it cannot.
+  let attempt: (Int64, Int64) throws -> Void
+  /// The search ends when it has found so many.
+  let enough: Int64
+  private var count: Int64 = 0
+
+  init(
+    enough: Int64, ends: @escaping (Int64, Int64) throws -> (Int64, Int64)?,
+    attempt: @escaping (Int64, Int64) throws -> Void
+  ) {
+    (self.enough, self.ends, self.attempt) = (enough, ends, attempt)
+  }
+
+  /// - Parameter found: Called with the key of each row, in order, and its error.
+  mutating func search(
+    from first: Int64, through last: Int64, found: (Int64, GodwitError) throws -> Void
+  ) throws {
+    guard first <= last, count < enough, let (low, high) = try ends(first, last) else { return }
+    do {
+      try attempt(low, high)
+      return
+    } catch let error as GodwitError where error.topic == .rejectedRow {
+      guard low < high else {
+        count += 1
+        return try found(low, error)
+      }
+    }
+    // Keys of either sign: their distance may be more than an Int64 holds, and half of it is not.
+    let distance = UInt64(bitPattern: high) &- UInt64(bitPattern: low)
+    let middle = low + Int64(distance / 2)
+    try search(from: low, through: middle, found: found)
+    try search(from: middle + 1, through: high, found: found)
+  }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// A copy of the source from which objects in quarantine are taken, so that the destination can be compared with what
+/// is left.
+///
+/// It lies in a temporary folder. The run takes its objects away with code of its own.
+final class SourceWithoutHeld {
+  private let folder: ScratchFolder
+  private let schema: StoreSchema
+  var path: String { folder.path + "/source.sqlite" }
+
+  init(_ job: MigrationJob, _ source: StoreConnection) throws {
+    folder = try ScratchFolder()
+    schema = try StoreSchema(model: job.sourceModel, probing: source)
+    try source.undefended { try source.execute("VACUUM source INTO ?1", [.text(path)]) }
+  }
+
+  /// Takes objects away. Nothing leads to them any more.
+  func remove(_ objects: [HeldObjects.Held]) throws {
+    let connection = try StoreConnection(path: path)
+    try connection.undefended {
+      try connection.execute("PRAGMA journal_mode = OFF")
+      try connection.execute("PRAGMA synchronous = OFF")
+      try connection.execute("CREATE TEMP TABLE held (entity INTEGER, key INTEGER, PRIMARY KEY (entity, key))")
+      let insert = try connection.prepare("INSERT OR IGNORE INTO temp.held VALUES (?1, ?2)")
+      for object in objects {
+        guard let number = schema.number(of: object.entity) else { continue }
+        try insert.run([.int(number), .integer(object.key)])
+      }
+      insert.finalize()
+      try connection.transaction { try remove(from: connection) }
+    }
+    try connection.close()
+  }
+
+  private func remove(from connection: StoreConnection) throws {
+    // Nobody else writes to the copy, and what they call exists in Core Data alone.
+    for row in try connection.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'") {
+      if case .text(let name) = row[0] {
+        try connection.execute("DROP TRIGGER \(quoted(String(decoding: name, as: UTF8.self)))")
+      }
+    }
+    for entity in schema.model.entities {
+      for relationship in schema.model.relationships(of: entity.name) where !relationship.isTransient {
+        switch schema.storage(of: relationship.name, in: entity.name) {
+        case .foreignKey(let table, let column, let kind, let place),
+          .inverse(let table, let column, let kind, let place):
+          // A to-many is stored in the rows that it leads to.
+          let isOwn =
+            if case .foreignKey = schema.storage(of: relationship.name, in: entity.name) { true } else { false }
+          let target = isOwn ? relationship.destinationEntityName : entity.name
+          let cleared = [column, kind, place].compactMap(\.self).map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
+          try connection.execute(
+            "UPDATE \(quoted(table)) SET \(cleared) WHERE \(quoted(column)) IN (\(held(target)))")
+        case .join(let join, let subject, let object, _):
+          try connection.execute(
+            "DELETE FROM \(quoted(join.name)) WHERE \(quoted(subject)) IN (\(held(entity.name))) OR \(quoted(object)) IN (\(held(relationship.destinationEntityName)))"
+          )
+        case .none: continue
+        }
+      }
+    }
+    for entity in schema.model.entities where !entity.isAbstract {
+      guard let table = schema.table(of: entity.name), let number = schema.number(of: entity.name) else { continue }
+      try connection.execute(
+        "DELETE FROM \(quoted(table.name)) WHERE Z_PK IN (SELECT key FROM temp.held WHERE entity = \(number))")
+    }
+  }
+
+  /// The keys of objects of an entity or its subentities.
+  private func held(_ entity: String) -> String {
+    let numbers = schema.model.family(of: entity).compactMap { schema.number(of: $0.name) }
+    return "SELECT key FROM temp.held WHERE entity IN (\(numbers.map(String.init).joined(separator: ", ")))"
+  }
+}

@@ -1,0 +1,126 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Why an object of the source is not in the destination.
+extension Verification {
+  enum Rejection {
+    /// A value cannot be computed, or breaks a rule.
+    case proved
+    /// What decides it is decided with other objects, or by a look at all of them.
+    case unknown
+    case none
+  }
+
+  /// Whether a mapping cannot carry an object of the source.
+  func rejection(of entity: String, key: Int64) throws -> Rejection {
+    guard let object = try objects.object(entityName: entity, key: key), object.entityName == entity else {
+      return .none
+    }
+    var isUnknown = false
+    for mapping in mappings where mapping.sourceEntity == entity && mapping.earlierOffset == nil {
+      do {
+        guard try takes(mapping, object) else { continue }
+        // All objects that become one are rejected together.
+        if !mapping.uniqueBy.isEmpty || mapping.policyName != nil { isUnknown = true }
+        if try breaksRuleOfValue(object, in: mapping) { return .proved }
+        switch try relationshipRejection(of: object, in: mapping) {
+        case .proved: return .proved
+        case .unknown: isUnknown = true
+        case .none: break
+        }
+      } catch is ExpressionError { return .proved } catch let error as GodwitError where error.topic == .rejectedRow {
+        return .proved
+      } catch let error as GodwitError where error.topic == .externalFile {
+        // A run rejects no object for a file beside the store. What else is wrong with it cannot be seen.
+        isUnknown = true
+      }
+    }
+    return isUnknown ? .unknown : .none
+  }
+
+  private func takes(_ mapping: VerifiedMapping, _ object: any EvaluatedObject) throws -> Bool {
+    guard object.entityName == mapping.sourceEntity else { return false }
+    guard let filter = mapping.filter else { return true }
+    let evaluator = ExpressionEvaluator(
+      now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
+    return try evaluator.compile(filter).matches(object) == true
+  }
+
+  private func breaksRuleOfValue(_ object: StoredObject, in mapping: VerifiedMapping) throws -> Bool {
+    for attribute in job.destinationModel.attributes(of: mapping.destinationEntity)
+    where !attribute.isTransient && !attribute.isDerived {
+      guard let value = try expectedValue(of: attribute, in: mapping, from: object) else { continue }
+      if try broken(attribute, value) != nil { return true }
+    }
+    return false
+  }
+
+  // MARK: Relationships
+
+  private func relationshipRejection(of object: StoredObject, in mapping: VerifiedMapping) throws -> Rejection {
+    var isUnknown = mapping.unread > 0
+    for relationship in job.destinationModel.relationships(of: mapping.destinationEntity)
+    where !relationship.isTransient {
+      let low = relationship.isToMany ? max(0, relationship.minCount) : relationship.isOptional ? 0 : 1
+      let high = relationship.isToMany && relationship.maxCount > 0 ? relationship.maxCount : Int.max
+      guard low > 0 || high < .max else { continue }
+      let assignment = mapping.assignments.first { $0.relationship.name == relationship.name }
+      let others = othersSetting(relationship, of: mapping)
+      let count = try assignment.map { try self.count(of: $0, from: object) } ?? 0
+      let isBroken = (count > 0 || !relationship.isOptional || low == 0) && (count < low || count > high)
+      let isEmptyAllowed = count == 0 && relationship.isOptional
+      if isBroken, !isEmptyAllowed {
+        if others.allSatisfy({ isMirror($0, of: assignment) }) { return .proved }
+        isUnknown = true
+      } else if !others.allSatisfy({ isMirror($0, of: assignment) }) {
+        isUnknown = true
+      } else if let inverse = job.destinationModel.inverse(of: relationship), !inverse.isToMany {
+        // Another object may have taken its place.
+        isUnknown = true
+      }
+    }
+    return isUnknown ? .unknown : .none
+  }
+
+  /// The assignments of other objects that may set the relationship, through its inverse.
+  private func othersSetting(
+    _ relationship: RelationshipDescription, of mapping: VerifiedMapping
+  ) -> [VerifiedMapping.Assignment] {
+    guard let inverse = job.destinationModel.inverse(of: relationship) else { return [] }
+    return mappings.flatMap { other in
+      other.assignments.filter { $0.relationship.name == inverse.name && $0.lookups.contains(mapping.index) }
+    }
+  }
+
+  /// Whether an assignment goes the other way along the relationship of the source that another one goes along.
+  private func isMirror(_ other: VerifiedMapping.Assignment, of assignment: VerifiedMapping.Assignment?) -> Bool {
+    guard let assignment, assignment.path.count == 1, other.path.count == 1 else { return false }
+    return job.sourceModel.entities.contains { entity in
+      entity.relationships.contains { $0.name == assignment.path[0] && $0.inverseName == other.path[0] }
+    }
+  }
+
+  /// How many objects of the destination an assignment leads to.
+  private func count(of assignment: VerifiedMapping.Assignment, from object: StoredObject) throws -> Int {
+    var reached: [any EvaluatedObject] = [object]
+    for segment in assignment.path {
+      var next: [any EvaluatedObject] = []
+      for one in reached {
+        switch try one.value(segment) {
+        case .object(let found): if let found { next.append(found) }
+        case .objects(let found, _): next += found
+        case .value, .values: break
+        }
+      }
+      reached = next.reduce(into: []) { known, one in
+        if !known.contains(where: { $0.isSame(as: one) }) { known.append(one) }
+      }
+    }
+    var count = 0
+    for one in reached {
+      for lookup in assignment.lookups where try takes(mappings[lookup], one) { count += 1 }
+    }
+    return assignment.relationship.isToMany ? count : min(count, 1)
+  }
+}
