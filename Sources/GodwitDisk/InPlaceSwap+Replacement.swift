@@ -93,7 +93,7 @@ extension InPlaceSwap {
     var given: Set<String> = []
     try NameList.read(Self.notePath(in: workFolder)) { if SupportFolder.isFileName($0) { given.insert($0) } }
     let live = SupportFolder(ofStoreAt: store)
-    given = given.filter { live.size(of: $0) != nil }
+    given = try given.filter { try live.size(of: $0) != nil }
     guard !given.isEmpty else { return }
     try live.refuseLinks()
     var info = stat()

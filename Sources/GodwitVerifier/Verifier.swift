@@ -96,22 +96,18 @@ public struct Verifier: Sendable {
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
     if let held = try HeldObjects(of: job, digest: jobDigest) {
-      return try run(held, part, original, stop, progress: progress)
+      return try run(held, part, original, stop, progress: tell)
     }
     var kept = try stopped()
-    var reached = min(max(kept?.share ?? 0, 0), 0.999)
-    func progress(_ share: Double) {
-      reached = max(reached, share)
-      tell(reached)
-    }
+    let reached = HighestShare(kept?.share ?? 0)
     let report: VerificationReport
     do {
       report =
         job.isStepped
-        ? try runSteps(part, original, stop, &kept, progress: progress)
-        : try compare(job, part, original, stop, &kept, progress: progress)
+        ? try runSteps(part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+        : try compare(job, part, original, stop, &kept) { tell(reached.raised(to: $0)) }
     } catch var error as GodwitError where error.code == .stopped && stop.isDue {
-      kept?.share = reached
+      kept?.share = reached.share
       error.remedy = "run the same command with more time: it begins with the first object"
       if let checkpointFile, let kept, kept.hasContent, kept.write(to: checkpointFile) {
         error.remedy = "run the same command to go on: what was compared is kept in '\(checkpointFile.path)'"
@@ -255,6 +251,18 @@ public struct Verifier: Sendable {
   /// Seconds since 2001.
   private static func time(of stamp: StoreFiles.Stamp) -> Double {
     Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
+  }
+}
+
+/// The highest share of a verification that was told.
+private final class HighestShare {
+  private(set) var share: Double
+
+  init(_ share: Double) { self.share = min(max(share, 0), 0.999) }
+
+  func raised(to new: Double) -> Double {
+    share = max(share, new)
+    return share
   }
 }
 

@@ -29,9 +29,9 @@ struct ReplacementLossTests {
     let job = try night.job(night.first)
     #expect(try MigrationManager(job).run().outcome == .finished)
     let live = SupportFolder(ofStoreAt: job.destinationPath)
-    #expect(live.size(of: Self.name(1, 2)) == 10_000)
+    #expect(try live.size(of: Self.name(1, 2)) == 10_000)
     // What only a row of the old store named goes all the same.
-    #expect(live.size(of: Self.name(1, 1)) == nil)
+    #expect(try live.size(of: Self.name(1, 1)) == nil)
     #expect(try receiptIsClean(job.destinationPath))
   }
 
