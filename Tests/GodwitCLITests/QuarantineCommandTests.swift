@@ -44,7 +44,7 @@ import Testing
 
   @Test func `the model of the page is that of the reasons`() throws {
     let page = try DocumentationPage("Quarantine")
-    let text = try #require(try page.blocks("xml").first)
+    let text = try #require(page.blocks("xml").first)
     let model = try ManagedObjectModel(xcodeContents: text, name: "Quarantine", file: "contents")
     let source = try ManagedObjectModel(name: "1", entities: [EntityDescription(name: "Thing")])
     let known = try #require(try QuarantineModel.model(for: source).versionHashes[QuarantineModel.reasonEntity])
