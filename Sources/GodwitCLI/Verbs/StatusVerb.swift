@@ -10,10 +10,14 @@ struct StatusVerb: Verb {
   @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
 
-  static var outputs: [OutputKind] { [.status] }
+  static var outputs: [OutputKind] { [.status, .stores] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let status = try MigrationManager(job.loader(in: session, overrides: overrides.values()).job()).status()
+    let loader = try job.loader(in: session, overrides: overrides.values())
+    if loader.isForManyStores {
+      return try StoreSurvey(session: session, loader: loader, verb: "status", isJSON: format.format == .json).status()
+    }
+    let status = try MigrationManager(loader.job()).status()
     switch format.format {
     case .json: try session.print(json: status, as: .status)
     case .text: session.output.write("\(status)\n")
