@@ -75,7 +75,8 @@ struct StorePatternTests {
     let text = "godwit: 1\nmodels: M.xcdatamodeld\nsource: '\(source)'\n\(rest)\n"
     try Data(text.utf8).write(to: URL(filePath: folder.file("job.yaml")))
     return try JobLoader(
-      manifestPath: folder.file("job.yaml"), overrides: overrides, logger: Logger(label: "test") { _ in
+      manifestPath: folder.file("job.yaml"), overrides: overrides,
+      logger: Logger(label: "test") { _ in
         SwiftLogNoOpLogHandler()
       })
   }

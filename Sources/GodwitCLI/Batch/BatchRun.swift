@@ -78,7 +78,7 @@ struct BatchRun {
   }
 
   private func refuseLostProofs() throws {
-    guard verifies, case .inPlace(keepsOld: false, _) = loader.manifest.destination else { return }
+    guard verifies, case .inPlace(keepOld: false, _) = loader.manifest.destination else { return }
     throw GodwitError(
       .usage, "cannot verify the stores after they have run: they migrate in place and keep no old store",
       remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
@@ -111,16 +111,17 @@ struct BatchRun {
         session.warnOfReplacedValues(in: job)
         session.warnOfUnconfirmedHashRules(job.destinationModel.unconfirmedHashRules.map(\.description))
       }
-      let (ready, place) = (job, StorePlace(store))
+      let (ready, place, proof) = (job, StorePlace(store), ProofLoader(store))
       let control = work.control.begin(index)
-      let body: @Sendable () -> Void = { Self.migrate(ready, index, place, control, work, since: begin) }
+      let body: @Sendable () -> Void = { Self.migrate(ready, proof, index, place, control, work, since: begin) }
       if jobs == 1 || !WorkerThread.start(body) { body() }
     }
   }
 
   /// Runs one job, and tells what became of it.
   private static func migrate(
-    _ job: MigrationJob, _ index: Int, _ store: StorePlace, _ control: MigrationControl, _ work: Work,
+    _ job: MigrationJob, _ loader: ProofLoader, _ index: Int, _ store: StorePlace, _ control: MigrationControl,
+    _ work: Work,
     since begin: ContinuousClock.Instant
   ) {
     do {
@@ -129,7 +130,7 @@ struct BatchRun {
       }
       var result = StoreResult(store, summary, seconds: 0)
       if work.verifies, summary.outcome != .stopped {
-        let report = try prove(job, index, control, work)
+        let report = try prove(job, loader, index, control, work)
         result.findings = report.totalFindings
         if !report.isClean {
           (result.outcome, result.status) = (.failed, GodwitError.Code.findings.rawValue)
@@ -141,7 +142,8 @@ struct BatchRun {
     } catch {
       var known = GodwitCommand.known(job.tellingHints(error))
       if known.code == .stopped, let reason = work.control.reason,
-        [.signal, .requested].contains(known.stopReason), let code = GodwitError.Code(
+        [.signal, .requested].contains(known.stopReason),
+        let code = GodwitError.Code(
           rawValue: StopSignals.status(of: reason)), code != .stopped
       {
         (known.code, known.stopReason) = (code, .signal)
@@ -151,14 +153,10 @@ struct BatchRun {
   }
 
   private static func prove(
-    _ job: MigrationJob, _ index: Int, _ control: MigrationControl, _ work: Work
+    _ job: MigrationJob, _ loader: ProofLoader, _ index: Int, _ control: MigrationControl, _ work: Work
   ) throws -> VerificationReport {
-    var job = job
-    if job.inPlace != nil {
-      // It is proved against the store that it kept.
-      job.sourcePath = MigrationJob.InPlace.oldPath(of: job.sourcePath)
-      job.inPlace = nil
-    }
+    // A store that is replaced is proved against the old one, which has a version of its own.
+    let job = job.inPlace == nil ? job : try loader.job()
     var verifier = Verifier(job: job)
     verifier.checkpointFile = URL(filePath: job.destinationPath + ".verification.json")
     return try verifier.run(control: control, maximumSeconds: work.secondsLeft) { share in

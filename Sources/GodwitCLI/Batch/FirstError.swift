@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import Synchronization
@@ -16,6 +17,17 @@ struct StorePlace: Sendable {
   let path, destination: String
 
   init(_ store: ManifestStore) { (path, destination) = (store.path, store.destination) }
+}
+
+/// Loads the job of a verification on the thread of the store.
+///
+/// It shares nothing with the loaders of other stores: all that it holds are values and closures that any thread may call.
+struct ProofLoader: @unchecked Sendable {
+  private let loader: JobLoader
+
+  init(_ store: ManifestStore) { loader = store.loader.alone }
+
+  func job() throws -> MigrationJob { try loader.job(for: .verification) }
 }
 
 extension GodwitCommand {

@@ -2,6 +2,7 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitPlatform
 
 /// What a command did with one of many stores, or found about it: a row of its table, and a JSON line.
 struct StoreResult: Encodable, Sendable {

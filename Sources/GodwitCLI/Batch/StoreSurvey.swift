@@ -114,7 +114,8 @@ struct StoreSurvey {
   ) throws -> Int32 {
     let end = maximumSeconds.map { Date(timeIntervalSinceNow: $0) }
     func left() -> Double? { end.map { max(0, $0.timeIntervalSinceNow) } }
-    return try run(until: { control.reason != nil || left() == 0 }) { store, part in
+    func isOver() -> Bool { control.reason != nil || left() == 0 }
+    return try run(until: isOver) { store, part in
       printer.begin(part: part)
       let report = try Verifying(printer: printer, control: control)
         .report(of: store.loader.job(for: .verification), maximumSeconds: left(), samplePercent: samplePercent)

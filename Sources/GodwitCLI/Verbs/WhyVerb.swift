@@ -50,7 +50,8 @@ struct WhyVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     if isManifest {
       guard hashes.isEmpty, configuration == nil else {
-        throw ValidationError("--hashes and --configuration are for a STORE: a manifest has 'models' and 'configuration'")
+        throw ValidationError(
+          "--hashes and --configuration are for a STORE: a manifest has 'models' and 'configuration'")
       }
       let loader = try session.loader(ofManifest: source, overrides: [], isVerbose: false)
       return try StoreSurvey(session: session, loader: loader, verb: "why", isJSON: format.format == .json).why()

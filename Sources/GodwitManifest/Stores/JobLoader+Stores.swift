@@ -19,6 +19,13 @@ extension JobLoader {
   /// Whether the manifest's source is a pattern, so that it describes a job for each of many stores.
   package var isForManyStores: Bool { manifest.isForManyStores }
 
+  /// The loader without what it shares with those of other stores.
+  package var alone: JobLoader {
+    var loader = self
+    loader.inputs = nil
+    return loader
+  }
+
   /// Refuses a manifest for many stores where one is expected.
   ///
   /// - Throws: 78 with the options that name one store.
@@ -28,7 +35,8 @@ extension JobLoader {
       .configuration, "expected one store, found the pattern '\(manifest.source.raw)'",
       location: manifest.source.location,
       remedy: isInPlace
-        ? "name the store: `--source FILE`" : "name the store and what is made of it: `--source FILE --destination FILE`",
+        ? "name the store: `--source FILE`"
+        : "name the store and what is made of it: `--source FILE --destination FILE`",
       safe: "nothing was written")
   }
 
