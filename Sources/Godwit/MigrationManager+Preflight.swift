@@ -12,7 +12,7 @@ extension MigrationManager {
   ///   when both are one, the sum counts.
   func checkSpace(_ need: DiskNeed, safe: String? = nil) throws {
     let temporary = FreeSpace.temporaryFolder
-    let destination = (job.workPath as NSString).deletingLastPathComponent
+    let destination = job.workPath.parentPath
     let (room, other) = (job.hooks.freeSpace(destination), job.hooks.freeSpace(temporary))
     let isShared = room != nil && room?.device == other?.device
     func refusal(_ place: String, _ wanted: Int64, _ found: Int64, _ remedy: String) -> GodwitError {
@@ -41,7 +41,7 @@ extension MigrationManager {
   /// A plan with the room there is now.
   func measured(_ plan: MigrationPlan) -> MigrationPlan {
     var plan = plan
-    plan.freeBytes = job.hooks.freeSpace((job.workPath as NSString).deletingLastPathComponent)?.bytes
+    plan.freeBytes = job.hooks.freeSpace(job.workPath.parentPath)?.bytes
     plan.temporaryFolder = FreeSpace.temporaryFolder
     plan.temporaryFreeBytes = job.hooks.freeSpace(FreeSpace.temporaryFolder)?.bytes
     do { try checkSpace(plan.disk) } catch { plan.shortage = (error as? GodwitError)?.message ?? "\(error)" }

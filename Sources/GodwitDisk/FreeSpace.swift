@@ -1,4 +1,5 @@
 import Foundation
+import GodwitModel
 import GodwitPlatform
 
 /// Room that is left on the file system of a folder.
@@ -14,7 +15,7 @@ package struct FreeSpace: Sendable, Hashable {
     var folder = path.isEmpty ? "." : path
     var info = stat()
     while stat(folder, &info) != 0 {
-      let parent = (folder as NSString).deletingLastPathComponent
+      let parent = folder.parentPath
       guard parent != folder else { return nil }
       folder = parent.isEmpty ? "." : parent
     }

@@ -51,12 +51,12 @@ package struct InPlaceSwap {
     let url = URL(filePath: store)
     let ending = url.pathExtension
     let name = url.deletingPathExtension().lastPathComponent + "~" + (ending.isEmpty ? "" : "." + ending)
-    let folder = (store as NSString).deletingLastPathComponent
+    let folder = store.parentPath
     return folder.isEmpty ? name : folder == "/" ? "/" + name : "\(folder)/\(name)"
   }
 
   private var oldPath: String { Self.oldPath(of: store) }
-  private var folder: String { (store as NSString).deletingLastPathComponent }
+  private var folder: String { store.parentPath }
 
   static func leftoversPath(in workFolder: String) -> String { workFolder + "/replaced.json" }
   static func markPath(in workFolder: String) -> String { workFolder + "/exchange.id" }

@@ -52,7 +52,7 @@ extension WorkFolder {
         cause: String(cString: strerror(code)),
         remedy: "move away what is there and run the same command")
     }
-    try Self.sync((destination as NSString).deletingLastPathComponent)
+    try Self.sync(destination.parentPath)
   }
 
   /// Removes the support folder that was moved to the destination. Call only while the destination has no store, and

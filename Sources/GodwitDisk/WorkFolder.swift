@@ -39,16 +39,16 @@ package struct WorkFolder: ~Copyable {
 
   private static func missingFolders(above path: String) -> [String] {
     var missing: [String] = []
-    var folder = (path as NSString).deletingLastPathComponent
+    var folder = path.parentPath
     while !folder.isEmpty, folder != "/", !FileManager.default.fileExists(atPath: folder) {
       missing.append(folder)
-      folder = (folder as NSString).deletingLastPathComponent
+      folder = folder.parentPath
     }
     return missing
   }
 
   private static func lock(folder path: String) throws -> Int32 {
-    let parent = (path as NSString).deletingLastPathComponent
+    let parent = path.parentPath
     var making = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
     if making == ENOENT {
       try makeFolder(parent)
@@ -116,7 +116,7 @@ package struct WorkFolder: ~Copyable {
   /// - Throws: `GodwitError.disk` names the failures.
   package static func makeFolder(_ path: String, mode: UInt32 = 0o777) throws {
     guard !path.isEmpty else { return }
-    let parent = (path as NSString).deletingLastPathComponent
+    let parent = path.parentPath
     guard mkdir(path, mode_t(mode)) != 0 else { return try sync(parent) }
     var code = CLibrary.errno
     if code == ENOENT, !parent.isEmpty, parent != path {
@@ -139,7 +139,7 @@ package struct WorkFolder: ~Copyable {
       if FileManager.default.fileExists(atPath: part, isDirectory: &isFolder) {
         return isFolder.boolValue ? nil : "'\(part)' is a file"
       }
-      part = (part as NSString).deletingLastPathComponent
+      part = part.parentPath
     }
     return nil
   }
@@ -168,7 +168,7 @@ package struct WorkFolder: ~Copyable {
         throw Self.cannotCreate(destination, errno: CLibrary.errno)
       }
     }
-    try Self.sync((destination as NSString).deletingLastPathComponent)
+    try Self.sync(destination.parentPath)
   }
 
   /// The receipt of a finished store that is not in its place yet.

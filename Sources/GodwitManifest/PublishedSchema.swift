@@ -44,6 +44,7 @@ package struct PublishedSchema: Sendable {
     ("receipt", PackageResources.receipt_schema_json),
     ("schemas", PackageResources.schemas_schema_json),
     ("status", PackageResources.status_schema_json),
+    ("stores", PackageResources.stores_schema_json),
     ("test", PackageResources.test_schema_json),
     ("trace", PackageResources.trace_schema_json),
     ("verify", PackageResources.verify_schema_json),

@@ -47,6 +47,15 @@ struct VerifyVerbTests {
     }
   }
 
+  @Test func `a destination in a new folder with a name of one letter is made`() throws {
+    let job = try BreakableJob()
+    for destination in ["o/x.sqlite", "x", "a/b/c"] {
+      let result = try BuiltCommand.run("run", "job.yaml", "--quiet", "--destination", destination, in: job.path)
+      #expect(result.status == 0, "\(destination): \(result.diagnostics)")
+      #expect(FileManager.default.fileExists(atPath: job.file(destination)))
+    }
+  }
+
   @Test func `the percent of run --verify is one for both, and never goes back`() throws {
     let job = try BreakableJob()
     let plain = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "plain", in: job.path)

@@ -26,7 +26,7 @@ struct StatusVerb: Verb {
       "With --check: CRITICAL if the last success is longer ago than a time such as 26h.", valueName: "time"))
   var maximumAge: TimeBox?
 
-  static var outputs: [OutputKind] { [.status] }
+  static var outputs: [OutputKind] { [.status, .stores] }
 
   func validate() throws {
     if maximumAge != nil, !check { throw ValidationError("--max-age goes with --check") }
@@ -34,7 +34,12 @@ struct StatusVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     do {
-      let manager = MigrationManager(try job.loader(in: session, overrides: overrides.values()).job())
+      let loader = try job.loader(in: session, overrides: overrides.values())
+      if loader.isForManyStores, !check {
+        return try StoreSurvey(session: session, loader: loader, verb: "status", isJSON: format.format == .json)
+          .status()
+      }
+      let manager = MigrationManager(try loader.job())
       // A monitor asks often: all of a large source is not read for it.
       let status = try manager.status(comparesSource: !check)
       let check = check ? StatusCheck(status, maximumAge: maximumAge, now: Date()) : nil

@@ -19,6 +19,7 @@ struct DiscardVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     // Models and mappings are not read: a job whose mapping is broken can be discarded too.
     let loader = try job.loader(in: session, overrides: overrides.values())
+    try loader.refuseManyStores()
     let destination = loader.destination()
     let isRemoved = try MigrationManager.discard(destination: destination, isInPlace: loader.isInPlace)
     switch format.format {

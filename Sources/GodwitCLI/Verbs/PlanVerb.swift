@@ -67,7 +67,7 @@ struct PlanVerb: Verb {
 
   private var chosenFormat: Format { json ? .json : format ?? .text }
 
-  static var outputs: [OutputKind] { [.plan, .planDifference] }
+  static var outputs: [OutputKind] { [.plan, .planDifference, .stores] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     // What is wrong with these files is said before anything is counted.
@@ -75,6 +75,7 @@ struct PlanVerb: Verb {
     if let output { _ = try PlanFile.mayReplace(output) }
     let settings = try overrides.values()
     let loader = try job.loader(in: session, overrides: settings)
+    if loader.isForManyStores { return try planMany(loader, in: session) }
     var migration = try loader.job()
     if failOnLoss { migration.failsOnLoss = true }
     let manager = MigrationManager(migration)
@@ -115,6 +116,15 @@ struct PlanVerb: Verb {
     return detailedExitCode && isNeeded ? 2 : 0
   }
 
+  /// One table for all stores of a manifest whose source is a pattern.
+  private func planMany(_ loader: JobLoader, in session: CommandSession) throws -> Int32 {
+    let isForOne = older != nil || output != nil || details || ![.text, .json].contains(chosenFormat)
+    // These show one plan.
+    if isForOne { try loader.refuseManyStores() }
+    return try StoreSurvey(session: session, loader: loader, verb: "plan", isJSON: chosenFormat == .json)
+      .plan(failsOnLoss: failOnLoss, isDetailed: detailedExitCode) { $0.fitsAlready }
+  }
+
   private func picture(_ job: MigrationJob, _ plan: MigrationPlan?) throws -> MappingPicture {
     guard let plan else {
       throw GodwitError(
@@ -148,7 +158,7 @@ extension PlanVerb {
 
 extension MigrationJob {
   /// Whether the source already has the wanted version, and the job does nothing else with it.
-  fileprivate var fitsAlready: Bool {
+  var fitsAlready: Bool {
     !appends && steps.allSatisfy { $0.isInferred && $0.willMigrate == nil && $0.didMigrate == nil }
       && sourceModel.isCompatible(with: destinationModel.versionHashes)
   }

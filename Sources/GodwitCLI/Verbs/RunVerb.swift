@@ -65,6 +65,8 @@ struct RunVerb: Verb {
   @Flag(help: "Then prove the destination as `godwit verify` does; exit with 4 if something differs.")
   var verify = false
 
+  @OptionGroup var batch: BatchOptions
+
   func validate() throws {
     if manifest == nil, planFile == nil { throw ValidationError("Missing expected argument '<JOB.yaml>'") }
   }
@@ -84,6 +86,13 @@ struct RunVerb: Verb {
   static let quarantinedStatus: Int32 = 3
 
   mutating func run(in session: CommandSession) throws -> Int32 {
+    // What is wrong is told below, where progress and commands know of it.
+    let check = Result { try planFile.map(PlanCheck.init(path:)) }
+    let loader = Result { try self.loader(check.get(), in: session) }
+    if case .success(let read) = loader {
+      if read.isForManyStores { return try runMany(read, in: session) }
+      try batch.refuseForOneStore()
+    }
     let signals = StopSignals()
     let control = MigrationControl()
     let printer = ProgressPrinter(mode: progress, isQuiet: quiet, stream: session.output)
@@ -92,7 +101,7 @@ struct RunVerb: Verb {
     var observer = try RunObserver(session, metricsPath: metrics, manifest: manifest)
     try printer.begin()
     do {
-      let (summary, job, proof) = try migrate(in: session, control, printer, &observer)
+      let (summary, job, proof) = try migrate(loader.get(), check.get(), in: session, control, printer, &observer)
       signals.finish()
       switch proof {
       case .report(let report): return try end(summary, job, report, in: session, printer, observer, signals)
@@ -135,14 +144,13 @@ struct RunVerb: Verb {
 
   /// Migrates, and verifies where that was asked for.
   private func migrate(
-    in session: CommandSession, _ control: MigrationControl, _ printer: ProgressPrinter, _ observer: inout RunObserver
+    _ loader: JobLoader, _ check: PlanCheck?, in session: CommandSession, _ control: MigrationControl,
+    _ printer: ProgressPrinter, _ observer: inout RunObserver
   ) throws -> (MigrationSummary, MigrationJob, Proof) {
     let start = Date()
     func secondsLeft() -> Double? {
       maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
     }
-    let check = try planFile.map(PlanCheck.init(path:))
-    let loader = try loader(check, in: session)
     observer.manifestRead(loader)
     var migration = try loader.job()
     try observer.jobLoaded(migration)

@@ -68,7 +68,7 @@ struct VerifyVerb: Verb {
     }
   }
 
-  static var outputs: [OutputKind] { [.verify] }
+  static var outputs: [OutputKind] { [.verify, .stores] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
@@ -86,6 +86,9 @@ struct VerifyVerb: Verb {
       } else {
         let loader = try session.loader(
           ofManifest: manifest ?? "-", overrides: overrides.values(), isVerbose: verbose)
+        if loader.isForManyStores {
+          return try verifyMany(loader, printer, control, signals, in: session)
+        }
         report = try Verifying(printer: printer, control: control)
           .report(
             of: loader.job(for: .verification), maximumSeconds: maximumDuration.map { Double($0.seconds) },
@@ -110,5 +113,20 @@ struct VerifyVerb: Verb {
       }
     }
     return report.isClean ? 0 : GodwitError.Code.findings.rawValue
+  }
+
+  /// One table for all stores of a manifest whose source is a pattern.
+  private func verifyMany(
+    _ loader: JobLoader, _ printer: ProgressPrinter, _ control: MigrationControl, _ signals: StopSignals,
+    in session: CommandSession
+  ) throws -> Int32 {
+    var survey = StoreSurvey(session: session, loader: loader, verb: "verify", isJSON: format.format == .json)
+    survey.isQuiet = quiet
+    let status = try survey.verify(
+      samplePercent: sample, maximumSeconds: maximumDuration.map { Double($0.seconds) }, printer, control)
+    signals.finish()
+    printer.close()
+    signals.dieIfStopped()
+    return status
   }
 }

@@ -14,7 +14,7 @@ struct WhyVerb: Verb {
     abstract: "Show which model version fits a store, or why MODEL does not and what a migration would need.",
     discussion: """
       Shows what a job with `mappings: auto` would do. --against compares two models, the first as if it were the model \
-      of a store, and counts no rows. Exit status: 0 MODEL fits; 2 a migration is needed and possible; 69 no version of \
+      of a store, and counts no rows. A manifest alone, JOB.yaml, shows each store that it names. Exit status: 0 MODEL fits; 2 a migration is needed and possible; 69 no version of \
       MODEL fits the store, or no path leads to MODEL; otherwise the status of the error that would stop the job, as \
       for `plan --detailed-exitcode`.
       """)
@@ -32,15 +32,30 @@ struct WhyVerb: Verb {
 
   func validate() throws {
     switch (model, against) {
-    case (nil, nil): throw ValidationError("expected a MODEL, or --against MODEL")
+    case (nil, nil):
+      guard !isManifest else { return }
+      throw ValidationError("expected a MODEL, or --against MODEL")
     case (_?, _?): throw ValidationError("expected one MODEL or --against MODEL, found both")
     default: break
     }
   }
 
-  static var outputs: [OutputKind] { [.why] }
+  static var outputs: [OutputKind] { [.why, .stores] }
+
+  /// Whether a manifest takes the place of store and model.
+  private var isManifest: Bool {
+    model == nil && against == nil && [".yaml", ".yml"].contains { source.hasSuffix($0) }
+  }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
+    if isManifest {
+      guard hashes.isEmpty, configuration == nil else {
+        throw ValidationError(
+          "--hashes and --configuration are for a STORE: a manifest has 'models' and 'configuration'")
+      }
+      let loader = try session.loader(ofManifest: source, overrides: [], isVerbose: false)
+      return try StoreSurvey(session: session, loader: loader, verb: "why", isJSON: format.format == .json).why()
+    }
     var (found, path) = try against.map { try compareModels(with: $0, in: session) } ?? askStore(in: session)
     // As in a job, the model inside the store is used last.
     if found.verdict == .noModelFits, let models = path?.models {

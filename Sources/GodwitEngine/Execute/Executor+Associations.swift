@@ -165,7 +165,7 @@ extension Executor {
     guard rename(part, path) == 0 else {
       throw GodwitError.disk("cannot replace the spill file '\(path)'", errno: errno)
     }
-    try WorkFolder.sync((path as NSString).deletingLastPathComponent)
+    try WorkFolder.sync(path.parentPath)
     if mark != known.mark { try ledger.setSpillMark(mark, pairs: pairs, mapping: index) }
     rebuiltSpills.insert(index)
     notes.append(

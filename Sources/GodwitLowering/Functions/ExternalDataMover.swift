@@ -98,7 +98,7 @@ package final class ExternalDataMover {
     }
     pending = []
     guard !isSynced else { return }
-    for folder in [destination.dataPath, destination.path, (destination.path as NSString).deletingLastPathComponent] {
+    for folder in [destination.dataPath, destination.path, destination.path.parentPath] {
       try WorkFolder.sync(folder)
     }
     isSynced = true

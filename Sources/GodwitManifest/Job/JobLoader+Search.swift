@@ -160,7 +160,7 @@ extension JobLoader {
     among models: [ManagedObjectModel]
   ) throws -> (mappings: [Candidate], places: [String]) {
     guard manifest.mappingSearch.isEmpty else { return try namedMappings(among: models) }
-    let search = MappingSearch(besideModels: manifest.models.map { ModelReference(parsing: $0.resolved).path })
+    let search = mappingSearch()
     if search.isCutShort {
       logger.debug(
         "the search for mapping models ended before it reached every folder; list the rest under 'mapping-search'")
@@ -234,7 +234,7 @@ extension JobLoader {
     let name = origin(of: path, isBeside: isBeside)
     logger.debug("mapping model found", metadata: ["file": "\(path)"])
     guard XcodeFileKind.identify(path) != nil else {
-      let mapping = try MappingModel(contentsOfYAML: path)
+      let mapping = try textMapping(path)
       var candidate = FoundMapping(mapping, origin: name, among: models)
       guard !isBeside else { return Candidate(path: path, mapping: candidate) }
       let fit = candidate.fit
@@ -245,7 +245,7 @@ extension JobLoader {
       }
       return Candidate(path: path, mapping: candidate)
     }
-    let model = try XcodeMappingModel(contentsOf: path)
+    let model = try xcodeMapping(path)
     let staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { source, destination in
       model.fit(from: source, to: destination) == .names ? model.difference(from: source, to: destination) : nil
     }

@@ -17,11 +17,13 @@ public import Logging
 /// precondition(proof.isClean)
 /// ```
 public struct JobLoader {
-  package let manifest: JobManifest
+  package internal(set) var manifest: JobManifest
   let logger: Logger
   package let policies: PolicyRegistry
   /// Where the output of hooks goes.
   let hookOutput: @Sendable (String) -> Void
+  /// What the jobs of many stores share; nil for a job of its own.
+  var inputs: SharedInputs?
 
   /// Reads the manifest, and nothing that it names.
   ///
@@ -81,8 +83,9 @@ public struct JobLoader {
   }
 
   private func read(for purpose: Purpose) throws -> MigrationJob {
+    try refuseManyStores()
     try refuseUnsupported()
-    var versions = try ModelVersions(manifest.models)
+    var versions = try modelVersions()
     logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)
@@ -90,7 +93,7 @@ public struct JobLoader {
     if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
     if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
     let target = try destinationModel(among: versions, merged: merged)
-    let listed = try listedMappings()
+    let listed = try inputs?.listed(listedMappings) ?? listedMappings()
     let (source, origin) = try sourceModel(
       among: versions, metadata: metadata, path: path,
       nameWanted: listed.lazy.compactMap(\.sourceModelName).first)

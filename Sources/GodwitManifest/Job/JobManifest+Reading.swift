@@ -72,6 +72,7 @@ extension JobManifest {
     models = try reader.paths(Self.required("models", top, reader).value, key: "models", fragment: true)
     try readModelKeys(top, reader)
     try readRunKeys(top, reader)
+    try readPattern()
     try checkDestination(top, reader)
   }
 

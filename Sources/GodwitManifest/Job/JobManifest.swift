@@ -97,6 +97,8 @@ package struct JobManifest: Sendable {
   /// The job's name; default: the file's name without its extension, for standard input that of the source.
   package var job: String
   package var source: ManifestPath
+  /// Whether the source is a pattern, and the destination has placeholders.
+  package internal(set) var isForManyStores = false
   package var destination: Destination
   /// `PATH` or `PATH#Version Name`.
   package var models: [ManifestPath]

@@ -275,7 +275,7 @@ public final class StoreConnection: @unchecked Sendable {
   private static func unopened(_ error: GodwitError, path: String, systemErrno: Int32) -> GodwitError {
     guard error.code == .missingInput else { return error }
     var error = error
-    let folder = (path as NSString).deletingLastPathComponent
+    let folder = path.parentPath
     let isForbidden = systemErrno == EACCES || access(folder.isEmpty ? "." : folder, W_OK) != 0 && errno == EACCES
     error.code = isForbidden ? .permission : .inputOutput
     if systemErrno != 0 { error.cause = String(cString: strerror(systemErrno)) }

@@ -1,0 +1,77 @@
+import Foundation
+import Godwit
+import Synchronization
+
+/// The jobs of many stores that are at work: how many, and how all of them are stopped.
+final class BatchControl: Sendable {
+  private struct State {
+    var running: [Int: MigrationControl] = [:]
+    var taken = 0
+    var reason: String?
+    var results: [Int: StoreResult] = [:]
+  }
+
+  private let state = Mutex(State())
+  private let change = NSCondition()
+
+  /// Why all are to stop; nil to continue.
+  var reason: String? { state.withLock { $0.reason } }
+
+  /// What has ended, by the number of the store.
+  var results: [Int: StoreResult] { state.withLock { $0.results } }
+
+  /// Stops all at their next checkpoint, and those that begin later at their first.
+  func stop(reason: String) {
+    let running = state.withLock { state in
+      state.reason = state.reason ?? reason
+      return Array(state.running.values)
+    }
+    for control in running { control.stop(reason: reason) }
+    tell()
+  }
+
+  /// Rolls the running chunks back. Call `stop` first.
+  func interrupt() { for control in state.withLock({ Array($0.running.values) }) { control.interrupt() } }
+
+  /// Waits until fewer than so many are at work, or all are to stop, and counts one more.
+  func take(limit: Int) {
+    wait { $0.taken < limit || $0.reason != nil }
+    state.withLock { $0.taken += 1 }
+  }
+
+  /// The control of a store whose place was taken.
+  func begin(_ index: Int) -> MigrationControl {
+    let control = MigrationControl()
+    let reason = state.withLock { state in
+      state.running[index] = control
+      return state.reason
+    }
+    if let reason { control.stop(reason: reason) }
+    return control
+  }
+
+  /// A store that had a place has ended; nil when nothing is to be said of it.
+  func end(_ index: Int, _ result: StoreResult?) {
+    state.withLock { state in
+      state.running[index] = nil
+      state.taken -= 1
+      if let result { state.results[index] = result }
+    }
+    tell()
+  }
+
+  /// Waits until none is at work.
+  func waitForAll() { wait { $0.taken == 0 } }
+
+  private func wait(until isTrue: (State) -> Bool) {
+    change.lock()
+    while !state.withLock({ isTrue($0) }) { change.wait() }
+    change.unlock()
+  }
+
+  private func tell() {
+    change.lock()
+    change.broadcast()
+    change.unlock()
+  }
+}

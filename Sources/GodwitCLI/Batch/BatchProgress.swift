@@ -1,0 +1,116 @@
+import Foundation
+import GodwitModel
+import Synchronization
+
+/// What a run of many stores prints while it lasts: a line for each store that ends, and in between one for each percent
+/// at most, with the percent of the whole.
+///
+/// The percent goes by the size of the stores. It never goes backwards. A store that fails counts as far as it came, so
+/// that only a run that finished every store reaches 100. Safe from any thread.
+final class BatchProgress: Sendable {
+  private struct State {
+    /// From 0 to 1, by store.
+    var shares: [Double]
+    /// Of the stores' weights, as far as they came.
+    var sum = 0.0
+    var whole = 0
+    var highest = 0.0
+    var ended = 0
+    var printed: (percent: Int, time: Date)
+  }
+
+  private let weights: [Double]
+  private let whole: Double
+  private let mode: ProgressMode
+  private let isQuiet: Bool
+  private let stream: TextStream
+  private let state: Mutex<State>
+
+  /// Seconds between two lines while no store ends.
+  private static let lineSeconds = 10.0
+
+  /// - Parameter sizes: Of the stores, in bytes.
+  init(sizes: [Int64], mode: ProgressMode, isQuiet: Bool, stream: TextStream) {
+    weights = sizes.map { Double(max(0, $0)) + 4096 }
+    whole = weights.reduce(0, +)
+    (self.mode, self.isQuiet, self.stream) = (mode, isQuiet, stream)
+    state = Mutex(State(shares: Array(repeating: 0, count: sizes.count), printed: (0, Date())))
+  }
+
+  private var printsLines: Bool { !isQuiet && mode != .none && mode != .json }
+
+  func begin() throws {
+    guard mode == .json, !isQuiet else { return }
+    let record = VersionRecord(version: GodwitCommand.version, time: Clock.stamp)
+    stream.write(try JSONText.line(ofType: "version", record) + "\n")
+  }
+
+  /// The progress of one store, from 0 to 100.
+  func update(_ index: Int, percent: Double) {
+    state.withLock { state in
+      guard percent.isFinite else { return }
+      // Its last chunk is not its end.
+      set(index, min(percent / 100, 0.999), &state)
+      let now = Date()
+      guard printsLines, Int(state.highest) > state.printed.percent,
+        now.timeIntervalSince(state.printed.time) >= Self.lineSeconds
+      else { return }
+      print(line(state), &state)
+    }
+  }
+
+  /// A store has ended.
+  func ended(_ index: Int, _ result: StoreResult) throws {
+    try state.withLock { state in
+      if [.finished, .alreadyFinished].contains(result.outcome) {
+        set(index, 1, &state)
+        state.whole += 1
+      }
+      state.ended += 1
+      if mode == .json, !isQuiet {
+        stream.write(try Self.line(result) + "\n")
+      } else if printsLines {
+        var words = "\(line(state)) \(result.store.onOneLine) \(result.outcome.rawValue)"
+        if let objects = result.objects { words += ", \(objects) objects" }
+        print(words + ", \(Clock.text(result.seconds)) s", &state)
+      }
+    }
+  }
+
+  /// A line of a result, which says first what it is.
+  static func line(_ result: StoreResult) throws -> String {
+    var result = result
+    result.type = nil
+    return try JSONText.line(ofType: "store", result)
+  }
+
+  /// Prints a line now, whatever the mode.
+  func printNow() {
+    state.withLock { state in
+      guard mode != .json else { return }
+      print(line(state), &state)
+    }
+  }
+
+  /// The first word of the last line: `100.0%` after a run that finished every store.
+  var percent: String { state.withLock { percent($0) } }
+
+  private func percent(_ state: State) -> String {
+    ProgressLine.percent(state.whole == weights.count ? 100 : min(state.highest, 99.9))
+  }
+
+  private func set(_ index: Int, _ share: Double, _ state: inout State) {
+    let more = share - state.shares[index]
+    guard more > 0 else { return }
+    state.shares[index] = share
+    state.sum += weights[index] * more
+    state.highest = max(state.highest, whole > 0 ? min(state.sum / whole * 100, 100) : 0)
+  }
+
+  private func line(_ state: State) -> String { "\(percent(state)) \(state.ended)/\(weights.count)" }
+
+  private func print(_ line: String, _ state: inout State) {
+    state.printed = (Int(state.highest), Date())
+    stream.write("\(line) \(ProgressLine.stamp(Date()))\n")
+  }
+}

@@ -1,0 +1,52 @@
+import GodwitModel
+import GodwitPlatform
+
+/// The file of `run --results`: a JSON line for each store, appended when the store ends.
+///
+/// A line is written by one call, so that neither a reader nor a killed run sees a part of one. What is in the file
+/// stays. One process at a time should write it.
+final class ResultsFile: Sendable {
+  private let path: String
+  private let descriptor: Int32
+
+  /// - Throws: `.usage` (64) when something other than a file is at the path, `.permission` (77) or `.cannotCreate` (73)
+  ///   when it cannot be opened.
+  init(path: String) throws {
+    self.path = path
+    var info = stat()
+    if stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
+      throw GodwitError(
+        .usage, "cannot write results to '\(path)': it is not an ordinary file", remedy: "name a file with --results",
+        safe: "nothing was written")
+    }
+    descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else {
+      let code = errno
+      throw GodwitError(
+        [EACCES, EPERM, EROFS].contains(code) ? .permission : .cannotCreate, "cannot write results to '\(path)'",
+        cause: String(cString: strerror(code)), remedy: "name a file in a folder that exists and may be written",
+        safe: "nothing was written")
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Appends a line. One that does not fit on the disk leaves nothing behind.
+  func append(_ line: String) throws {
+    let start = lseek(descriptor, 0, SEEK_END)
+    var last: UInt8 = 0x0A
+    if start > 0 { _ = pread(descriptor, &last, 1, start - 1) }
+    // A power cut may have left a part of a line.
+    let bytes = Array(((last == 0x0A ? "" : "\n") + line + "\n").utf8)
+    var count = -1
+    repeat {
+      count = bytes.withUnsafeBytes { CLibrary.write(descriptor, $0.baseAddress, $0.count) }
+    } while count < 0 && errno == EINTR
+    guard count != bytes.count else { return }
+    let code = count < 0 ? errno : ENOSPC
+    if count > 0, start >= 0 { _ = ftruncate(descriptor, start) }
+    throw GodwitError(
+      .inputOutput, "cannot write results to '\(path)'", cause: String(cString: strerror(code)),
+      remedy: "free disk space; the same command writes a line for each store again")
+  }
+}

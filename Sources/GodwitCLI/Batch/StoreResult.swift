@@ -1,0 +1,112 @@
+import Godwit
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+import GodwitPlatform
+
+/// What a command did with one of many stores, or found about it: a row of its table, and a JSON line.
+struct StoreResult: Encodable, Sendable {
+  /// How it ended.
+  enum Outcome: String, Encodable, Sendable {
+    // Of a run.
+    case finished
+    case alreadyFinished = "already finished"
+    case stopped
+    case failed
+    case notRun = "not run"
+    // Of a plan, and of `why`.
+    case planned
+    case migrationNeeded = "migration needed"
+    case fits
+    // Of a status.
+    case notStarted = "not started"
+    case unfinished
+    case foreign = "destination exists"
+    // Of a verification.
+    case proved
+    case differs
+  }
+
+  let schemaVersion = OutputKind.version
+  /// Left out of a line, which begins with it.
+  var type: String? = "store"
+  /// When the store ended.
+  var time: String
+  var store, destination: String
+  var outcome: Outcome
+  /// The exit status of a job of its own.
+  var status: Int32
+  var seconds: Double
+  /// Objects made, or to be made.
+  var objects: Int64?
+  /// Kinds of things that are lost.
+  var losses: Int?
+  var percent: Double?
+  var findings: Int64?
+  var sourceModel, destinationModel: String?
+  var steps: Int?
+  /// Of a failure, as in other documents.
+  var code, reason, reasonCode, message, location, site, cause, remedy, safe: String?
+
+  init(_ store: StorePlace, _ outcome: Outcome, status: Int32 = 0, seconds: Double = 0) {
+    time = Clock.stamp
+    (self.store, destination) = (store.path, store.destination)
+    (self.outcome, self.status, self.seconds) = (outcome, status, seconds)
+  }
+
+  /// A store that the command did not come to.
+  static func notRun(_ store: ManifestStore) -> StoreResult {
+    StoreResult(StorePlace(store), .notRun, status: GodwitError.Code.stopped.rawValue)
+  }
+
+  /// A store whose job failed, or was stopped.
+  init(_ store: StorePlace, failed error: GodwitError, seconds: Double) {
+    self.init(
+      store, error.stopReason == nil ? .failed : .stopped, status: error.code.rawValue, seconds: seconds)
+    code = error.code.name
+    let record = FailureRecord(error)
+    (reason, reasonCode) = (record.reason, record.reasonCode)
+    (message, location) = (error.message, error.location?.text)
+    (site, cause, remedy, safe) = (error.context, error.cause, error.remedy, error.safe)
+  }
+
+  /// What a run did.
+  init(_ store: StorePlace, _ summary: MigrationSummary, seconds: Double) {
+    let outcome: Outcome =
+      switch summary.outcome {
+      case .finished: .finished
+      case .alreadyFinished: .alreadyFinished
+      case .stopped: .stopped
+      }
+    self.init(store, outcome, status: outcome == .stopped ? Self.status(summary) : 0, seconds: seconds)
+    if summary.outcome != .alreadyFinished {
+      objects = summary.isCounted ? summary.objects : nil
+      losses = summary.losses.refusable.count
+    }
+    (reason, reasonCode) = (summary.reason, summary.stopReason?.rawValue)
+  }
+
+  private static func status(_ summary: MigrationSummary) -> Int32 { StopSignals.status(of: summary.reason) }
+
+  /// What became of it in one line: a failure's message, or where the models lead.
+  var note: String {
+    if let message { return (location.map { "\($0): " } ?? "") + message }
+    if let reason { return reason }
+    if let percent { return ProgressLine.percent(percent) }
+    if let findings { return findings == 1 ? "1 finding" : "\(findings) findings" }
+    guard let sourceModel, let destinationModel else { return "" }
+    let way = sourceModel == destinationModel ? sourceModel : "\(sourceModel) to \(destinationModel)"
+    return way + (losses.map { $0 == 0 ? "" : $0 == 1 ? ", 1 loss" : ", \($0) losses" } ?? "")
+  }
+}
+
+extension StopSignals {
+  /// The exit status of what stopped for a reason: that of a signal, else 75.
+  static func status(of reason: String?) -> Int32 {
+    switch reason {
+    case name(of: SIGINT)?: GodwitError.Code.interrupted.rawValue
+    case name(of: SIGTERM)?: GodwitError.Code.terminated.rawValue
+    default: GodwitError.Code.stopped.rawValue
+    }
+  }
+}

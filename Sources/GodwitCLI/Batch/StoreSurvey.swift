@@ -1,0 +1,129 @@
+import Foundation
+import Godwit
+import GodwitJob
+import GodwitManifest
+import GodwitModel
+import GodwitVerifier
+
+/// A verb that looks at each of the stores of a manifest whose source is a pattern, and writes none of them.
+struct StoreSurvey {
+  let session: CommandSession
+  let loader: JobLoader
+  let verb: String
+  let isJSON: Bool
+  var isQuiet = false
+
+  /// Looks at all stores, and prints one table or one document.
+  ///
+  /// - Parameters:
+  ///   - isOver: Whether to come to no further store.
+  ///   - look: What the verb does with one store, and which part of the whole it is. An error is the row of that store.
+  /// - Returns: The worst status (`StoreTable.worstFirst`).
+  func run(
+    until isOver: () -> Bool = { false }, _ look: (ManifestStore, ClosedRange<Double>) throws -> StoreResult
+  ) throws -> Int32 {
+    let stores = try loader.stores()
+    let results = stores.enumerated().map { index, store in
+      guard !isOver() else { return StoreResult.notRun(store) }
+      let start = ContinuousClock.now
+      var result: StoreResult
+      let part = Double(index) / Double(stores.count)...Double(index + 1) / Double(stores.count)
+      do { result = try look(store, part) } catch {
+        result = StoreResult(StorePlace(store), failed: GodwitCommand.known(error), seconds: 0)
+      }
+      result.seconds = Clock.seconds(since: start)
+      return result
+    }
+    let table = StoreTable(results: results)
+    let status = table.status
+    guard !isQuiet || status != 0 else { return status }
+    if isJSON {
+      try session.print(json: StoresDocument(verb: verb, status: status, stores: results), as: .stores)
+    } else {
+      session.output.write(table.text + table.counts + "\n")
+    }
+    return status
+  }
+
+  // MARK: Verbs
+
+  /// `godwit status`.
+  func status() throws -> Int32 {
+    try run { store, _ in
+      let status = try MigrationManager(store.loader.job()).status()
+      var result = StoreResult(StorePlace(store), Self.outcome(status.state))
+      result.percent = status.percent
+      return result
+    }
+  }
+
+  private static func outcome(_ state: MigrationStatus.State) -> StoreResult.Outcome {
+    switch state {
+    case .notStarted: .notStarted
+    case .unfinished: .unfinished
+    case .finished: .finished
+    case .foreign: .foreign
+    }
+  }
+
+  /// `godwit why JOB.yaml`: the way of each store, and whether it needs one.
+  func why() throws -> Int32 {
+    try run { store, _ in
+      let job = try store.loader.job()
+      let fits = job.sourceModel.isCompatible(with: job.destinationModel.versionHashes)
+      var result = StoreResult(StorePlace(store), fits ? .fits : .migrationNeeded, status: fits ? 0 : 2)
+      Self.tellWay(of: job, in: &result)
+      return result
+    }
+  }
+
+  private static func tellWay(of job: MigrationJob, in result: inout StoreResult) {
+    (result.sourceModel, result.destinationModel) = (job.sourceModel.name, job.destinationModel.name)
+    result.steps = job.steps.count
+  }
+
+  /// `godwit plan`.
+  ///
+  /// - Parameter isDetailed: Whether a store that needs a migration has the status 2.
+  func plan(failsOnLoss: Bool, isDetailed: Bool, fits: (MigrationJob) -> Bool) throws -> Int32 {
+    try run { store, _ in
+      var job = try store.loader.job()
+      if failsOnLoss { job.failsOnLoss = true }
+      let manager = MigrationManager(job)
+      var result = StoreResult(StorePlace(store), .alreadyFinished)
+      Self.tellWay(of: manager.job, in: &result)
+      guard try !manager.isFinished() else { return result }
+      let plan: MigrationPlan
+      do { plan = try manager.plan() } catch { throw job.tellingHints(error) }
+      if !plan.missingPolicies.isEmpty, let error = job.missingPolicyError { throw error }
+      if let error = job.error(for: plan.losses) { throw job.tellingHints(error) }
+      let isNeeded = !fits(job)
+      result.outcome = isNeeded ? .planned : .fits
+      result.status = isDetailed && isNeeded ? 2 : 0
+      result.objects = plan.summary.objectsWritten
+      result.losses = plan.losses.refusable.count
+      return result
+    }
+  }
+
+  /// `godwit verify`.
+  ///
+  /// - Parameter signals: Stops the verification that is under way, and comes to no further store.
+  func verify(
+    samplePercent: Double?, maximumSeconds: Double?, _ printer: ProgressPrinter, _ control: MigrationControl
+  ) throws -> Int32 {
+    let end = maximumSeconds.map { Date(timeIntervalSinceNow: $0) }
+    func left() -> Double? { end.map { max(0, $0.timeIntervalSinceNow) } }
+    func isOver() -> Bool { control.reason != nil || left() == 0 }
+    return try run(until: isOver) { store, part in
+      printer.begin(part: part)
+      let report = try Verifying(printer: printer, control: control)
+        .report(of: store.loader.job(for: .verification), maximumSeconds: left(), samplePercent: samplePercent)
+      var result = StoreResult(StorePlace(store), report.isClean ? .proved : .differs)
+      result.status = report.isClean ? 0 : GodwitError.Code.findings.rawValue
+      result.findings = report.totalFindings
+      if !report.isClean, !isJSON { session.output.write("\(store.path.onOneLine): \(report)\n") }
+      return result
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import GodwitManifest
+import GodwitModel
+
+/// What became of many stores: the table at the end, and the exit status.
+struct StoreTable {
+  let results: [StoreResult]
+
+  /// The exit statuses, the worst first. A signal wins, because the process dies by it.
+  ///
+  /// Behind it are first what needs a person (a bug, a wrong manifest, permissions, a full disk, a destination that is in
+  /// the way), then what is wrong with single stores, then what the same command goes on with.
+  static let worstFirst: [Int32] = [143, 130, 70, 78, 77, 74, 73, 66, 69, 65, 64, 4, 75, 3, 2, 0]
+
+  /// The worst of some statuses; 0 for none.
+  static func worst(of statuses: some Sequence<Int32>) -> Int32 {
+    let found = Set(statuses)
+    return worstFirst.first(where: found.contains) ?? found.max() ?? 0
+  }
+
+  var status: Int32 { Self.worst(of: results.map(\.status)) }
+
+  func count(_ outcome: StoreResult.Outcome) -> Int { results.count { $0.outcome == outcome } }
+
+  var objects: Int64 { results.reduce(0) { $0.addingReportingOverflow($1.objects ?? 0).partialValue } }
+
+  /// `12 stores: 9 finished, 1 already finished, 2 failed`.
+  var counts: String {
+    var order: [StoreResult.Outcome] = []
+    for result in results where !order.contains(result.outcome) { order.append(result.outcome) }
+    let parts = order.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
+    return "\(results.count) \(results.count == 1 ? "store" : "stores"): \(parts)"
+  }
+
+  /// One row for each store.
+  var text: String {
+    let header = ["STORE", "OUTCOME", "OBJECTS", "SECONDS", "STATUS", ""]
+    let rows = results.map { result in
+      [
+        result.store.onOneLine, result.outcome.rawValue, result.objects.map(String.init) ?? "",
+        Clock.text(result.seconds), "\(result.status)", result.note.onOneLine,
+      ]
+    }
+    let lines = [header] + rows
+    let widths = header.indices.map { column in lines.reduce(0) { max($0, $1[column].count) } }
+    return lines.map { line in
+      var text = ""
+      for (column, cell) in line.enumerated() {
+        let padding = String(repeating: " ", count: widths[column] - cell.count)
+        text += ((2...4).contains(column) ? padding + cell : cell + padding) + "  "
+      }
+      while text.hasSuffix(" ") { text.removeLast() }
+      return text + "\n"
+    }.joined()
+  }
+}
+
+/// The table of a verb that looks at many stores, as JSON.
+struct StoresDocument: Encodable {
+  let verb: String
+  let status: Int32
+  let stores: [StoreResult]
+}
+
+/// The last line of a run of many stores, which its commands get too.
+struct BatchSummaryRecord: Encodable {
+  let schemaVersion = OutputKind.version
+  let time: String
+  let status: Int32
+  /// `finished`, `failed` or `stopped`.
+  let outcome: String
+  let job: String
+  let stores, finished, alreadyFinished, failed, stopped, notRun: Int
+  let objects: Int64
+  let seconds: Double
+  let peakBytes, budgetBytes: Int64
+  /// One for each store; left out of a line of a run, which has them already.
+  var results: [StoreResult]?
+
+  init(_ table: StoreTable, manifest: JobManifest, status: Int32, seconds: Double, peakBytes: Int64) {
+    time = Clock.stamp
+    self.status = status
+    job = manifest.job
+    stores = table.results.count
+    (finished, alreadyFinished) = (table.count(.finished), table.count(.alreadyFinished))
+    (failed, stopped, notRun) = (table.count(.failed), table.count(.stopped), table.count(.notRun))
+    objects = table.objects
+    outcome =
+      switch status {
+      case 0: "finished"
+      case 75, 130, 143: "stopped"
+      default: "failed"
+      }
+    self.seconds = seconds
+    self.peakBytes = peakBytes
+    budgetBytes = manifest.memory.bytes
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitPlatform
+
+/// One of the stores that the pattern of a manifest matches, with the loader of its job.
+package struct ManifestStore {
+  /// The path of the source.
+  package let path: String
+  /// The path of what its job makes.
+  package let destination: String
+  package let loader: JobLoader
+}
+
+extension JobLoader {
+  /// The jobs at work at the same time, at most.
+  package static let jobsAtOnce = 1...64
+
+  /// Whether the manifest's source is a pattern, so that it describes a job for each of many stores.
+  package var isForManyStores: Bool { manifest.isForManyStores }
+
+  /// The loader without what it shares with those of other stores.
+  package var alone: JobLoader {
+    var loader = self
+    loader.inputs = nil
+    return loader
+  }
+
+  /// Refuses a manifest for many stores where one is expected.
+  ///
+  /// - Throws: 78 with the options that name one store.
+  package func refuseManyStores() throws {
+    guard isForManyStores else { return }
+    throw GodwitError(
+      .configuration, "expected one store, found the pattern '\(manifest.source.raw)'",
+      location: manifest.source.location,
+      remedy: isInPlace
+        ? "name the store: `--source FILE`"
+        : "name the store and what is made of it: `--source FILE --destination FILE`",
+      safe: "nothing was written")
+  }
+
+  /// The stores that the manifest's pattern matches, in the order of their paths; the one store of another manifest.
+  ///
+  /// The jobs share what they read of models and mapping models, so that one thread must load them.
+  ///
+  /// - Parameter jobs: How many are at work at the same time: each gets its share of the manifest's memory.
+  /// - Throws: 66 when no file matches; 77 for a folder that may not be read; 78 when two stores have one destination,
+  ///   when a destination would be a source, and when a share of the memory is less than 16 MiB.
+  package func stores(jobs: Int = 1) throws -> [ManifestStore] {
+    guard isForManyStores else {
+      return [ManifestStore(path: manifest.source.resolved, destination: destination(), loader: self)]
+    }
+    let share = try memoryShare(jobs)
+    let pattern = StorePattern(manifest.source.resolved)
+    let matches = try sources(pattern)
+    guard !matches.isEmpty else {
+      throw GodwitError(
+        .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
+        cause: "looked in '\(URL(filePath: pattern.root.isEmpty ? "." : pattern.root).standardizedFileURL.path)'",
+        remedy: "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
+    }
+    let inputs = SharedInputs()
+    var places = StorePlaces(manifest, pattern)
+    let stores = try matches.map { match in
+      var one = manifest
+      one.isForManyStores = false
+      one.source = ManifestPath(raw: match.path, resolved: match.path, location: manifest.source.location)
+      one.job = "\(manifest.job) (\(match.name.onOneLine))"
+      one.memory = share
+      // They are for the whole.
+      (one.onSuccess, one.onFailure) = ([], [])
+      var receipt: ManifestPath?
+      if case .file(let path?) = manifest.receipt {
+        let filled = Self.filled(path, for: match)
+        (receipt, one.receipt) = (filled, .file(filled))
+      }
+      if case .file(let path) = manifest.destination {
+        let filled = Self.filled(path, for: match)
+        one.destination = .file(filled)
+        try places.claim(filled, receipt: receipt, for: match.path)
+      }
+      var loader = self
+      (loader.manifest, loader.inputs) = (one, inputs)
+      return ManifestStore(path: match.path, destination: loader.destination(), loader: loader)
+    }
+    if !isInPlace { for store in stores { try places.check(store.path) } }
+    return stores
+  }
+
+  private static func filled(_ path: ManifestPath, for match: StorePattern.Match) -> ManifestPath {
+    ManifestPath(StorePlaceholders(path.raw).path(for: match), location: path.location)
+  }
+
+  /// What each of some jobs may allocate.
+  private func memoryShare(_ jobs: Int) throws -> ByteCount {
+    let share = ByteCount(bytes: manifest.memory.bytes / Int64(max(1, jobs)))
+    let least = JobManifest.memoryBudget.lowerBound
+    guard share < least else { return share }
+    let needed = ByteCount(bytes: least.bytes * Int64(jobs))
+    throw GodwitError(
+      .configuration,
+      "cannot share \(manifest.memory) among \(jobs) jobs: each needs at least \(least), and gets \(share)",
+      location: manifest.locations["memory"],
+      remedy: "write `memory: \(needed)`, or give --jobs at most \(manifest.memory.bytes / least.bytes)",
+      safe: "nothing was written")
+  }
+
+  /// What the pattern matches and is a source: not the log of a store beside it, and not an old store that a job in
+  /// place kept.
+  private func sources(_ pattern: StorePattern) throws -> [StorePattern.Match] {
+    let found = try pattern.files()
+    let paths = Set(found.map(\.path))
+    let matches = found.filter { match in
+      let log = ["-wal", "-shm", "-journal"].first { match.name.hasSuffix($0) && match.name.count > $0.count }
+      guard let log else { return true }
+      var info = stat()
+      return stat(String(match.path.dropLast(log.count)), &info) != 0
+    }
+    guard isInPlace else { return matches }
+    let kept = Set(paths.map { MigrationJob.InPlace.oldPath(of: $0) })
+    let stores = matches.filter { !kept.contains($0.path) }
+    try refuseSameFiles(stores)
+    return stores
+  }
+
+  /// Two jobs must not replace one store.
+  private func refuseSameFiles(_ stores: [StorePattern.Match]) throws {
+    struct File: Hashable {
+      var device, number: UInt64
+    }
+    var seen: [File: String] = [:]
+    for store in stores {
+      var info = stat()
+      guard stat(store.path, &info) == 0 else { continue }
+      let file = File(device: UInt64(info.st_dev), number: UInt64(info.st_ino))
+      if let other = seen[file] {
+        throw GodwitError(
+          .configuration, "cannot migrate '\(other)' and '\(store.path)' in place: they are one file",
+          location: manifest.source.location, remedy: "write a pattern that matches one of the two",
+          safe: "nothing was written")
+      }
+      seen[file] = store.path
+    }
+  }
+}

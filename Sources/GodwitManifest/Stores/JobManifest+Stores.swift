@@ -1,0 +1,62 @@
+import Foundation
+import GodwitModel
+
+extension JobManifest {
+  /// Finds out whether `source` is a pattern for many stores, and refuses what does not go with it.
+  ///
+  /// A file whose very name has a wildcard in it is one store, unless the destination asks for many.
+  mutating func readPattern() throws {
+    var place: StorePlaceholders?
+    if case .file(let path) = destination { place = StorePlaceholders(path.raw) }
+    let asksForMany = place?.hasWords == true
+    let hasWildcards = StorePattern.isPattern(source.raw)
+    isForManyStores =
+      hasWildcards && (asksForMany || !FileManager.default.fileExists(atPath: source.resolved))
+    guard isForManyStores else { return try refusePlaceholders(place) }
+    if append {
+      throw refusal(
+        at: "append", "expected one store beside 'append: true', found the pattern '\(source.raw)'",
+        remedy: "append each store with a command of its own: `--source FILE`")
+    }
+    if let place, case .file(let path) = destination { try check(place, of: path, key: "destination") }
+    if case .file(let path?) = receipt { try check(StorePlaceholders(path.raw), of: path, key: "receipt") }
+    if file == YAMLFile.standardInput, locations["job"] == nil { job = "stores" }
+  }
+
+  private mutating func refusePlaceholders(_ place: StorePlaceholders?) throws {
+    guard let place, case .file(let path) = destination else { return }
+    guard !place.hasWords else {
+      throw GodwitError(
+        .configuration,
+        "expected a pattern such as 'stores/*.sqlite' as 'source' beside '\(path.raw)' as 'destination', found '\(source.raw)'",
+        location: path.location,
+        remedy:
+          "to migrate one store, name its destination too: `--source FILE --destination FILE`; `{{name}}` stands for the text itself",
+        safe: "nothing was written")
+    }
+    if path.raw.contains("{{") { destination = .file(ManifestPath(place.plain, location: path.location)) }
+  }
+
+  private func check(_ place: StorePlaceholders, of path: ManifestPath, key: String) throws {
+    let words = StorePlaceholders.Word.allCases.map(\.rawValue)
+    if let word = place.unknown.first {
+      throw GodwitError(
+        .configuration, "unknown placeholder '{\(word)}' in '\(key)'" + Spelling.suggestion(for: word, among: words),
+        location: path.location,
+        remedy: "write one of {name}, {ext}, {file}, {folder}; `{{\(word)}}` stands for the text itself",
+        safe: "nothing was written")
+    }
+    guard place.hasName else {
+      throw GodwitError(
+        .configuration,
+        "expected '{name}' in '\(key)' beside the pattern '\(source.raw)' as 'source', found '\(path.raw)'",
+        location: path.location, remedy: "write for example `\(key): \"out/{name}.sqlite\"`",
+        safe: "nothing was written")
+    }
+  }
+
+  private func refusal(at key: String, _ message: String, remedy: String) -> GodwitError {
+    GodwitError(
+      .configuration, message, location: locations[key] ?? source.location, remedy: remedy, safe: "nothing was written")
+  }
+}

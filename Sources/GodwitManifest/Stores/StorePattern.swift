@@ -1,0 +1,177 @@
+import GodwitModel
+import GodwitPlatform
+
+/// A pattern for the paths of many stores, such as `stores/*.sqlite` or `stores/**/*.sqlite`.
+///
+/// `**` as a whole name stands for any number of folders, none included. Matches are files, and links to files: folders
+/// are not. Work folders (`NAME.godwit`) are never entered. `**` follows no links, so that no loop of links is followed.
+struct StorePattern: Sendable, Hashable {
+  private enum Part: Sendable, Hashable {
+    case folders
+    case literal(String)
+    case name(NamePattern)
+  }
+
+  /// A file that the pattern matches.
+  struct Match: Sendable, Hashable {
+    var path: String
+    /// The folder below the fixed part of the pattern; empty for that part itself.
+    var folder: String
+    /// The file's name.
+    var name: String
+  }
+
+  /// The folder before the first name with a wildcard, with a slash at its end; empty for the current folder.
+  let root: String
+  private let parts: [Part]
+  private let text: String
+
+  /// Whether a path has a wildcard.
+  static func isPattern(_ text: String) -> Bool {
+    text.split(separator: "/").contains { NamePattern($0).hasWildcards }
+  }
+
+  init(_ text: String) {
+    self.text = text
+    let names = text.split(separator: "/")
+    let count = names.prefix { !NamePattern($0).hasWildcards }.count
+    let fixed = names.prefix(count).joined(separator: "/")
+    root = (text.hasPrefix("/") ? "/" : "") + (fixed.isEmpty ? "" : fixed + "/")
+    var parts: [Part] = []
+    for name in names.dropFirst(count) {
+      if name == "**" {
+        if parts.last != .folders { parts.append(.folders) }
+      } else {
+        let pattern = NamePattern(name)
+        parts.append(pattern.hasWildcards ? .name(pattern) : .literal(String(name)))
+      }
+    }
+    // Folders are no stores.
+    if parts.last == .folders { parts.append(.name(NamePattern("*"))) }
+    self.parts = parts
+  }
+
+  /// Whether a path below the root, in its names, matches.
+  func matches(_ names: [String]) -> Bool { Self.matches(names[...], parts[...]) }
+
+  private static func matches(_ names: ArraySlice<String>, _ parts: ArraySlice<Part>) -> Bool {
+    guard let part = parts.first, let name = names.first else { return parts.isEmpty && names.isEmpty }
+    switch part {
+    case .folders:
+      if matches(names, parts.dropFirst()) { return true }
+      return names.count > 1 && isEntered(name) && matches(names.dropFirst(), parts)
+    case .literal(let own): return own == name && matches(names.dropFirst(), parts.dropFirst())
+    case .name(let pattern):
+      guard pattern.matches(name), names.count == 1 || !isWorkFolder(name) else { return false }
+      return matches(names.dropFirst(), parts.dropFirst())
+    }
+  }
+
+  private static func isWorkFolder(_ name: String) -> Bool { name.hasSuffix(".godwit") }
+  private static func isEntered(_ name: String) -> Bool { !name.hasPrefix(".") && !isWorkFolder(name) }
+
+  // MARK: Looking
+
+  /// The files that match, by their paths.
+  ///
+  /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8.
+  func files() throws -> [Match] {
+    var found = Search(pattern: text)
+    try found.look(in: root, folder: "", parts[...])
+    return found.matches.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+  }
+
+  private struct Search {
+    let pattern: String
+    /// By path: two ways may lead to one file.
+    var matches: [String: Match] = [:]
+
+    /// - Parameter path: The folder with a slash at its end; empty for the current one.
+    mutating func look(in path: String, folder: String, _ parts: ArraySlice<Part>) throws {
+      guard let part = parts.first else { return }
+      let rest = parts.dropFirst()
+      switch part {
+      case .folders:
+        try look(in: path, folder: folder, rest)
+        for name in try names(of: path, where: StorePattern.isEntered) {
+          guard try kind(of: path + name, followingLinks: false) == S_IFDIR else { continue }
+          try look(in: path + name + "/", folder: Self.join(folder, name), parts)
+        }
+      case .literal(let name): try take(name, in: path, folder, rest)
+      case .name(let pattern):
+        for name in try names(of: path, where: pattern.matches) {
+          if !rest.isEmpty, StorePattern.isWorkFolder(name) { continue }
+          try take(name, in: path, folder, rest)
+        }
+      }
+    }
+
+    private mutating func take(_ name: String, in path: String, _ folder: String, _ rest: ArraySlice<Part>) throws {
+      let kind = try kind(of: path + name, followingLinks: true)
+      guard rest.isEmpty else {
+        if kind == S_IFDIR { try look(in: path + name + "/", folder: Self.join(folder, name), rest) }
+        return
+      }
+      // A link that leads nowhere is a store that its job will miss.
+      let isThere = try kind != nil || self.kind(of: path + name, followingLinks: false) != nil
+      guard isThere, kind != S_IFDIR else { return }
+      matches[path + name] = Match(path: path + name, folder: folder, name: name)
+    }
+
+    private static func join(_ folder: String, _ name: String) -> String { folder.isEmpty ? name : folder + "/" + name }
+
+    /// nil when nothing is there.
+    private func kind(of path: String, followingLinks: Bool) throws -> mode_t? {
+      var info = stat()
+      guard (followingLinks ? stat(path, &info) : lstat(path, &info)) == 0 else {
+        let code = errno
+        guard [EACCES, EPERM].contains(code) else { return nil }
+        throw failure(path, code)
+      }
+      return info.st_mode & S_IFMT
+    }
+
+    /// The names in a folder; none where there is no such folder.
+    private func names(of path: String, where isWanted: (String) -> Bool) throws -> [String] {
+      guard let folder = opendir(path.isEmpty ? "." : path) else {
+        let code = errno
+        if [ENOENT, ENOTDIR, ELOOP].contains(code) { return [] }
+        throw failure(path, code)
+      }
+      defer { closedir(folder) }
+      var names: [String] = []
+      while true {
+        errno = 0
+        guard let entry = readdir(folder) else {
+          let code = errno
+          if code != 0 { throw failure(path, code) }
+          return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        }
+        let (name, isWhole) = withUnsafePointer(to: &entry.pointee.d_name) { bytes in
+          bytes.withMemoryRebound(to: CChar.self, capacity: 1) {
+            (String(cString: $0), String(validatingCString: $0) != nil)
+          }
+        }
+        guard name != ".", name != "..", isWanted(name) else { continue }
+        guard isWhole else {
+          throw GodwitError(
+            .missingInput, "cannot use the file '\(path)\(name)': its name is not UTF-8", cause: because,
+            remedy: "rename the file, or write a pattern that does not match it", safe: "nothing was written")
+        }
+        names.append(name)
+      }
+    }
+
+    private var because: String { "the pattern '\(pattern)' leads there" }
+
+    private func failure(_ path: String, _ code: Int32) -> GodwitError {
+      let isForbidden = [EACCES, EPERM].contains(code)
+      return GodwitError(
+        isForbidden ? .permission : .inputOutput, "cannot read the folder '\(path.isEmpty ? "." : path)'",
+        cause: "\(String(cString: strerror(code))); \(because)",
+        remedy: isForbidden
+          ? "give the user of this process the right to read it, or write a pattern that does not lead there"
+          : "run the same command again", safe: "nothing was written")
+    }
+  }
+}

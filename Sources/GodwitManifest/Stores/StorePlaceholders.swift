@@ -1,0 +1,94 @@
+/// A path with placeholders for the parts of a store's path, such as `out/{name}.sqlite`.
+///
+/// `{{name}}` stands for the text `{name}`. Other braces are text.
+struct StorePlaceholders: Sendable, Hashable {
+  /// What may stand in braces.
+  enum Word: String, Sendable, CaseIterable {
+    /// The file's name without its last extension.
+    case name
+    /// The last extension with its dot; empty without one.
+    case ext
+    /// The file's name.
+    case file
+    /// The folder below the fixed part of the pattern.
+    case folder
+  }
+
+  private enum Piece: Sendable, Hashable {
+    case text(String)
+    case word(Word)
+  }
+
+  private var pieces: [Piece] = []
+  /// Words in braces that are none of those.
+  private(set) var unknown: [String] = []
+
+  init(_ text: String) {
+    var plain = ""
+    var rest = text[...]
+    while let first = rest.first {
+      if let (word, after) = Self.word(rest.dropFirst(), opening: "{{", in: rest) {
+        plain += "{\(word)}"
+        rest = after
+      } else if let (word, after) = Self.word(rest, opening: "{", in: rest) {
+        rest = after
+        guard let known = Word(rawValue: word) else {
+          unknown.append(word)
+          plain += "{\(word)}"
+          continue
+        }
+        pieces += [.text(plain), .word(known)]
+        plain = ""
+      } else {
+        plain.append(first)
+        rest.removeFirst()
+      }
+    }
+    pieces.append(.text(plain))
+  }
+
+  /// A word of letters in braces, and what follows it.
+  private static func word(
+    _ text: Substring, opening: String, in whole: Substring
+  ) -> (word: String, after: Substring)? {
+    guard whole.hasPrefix(opening), text.first == "{" else { return nil }
+    let word = text.dropFirst().prefix { $0.isASCII && $0.isLetter }
+    let after = text.dropFirst(1 + word.count)
+    let closing = opening == "{{" ? "}}" : "}"
+    guard !word.isEmpty, after.hasPrefix(closing) else { return nil }
+    return (String(word), after.dropFirst(closing.count))
+  }
+
+  /// Whether any word is in it.
+  var hasWords: Bool { !pieces.allSatisfy { if case .text = $0 { true } else { false } } }
+
+  /// Whether it differs from file to file of a folder.
+  var hasName: Bool { pieces.contains(.word(.name)) || pieces.contains(.word(.file)) }
+
+  /// The path without words.
+  var plain: String { path { _ in "" } }
+
+  /// The path for a store. An empty folder leaves no empty name in it.
+  func path(for match: StorePattern.Match) -> String {
+    let dot = match.name.lastIndex(of: ".").flatMap { $0 > match.name.startIndex ? $0 : nil } ?? match.name.endIndex
+    let path = path { word in
+      switch word {
+      case .name: String(match.name[..<dot])
+      case .ext: String(match.name[dot...])
+      case .file: match.name
+      case .folder: match.folder.isEmpty ? "." : match.folder
+      }
+    }
+    let names = path.split(separator: "/").filter { $0 != "." }
+    return (path.hasPrefix("/") ? "/" : "") + names.joined(separator: "/")
+  }
+
+  private func path(_ value: (Word) -> String) -> String {
+    pieces.map {
+      switch $0 {
+      case .text(let text): text
+      case .word(let word): value(word)
+      }
+    }.joined()
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitPlatform
+
+/// Where the jobs of many stores write, checked before any of them begins.
+struct StorePlaces {
+  private let manifest: JobManifest
+  private let pattern: StorePattern
+  /// The real path of the pattern's folder.
+  private let root: String
+  /// What was claimed, by its real path: a product, and the store it is of.
+  private var taken: [String: (product: String, store: String)] = [:]
+  /// Real paths of folders that were asked for.
+  private var folders: [String: String] = [:]
+
+  init(_ manifest: JobManifest, _ pattern: StorePattern) {
+    (self.manifest, self.pattern) = (manifest, pattern)
+    root = Self.real(folder: pattern.root.isEmpty ? "." : pattern.root)
+  }
+
+  private static func real(folder: String) -> String {
+    URL(filePath: folder).standardizedFileURL.resolvingSymlinksInPath().path
+  }
+
+  /// The real path of a file that need not be there.
+  private mutating func real(_ path: String) -> String {
+    let url = URL(filePath: path)
+    let folder = url.deletingLastPathComponent().path
+    let known = folders[folder] ?? Self.real(folder: folder)
+    folders[folder] = known
+    return (known == "/" ? "" : known) + "/" + url.lastPathComponent
+  }
+
+  /// Refuses a store's destination that belongs to another store too, or that would be a source at the next run.
+  mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
+    let beside = [Receipt.suffix, ".verification.json"].map { destination.resolved + $0 }
+    for product in [destination.resolved] + (receipt.map { [$0.resolved] } ?? []) + beside {
+      let place = real(product)
+      if let other = taken[place] {
+        throw refusal(
+          at: destination, "two stores would write '\(product)': '\(other.store)' and '\(store)'",
+          remedy: "tell them apart by more placeholders: {folder}, {ext} or {file}")
+      }
+      taken[place] = (product, store)
+      guard let names = names(of: place), pattern.matches(names) else { continue }
+      throw refusal(
+        at: destination,
+        "'\(product)', which the job of '\(store)' writes, matches the pattern '\(manifest.source.raw)': the next run would take it for a source",
+        remedy: "name a destination folder outside of the pattern, or a pattern that does not reach it")
+    }
+  }
+
+  /// Refuses a source that another store's job writes, by whatever links it is reached.
+  mutating func check(_ store: String) throws {
+    guard let other = taken[real(store)] else { return }
+    throw refusal(
+      at: manifest.source, "'\(store)' is a source, and the job of '\(other.store)' writes it",
+      remedy: "name a destination folder outside of the pattern")
+  }
+
+  /// The names below the pattern's folder; nil for a path outside of it.
+  private func names(of path: String) -> [String]? {
+    let start = root == "/" ? "/" : root + "/"
+    guard path.hasPrefix(start) else { return nil }
+    return path.dropFirst(start.count).split(separator: "/").map(String.init)
+  }
+
+  private func refusal(at path: ManifestPath, _ message: String, remedy: String) -> GodwitError {
+    GodwitError(.configuration, message, location: path.location, remedy: remedy, safe: "nothing was written")
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import GodwitModel
+import Logging
+import TestSupport
+import Testing
+
+@testable import GodwitManifest
+
+/// Patterns for many stores, and where their jobs write.
+struct StorePatternTests {
+  @Test(arguments: [
+    ("*.sqlite", "a.sqlite", true), ("*.sqlite", "a.sqlite-wal", false), ("*", ".a", false), (".*", ".a", true),
+    ("?.s", "é.s", true), ("?.s", "ab.s", false), ("[a-c]x", "bx", true), ("[!a-c]x", "bx", false),
+    ("[^a-c]x", "dx", true), ("[]a]x", "]x", true), ("[*]x", "*x", true), ("[*]x", "ax", false), ("a[x", "a[x", true),
+    ("a*b*c", "aXbYbZc", true), ("a*b*c", "aXbY", false), ("**", "abc", true), ("", "", true), ("[a-]x", "-x", true),
+    ("*a", "aaa", true), ("{name}", "{name}", true), ("a\nb*", "a\nbc", true),
+  ])
+  func `names match as in a shell`(pattern: String, name: String, matches: Bool) {
+    #expect(NamePattern(pattern).matches(name) == matches, "\(pattern) \(name)")
+  }
+
+  @Test func `a bracket without its end is no pattern`() {
+    #expect(!StorePattern.isPattern("a[b.sqlite") && !StorePattern.isPattern("dir/x.sqlite"))
+    #expect(StorePattern.isPattern("a*/x") && StorePattern.isPattern("x/[ab].s") && StorePattern.isPattern("**/x"))
+  }
+
+  private static func touch(_ folder: TemporaryFolder, _ names: String...) throws {
+    for name in names {
+      let url = URL(filePath: folder.file(name))
+      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data("x".utf8).write(to: url)
+    }
+  }
+
+  private static func found(_ folder: TemporaryFolder, _ pattern: String) throws -> [String] {
+    try StorePattern(folder.file(pattern)).files().map { String($0.path.dropFirst(folder.path.count + 1)) }
+  }
+
+  @Test func `files are found in folders, and loops of links end`() throws {
+    let folder = try TemporaryFolder()
+    try Self.touch(
+      folder, "s/a.sqlite", "s/eu/b.sqlite", "s/eu/x/c.sqlite", "s/.hidden/d.sqlite", "s/a.sqlite.godwit/store.sqlite",
+      "s/eu/deep.sqlite/e.sqlite", "s/b.txt")
+    try FileManager.default.createSymbolicLink(atPath: folder.file("s/eu/loop"), withDestinationPath: folder.file("s"))
+    try FileManager.default.createSymbolicLink(atPath: folder.file("s/self.sqlite"), withDestinationPath: "self.sqlite")
+    #expect(try Self.found(folder, "s/*.sqlite") == ["s/a.sqlite", "s/self.sqlite"])
+    #expect(
+      try Self.found(folder, "s/**/*.sqlite") == [
+        "s/a.sqlite", "s/eu/b.sqlite", "s/eu/deep.sqlite/e.sqlite", "s/eu/x/c.sqlite", "s/self.sqlite",
+      ])
+    #expect(try Self.found(folder, "s/**/**/c.*") == ["s/eu/x/c.sqlite"])
+    #expect(try Self.found(folder, "s/*/b.sqlite") == ["s/eu/b.sqlite"])
+    #expect(try Self.found(folder, "s/e?/x/*") == ["s/eu/x/c.sqlite"])
+    #expect(try Self.found(folder, "none/*") == [] && Self.found(folder, "s/**/nothing").isEmpty)
+    let matches = try StorePattern(folder.file("s/**/*.sqlite")).files()
+    #expect(matches.map(\.folder) == ["", "eu", "eu/deep.sqlite", "eu/x", ""])
+  }
+
+  @Test func `placeholders take the parts of a name`() {
+    func path(_ text: String, _ name: String, in folder: String = "") -> String {
+      StorePlaceholders(text).path(for: .init(path: "s/" + name, folder: folder, name: name))
+    }
+    #expect(path("out/{name}.sqlite", "a.v2.sqlite") == "out/a.v2.sqlite")
+    #expect(path("out/{name}-{ext}", "a.b.c") == "out/a.b-.c" && path("{file}", ".hidden") == ".hidden")
+    #expect(path("{name}|{ext}|", "plain") == "plain||")
+    #expect(path("out/{folder}/{name}", "a.s", in: "x/y") == "out/x/y/a")
+    #expect(path("{folder}/{name}", "a.s") == "a" && path("/o/{folder}/{name}", "a.s") == "/o/a")
+    #expect(path("{{name}}{name}", "{name}.s") == "{name}{name}" && path("o/{ x}{name}", "a\nb.s") == "o/{ x}a\nb")
+    #expect(StorePlaceholders("{nmae}").unknown == ["nmae"] && !StorePlaceholders("{{name}}").hasWords)
+  }
+
+  private static func loader(
+    _ folder: TemporaryFolder, _ source: String, _ rest: String, overrides: [ManifestOverride] = []
+  ) throws -> JobLoader {
+    let text = "godwit: 1\nmodels: M.xcdatamodeld\nsource: '\(source)'\n\(rest)\n"
+    try Data(text.utf8).write(to: URL(filePath: folder.file("job.yaml")))
+    return try JobLoader(
+      manifestPath: folder.file("job.yaml"), overrides: overrides,
+      logger: Logger(label: "test") { _ in
+        SwiftLogNoOpLogHandler()
+      })
+  }
+
+  private static func complaint(
+    _ folder: TemporaryFolder, _ source: String, _ rest: String
+  ) -> (code: GodwitError.Code, message: String)? {
+    do {
+      _ = try loader(folder, source, rest).stores()
+      return nil
+    } catch { return (error as? GodwitError).map { ($0.code, $0.message) } }
+  }
+
+  @Test func `what does not go together is refused before anything is written`() throws {
+    let folder = try TemporaryFolder()
+    try Self.touch(folder, "s/a.sqlite", "s/x/a.sqlite", "s/a.sqlite-wal", "s/a.sqlite-shm", "s/lone-wal", "s/odd*.s")
+    func refused(_ source: String, _ rest: String, _ code: GodwitError.Code, _ texts: String...) {
+      let found = Self.complaint(folder, source, rest)
+      #expect(found?.code == code, "\(source) \(rest): \(found?.message ?? "")")
+      for text in texts { #expect(found?.message.contains(text) == true, "\(found?.message ?? "")") }
+    }
+    refused("s/*.db", "destination: 'o/{name}.s'", .missingInput, "'s/*.db'")
+    refused("s/**/*.sqlite", "destination: 'o/{name}.s'", .configuration, "s/a.sqlite", "s/x/a.sqlite", "two stores")
+    refused("s/*.sqlite", "destination: o/a.sqlite", .configuration, "'{name}'")
+    refused("s/a.sqlite", "destination: 'o/{name}.s'", .configuration, "expected a pattern")
+    refused("s/*.sqlite", "destination: 'o/{nmae}.s'", .configuration, "{nmae}", "did you mean 'name'")
+    refused("s/*.sqlite", "destination: 'o/{name}.s'\nappend: true", .configuration, "append")
+    refused("s/*.sqlite", "destination: 's/{name}-new.sqlite'", .configuration, "matches the pattern")
+    refused("s/**/*.json", "destination: 's/{name}.s'", .missingInput, "no file")
+    refused("s/a.*", "destination: 's/x/{name}.s'\nreceipt: r.json", .configuration, "'receipt'")
+    refused("s/*.sqlite", "in-place: true\nappend: true", .configuration)
+    #expect(Self.complaint(folder, "s/**/*.sqlite", "destination: 'o/{folder}/{name}.s'") == nil)
+    #expect(Self.complaint(folder, "s/*.sqlite", "in-place: true") == nil)
+    // What a run in place kept is no store.
+    let stores = try Self.loader(folder, "s/*", "destination: 'o/{file}'").stores()
+    #expect(stores.map { URL(filePath: $0.path).lastPathComponent } == ["a.sqlite", "lone-wal", "odd*.s"])
+    #expect(try Self.loader(folder, "s/odd*.s", "destination: o/x.s").isForManyStores == false)
+    #expect(try Self.loader(folder, "s/odd*.s", "destination: 'o/{name}.s'").isForManyStores)
+    let link = folder.file("s/same.sqlite")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "a.sqlite")
+    refused("s/*.sqlite", "in-place: true", .configuration, "one file")
+  }
+
+  @Test func `a destination that a link leads into is found out`() throws {
+    let folder = try TemporaryFolder()
+    try Self.touch(folder, "s/a.sqlite", "s/b.sqlite")
+    try FileManager.default.createSymbolicLink(atPath: folder.file("o"), withDestinationPath: folder.file("s"))
+    let found = Self.complaint(folder, "s/*.sqlite", "destination: 'o/{name}.sqlite'")
+    #expect(found?.code == .configuration && found?.message.contains("matches the pattern") == true)
+  }
+
+  @Test func `a folder that may not be read is an error`() throws {
+    let folder = try TemporaryFolder()
+    try Self.touch(folder, "s/a.sqlite", "s/closed/b.sqlite")
+    let closed = folder.file("s/closed")
+    chmod(closed, 0)
+    defer { chmod(closed, 0o755) }
+    let found = Self.complaint(folder, "s/**/*.sqlite", "destination: 'o/{folder}/{name}.s'")
+    // Root may read everything.
+    #expect(geteuid() == 0 ? found == nil : found?.code == .permission && found?.message.contains("closed") == true)
+  }
+}
