@@ -61,7 +61,7 @@ struct StoreSurvey {
     switch state {
     case .notStarted: .notStarted
     case .unfinished: .unfinished
-    case .finished: .finished
+    case .finished, .outdated: .finished
     case .foreign: .foreign
     }
   }
