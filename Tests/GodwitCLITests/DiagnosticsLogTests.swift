@@ -70,7 +70,8 @@ struct `A run on a terminal` {
   private static func run(_ environment: String, _ arguments: String, in job: BreakableJob) throws -> String {
     // `swift test` sets NO_COLOR where its own output is no terminal.
     let result = try ShellCommand.run(
-      "unset NO_COLOR; \(environment) script -qec \"stty cols 80; $GODWIT run job.yaml \(arguments)\" /dev/null", in: job.path)
+      "unset NO_COLOR; \(environment) script -qec \"stty cols 80; $GODWIT run job.yaml \(arguments)\" /dev/null",
+      in: job.path)
     #expect(result.diagnostics.isEmpty, "\(result.diagnostics)")
     return result.output
   }
