@@ -49,6 +49,18 @@ struct ManyStoresTests {
     for line in lines { #expect(try JSONSchema(text: text).findings(line) == []) }
   }
 
+  @Test func `a store with objects in quarantine has status 3, and so has the whole`() throws {
+    let job = try Self.job(3, more: "on-invalid: {quarantine: {max-rows: 9}}\n")
+    try job.sql("UPDATE ZBOOK SET ZISBN = x'00' WHERE Z_PK = 3", store: "stores/u02.sqlite")
+    for _ in 1...2 {
+      let result = try Self.run(job, "--results", "results", "--quiet")
+      #expect(result.status == 3, "\(result.diagnostics)")
+    }
+    let statuses = try Self.lines(job, "results").map { $0["status"] }
+    #expect(statuses == [.integer(0), .integer(3), .integer(0), .integer(0), .integer(3), .integer(0)])
+    #expect(FileManager.default.fileExists(atPath: job.file("out/u02.sqlite.quarantine.sqlite")))
+  }
+
   @Test func `twelve stores, of which one is cut off, one of an unknown version, one finished`() throws {
     let job = try Self.job(12)
     let single = ["--source", "stores/u03.sqlite", "--destination", "out/u03.sqlite"]

@@ -78,7 +78,8 @@ struct StoreResult: Encodable, Sendable {
       case .alreadyFinished: .alreadyFinished
       case .stopped: .stopped
       }
-    self.init(store, outcome, status: outcome == .stopped ? Self.status(summary) : 0, seconds: seconds)
+    let done = summary.quarantinedObjects > 0 ? RunVerb.quarantinedStatus : 0
+    self.init(store, outcome, status: outcome == .stopped ? Self.status(summary) : done, seconds: seconds)
     if summary.outcome != .alreadyFinished {
       objects = summary.isCounted ? summary.objects : nil
       losses = summary.losses.refusable.count
