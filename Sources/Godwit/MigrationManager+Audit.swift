@@ -4,7 +4,7 @@ import GodwitModel
 import GodwitStore
 
 extension MigrationManager {
-  /// Looks for what a run would stop at, or carry along broken: see ``AuditReport``. Writes nothing, and works on a
+  /// Looks for what a run would stop at, or carry along broken: see `AuditReport`. Writes nothing, and works on a
   /// read-only file system.
   ///
   /// Of a job of several steps it looks at the first one: the sources of the others are not made yet.
