@@ -108,14 +108,8 @@ package struct InPlaceSwap {
     let mark = Mark(
       store: Self.identity(store) ?? "", made: Self.identity(made) ?? "",
       keepsOld: keepsOld || ownsOldName(workFolder: workFolder))
-    try Self.write(mark, to: path)
+    try WorkFolder.writeNote(json: mark, to: path)
     try sync(folders: [path, workFolder])
-  }
-
-  private static func write(_ value: some Encodable, to path: String) throws {
-    let data: Data
-    do { data = try JSONEncoder().encode(value) } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
-    try WorkFolder.writeNote(data, to: path)
   }
 
   // MARK: Rights
@@ -186,7 +180,7 @@ package struct InPlaceSwap {
     }
     try before(3)
     let leftovers = keepsOldFiles ? [] : try ofOldRows(old.subtracting(new), butNotOf: made).sorted()
-    try Self.write(leftovers, to: Self.leftoversPath(in: workFolder))
+    try WorkFolder.writeNote(json: leftovers, to: Self.leftoversPath(in: workFolder))
     try WorkFolder.sync(workFolder)
     try before(4)
     if keepsOld {

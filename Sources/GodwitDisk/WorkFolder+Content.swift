@@ -156,6 +156,15 @@ extension WorkFolder {
     }
   }
 
+  /// Writes a value as JSON, with sorted keys, as a whole.
+  package static func writeNote(json value: some Encodable, to path: String) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let data: Data
+    do { data = try encoder.encode(value) } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
+    try writeNote(data, to: path)
+  }
+
   /// Writes a small file that nothing depends on: as a whole, but without a sync, whose time depends on the disk. What
   /// fails leaves the file as it was.
   package static func writeHint(_ data: Data, to path: String) {

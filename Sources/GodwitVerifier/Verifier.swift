@@ -50,6 +50,8 @@ public struct Verifier: Sendable {
   /// The file is removed by a verification that comes to its end. A sample is never kept.
   public var checkpointFile: URL?
 
+  /// What the command appends to the destination's path for ``checkpointFile``.
+  package static let checkpointSuffix = ".verification.json"
   /// For tests, which stop more often.
   package var rowsPerCheckpoint: Int64?
 

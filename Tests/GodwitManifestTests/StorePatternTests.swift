@@ -105,6 +105,11 @@ struct StorePatternTests {
     refused("s/*.sqlite", "destination: 'o/{nmae}.s'", .configuration, "{nmae}", "did you mean 'name'")
     refused("s/*.sqlite", "destination: 'o/{name}.s'\nappend: true", .configuration, "append")
     refused("s/*.sqlite", "destination: 's/{name}-new.sqlite'", .configuration, "matches the pattern")
+    // The name of a quarantine ends as that of a store.
+    let held = "\non-invalid: {quarantine: {max-rows: 1}}"
+    #expect(Self.complaint(folder, "s/*.sqlite", "destination: 's/{name}.new'") == nil)
+    let job = "destination: 's/{name}.new'\(held)"
+    refused("s/*.sqlite", job, .configuration, "quarantine.sqlite", "matches the pattern")
     refused("s/**/*.json", "destination: 's/{name}.s'", .missingInput, "no file")
     refused("s/a.*", "destination: 's/x/{name}.s'\nreceipt: r.json", .configuration, "'receipt'")
     refused("s/*.sqlite", "in-place: true\nappend: true", .configuration)

@@ -13,13 +13,7 @@ import Testing
 struct KilledStatusTests {
   /// A run that was stopped after some chunks, then killed in the middle of the next.
   private func killed() throws -> MigrationFixture {
-    let note = EntityDescription.make("Note", ["text": .string])
-    let fixture = try MigrationFixture([note], to: [.make("Note", ["text": .string, "more": .string])])
-    try fixture.build { store in
-      for key in Int64(1)...40 { try store.insert("Note", key: key, attributes: ["text": .init("note \(key)")]) }
-    }
-    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
-    fixture.chunkRows = 10
+    let fixture = try MigrationFixture.notes()
     let control = MigrationControl()
     try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: "test") }
     let store = WorkFolder.path(forDestination: fixture.destinationPath) + "/store.sqlite"

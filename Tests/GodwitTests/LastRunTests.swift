@@ -11,19 +11,8 @@ import Testing
 
 /// The record of the last run under odd conditions, and a status that must not read the source.
 struct LastRunTests {
-  private func fixture() throws -> MigrationFixture {
-    let note = EntityDescription.make("Note", ["text": .string])
-    let fixture = try MigrationFixture([note], to: [.make("Note", ["text": .string, "more": .string])])
-    try fixture.build { store in
-      for key in Int64(1)...40 { try store.insert("Note", key: key, attributes: ["text": .init("note \(key)")]) }
-    }
-    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
-    fixture.chunkRows = 10
-    return fixture
-  }
-
   private func stopped() throws -> MigrationFixture {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     let control = MigrationControl()
     try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: "test") }
     #expect(try MigrationManager(fixture.job).status().run?.state == .stopped)
@@ -121,7 +110,7 @@ struct LastRunTests {
 
   /// A reader of the source would see that only its time differs.
   @Test(arguments: [true, false]) func `a monitor goes by the times of the source`(hasReceipt: Bool) throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     var job = try fixture.job
     job.receipt = hasReceipt ? .besideDestination : nil
     try touch(job.sourcePath, -1000)
@@ -144,7 +133,7 @@ struct LastRunTests {
   }
 
   @Test func `a monitor of a job that appends goes by the times too`() throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     var job = try fixture.job
     job.appends = true
     try touch(job.sourcePath, -1000)

@@ -159,3 +159,17 @@ extension RelationshipDescription {
     return relationship
   }
 }
+
+extension MigrationFixture {
+  /// Forty notes in four chunks, and an attribute more in the destination.
+  static func notes() throws -> MigrationFixture {
+    let note = EntityDescription.make("Note", ["text": .string])
+    let fixture = try MigrationFixture([note], to: [.make("Note", ["text": .string, "more": .string])])
+    try fixture.build { store in
+      for key in Int64(1)...40 { try store.insert("Note", key: key, attributes: ["text": .init("note \(key)")]) }
+    }
+    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
+    fixture.chunkRows = 10
+    return fixture
+  }
+}

@@ -11,17 +11,6 @@ import Testing
 
 /// What the status says of the last run.
 struct RunStateTests {
-  private func fixture() throws -> MigrationFixture {
-    let note = EntityDescription.make("Note", ["text": .string])
-    let fixture = try MigrationFixture([note], to: [.make("Note", ["text": .string, "more": .string])])
-    try fixture.build { store in
-      for key in Int64(1)...40 { try store.insert("Note", key: key, attributes: ["text": .init("note \(key)")]) }
-    }
-    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
-    fixture.chunkRows = 10
-    return fixture
-  }
-
   private func stop(_ fixture: MigrationFixture, reason: String) throws {
     let control = MigrationControl()
     let summary = try MigrationManager(fixture.job).run(control: control) { _ in control.stop(reason: reason) }
@@ -37,7 +26,7 @@ struct RunStateTests {
   }
 
   @Test func `a job that nobody has run has no run, and a finished one has a time`() throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     #expect(try status(fixture).run == nil)
     let before = Date()
     try MigrationManager(fixture.job).run()
@@ -56,7 +45,7 @@ struct RunStateTests {
   func `a run that stopped says why, how fast it was, and that it can be resumed`(
     reason: String, code: String, status: Int32
   ) throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     try stop(fixture, reason: reason)
     let found = try self.status(fixture)
     let run = try #require(found.run)
@@ -74,7 +63,7 @@ struct RunStateTests {
   }
 
   @Test func `a run that failed says with what, and is not called stale`() throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     try stop(fixture, reason: "test")
     try fixture.alter("UPDATE ZNOTE SET ZTEXT = 'other' WHERE Z_PK = 1")
     #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
@@ -85,7 +74,7 @@ struct RunStateTests {
   }
 
   @Test func `an unfinished job whose last run left no word is stale, also after a run that did`() throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     try stop(fixture, reason: "test")
     #expect(try status(fixture).run?.state == .stopped)
     // What a run does that is killed as soon as it has the lock.
@@ -106,7 +95,7 @@ struct RunStateTests {
   }
 
   @Test func `a run that finds the lock taken names the process and its start`() throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     let folder = try WorkFolder(forDestination: fixture.destinationPath)
     guard case .held(let holder?) = try WorkFolder.lockState(ofFolder: folder.path) else {
       Issue.record("the lock is not held")
@@ -123,7 +112,7 @@ struct RunStateTests {
   }
 
   @Test func `asking for the state of a lock neither makes a file nor keeps a run out`() throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     #expect(try WorkFolder.lockState(ofFolder: folder(fixture)) == .none)
     try stop(fixture, reason: "test")
     let before = try FolderContents(folder(fixture))
@@ -143,7 +132,7 @@ struct RunStateTests {
   }
 
   @Test func `a record that cannot be written fails no run`() throws {
-    let fixture = try fixture()
+    let fixture = try MigrationFixture.notes()
     let layer = try FaultLayer(.none, keepsAll: true)
     try layer.run { try stop(fixture, reason: "test") }
     let positions = layer.operations.enumerated().filter {
@@ -151,7 +140,7 @@ struct RunStateTests {
     }
     #expect(positions.count >= 4)
     for (position, operation) in positions where operation.kind != .create || !operation.path.hasSuffix("/lock") {
-      let other = try self.fixture()
+      let other = try MigrationFixture.notes()
       let layer = try FaultLayer(.fail(EIO, at: position + 1))
       try layer.run { try stop(other, reason: "test") }
       #expect(layer.hasStruck, "\(operation)")

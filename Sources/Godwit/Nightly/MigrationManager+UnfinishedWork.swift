@@ -19,12 +19,7 @@ struct WorkOwner: Codable, Equatable {
   }
 
   func write(in folder: String) throws {
-    let path = Self.path(in: folder)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    let data: Data
-    do { data = try encoder.encode(self) } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
-    try WorkFolder.writeNote(data, to: path)
+    try WorkFolder.writeNote(json: self, to: Self.path(in: folder))
   }
 }
 

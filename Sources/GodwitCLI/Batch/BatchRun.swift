@@ -158,7 +158,7 @@ struct BatchRun {
     // A store that is replaced is proved against the old one, which has a version of its own.
     let job = job.inPlace == nil ? job : try loader.job()
     var verifier = Verifier(job: job)
-    verifier.checkpointFile = URL(filePath: job.destinationPath + ".verification.json")
+    verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
     return try verifier.run(control: control, maximumSeconds: work.secondsLeft) { share in
       work.progress.update(index, percent: 50 + share * 50)
     }

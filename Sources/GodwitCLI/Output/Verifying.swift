@@ -18,7 +18,7 @@ struct Verifying {
     let start = ContinuousClock.now
     var verifier = Verifier(job: job)
     verifier.samplePercent = samplePercent
-    verifier.checkpointFile = URL(filePath: job.destinationPath + ".verification.json")
+    verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
     var first: Double?
     return try verifier.run(control: control, maximumSeconds: maximumSeconds) { share in
       // What an earlier verification did took no time of this one.

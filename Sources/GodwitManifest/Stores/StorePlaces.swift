@@ -2,6 +2,7 @@ import Foundation
 import GodwitJob
 import GodwitModel
 import GodwitPlatform
+import GodwitVerifier
 
 /// Where the jobs of many stores write, checked before any of them begins.
 struct StorePlaces {
@@ -34,7 +35,9 @@ struct StorePlaces {
 
   /// Refuses a store's destination that belongs to another store too, or that would be a source at the next run.
   mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
-    let beside = [Receipt.suffix, ".verification.json"].map { destination.resolved + $0 }
+    var suffixes = [Receipt.suffix, Verifier.checkpointSuffix]
+    if case .quarantine = manifest.onInvalid { suffixes.append(Quarantine.suffix) }
+    let beside = suffixes.map { destination.resolved + $0 }
     for product in [destination.resolved] + (receipt.map { [$0.resolved] } ?? []) + beside {
       let place = real(product)
       if let other = taken[place] {
