@@ -75,6 +75,8 @@ extension WorkFolder {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     guard let data = try? encoder.encode(record(holder)) else { return }
+    // The run may have failed before it marked the folder: a file in a folder without the mark would keep the next out.
+    guard (try? mark(path)) != nil else { return }
     try? writeNote(data, to: RunRecord.path(inFolder: path))
     try? sync(path)
   }

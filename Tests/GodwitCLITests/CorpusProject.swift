@@ -64,10 +64,12 @@ struct CorpusProject: Sendable, CustomStringConvertible {
     }
   }
 
-  /// One line of an error: its message and the first line of its cause, without the corpus' own path.
+  /// One line of an error: its message and its cause, without the corpus' own path, and without the list of rejected
+  /// objects, whose URIs differ from run to run.
   private func text(of error: any Error) -> String {
     guard let error = error as? GodwitError else { return "\(error)" }
-    let cause = error.cause.map { " (" + $0.split(separator: "\n").joined(separator: "; ") + ")" } ?? ""
+    let listed = error.cause.flatMap { $0.hasPrefix("all ") || $0.hasPrefix("the first ") ? nil : $0 }
+    let cause = listed.map { " (" + $0.split(separator: "\n").joined(separator: "; ") + ")" } ?? ""
     return "refused, exit \(error.code.rawValue): \(error.message)\(cause)".replacing(Corpus.path(name) + "/", with: "")
   }
 

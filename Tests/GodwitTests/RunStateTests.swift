@@ -148,6 +148,18 @@ struct RunStateTests {
     }
   }
 
+  @Test func `a run that could not mark its work folder keeps no other out`() throws {
+    let fixture = try MigrationFixture.notes()
+    let layer = try FaultLayer(.none, keepsAll: true)
+    try layer.run { try stop(fixture, reason: "test") }
+    let marking = try #require(layer.operations.firstIndex { $0.path.hasSuffix("/made-by-godwit") })
+    let other = try MigrationFixture.notes()
+    let failing = try FaultLayer(.fail(EIO, at: marking + 1))
+    #expect(throws: GodwitError.self) { try failing.run { _ = try MigrationManager(other.job).run() } }
+    #expect(failing.hasStruck)
+    #expect(try MigrationManager(other.job).run().outcome == .finished)
+  }
+
   @Test func `what changed since the destination was made is part of the status`() throws {
     let night = try SecondNight()
     let job = try night.job(night.first)
