@@ -170,8 +170,8 @@ extension MigrationManager {
     let note = Receipt.Note(
       step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
       content: content)
-    try WorkFolder.writeNote(try encoder.encode(note), to: folder.outcomePath)
-    try WorkFolder.sync(folder.path)
+    try WorkFolder.writeNote(try encoder.encode(note), to: folder.outcomePath, isSynced: job.syncsCheckpoints)
+    if job.syncsCheckpoints { try WorkFolder.sync(folder.path) }
   }
 
   /// Counts the checksums of the finished store, and writes the receipt into the work folder.
@@ -217,9 +217,10 @@ extension MigrationManager {
       }
       // In place the application may write to the store already.
       if job.inPlace == nil { receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store) }
-      try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath)
-      try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath)
-      try WorkFolder.sync(folder.path)
+      let isSynced = job.syncsCheckpoints
+      try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath, isSynced: isSynced)
+      try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath, isSynced: isSynced)
+      if isSynced { try WorkFolder.sync(folder.path) }
     } catch is CancellationError { throw CancellationError() } catch {
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }

@@ -47,6 +47,11 @@ extension MigrationManager {
   }
 
   func run(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+    if !job.syncsCheckpoints, !mayLeaveCheckpointsUnsynced {
+      var job = job
+      job.syncsCheckpoints = true
+      return try MigrationManager(job).run(watch: watch, progress: progress)
+    }
     if let obstacle = job.quarantineObstacle { throw obstacle }
     try checkReceiptPlace()
     try checkQuarantinePlace()
@@ -76,11 +81,17 @@ extension MigrationManager {
       return summary
     }
     try refuseStaleLog()
-    let folder = try WorkFolder(forDestination: job.destinationPath)
+    let folder = try WorkFolder(forDestination: job.destinationPath, isSynced: job.syncsCheckpoints)
+    guard folder.isSynced == job.syncsCheckpoints else {
+      throw GodwitError(
+        .stopped, "cannot run: another process was working on '\(folder.path)' a moment ago",
+        remedy: "run the same command", stopReason: .locked)
+    }
     let dropped =
       try job.appends
       ? [] : dropOutdatedWork(in: folder, source: source.files) { try source.files.contentDigest() }
     var summary = try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
+      try folder.settle()
       var notes = try placeQuarantine(of: folder, made, source.files, watch.control)
       try folder.publish(
         path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
@@ -90,6 +101,13 @@ extension MigrationManager {
     }
     if summary.outcome == .finished { summary.codedNotes += dropped }
     return summary
+  }
+
+  /// Whether a power cut may lose the checkpoints of this job. A delivery that has begun must be brought to its end.
+  private var mayLeaveCheckpointsUnsynced: Bool {
+    guard BootIdentity.current != nil, job.inPlace == nil, !job.appends, job.quarantine == nil, !isDestinationTaken
+    else { return false }
+    return !WorkFolder.isSynced(WorkFolder.path(forDestination: job.destinationPath))
   }
 
   /// Migrates all steps in the work folder, and delivers the finished store.

@@ -50,7 +50,7 @@ extension MigrationManager {
     }
     // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
     try connection.execute("PRAGMA journal_mode = DELETE")
-    try connection.execute("PRAGMA synchronous = NORMAL")
+    try connection.execute("PRAGMA synchronous = \(job.syncsCheckpoints ? "NORMAL" : "OFF")")
     // Darwin leaves bytes in the cache of the drive unless it is told not to; elsewhere this has no effect.
     try connection.execute("PRAGMA fullfsync = ON")
     try connection.execute("PRAGMA secure_delete = OFF")

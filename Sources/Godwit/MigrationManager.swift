@@ -113,14 +113,9 @@ public struct MigrationManager: Sendable {
   }
 
   private func durableStatus(comparesSource: Bool) throws -> MigrationStatus {
-    if job.isStepped, let status = try statusOfSteps() { return withDelivery(status) }
-    if let ledger = try openLedger() {
-      defer { try? ledger.connection.close() }
-      return withDelivery(try Self.status(of: job, ledger))
-    }
-    // A run that died between the link and the removal of its folder is finished but for that folder.
-    if !job.isStepped, try isUndelivered(), try !isDelivered(comparesSource: comparesSource) {
-      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
+    // The next run begins anew with what a power cut has left.
+    if !WorkFolder.isLost(job.workPath), let status = try statusOfWork(comparesSource: comparesSource) {
+      return withDelivery(status)
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
       try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
@@ -131,6 +126,18 @@ public struct MigrationManager: Sendable {
       return MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
     }
     return try statusOfDestination(comparesSource: comparesSource)
+  }
+
+  /// The status by what the work folder holds; nil without work to resume.
+  private func statusOfWork(comparesSource: Bool) throws -> MigrationStatus? {
+    if job.isStepped, let status = try statusOfSteps() { return status }
+    if let ledger = try openLedger() {
+      defer { try? ledger.connection.close() }
+      return try Self.status(of: job, ledger)
+    }
+    // A run that died between the link and the removal of its folder is finished but for that folder.
+    guard !job.isStepped, try isUndelivered(), try !isDelivered(comparesSource: comparesSource) else { return nil }
+    return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
   }
 
   /// The status by a ledger: its chunks, and how fast they came.

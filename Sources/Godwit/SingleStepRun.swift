@@ -251,7 +251,7 @@ final class SingleStepRun {
       }
     }
     isWorthKeeping = true
-    try WorkFolder.sync(folder.path)
+    if manager.job.syncsCheckpoints { try WorkFolder.sync(folder.path) }
     return (plan, program)
   }
 

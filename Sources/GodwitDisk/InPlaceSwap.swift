@@ -212,7 +212,7 @@ package struct InPlaceSwap {
     try live.refuseLinks()
     for name in leftovers where SupportFolder.isFileName(name) {
       guard try live.size(of: name) != nil else { continue }
-      unlink(live.path(of: name))
+      try WorkFolder.removeFile(live.path(of: name))
     }
     rmdir(live.dataPath)
     rmdir(live.path)

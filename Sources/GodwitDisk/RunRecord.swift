@@ -76,7 +76,7 @@ extension WorkFolder {
     encoder.outputFormatting = .sortedKeys
     guard let data = try? encoder.encode(record(holder)) else { return }
     // The run may have failed before it marked the folder: a file in a folder without the mark would keep the next out.
-    guard (try? mark(path)) != nil else { return }
+    if (try? mark(of: path)) == nil, (try? setMark(.synced, in: path)) == nil { return }
     try? writeNote(data, to: RunRecord.path(inFolder: path))
     try? sync(path)
   }

@@ -9,10 +9,9 @@ import GodwitStore
 /// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything
 /// is opened, and is never removed.
 extension WorkFolder {
-  /// Written when the folder is made.
+  /// Written when the folder is made: see `WorkMark`.
   static let markerName = "made-by-godwit"
   static let lockName = "lock"
-  private static let markerText = "godwit work folder 1\n"
 
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
@@ -125,15 +124,6 @@ extension WorkFolder {
 
   // MARK: Making
 
-  /// Puts the marker in place, for the holder of the lock.
-  static func mark(_ path: String) throws {
-    let marker = path + "/" + markerName
-    let descriptor = open(marker, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(marker)'", errno: errno) }
-    defer { close(descriptor) }
-    _ = markerText.utf8.withContiguousStorageIfAvailable { write(descriptor, $0.baseAddress, $0.count) }
-  }
-
   /// Writes a small file of the folder as a whole: under another name, synced, renamed.
   ///
   /// - Parameter isSynced: false where the file may be lost with the power.
@@ -157,17 +147,20 @@ extension WorkFolder {
   }
 
   /// Writes a value as JSON, with sorted keys, as a whole.
-  package static func writeNote(json value: some Encodable, to path: String) throws {
+  package static func writeNote(json value: some Encodable, to path: String, isSynced: Bool = true) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     let data: Data
     do { data = try encoder.encode(value) } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
-    try writeNote(data, to: path)
+    try writeNote(data, to: path, isSynced: isSynced)
   }
 
   /// Writes a small file that nothing depends on: as a whole, but without a sync, whose time depends on the disk. What
   /// fails leaves the file as it was.
   package static func writeHint(_ data: Data, to path: String) {
+    // A file in a folder without the mark would keep the next run out.
+    var info = stat()
+    guard lstat(path.parentPath + "/" + markerName, &info) == 0 else { return }
     let new = path + ".new"
     unlink(new)
     let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

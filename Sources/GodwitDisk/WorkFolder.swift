@@ -15,6 +15,8 @@ package struct WorkFolder: ~Copyable {
   private let descriptor: Int32
   /// The folders that `init` made above the work folder, innermost first.
   private let madeFolders: [String]
+  /// Whether the work is synced as it is done: see `WorkMark`.
+  package let isSynced: Bool
 
   package static func path(forDestination destination: String) -> String { destination + ".godwit" }
 
@@ -24,15 +26,23 @@ package struct WorkFolder: ~Copyable {
     return lstat(path(forDestination: destination), &info) == 0
   }
 
+  /// - Parameter isSynced: Whether the work is to be synced as it is done. What an earlier run has synced stays so.
   /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77)
   ///   when it is not writable, `.stopped` (75) when another run holds the lock.
-  package init(forDestination destination: String) throws {
+  package init(forDestination destination: String, isSynced: Bool = true) throws {
     let path = Self.path(forDestination: destination)
     let missing = Self.missingFolders(above: path)
+    let descriptor: Int32
     do { descriptor = try Self.lock(folder: path) } catch {
       for folder in missing { rmdir(folder) }
       throw error
     }
+    do { self.isSynced = try Self.settleMark(of: path, isSynced: isSynced) } catch {
+      Self.release(descriptor)
+      throw error
+    }
+    LockHolder.current().write(to: descriptor)
+    self.descriptor = descriptor
     madeFolders = missing
     self.path = path
   }
@@ -83,11 +93,6 @@ package struct WorkFolder: ~Copyable {
         .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
         stopReason: .locked)
     }
-    do { try mark(path) } catch {
-      release(descriptor)
-      throw error
-    }
-    LockHolder.current().write(to: descriptor)
     return descriptor
   }
 
@@ -183,10 +188,16 @@ package struct WorkFolder: ~Copyable {
   package static func recordPath(in folder: String) -> String { folder + "/job.json" }
 
   /// Deletes only the stores under construction. A later run then starts over instead of resuming.
-  package func removeStores() throws {
-    try Self.removeFile(Self.recordPath(in: path))
-    for store in try stores() { try Self.removeFile(store) }
+  package func removeStores() throws { try Self.removeStores(in: path) }
+
+  static func removeStores(in path: String) throws {
+    try removeFile(recordPath(in: path))
+    for store in try stores(in: path) { try removeFile(store) }
   }
+
+  /// Makes the work durable. Call before anything of it is delivered; nothing is left to do where it is synced as it
+  /// is done.
+  package func settle() throws { if !isSynced { try Self.settle(path) } }
 
   /// Deletes the folder with what we put into it. The lock is held until the value ends.
   ///
@@ -206,19 +217,17 @@ package struct WorkFolder: ~Copyable {
   /// Whether the folder has a store under construction, or a finished one that is not in its place yet.
   package func hasStores() throws -> Bool { try !stores().isEmpty }
 
-  package func stores() throws -> [String] {
-    do { return try Self.stores(in: path) } catch {
-      throw GodwitError.disk("cannot read '\(path)'", error)
-    }
-  }
+  package func stores() throws -> [String] { try Self.stores(in: path) }
 
   /// The stores of the folder, that of the last step first.
   private static func stores(in path: String) throws -> [String] {
-    let manager = FileManager.default
-    let steps = try manager.contentsOfDirectory(atPath: path).filter { $0.hasPrefix("step-") }
-    let order = steps.sorted { $0.compare($1, options: .numeric) == .orderedDescending }
-    return (order.map { "\(path)/\($0)" } + [path]).map { StepFolder(path: $0).storePath }
-      .filter(manager.fileExists)
+    try (steps(in: path) + [path]).map { StepFolder(path: $0).storePath }.filter(FileManager.default.fileExists)
+  }
+
+  /// The folders of the steps, the last first.
+  static func steps(in path: String) throws -> [String] {
+    let steps = try entries(path).filter { $0.hasPrefix("step-") }
+    return steps.sorted { $0.compare($1, options: .numeric) == .orderedDescending }.map { "\(path)/\($0)" }
   }
 
   /// Deletes the folder, and the empty folders that were made for it; what cannot be deleted stays.

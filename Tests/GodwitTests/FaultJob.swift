@@ -19,6 +19,8 @@ final class FaultJob {
     case inPlace
     /// An XML store as destination.
     case xml
+    /// Two steps, with checkpoints that are not synced.
+    case unsynced
     /// Two rows that are rejected, in rounds of their own, one with a file of binary data.
     case quarantine
   }
@@ -33,7 +35,7 @@ final class FaultJob {
   var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }
   var destinationPath: String {
     switch kind {
-    case .everyStage, .severalSteps, .inPlace, .quarantine: folder.file("out/people.sqlite")
+    case .everyStage, .severalSteps, .unsynced, .inPlace, .quarantine: folder.file("out/people.sqlite")
     case .xml: folder.file("out/people.xml")
     }
   }
@@ -41,7 +43,7 @@ final class FaultJob {
   /// What lies in the destination's folder when all is done.
   var leftNames: [String] {
     switch kind {
-    case .everyStage, .severalSteps: [".people_SUPPORT", "people.sqlite"]
+    case .everyStage, .severalSteps, .unsynced: [".people_SUPPORT", "people.sqlite"]
     case .inPlace: [".people_SUPPORT", ".people~_SUPPORT", "people.sqlite", "people~.sqlite"]
     case .xml: ["people.xml"]
     case .quarantine:
@@ -119,7 +121,7 @@ final class FaultJob {
   var job: MigrationJob {
     get throws {
       var later: [MigrationStep] = []
-      if kind == .severalSteps {
+      if [.severalSteps, .unsynced].contains(kind) {
         later.append(
           MigrationStep(
             sourceModel: try Self.destination, destinationModel: try Self.third,
@@ -132,6 +134,7 @@ final class FaultJob {
           sourceModel: try Self.source, destinationModel: try Self.destination,
           mappingModels: [MappingModel(entityMappings: try Self.mappings)]), later: later, chunkRows: chunkRows,
         chunkPredicates: chunkPredicates, memory: memory)
+      job.syncsCheckpoints = kind != .unsynced
       if kind == .inPlace { job.inPlace = .init(keepsOld: true) }
       if kind == .xml { job.destinationType = .xml }
       if kind == .quarantine { job.quarantine = Quarantine(maximumRows: 2) }

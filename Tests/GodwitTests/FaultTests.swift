@@ -3,6 +3,7 @@ import GodwitModel
 import TestSupport
 import Testing
 
+@testable import GodwitDisk
 @testable import GodwitJob
 @testable import GodwitStore
 
@@ -33,7 +34,7 @@ private struct FaultSweep {
     for (index, operation) in operations.enumerated() {
       let name = (operation.path as NSString).lastPathComponent
       // What every job does is tried with the first kind of job.
-      if whole.kind != .everyStage, ["store.sqlite", "store.sqlite-journal"].contains(name) { continue }
+      if ![.everyStage, .unsynced].contains(whole.kind), ["store.sqlite", "store.sqlite-journal"].contains(name) { continue }
       let sign = "\(operation.kind.rawValue) \(name.hasPrefix("0000") ? "file" : name)"
       first[sign] = first[sign] ?? index + 1
       last[sign] = index + 1
@@ -83,7 +84,10 @@ private struct FaultSweep {
       #expect(try job.sourceBytes() == source, "\(place): the source changed")
     }
     do {
-      let summary = try FaultLayer(.none).run { try job.run() }
+      // With the power the machine starts again.
+      var boot = BootIdentity.current
+      if case .powerCut = fault { boot = "after the power cut" }
+      let summary = try BootIdentity.$current.withValue(boot) { try FaultLayer(.none).run { try job.run() } }
       #expect([.finished, .alreadyFinished].contains(summary.outcome), "\(place)")
       let found = try job.content()
       #expect(found == expected, "\(place): \(Self.difference(found, expected))")

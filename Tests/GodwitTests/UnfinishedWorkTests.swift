@@ -123,7 +123,7 @@ struct UnfinishedWorkTests {
     try stop(job)
     let changed = try Data(contentsOf: URL(filePath: job.sourcePath))
     let other = WorkOwner(job: "other", appends: true)
-    try other.write(in: job.workPath)
+    try other.write(in: job.workPath, isSynced: true)
     let store = job.workPath + "/store.sqlite"
     let work = try Data(contentsOf: URL(filePath: store))
     try night.sourceBefore.write(to: URL(filePath: job.sourcePath))

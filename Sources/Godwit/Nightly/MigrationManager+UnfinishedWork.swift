@@ -18,8 +18,8 @@ struct WorkOwner: Codable, Equatable {
     (try? Data(contentsOf: URL(filePath: path(in: folder)))).flatMap { try? JSONDecoder().decode(Self.self, from: $0) }
   }
 
-  func write(in folder: String) throws {
-    try WorkFolder.writeNote(json: self, to: Self.path(in: folder))
+  func write(in folder: String, isSynced: Bool) throws {
+    try WorkFolder.writeNote(json: self, to: Self.path(in: folder), isSynced: isSynced)
   }
 }
 
@@ -30,7 +30,7 @@ extension MigrationManager {
   /// Notes whose the work is that begins now.
   func noteOwner(in folder: borrowing WorkFolder) throws {
     guard !isWorthKeeping(folder.path), WorkOwner.read(in: folder.path) != owner else { return }
-    try owner.write(in: folder.path)
+    try owner.write(in: folder.path, isSynced: job.syncsCheckpoints)
   }
 
   /// Whether a folder has unfinished work of this job, from whatever source, models or mappings.

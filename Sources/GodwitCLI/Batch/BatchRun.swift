@@ -21,6 +21,8 @@ struct BatchRun {
   var verifies = false
   var maximumSeconds: Double?
 
+  /// A source of this many bytes is migrated again sooner than its checkpoints are synced.
+  private static let smallBytes: Int64 = 16 << 20
   private static let timeLimit = StopCondition.timeLimit
 
   /// What the threads of the jobs need.
@@ -106,6 +108,7 @@ struct BatchRun {
         continue
       }
       if failsOnLoss { job.failsOnLoss = true }
+      job.syncsCheckpoints = Self.size(of: store.path) > Self.smallBytes
       // Most stores are of a few versions: one warning for each is enough.
       if !isQuiet, warned.insert(job.steps.flatMap { [$0.sourceModel.name, $0.destinationModel.name] }).inserted {
         session.warnOfReplacedValues(in: job)

@@ -104,6 +104,10 @@ public struct MigrationJob: Sendable {
   /// Whether a run that loses data of the source fails: before it writes, or before the destination is in place if the
   /// loss shows only then.
   public var failsOnLoss = false
+  /// Whether each checkpoint is synced. Without that it survives the death of the process, and not a power cut: the job
+  /// begins anew then. What is delivered is synced in any case. A small store is done sooner than its checkpoints are
+  /// synced. Jobs in place, jobs that append or replace, and those with a quarantine sync all the same.
+  package var syncsCheckpoints = true
   /// Whether a job fails that would drop every object of its source. The usual cause is a wrong model.
   public var refusesEmptyResult = false
   /// How SQLite checks the source beside the run.

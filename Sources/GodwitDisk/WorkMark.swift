@@ -1,0 +1,132 @@
+import Foundation
+import GodwitModel
+import GodwitPlatform
+import GodwitStore
+
+/// When this machine was started, as a name that no other start has. What was written and not synced before another one
+/// may be lost, or half there.
+package enum BootIdentity {
+  /// nil where the system does not tell; whatever is written is synced then. Tests have their own.
+  @TaskLocal package static var current: String? = system
+
+  private static let system: String? = {
+    let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
+    let name = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+    return name.isEmpty ? nil : name
+  }()
+}
+
+/// What the mark of a work folder says of the work in it.
+///
+/// Work that is not synced as it is done survives the death of the process, and not that of the machine: a later run
+/// goes on with it only while the machine has not been started again. It is synced before anything of it is delivered.
+enum WorkMark: Equatable {
+  case synced
+  /// With the start of the machine during which it was done.
+  case unsynced(boot: String)
+  /// Half a mark: nothing behind it can be relied on.
+  case torn
+
+  private static let whole = "godwit work folder 1\n"
+  /// No beginning of it is the mark of synced work.
+  private static let unsynced = "godwit work folder, not synced, boot "
+
+  var text: String {
+    switch self {
+    case .synced: Self.whole
+    case .unsynced(let boot): Self.unsynced + boot + "\n"
+    case .torn: ""
+    }
+  }
+
+  init(text: String) {
+    if text == Self.whole {
+      self = .synced
+    } else if text.hasPrefix(Self.unsynced), text.hasSuffix("\n") {
+      self = .unsynced(boot: String(text.dropFirst(Self.unsynced.count).dropLast()))
+    } else {
+      self = .torn
+    }
+  }
+
+  /// Whether the work is lost, or may be.
+  var isLost: Bool {
+    switch self {
+    case .synced: false
+    case .unsynced(let boot): boot != BootIdentity.current
+    case .torn: true
+    }
+  }
+}
+
+extension WorkFolder {
+  private static func markPath(_ path: String) -> String { path + "/" + markerName }
+
+  /// The mark of a folder; nil for one without.
+  static func mark(of path: String) throws -> WorkMark? {
+    guard FileManager.default.fileExists(atPath: markPath(path)) else { return nil }
+    let data: Data
+    do { data = try Data(contentsOf: URL(filePath: markPath(path))) } catch {
+      throw GodwitError.disk("cannot read '\(markPath(path))'", error)
+    }
+    return WorkMark(text: String(decoding: data, as: UTF8.self))
+  }
+
+  /// Whether a later run begins anew with a folder, because the machine has been started again since its work.
+  package static func isLost(_ path: String) -> Bool { (try? mark(of: path))?.isLost ?? false }
+
+  /// Whether a later run of a folder's work must sync what it does.
+  package static func isSynced(_ path: String) -> Bool { (try? mark(of: path)) == .synced }
+
+  /// Writes the mark, durable when it returns.
+  static func setMark(_ mark: WorkMark, in path: String) throws {
+    let marker = markPath(path)
+    let descriptor = open(marker, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(marker)'", errno: CLibrary.errno) }
+    defer { close(descriptor) }
+    let bytes = Array(mark.text.utf8)
+    let count = bytes.withUnsafeBytes { CLibrary.write(descriptor, $0.baseAddress, $0.count) }
+    // So short a text is written at once, or there is no room for it.
+    guard count < 0 || count == bytes.count else { throw GodwitError.disk("cannot write '\(marker)'", errno: ENOSPC) }
+    guard count > 0, ftruncate(descriptor, off_t(count)) == 0, CLibrary.sync(descriptor) == 0 else {
+      throw GodwitError.disk("cannot write '\(marker)'", errno: CLibrary.errno)
+    }
+  }
+
+  /// Marks the folder of the holder of the lock, and removes work that is lost.
+  ///
+  /// - Parameter isSynced: Whether the work is synced as it is done.
+  /// - Returns: The same; true also for work that an earlier run has synced.
+  static func settleMark(of path: String, isSynced: Bool) throws -> Bool {
+    let wanted = isSynced ? nil : BootIdentity.current.map(WorkMark.unsynced)
+    switch try mark(of: path) {
+    case .synced?: return true
+    case .unsynced(BootIdentity.current)?:
+      if wanted == nil { try settle(path) }
+      return wanted == nil
+    case let known:
+      if known != nil {
+        // Without its store nothing of a half-removed folder is resumed.
+        try removeStores(in: path)
+        try removeContent(of: path, isStep: false)
+      }
+      try setMark(wanted ?? .synced, in: path)
+      if wanted != nil { try sync(path) }
+      return wanted == nil
+    }
+  }
+
+  /// Makes the work of a folder durable, and says so in its mark.
+  static func settle(_ path: String) throws {
+    for folder in try [path] + steps(in: path) {
+      for name in try entries(folder) where name != markerName && name != lockName {
+        let item = folder + "/" + name
+        var info = stat()
+        guard lstat(item, &info) == 0 else { throw GodwitError.disk("cannot read '\(item)'", errno: CLibrary.errno) }
+        if info.st_mode & S_IFMT == S_IFREG { try sync(item) }
+      }
+      try sync(folder)
+    }
+    try setMark(.synced, in: path)
+  }
+}
