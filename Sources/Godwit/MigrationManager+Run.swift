@@ -82,6 +82,7 @@ extension MigrationManager {
       ? [] : dropOutdatedWork(in: folder, source: source.files) { try source.files.contentDigest() }
     var summary = try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
       var notes = try placeQuarantine(of: folder, made, source.files, watch.control)
+      try WorkFolder.removeFile(folder.receiptReplacedPath)
       try folder.publish(
         path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
       notes += try placeReceipt(of: folder)
