@@ -14,6 +14,8 @@ extension MigrationManager {
     let temporary = FreeSpace.temporaryFolder
     let destination = job.workPath.parentPath
     let (room, other) = (job.hooks.freeSpace(destination), job.hooks.freeSpace(temporary))
+    let sorting =
+      need.temporaryBytes > 0 ? " and \(ByteCount(bytes: need.temporaryBytes)) for sorting in '\(temporary)'" : ""
     let isShared = room != nil && room?.device == other?.device
     func refusal(_ place: String, _ wanted: Int64, _ found: Int64, _ remedy: String) -> GodwitError {
       var figures = ("\(ByteCount(bytes: wanted))", "\(ByteCount(bytes: found))")
@@ -21,8 +23,7 @@ extension MigrationManager {
       return GodwitError(
         .inputOutput,
         "cannot start '\(job.name)': expected \(figures.0) of free space in '\(place)', found \(figures.1)",
-        cause:
-          "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination and \(ByteCount(bytes: need.temporaryBytes)) for sorting in '\(temporary)'",
+        cause: "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination\(sorting)",
         remedy: remedy,
         safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done"))
     }

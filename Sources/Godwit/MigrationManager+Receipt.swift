@@ -299,8 +299,7 @@ extension MigrationManager {
     guard let path = isOwn ? receiptPath : noted.isEmpty ? nil : noted else { return [] }
     do {
       try Self.place(
-        made, of: folder.receiptPath, at: path, destination: job.destinationPath,
-        replacesEarlier: job.replacesEarlierResult)
+        made, of: folder.receiptPath, at: path, destination: job.destinationPath, replaced: Self.replaced(in: folder))
       return []
     } catch let error as GodwitError {
       if isOwn, needsReceipt { throw error }
@@ -311,15 +310,23 @@ extension MigrationManager {
 
   /// Puts the receipt of a folder that is discarded in its place, if it is that of the store at the destination: the
   /// only proof of it, and what the job knows it by.
-  ///
-  /// - Parameter replacesEarlier: Whether the store has replaced an earlier one of the job.
-  static func placeReceipt(
-    inDiscarded folder: borrowing WorkFolder, destination: String, replacesEarlier: Bool
-  ) throws {
+  static func placeReceipt(inDiscarded folder: borrowing WorkFolder, destination: String) throws {
     guard let made = receipt(at: folder.receiptPath), isReceipt(made, ofStoreAt: destination),
       let path = try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8), !path.isEmpty
     else { return }
-    try place(made, of: folder.receiptPath, at: path, destination: destination, replacesEarlier: replacesEarlier)
+    try place(made, of: folder.receiptPath, at: path, destination: destination, replaced: replaced(in: folder))
+  }
+
+  /// Notes whose receipt goes when the store of the folder replaces another one. A receipt alone does not tell its
+  /// store's folder: that of a destination before, in another folder, may be at the same path of the manifest.
+  func noteReplaced(_ receipt: Receipt, in folder: borrowing WorkFolder) throws {
+    try WorkFolder.writeNote(Data((receipt.job.digest ?? "").utf8), to: folder.receiptReplacedPath)
+  }
+
+  /// The digest of the job that made the store which that of the folder has replaced; nil if it has replaced none.
+  private static func replaced(in folder: borrowing WorkFolder) -> String? {
+    let noted = try? String(contentsOfFile: folder.receiptReplacedPath, encoding: .utf8)
+    return noted?.isEmpty == false ? noted : nil
   }
 
   /// Whether a receipt is that of a store, by the job that the store names last.
@@ -329,7 +336,7 @@ extension MigrationManager {
   }
 
   private static func place(
-    _ made: Receipt, of file: String, at path: String, destination: String, replacesEarlier: Bool
+    _ made: Receipt, of file: String, at path: String, destination: String, replaced: String?
   ) throws {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var info = stat()
@@ -338,7 +345,7 @@ extension MigrationManager {
       guard let known = receipt(at: path) else { throw inTheWay(path, safe: delivered) }
       // The receipt of a store that was replaced goes with it.
       let isOfReplaced =
-        replacesEarlier && known.job.name == made.job.name && known.destination.uuid == made.destination.uuid
+        replaced != nil && known.job.digest == replaced && known.destination.uuid == made.destination.uuid
         && known.destination.file == made.destination.file
       if known.job.digest != made.job.digest, !isOfReplaced { try moveAside(path, known) }
       replaces = true

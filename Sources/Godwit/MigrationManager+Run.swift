@@ -93,6 +93,7 @@ extension MigrationManager {
     var summary = try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
       try folder.settle()
       var notes = try placeQuarantine(of: folder, made, source.files, watch.control)
+      try WorkFolder.removeFile(folder.receiptReplacedPath)
       try folder.publish(
         path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
       notes += try placeReceipt(of: folder)

@@ -69,7 +69,8 @@ public struct MigrationManager: Sendable {
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
-    plan.codedNotes += try job.layoutNotes() + replacementNotes()
+    plan.codedNotes += try job.layoutNotes()
+    try tellDestination(in: &plan)
     plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
     return plan
   }
@@ -217,8 +218,8 @@ public struct MigrationManager: Sendable {
     let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
-    let hasReplaced = try !isInPlace && InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path)
-    try placeReceipt(inDiscarded: folder, destination: destination, replacesEarlier: hasReplaced)
+    if !isInPlace { try InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path) }
+    try placeReceipt(inDiscarded: folder, destination: destination)
     if isInPlace {
       InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {

@@ -16,8 +16,8 @@ extension WorkFolder {
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
-    "receipt.json", "receipt.place", "shown.percent", "history.json", "last-run.json", "given.names", "kept.json",
-    "owner.json",
+    "receipt.json", "receipt.place", "receipt.replaced", "shown.percent", "history.json", "last-run.json",
+    "given.names", "kept.json", "owner.json",
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",

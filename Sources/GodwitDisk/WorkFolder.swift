@@ -180,6 +180,8 @@ package struct WorkFolder: ~Copyable {
   package var receiptPath: String { path + "/receipt.json" }
   /// Where its manifest wants it.
   package var receiptPlacePath: String { path + "/receipt.place" }
+  /// The digest of the job that made the store which the finished one replaces: its receipt goes with it.
+  package var receiptReplacedPath: String { path + "/receipt.replaced" }
 
   /// When the chunks of the job ran, for its report.
   package static func historyPath(in folder: String) -> String { folder + "/history.json" }

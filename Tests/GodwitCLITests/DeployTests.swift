@@ -35,7 +35,7 @@ struct DeployTests {
   private static func copies() throws -> TemporaryFolder {
     let folder = try TemporaryFolder("godwit-units")
     let command = try #require(BuiltCommand.path)
-    for name in ["godwit@.service", "godwit@.timer"] {
+    for name in ["godwit@.service", "godwit@.timer", "godwit-alert@.service"] {
       let here = try text(name).replacing("/usr/bin/godwit", with: command)
         .replacing(/\n(User|Group)=godwit/, with: "").replacing("/srv/migrate/%i", with: folder.path)
       try here.write(toFile: folder.file(name), atomically: true, encoding: .utf8)
@@ -89,10 +89,10 @@ struct DeployTests {
       #expect(!fields[5].contains("%"))
       commands.append(fields[5])
     }
-    // It is the call that the page shows.
+    // They are the calls that the page shows.
     let page = try DocumentationPage("RunningNightly")
     let shown = try #require(page.blocks("crontab").first)
-    #expect(commands.count == 1 && commands.allSatisfy { shown.contains($0) })
+    #expect(commands.count == 2 && shown == commands.map { "30 1 * * * \($0)" }.joined(separator: "\n"))
     #expect(page.text.contains("`jobs/deploy`"))
   }
 
@@ -102,6 +102,27 @@ struct DeployTests {
       #expect(readme.contains("`\(name)`"), "\(name)")
     }
     #expect(try Self.text("logrotate").contains("/srv/migrate/log/*.jsonl /srv/migrate/log/*.err {"))
+  }
+
+  @Test func `the script for one job is silent in a good night, and tells the status of a bad one`() throws {
+    let folder = try GettingStartedTests.folder()
+    let command = try #require(BuiltCommand.path)
+    let script = """
+      mkdir bin app && ln -s '\(command)' bin/godwit && PATH="$PWD/bin:$PATH" && cp '\(Self.folder.path)/nightly-store' .
+      mv people.sqlite app && cp -R Peoplizer.xcdatamodeld *.mapping.yaml app && cd app || exit 1
+      godwit init people.sqlite Peoplizer.xcdatamodeld >/dev/null && cd / || exit 1
+      "$OLDPWD/../nightly-store" app && "$OLDPWD/../nightly-store" app 1h
+      """
+    let good = try ShellCommand.run(script, in: folder.path)
+    #expect(good.status == 0 && good.output.isEmpty && good.diagnostics.isEmpty, "\(good)")
+    for name in ["log/app.jsonl", "log/app.html", "metrics/app.prom"] {
+      #expect(FileManager.default.fileExists(atPath: folder.file(name)), "\(name)")
+    }
+    let again = "PATH=\"$PWD/bin:$PATH\"; cp app/people.sqlite . && echo >>app/people.sqlite && ./nightly-store app"
+    let bad = try ShellCommand.run(again, in: folder.path)
+    #expect(bad.status != 0 && bad.diagnostics.hasSuffix("\napp: status \(bad.status)\n"), "\(bad)")
+    #expect(bad.diagnostics.hasPrefix("godwit: "), "\(bad)")
+    #expect(try ShellCommand.run("./nightly-store none", in: folder.path).status != 0)
   }
 
   // MARK: What tools of the system say
@@ -122,7 +143,7 @@ struct DeployTests {
       let said = try ShellCommand.run("\(analyzer) verify --man=no \(units)", in: folder.path)
       #expect(said.status == 0 && said.diagnostics.isEmpty, "\(said)")
     }
-    try verify("./godwit@.service ./godwit@.timer")
+    try verify("./godwit@.service ./godwit@.timer ./godwit-alert@.service")
     let drops = folder.file("godwit@.service.d")
     try FileManager.default.createDirectory(atPath: drops, withIntermediateDirectories: false)
     let command = try #require(BuiltCommand.path)

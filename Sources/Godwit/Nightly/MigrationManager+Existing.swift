@@ -72,12 +72,7 @@ extension MigrationManager {
       "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
       cause: details.map(\.text).joined(separator: "\n"),
       remedy: "move it away to migrate again, or write `on-existing: replace`", safe: "nothing was written")
-    guard first != .source || isSameStore(as: receipt) else {
-      throw GodwitError(
-        .cannotCreate, "cannot write '\(job.destinationPath)': this job made it from another store",
-        cause: "the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more",
-        remedy: "move the destination away, or name another one", safe: "nothing was written")
-    }
+    guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
     return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: refusal, identity: identity))
   }
 
@@ -146,9 +141,17 @@ extension MigrationManager {
   }
 
   /// Whether the source is the store that it was, by its identifier. A receipt in which it is missing says nothing.
-  private func isSameStore(as receipt: Receipt) -> Bool {
+  func isSameStore(as receipt: Receipt) -> Bool {
     guard let known = receipt.source.uuid else { return true }
     return (try? StoreMetadata(readingStoreAt: job.sourcePath).uuid) == known
+  }
+
+  /// A destination that is the result of another source store.
+  func madeFromOther(_ receipt: Receipt) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot write '\(job.destinationPath)': this job made it from another store",
+      cause: "the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more",
+      remedy: "move the destination away, or name another one", safe: "nothing was written")
   }
 
   // MARK: By times

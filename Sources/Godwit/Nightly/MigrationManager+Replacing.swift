@@ -19,11 +19,7 @@ extension MigrationManager {
   func runReplacing(
     keepsOld: Bool, watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
-    guard job.receipt != nil else {
-      throw GodwitError(
-        .configuration, "cannot replace '\(job.destinationPath)': the job has no receipt to know its own work by",
-        remedy: "remove `receipt: none`, or write `on-existing: fail`", safe: "nothing was written")
-    }
+    try refuseReplacingWithoutReceipt()
     var notes = try settle()
     let source = try OpenSource(job, attach: false)
     let quick = quickIdentity
@@ -71,10 +67,7 @@ extension MigrationManager {
   private func checkLosses(
     _ receipt: Receipt, keepsOld: Bool, _ watch: StopCondition
   ) throws -> (destination: WrittenSince?, kept: WrittenSince?) {
-    guard access(job.destinationPath, W_OK) == 0 else {
-      let code = errno
-      throw GodwitError.disk("cannot replace '\(job.destinationPath)'", errno: code, safe: "nothing was written")
-    }
+    try checkDestinationIsWritable()
     guard keepsOld else {
       let written = try writtenSince(receipt, watch)
       guard written.differences.isEmpty else { throw destinationChanged(written, safe: "nothing was written") }
@@ -91,6 +84,21 @@ extension MigrationManager {
     try removeNeedlessWork()
     if (try? replaceable()) != nil { utimes(knownReceiptPath, nil) }
     return summary
+  }
+
+  /// - Throws: `.configuration` (78) for a job that does not know its own work.
+  func refuseReplacingWithoutReceipt() throws {
+    guard job.receipt == nil else { return }
+    throw GodwitError(
+      .configuration, "cannot replace '\(job.destinationPath)': the job has no receipt to know its own work by",
+      remedy: "remove `receipt: none`, or write `on-existing: fail`", safe: "nothing was written")
+  }
+
+  /// - Throws: `.permission` (77) for a destination that may not be written.
+  func checkDestinationIsWritable() throws {
+    guard access(job.destinationPath, W_OK) != 0 else { return }
+    let code = errno
+    throw GodwitError.disk("cannot replace '\(job.destinationPath)'", errno: code, safe: "nothing was written")
   }
 
   // MARK: Earlier runs
@@ -147,6 +155,7 @@ extension MigrationManager {
   ) throws -> [MigrationNote] {
     guard isDestinationTaken else {
       try refuseStaleLog()
+      try WorkFolder.removeFile(folder.receiptReplacedPath)
       try folder.publish(
         exchange.made, to: job.destinationPath, like: exchange.original, hasFiles: job.destinationType == .sqlite)
       return []
@@ -169,6 +178,7 @@ extension MigrationManager {
       store: job.destinationPath, keepsOld: exchange.keepsOld, makesHardLinks: job.hooks.makesHardLinks,
       before: job.hooks.beforeSwapStep)
     swap.readsOldColumns = true
+    try noteReplaced(receipt, in: folder)
     if exchange.keepsOld {
       let path = folder.path
       swap.makeRoom = { try makeRoomForOld(receipt, known: seen.kept, workFolder: path, watch, safe: safe) }
@@ -207,7 +217,8 @@ extension MigrationManager {
   /// - Parameter known: What was compared before.
   /// - Returns: What was compared; nil where no store is kept.
   /// - Throws: `.cannotCreate` (73).
-  private func checkKept(_ watch: StopCondition, known: WrittenSince? = nil, safe: String) throws -> WrittenSince? {
+  @discardableResult
+  func checkKept(_ watch: StopCondition, known: WrittenSince? = nil, safe: String) throws -> WrittenSince? {
     func refusal(_ path: String, _ why: String) -> GodwitError {
       GodwitError(
         .cannotCreate, "cannot keep the old store: '\(path)' exists, and \(why)",
@@ -244,7 +255,7 @@ extension MigrationManager {
   private func makeRoomForOld(
     _ receipt: Receipt, known: WrittenSince?, workFolder: String, _ watch: StopCondition, safe: String
   ) throws {
-    _ = try checkKept(watch, known: known, safe: safe)
+    try checkKept(watch, known: known, safe: safe)
     let folder = URL(filePath: keptPath).deletingLastPathComponent().path
     if isKeptByUs(keptPath) {
       // Not what is beside a store that a person has put there since.

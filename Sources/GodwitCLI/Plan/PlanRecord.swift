@@ -84,6 +84,26 @@ struct PlanObstacle: Codable, Equatable {
     case losses
     /// There is too little disk space.
     case diskSpace = "disk-space"
+    /// The job may not replace what is at the destination.
+    case destination
+    /// Somebody has written to the destination since the job made it.
+    case destinationChanged = "destination-changed"
+    /// The store that the run would replace cannot be kept.
+    case oldStore = "old-store"
+    /// The receipt cannot be written where the manifest wants it.
+    case receipt
+    /// The work folder has the unfinished work of another job.
+    case workFolder = "work-folder"
+
+    init(_ code: DestinationObstacle.Code) {
+      switch code {
+      case .destination: self = .destination
+      case .destinationChanged: self = .destinationChanged
+      case .oldStore: self = .oldStore
+      case .receipt: self = .receipt
+      case .workFolder: self = .workFolder
+      }
+    }
   }
 
   var code: Code
@@ -92,7 +112,8 @@ struct PlanObstacle: Codable, Equatable {
   /// As the summary has it.
   var message: String
 
-  /// The summary says them in this order: all policies in one, then one for each attribute whose values do not fit.
+  /// The summary says them in this order: all policies in one, then one for each attribute whose values do not fit, and
+  /// last what is in the way at the destination.
   static func all(of plan: MigrationPlan) -> [PlanObstacle] {
     let kinds: [(Code, GodwitError.Code, Int)] = [
       (.policyMissing, .configuration, plan.missingPolicies.isEmpty ? 0 : 1),
@@ -100,7 +121,8 @@ struct PlanObstacle: Codable, Equatable {
       (.losses, .dataWrong, plan.refusesLosses && !plan.losses.refusable.isEmpty ? 1 : 0),
       (.diskSpace, .inputOutput, plan.shortage == nil ? 0 : 1),
     ]
-    let codes = kinds.flatMap { code, status, count in Array(repeating: (code, status), count: count) }
+    var codes = kinds.flatMap { code, status, count in Array(repeating: (code, status), count: count) }
+    codes += plan.destinationObstacles.map { (Code($0.code), $0.failure) }
     return zip(codes, plan.summary.obstacles).map { kind, message in
       PlanObstacle(code: kind.0, status: kind.1.rawValue, message: message)
     }

@@ -16,6 +16,8 @@ struct ReportContent {
   let plan: MigrationPlan?
   /// Why there is no plan where one is wanted.
   let planFailure: String?
+  /// What would stop the next run.
+  let obstacles: [String]
   let found: [FindingsFile]
   let made: Date
 
@@ -29,6 +31,10 @@ struct ReportContent {
     made = Date()
     manifestText = Self.text(of: manifest.file)
     (record, plan, planFailure) = try Self.read(manager)
+    // There is no plan of a destination that is replaced: the page shows what made it.
+    let isReplaced = plan == nil && record.status.state == .outdated
+    obstacles =
+      isReplaced ? ((try? manager.destinationObstacles()) ?? []).map(\.text) : plan?.summary.obstacles ?? []
   }
 
   /// A run may end while its ledger is read: what was read before and after then do not belong together.

@@ -48,15 +48,20 @@ struct ReportPage {
     ]
   }
 
+  /// What is not as it was when the destination was made.
+  private var changes: String { status.changes.map(\.words).joined(separator: ", ") }
+
   private var lead: String {
     switch status.state {
     case .notStarted: return "Nothing of this job has run. The page shows the plan."
-    case .foreign:
+    case .foreign where status.changes.isEmpty:
       return "The destination exists, and this job did not make it from this source with these models and mappings. "
         + "A run ends with status 73."
+    case .foreign: return "The job made the destination, and \(changes) changed since. A run ends with status 73."
     case .finished: return "The destination is finished."
     case .outdated:
-      return "The destination is finished, and something changed since it was made. The next run replaces it."
+      let next = content.obstacles.isEmpty ? "The next run replaces it." : "The next run stops: see the findings."
+      return "The destination is finished, and \(changes) changed since it was made. \(next)"
     case .unfinished:
       var text = "\(ReportText.percent(status.percent)) of the job is durable"
       if let step = status.step, let steps = status.steps { text += ", step \(step) of \(steps)" }
@@ -214,6 +219,8 @@ struct ReportPage {
   private var runs: [Markup] {
     guard let history = content.record.history, !history.entries.isEmpty else {
       switch status.state {
+      case .foreign where !status.changes.isEmpty:
+        return [ReportText.paragraph("The runs before the change are not shown.")]
       case .notStarted, .foreign: return [ReportText.paragraph("Nothing of this job has run.")]
       case .unfinished:
         return [ReportText.paragraph("No history yet: a run notes it after some seconds, and when it stops.")]
@@ -276,9 +283,8 @@ struct ReportPage {
 
   private var findings: [Markup] {
     var parts: [Markup] = []
-    let obstacles = content.plan?.summary.obstacles ?? []
-    if !obstacles.isEmpty {
-      let items = obstacles.map { Markup.element("li", ["class": "bad"], Markup(text: $0)) }
+    if !content.obstacles.isEmpty {
+      let items = content.obstacles.map { Markup.element("li", ["class": "bad"], Markup(text: $0)) }
       parts.append(.element("ul", [:], items) + .line)
     }
     let notes = (content.plan?.notes ?? []) + (content.plan?.advice ?? [])

@@ -203,6 +203,8 @@ public struct MigrationPlan: Sendable {
   public var sourceBytes: Int64
   /// Why there is too little free space for a run; nil if there is enough.
   public package(set) var shortage: String?
+  /// What would stop a run at its destination or at the place of its receipt.
+  package var destinationObstacles: [DestinationObstacle] = []
   /// How long a run may take; nil where nobody asked for it.
   public var time: TimeEstimate?
   /// The step that is counted, from 1: the first that is not done.
@@ -331,6 +333,9 @@ extension MigrationPlan: CustomStringConvertible {
         "             \(ByteCount(bytes: disk.temporaryBytes)) for sorting in \(folder)\(free(temporaryFreeBytes))")
     }
     if let shortage { lines.append("warning      `godwit run` will end with 74: \(shortage)") }
+    lines += destinationObstacles.map {
+      "warning      `godwit run` will end with \($0.failure.rawValue): \($0.message)"
+    }
     return lines.map(\.onOneLine).joined(separator: "\n")
   }
 }

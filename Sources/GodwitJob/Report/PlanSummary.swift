@@ -84,7 +84,7 @@ public struct PlanSummary: Sendable, Codable, Hashable {
       found.append("the run stops with 65: the job must lose nothing (on-loss: fail)")
     }
     if let shortage = plan.shortage { found.append("the run stops with 74: \(shortage)") }
-    return found
+    return found + plan.destinationObstacles.map(\.text)
   }
 
   private static func verdict(_ steps: [StepState], withoutPolicy: Int, obstacles: [String]) -> String {

@@ -1,0 +1,60 @@
+import Foundation
+package import GodwitJob
+import GodwitModel
+
+/// What a plan says of a destination that exists, and of the place of the receipt.
+///
+/// The checks are those that a run makes before its work. Two things only the run finds out, because they cannot be
+/// tried without writing: whether owner and attributes of the old store may be given to another file, and whether a
+/// process has the store open when it is exchanged.
+extension MigrationManager {
+  /// What would stop a run at its destination. Writes nothing.
+  package func destinationObstacles() throws -> [DestinationObstacle] { try destinationFindings().obstacles }
+
+  /// Adds to a plan what would stop a run at its destination, and what a run would say of it.
+  func tellDestination(in plan: inout MigrationPlan) throws {
+    let found = try destinationFindings()
+    plan.codedNotes += found.notes
+    plan.destinationObstacles = found.obstacles
+  }
+
+  /// The content of the destination is read only if its size or its first bytes are not those of its delivery.
+  private func destinationFindings() throws -> (obstacles: [DestinationObstacle], notes: [MigrationNote]) {
+    var obstacles: [DestinationObstacle] = []
+    var notes: [MigrationNote] = []
+    func look(_ code: DestinationObstacle.Code, _ action: () throws -> Void) throws {
+      do { try action() } catch let error as GodwitError { obstacles.append(DestinationObstacle(code, error)) }
+    }
+    try look(.receipt) { try checkReceiptPlace() }
+    if case .replace(let keepsOld) = job.existingDestination, job.inPlace == nil, !job.appends, isDestinationTaken {
+      notes += replacementNotes()
+      let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
+      var known: Receipt?
+      try look(.destination) { known = try replaceableResult() }
+      if let receipt = known {
+        var written: WrittenSince?
+        try look(.destination) { written = try writtenSince(receipt, watch) }
+        if let written, !written.differences.isEmpty {
+          if keepsOld {
+            notes.append(changedNote(written))
+          } else {
+            obstacles.append(
+              DestinationObstacle(.destinationChanged, destinationChanged(written, safe: "nothing was written")))
+          }
+        }
+        if keepsOld { try look(.oldStore) { try checkKept(watch, safe: "nothing was written") } }
+      }
+      try look(.workFolder) { try refuseWorkOfOthers(in: job.workPath) }
+    }
+    return (obstacles, notes)
+  }
+
+  /// The receipt of a store that a run may replace.
+  private func replaceableResult() throws -> Receipt {
+    try refuseReplacingWithoutReceipt()
+    let receipt = try replaceable()
+    guard isSameStore(as: receipt) else { throw madeFromOther(receipt) }
+    try checkDestinationIsWritable()
+    return receipt
+  }
+}
