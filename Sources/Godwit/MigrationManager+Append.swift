@@ -31,16 +31,17 @@ extension MigrationManager {
     guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
       let jobs = metadata.applicationValues[Self.jobsKey]?.array, !jobs.isEmpty
     else { return false }
-    return jobs.contains(.string(try identity(quickIdentity, files: source.files).digest))
+    return jobs.contains(.string(try digest(source)))
+  }
+
+  /// The digest under which the destination would name the job.
+  private func digest(_ source: OpenSource) throws -> String {
+    try identity(quickIdentity, files: source.files).digest
   }
 
   func runAppending(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     let files = try OpenSource(job, attach: false)
-    if try isAppended(files) {
-      var summary = MigrationSummary(outcome: .alreadyFinished)
-      summary.codedNotes = try removeDelivered()
-      return summary
-    }
+    if try isAppended(files) { return try finishedBefore(digest: digest(files), removeDelivered()) }
     // What is wrong with the destination is said before anything is made.
     _ = try existingDestination()
     let folder = try WorkFolder(forDestination: job.destinationPath)
@@ -56,12 +57,12 @@ extension MigrationManager {
     do {
       // Asked again under the locks: another run may have finished meanwhile.
       if try isAppended(files) {
-        var summary = MigrationSummary(outcome: .alreadyFinished)
+        var notes: [MigrationNote] = []
         if try !folder.hasStores() {
-          summary.codedNotes = try placeReceipt(of: folder)
+          notes = try placeReceipt(of: folder)
           try folder.remove()
         }
-        return summary
+        return try finishedBefore(digest: digest(files), notes)
       }
       source = try OpenSource(job, attach: false, existing: try existingDestination())
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)

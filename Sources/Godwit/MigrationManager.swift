@@ -19,6 +19,8 @@ import GodwitStore
 public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred steps are fused if the result is equal.
   public private(set) var job: MigrationJob
+  /// Whether a verification follows, so that only it makes a run a success which finds nothing to do.
+  package var isProvedAfter = false
 
   /// A manager of a job.
   ///
@@ -118,6 +120,13 @@ public struct MigrationManager: Sendable {
       defer { try? ledger.connection.close() }
       return withDelivery(try Self.status(of: job, ledger))
     }
+    let folder = WorkFolder.path(forDestination: job.destinationPath)
+    // Between two rounds of a run with a quarantine there is no ledger.
+    if !isDestinationTaken, RejectionRecord.exists(in: folder),
+      !FileManager.default.fileExists(atPath: StepFolder(path: folder).storePath)
+    {
+      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
+    }
     // A run that died between the link and the removal of its folder is finished but for that folder.
     if !job.isStepped, try isUndelivered(), try !isDelivered(comparesSource: comparesSource) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
@@ -212,10 +221,10 @@ public struct MigrationManager: Sendable {
     let folder = try WorkFolder(forDestination: destination)
     let hasReplaced = try !isInPlace && InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path)
     try placeReceipt(inDiscarded: folder, destination: destination, replacesEarlier: hasReplaced)
+    if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder) }
     if isInPlace {
       InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
-      try removePlacedQuarantine(ofDestination: destination, in: folder)
       try folder.removeStores()
       try folder.removeMovedSupport(of: destination)
     } else if try folder.hasStores() {

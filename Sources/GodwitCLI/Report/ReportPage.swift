@@ -50,11 +50,12 @@ struct ReportPage {
 
   private var lead: String {
     switch status.state {
-    case .notStarted: return "Nothing of this job has run. The page shows the plan."
+    case .notStarted:
+      return "Nothing of this job has run." + (content.plan == nil ? "" : " The page shows the plan.")
     case .foreign:
       return "The destination exists, and this job did not make it from this source with these models and mappings. "
         + "A run ends with status 73."
-    case .finished: return "The destination is finished."
+    case .finished: return "The destination is finished." + (status.findings.map { " But \($0)." } ?? "")
     case .outdated:
       return "The destination is finished, and something changed since it was made. The next run replaces it."
     case .unfinished:
