@@ -179,13 +179,13 @@ extension MigrationManager {
     var summary = MigrationSummary(outcome: .alreadyFinished)
     summary.codedNotes = notes
     let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
-    guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0,
-      try !AppendRecord.all(in: metadata, path: job.destinationPath).contains(where: { $0.job == digest })
-    else { return summary }
     let path = job.quarantinePath
     let isThere = QuarantineModel.jobDigest(ofStoreAt: path) == digest
     let held = isThere ? try? QuarantineModel.counts(ofStoreAt: path, model: job.sourceModel) : nil
     summary.quarantined = held ?? []
+    guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0,
+      try !AppendRecord.all(in: metadata, path: job.destinationPath).contains(where: { $0.job == digest })
+    else { return summary }
     let missing = count - min(count, max(0, summary.quarantinedObjects))
     guard missing > 0 else { return summary }
     summary.missingQuarantined = missing
