@@ -107,7 +107,8 @@ extension MigrationManager {
     }
     if let first = receipt.destination.keptFrom, receipt.destination.file == destinationFile {
       throw GodwitError(
-        .cannotCreate, "cannot write '\(job.destinationPath)': it is the store that a run kept when it replaced '\(first)'",
+        .cannotCreate,
+        "cannot write '\(job.destinationPath)': it is the store that a run kept when it replaced '\(first)'",
         remedy: "move it away with its receipt, or name another destination", safe: "nothing was written")
     }
     guard receipt.job.name == job.name else {

@@ -102,7 +102,8 @@ struct SummaryRecord: Encodable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case schemaVersion, time, status, outcome, reason, reasonCode, verifyFailure, job, destination, objects, dropped, losses
+    case schemaVersion, time, status, outcome, reason, reasonCode, verifyFailure, job, destination, objects, dropped,
+      losses
     case quarantine, quarantined
     case notes, noteCodes, seconds, peakBytes, budgetBytes, wasResumed
     case ambiguousToOne = "several"

@@ -44,7 +44,9 @@ struct StatusCheck {
     if let findings = status.findings {
       // A newer run is what everybody waits for.
       raise(to: status.run?.state == .running ? .warning : .critical, findings)
-    } else if let maximumAge { judge(status, age: age, maximumAge, now: now) }
+    } else if let maximumAge {
+      judge(status, age: age, maximumAge, now: now)
+    }
     figures = Self.figures(status, age: age, maximumAge)
   }
 
