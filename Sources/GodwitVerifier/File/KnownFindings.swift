@@ -1,5 +1,6 @@
 import Foundation
 import GodwitDisk
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
