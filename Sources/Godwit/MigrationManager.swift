@@ -120,16 +120,13 @@ public struct MigrationManager: Sendable {
       defer { try? ledger.connection.close() }
       return withDelivery(try Self.status(of: job, ledger))
     }
-    let folder = WorkFolder.path(forDestination: job.destinationPath)
-    // Between two rounds of a run with a quarantine there is no ledger.
-    if !isDestinationTaken, RejectionRecord.exists(in: folder),
-      !FileManager.default.fileExists(atPath: StepFolder(path: folder).storePath)
-    {
-      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
-    }
     // A run that died between the link and the removal of its folder is finished but for that folder.
     if !job.isStepped, try isUndelivered(), try !isDelivered(comparesSource: comparesSource) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
+    }
+    // Between two rounds of a run with a quarantine there is no ledger.
+    if !isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
+      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
       try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())

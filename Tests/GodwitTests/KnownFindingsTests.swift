@@ -45,7 +45,7 @@ struct KnownFindingsTests {
     // One that is stopped has found nothing, and not all is looked at.
     let control = MigrationControl()
     control.stop(reason: "test")
-    #expect(throws: GodwitError.self) { try Self.verifier(job).run(control: control) }
+    #expect(throws: GodwitError.self) { _ = try Self.verifier(job).run(control: control) }
     #expect(try status().verifyFindings == found)
     #expect(try Self.verifier(job).run().isClean)
     #expect(try !Self.isKept(job) && status().verifyFindings == nil && status().lastSuccess != nil)
@@ -90,7 +90,7 @@ struct KnownFindingsTests {
     verifier.rowsPerCheckpoint = 1
     let control = MigrationControl()
     #expect(throws: GodwitError.self) {
-      try verifier.run(control: control) { if $0 > 0.7 { control.stop(reason: "test") } }
+      _ = try verifier.run(control: control) { if $0 > 0.7 { control.stop(reason: "test") } }
     }
     #expect(Self.isKept(job))
     // The same store by another path is another job's to this file.
@@ -106,7 +106,7 @@ struct KnownFindingsTests {
     #expect(throws: GodwitError.self) {
       let stopped = MigrationControl()
       stopped.stop(reason: "test")
-      try Self.verifier(job).run(control: stopped)
+      _ = try Self.verifier(job).run(control: stopped)
     }
     #expect(!Self.isKept(job))
   }

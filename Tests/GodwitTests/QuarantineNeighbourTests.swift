@@ -55,7 +55,7 @@ import Testing
     for other in [job, try Self.replacing(world), appending] {
       let summary = try MigrationManager(other).run()
       #expect(summary.outcome == .alreadyFinished && summary.codedNotes.isEmpty)
-      #expect(summary.quarantined.map(\.objects) == [2] && summary.quarantinedObjects == 2)
+      #expect(summary.quarantined.reduce(0) { $0 + $1.objects } == 2 && summary.quarantinedObjects == 2)
     }
     // A quarantine that lost an object, one that cannot be counted, and one that is gone.
     let changes: [(sql: [String], quarantined: Int64, says: String)] = [
@@ -161,7 +161,7 @@ import Testing
     let (job, _) = try Self.leavePlaced(world)
     try Self.repair(world)
     let summary = try MigrationManager(Self.replacing(world)).run()
-    #expect(summary.outcome == .finished && summary.codedNotes.map(\.code) == [.workDropped])
+    #expect(summary.outcome == .finished && summary.codedNotes.contains { $0.code == .workDropped }, "\(summary)")
     #expect(!Self.exists(job.quarantinePath))
   }
 

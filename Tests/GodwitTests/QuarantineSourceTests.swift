@@ -97,7 +97,8 @@ import Testing
     try stopBetweenRounds(world)
     let before = RejectionRecord.percentBefore(readingIn: workFolder(world))
     let status = try MigrationManager(job(world)).status()
-    #expect(status.state == .unfinished && before > 0 && status.percent == before && status.run?.state == .failed)
+    #expect(status.state == .unfinished && before > 0 && status.percent >= before, "\(status)")
+    #expect(status.run?.state == .failed)
     #expect(try MigrationManager(job(world)).run().quarantinedObjects == 3)
     #expect(try MigrationManager(job(world)).status().state == .finished)
   }
