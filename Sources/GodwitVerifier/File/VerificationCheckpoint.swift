@@ -155,6 +155,9 @@ struct StoppedVerification: Codable {
     if ended.found == nil, !isWhole, let found, found.job != identity.job { ended.found = found }
     if ended.found != nil {
       _ = ended.write(to: url)
+    } else if !report.isClean {
+      // Of a store that cannot be read nothing can be known later, and what was known stays.
+      return
     } else if let there = Self(at: url), isWhole || there.identity.job == identity.job {
       try? WorkFolder.removeFile(url.path)
     }
