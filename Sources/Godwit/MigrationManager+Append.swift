@@ -27,20 +27,20 @@ extension MigrationManager {
   }
 
   /// Whether the destination names this very job.
-  func isAppended(_ source: OpenSource) throws -> Bool {
+  func isAppended(_ source: OpenSource) throws -> Bool { try appendedDigest(source) != nil }
+
+  /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.
+  private func appendedDigest(_ source: OpenSource) throws -> String? {
     guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
       let jobs = metadata.applicationValues[Self.jobsKey]?.array, !jobs.isEmpty
-    else { return false }
-    return jobs.contains(.string(try identity(quickIdentity, files: source.files).digest))
+    else { return nil }
+    let digest = try identity(quickIdentity, files: source.files).digest
+    return jobs.contains(.string(digest)) ? digest : nil
   }
 
   func runAppending(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     let files = try OpenSource(job, attach: false)
-    if try isAppended(files) {
-      var summary = MigrationSummary(outcome: .alreadyFinished)
-      summary.codedNotes = try removeDelivered()
-      return summary
-    }
+    if let digest = try appendedDigest(files) { return try finishedBefore(digest: digest, removeDelivered()) }
     // What is wrong with the destination is said before anything is made.
     _ = try existingDestination()
     let folder = try WorkFolder(forDestination: job.destinationPath)
@@ -55,13 +55,13 @@ extension MigrationManager {
     let source: OpenSource
     do {
       // Asked again under the locks: another run may have finished meanwhile.
-      if try isAppended(files) {
-        var summary = MigrationSummary(outcome: .alreadyFinished)
+      if let digest = try appendedDigest(files) {
+        var notes: [MigrationNote] = []
         if try !folder.hasStores() {
-          summary.codedNotes = try placeReceipt(of: folder)
+          notes = try placeReceipt(of: folder)
           try folder.remove()
         }
-        return summary
+        return try finishedBefore(digest: digest, notes)
       }
       source = try OpenSource(job, attach: false, existing: try existingDestination())
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)

@@ -34,7 +34,7 @@ extension MigrationManager {
         try removeUnreferencedFiles(Self.filesMark(in: folder.path))
       }
       var summary = MigrationSummary(outcome: .alreadyFinished)
-      summary.codedNotes = try placeReceipt(of: folder)
+      summary.codedNotes = try missingReceiptNote(in: folder) + placeReceipt(of: folder)
       try folder.remove()
       return summary
     }
@@ -75,6 +75,18 @@ extension MigrationManager {
       try folder.remove()
       return notes
     }
+  }
+
+  /// What is to be said of a store that was edited itself by a run which died before it had counted the receipt. The
+  /// application may have written since: what would be counted now need not be what the run made.
+  private func missingReceiptNote(in folder: borrowing WorkFolder) -> [MigrationNote] {
+    guard let path = receiptPath, !FileManager.default.fileExists(atPath: folder.receiptPath),
+      Self.receipt(at: path).map({ Self.isReceipt($0, ofStoreAt: job.sourcePath) }) != true
+    else { return [] }
+    return [
+      .init(
+        .receiptMissing, "no receipt was written: the run that migrated the store was killed before it had counted it")
+    ]
   }
 
   /// The external files that rows of a store name which is being edited itself.

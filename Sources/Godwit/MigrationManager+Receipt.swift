@@ -55,7 +55,7 @@ extension MigrationManager {
   }
 
   private func receiptObstacle(_ path: String) -> GodwitError? {
-    if let name = otherFile(at: path) {
+    if let name = JobFiles(job, receipt: nil).name(at: path) {
       return GodwitError(
         .configuration, "cannot write the receipt to '\(path)': it is the job's \(name)",
         remedy: "name another file with `receipt`, or write `receipt: none`", safe: "nothing was written")
@@ -87,27 +87,6 @@ extension MigrationManager {
       .cannotCreate, "cannot write the receipt '\(path)': something else is there",
       cause: "a run gives an earlier receipt another name, and leaves what is none",
       remedy: "move it away, name another file with `receipt`, or write `receipt: none`", safe: safe)
-  }
-
-  /// What of the job's files a path names; nil for none.
-  private func otherFile(at path: String) -> String? {
-    func place(_ path: String) -> String { URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path }
-    func isSame(_ one: String, _ other: String) -> Bool {
-      var (a, b) = (stat(), stat())
-      return place(one) == place(other)
-        || stat(one, &a) == 0 && stat(other, &b) == 0 && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
-    }
-    var stores = [("source", job.sourcePath), ("destination", job.destinationPath)]
-    if job.inPlace != nil { stores.append(("old store", InPlaceSwap.oldPath(of: job.sourcePath))) }
-    for (name, store) in stores {
-      for suffix in ["", "-wal", "-shm", "-journal"] where isSame(path, store + suffix) {
-        return suffix.isEmpty ? name : "\(name)'s file '\(suffix)'"
-      }
-      let support = place(SupportFolder(ofStoreAt: store).path)
-      if place(path) == support || place(path).hasPrefix(support + "/") { return "folder of external files" }
-    }
-    let work = place(WorkFolder.path(forDestination: job.destinationPath))
-    return place(path) == work || place(path).hasPrefix(work + "/") ? "work folder" : nil
   }
 
   static func receipt(at path: String) -> Receipt? {

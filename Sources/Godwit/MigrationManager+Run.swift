@@ -6,6 +6,7 @@ import GodwitJob
 import GodwitLowering
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 
 extension MigrationManager {
   /// Starts or resumes the migration on the calling thread. If the job is already finished, the summary says so.
@@ -42,6 +43,8 @@ extension MigrationManager {
       throw known
     }
     if summary.outcome == .stopped { noteEnd(summary, watch) }
+    // Of a store that was appended to, what was found of earlier jobs still holds.
+    if summary.outcome == .finished, !job.appends { KnownFindings.forget(storeAt: job.destinationPath) }
     if summary.outcome != .alreadyFinished { summary.codedNotes += notes }
     return summary
   }

@@ -115,7 +115,10 @@ extension MigrationManager {
     var metadata = self.metadata(after: before, digest: digest, leftOut: opened.leftOut)
     // What it says of keys holds for the source alone.
     metadata.values[AppendRecord.key] = nil
-    metadata.values[StoreMetadata.Key.quarantined] = quarantined > 0 ? .integer(quarantined) : nil
+    // In place it says of the store what it said before.
+    if job.inPlace == nil, !job.position.isInPlace {
+      metadata.values[StoreMetadata.Key.quarantined] = quarantined > 0 ? .integer(quarantined) : nil
+    }
     let kept = opened.resolved.keptCounters(
       destination: opened.destinationSchema, facts: plan.facts)
     let isNew = plan.facts.highestDestinationKeys == nil

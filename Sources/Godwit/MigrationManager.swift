@@ -19,6 +19,8 @@ import GodwitStore
 public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred steps are fused if the result is equal.
   public private(set) var job: MigrationJob
+  /// Whether a verification follows, so that only it makes a run a success which finds nothing to do.
+  package var isProvedAfter = false
 
   /// A manager of a job.
   ///
@@ -117,6 +119,10 @@ public struct MigrationManager: Sendable {
     // The next run begins anew with what a power cut has left.
     if !WorkFolder.isLost(job.workPath), let status = try statusOfWork(comparesSource: comparesSource) {
       return withDelivery(status)
+    }
+    // Between two rounds of a run with a quarantine there is no ledger.
+    if !isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
+      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     }
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
       try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
@@ -220,10 +226,10 @@ public struct MigrationManager: Sendable {
     let folder = try WorkFolder(forDestination: destination)
     if !isInPlace { try InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path) }
     try placeReceipt(inDiscarded: folder, destination: destination)
+    if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder) }
     if isInPlace {
       InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
     } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
-      try removePlacedQuarantine(ofDestination: destination, in: folder)
       try folder.removeStores()
       try folder.removeMovedSupport(of: destination)
     } else if try folder.hasStores() {

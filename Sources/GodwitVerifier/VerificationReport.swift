@@ -144,6 +144,13 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     for check in other.checks { count(check.name, check.count) }
   }
 
+  /// The report with what another verification of the same job came to.
+  func adding(_ other: VerificationReport) -> VerificationReport {
+    var sum = self
+    sum.add(other)
+    return sum
+  }
+
   /// Adds what one step of a job of several came to.
   mutating func add(_ other: VerificationReport, of position: StepPosition) {
     totalFindings += other.totalFindings

@@ -1,7 +1,9 @@
 public import Foundation
+import GodwitDisk
 public import GodwitJob
 import GodwitModel
 import GodwitStore
+import Synchronization
 
 /// Proves a finished destination against its source, object by object, without the code that made it.
 ///
@@ -47,7 +49,8 @@ public struct Verifier: Sendable {
   /// The file in which a stopped verification keeps what it has compared, so that the next one of the same stores goes
   /// on; nil to begin with the first object each time.
   ///
-  /// The file is removed by a verification that comes to its end. A sample is never kept.
+  /// A verification that comes to its end removes the file if it has found nothing. Else the file says how much it has
+  /// found, until a later one finds nothing or a run makes the store anew. A sample is never kept.
   public var checkpointFile: URL?
 
   /// What the command appends to the destination's path for ``checkpointFile``.
@@ -97,60 +100,72 @@ public struct Verifier: Sendable {
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
-    if let held = try HeldObjects(of: job, digest: jobDigest) {
-      return try run(held, part, original, stop, progress: tell)
-    }
-    var kept = try stopped()
+    let held = try HeldObjects(of: job, digest: jobDigest)
+    var kept = try stopped(hasQuarantine: held != nil)
     let reached = HighestShare(kept?.share ?? 0)
     let report: VerificationReport
     do {
-      report =
-        job.isStepped
-        ? try runSteps(part, original, stop, &kept) { tell(reached.raised(to: $0)) }
-        : try compare(job, part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+      if let held {
+        report = try run(held, part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+      } else if job.isStepped {
+        report = try runSteps(part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+      } else {
+        report = try compare(job, part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+      }
     } catch var error as GodwitError where error.code == .stopped && stop.isDue {
       kept?.share = reached.share
       error.remedy = "run the same command with more time: it begins with the first object"
-      if let checkpointFile, let kept, kept.hasContent, kept.write(to: checkpointFile) {
+      if let checkpointFile, kept?.keep(stop.found, of: job.destinationPath, in: checkpointFile) == true {
         error.remedy = "run the same command to go on: what was compared is kept in '\(checkpointFile.path)'"
       }
       throw error
     }
-    if let checkpointFile { kept?.remove(checkpointFile) }
+    if let checkpointFile { kept?.end(report, of: job.destinationPath, isWhole: !job.appends, in: checkpointFile) }
     return report
   }
 
   /// What an earlier verification of the same stores kept, or nothing; nil if nothing is to be kept.
-  private func stopped() throws -> StoppedVerification? {
+  private func stopped(hasQuarantine: Bool) throws -> StoppedVerification? {
     guard let checkpointFile, samplePercent == nil else { return nil }
-    let identity = try StoppedVerification.Identity(job)
-    if let known = StoppedVerification(at: checkpointFile), known.identity == identity { return known }
-    return StoppedVerification(identity: identity)
+    let identity = try StoppedVerification.Identity(job, hasQuarantine: hasQuarantine)
+    guard let known = StoppedVerification(at: checkpointFile) else { return StoppedVerification(identity: identity) }
+    guard known.identity != identity else { return known }
+    var fresh = StoppedVerification(identity: identity)
+    if known.found?.isOf(storeAt: job.destinationPath) == true { fresh.found = known.found }
+    // What was compared of a store that is not there any more is of no use to anybody.
+    if fresh.found == nil, known.identity.destination != identity.destination {
+      try? WorkFolder.removeFile(checkpointFile.path)
+    }
+    return fresh
   }
 
-  /// Proves a destination and the quarantine beside it. It reads a copy of the source, of which nothing is kept.
+  /// Proves a destination and the quarantine beside it. It reads a copy of the source, which is made again each time,
+  /// and so is the proof of the quarantine. What was compared of the destination is kept.
   private func run(
     _ held: HeldObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    progress: (Double) -> Void
+    _ kept: inout StoppedVerification?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     // What the quarantine has is an object of the source that the whole job read.
     var whole = job.resolvingLinks().fusingSteps()
     whole.quarantine = nil
     let now = Self.time(of: try StoreFiles(path: job.destinationPath).stamp())
-    var kept: StoppedVerification?
+    // What an earlier verification found in the destination.
+    let known = kept?.checkpoint?.report ?? VerificationReport()
+    var proof: QuarantineProof?
     do {
-      let proof = try QuarantineProof(whole, held) { stop.isDue }
-      try proof.run(now: now)
-      let found =
-        whole.isStepped
-        ? try runSteps(part, original, stop, &kept, progress: progress)
-        : try compare(whole, part, original, stop, &kept, readingSourceAt: proof.rest.path, progress: progress)
-      var report = proof.report
-      report.add(found)
-      return report
+      let made = try QuarantineProof(whole, held) { stop.isDue }
+      proof = made
+      try made.run(now: now)
     } catch let error as GodwitError where error.code == .stopped && stop.isDue {
-      throw stop.error(job.destinationPath, found: VerificationReport())
+      throw stop.error(job.destinationPath, found: (proof?.report ?? VerificationReport()).adding(known))
     }
+    guard let proof else { return known }
+    let found =
+      whole.isStepped
+      ? try runSteps(part, original, stop, &kept, after: proof.report, progress: progress)
+      : try compare(
+        whole, part, original, stop, &kept, after: proof.report, readingSourceAt: proof.rest.path, progress: progress)
+    return proof.report.adding(found)
   }
 
   /// The digest under which a destination names the job.
@@ -162,10 +177,12 @@ public struct Verifier: Sendable {
   /// - Parameters:
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: What it was made of, when that was in place.
+  ///   - before: What was found before, for the message of a stop.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   private func compare(
     _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    _ kept: inout StoppedVerification?, readingSourceAt path: String? = nil, progress: (Double) -> Void
+    _ kept: inout StoppedVerification?, after before: VerificationReport = VerificationReport(),
+    readingSourceAt path: String? = nil, progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
@@ -184,8 +201,11 @@ public struct Verifier: Sendable {
     do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     {
+      // One that stops before it goes on has not found yet what the one before did.
+      let isResumed = verification.checkpoint != nil
+      let known = isResumed ? nil : kept?.checkpoint?.report
       if isKept, let checkpoint = verification.finalCheckpoint() { kept?.checkpoint = checkpoint }
-      throw stop.error(job.destinationPath, found: verification.report)
+      throw stop.error(job.destinationPath, found: before.adding(known ?? verification.report))
     } catch let error as GodwitError
       where verification.isSourceDamaged && error.code == .internalBug
     {
@@ -207,7 +227,8 @@ public struct Verifier: Sendable {
   /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
   private func runSteps(
     _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    _ kept: inout StoppedVerification?, progress: (Double) -> Void
+    _ kept: inout StoppedVerification?, after before: VerificationReport = VerificationReport(),
+    progress: (Double) -> Void
   ) throws -> VerificationReport {
     let scratch = try ScratchFolder()
     defer { withExtendedLifetime(scratch) {} }
@@ -226,17 +247,19 @@ public struct Verifier: Sendable {
           Int64(job.steps.count - index))
         break
       }
-      if stop.isDue { throw stop.error(job.destinationPath, found: report) }
+      if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
       if !step.position.isLast {
         step.destinationType = .sqlite
         step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
         try makeStore(step)
       }
-      if stop.isDue { throw stop.error(job.destinationPath, found: report) }
+      if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
       let isLast = step.position.isLast
       if index >= done {
-        let found = try compare(step, isLast ? part : nil, isLast ? original : nil, stop, &kept) {
+        let found = try compare(
+          step, isLast ? part : nil, isLast ? original : nil, stop, &kept, after: before.adding(report)
+        ) {
           progress((Double(index) + $0) / count)
         }
         report.add(found, of: step.position)
@@ -273,6 +296,14 @@ struct VerificationStop: Sendable {
   private let control: MigrationControl
   private let start = ContinuousClock.now
   private let maximumSeconds: Double?
+  private let last = LastReport()
+
+  private final class LastReport: Sendable {
+    let report = Mutex(VerificationReport())
+  }
+
+  /// What had been found when the verification was stopped.
+  var found: VerificationReport { last.report.withLock { $0 } }
 
   init(_ control: MigrationControl, maximumSeconds: Double?) {
     (self.control, self.maximumSeconds) = (control, maximumSeconds)
@@ -286,6 +317,7 @@ struct VerificationStop: Sendable {
 
   /// - Parameter report: What was found until then.
   func error(_ path: String, found report: VerificationReport) -> any Error {
+    last.report.withLock { $0 = report }
     if Task.isCancelled { return CancellationError() }
     let reason = control.reason
     let found = report.totalFindings

@@ -113,6 +113,8 @@ struct PlanFileTests {
     ("the destination", "the destination: 'out/out.sqlite' in the plan, now 'out/other.sqlite'"),
     ("append", "'append': 'false' in the plan, now 'true'"), ("the path", "the path: 'Notes to Notes 2' in the plan"),
     ("the model", "the version hashes of the model 'Notes 2'"), ("cloudkit", "keys of the manifest"),
+    ("quarantine", "'on-invalid': 'fail' in the plan, now 'quarantine, at most 9 objects'"),
+    ("on-loss", "'on-loss': 'fail' in the plan, now 'report'"),
   ])
   func `a run refuses a plan of which something changed, and says what`(change: String, says: String) throws {
     let project = try Self.project()
@@ -125,6 +127,13 @@ struct PlanFileTests {
     case "the destination": options = ["--destination", try project.path("out/other.sqlite")]
     case "append": options = ["--set", "append=true"]
     case "cloudkit": options = ["--set", "cloudkit=drop"]
+    case "quarantine": options = ["--set", "on-invalid={quarantine: {max-rows: 9}}"]
+    case "on-loss":
+      // As if the manifest had said so when the plan was made.
+      let text = try Self.text(project, "plan.json")
+      let stricter = text.replacing("\"refusesLosses\" : false", with: "\"refusesLosses\" : true")
+      try #require(stricter != text)
+      try project.write("plan.json", stricter)
     case "the path": options = ["--set", "destination-model=Notes"]
     default:
       let model = try ManagedObjectModel(

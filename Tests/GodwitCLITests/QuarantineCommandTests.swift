@@ -96,6 +96,21 @@ import Testing
     #expect(receipt.contains("\"quarantined\" : 2"))
   }
 
+  @Test func `a page shows a job whose filter cannot be computed, before and between its runs`() throws {
+    let folder = try Self.folder()
+    let page = folder.file("job.html")
+    for setting in [nil, "on-invalid={quarantine: {max-rows: 1}}"] {
+      if let setting {
+        #expect(try BuiltCommand.run("run", "job.yaml", "--set", setting, in: folder.path).status == 65)
+      }
+      let report = try BuiltCommand.run("report", "job.yaml", "-o", page, in: folder.path)
+      #expect(report.status == 0, "\(report)")
+      #expect(try String(contentsOfFile: page, encoding: .utf8).contains("There is no plan: "))
+      let status = try BuiltCommand.run("status", "job.yaml", in: folder.path)
+      #expect(status.output.hasPrefix("job job: \(setting == nil ? "not started" : "unfinished")"), "\(status)")
+    }
+  }
+
   @Test func `more rejected objects than allowed are status 65, and leave what resumes`() throws {
     let folder = try Self.folder()
     let setting = "on-invalid={quarantine: {max-rows: 1}}"

@@ -51,6 +51,17 @@ struct StatusCheckTests {
     #expect(Self.levels(Self.status(.unfinished, Self.run(.stopped, isResumable: false))) == [.critical, .critical])
     #expect(Self.levels(Self.status(.unfinished, Self.run(.failed))) == [.critical, .critical])
     #expect(Self.levels(Self.status(.notStarted, Self.run(.stale))) == [.critical, .critical])
+    func differing(_ run: MigrationStatus.Run, _ state: MigrationStatus.State = .finished) -> MigrationStatus {
+      var status = Self.status(state, run)
+      status.verifyFindings = 3
+      return status
+    }
+    #expect(Self.levels(differing(finished)) == [.critical, .critical])
+    #expect(Self.levels(differing(Self.run(.stopped), .unfinished)) == [.critical, .critical])
+    #expect(Self.levels(differing(Self.run(.running), .unfinished)) == [.warning, .warning])
+    #expect(
+      StatusCheck(differing(finished), maximumAge: nil, now: Self.now).line.hasPrefix(
+        "GODWIT CRITICAL - job 'job' finished; the last verification found 3 differences | "))
   }
 
   @Test func `the line is one line in the form of a plugin, whatever the job is called`() {

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitDisk
 import GodwitManifest
 import GodwitModel
 import GodwitStore
@@ -45,6 +46,46 @@ struct VerifyVerbTests {
       let value = try JSONValue(parsing: String(line))
       #expect(try schema("progress").findings(value) == [])
     }
+  }
+
+  @Test func `what run --verify found is critical until a verification finds nothing`() throws {
+    let job = try BreakableJob()
+    try job.append("job.yaml", "on-existing: replace\n")
+    #expect(try BuiltCommand.run("run", "job.yaml", "--verify", "--quiet", in: job.path).status == 0)
+    let made = try Data(contentsOf: URL(filePath: job.file("out/library.sqlite")))
+    try damage(job)
+    let metrics = ["run", "job.yaml", "--verify", "--quiet", "--metrics", "godwit.prom"]
+    #expect(try BuiltCommand.run(metrics, in: job.path).status == 4)
+    let text = try String(contentsOfFile: job.file("godwit.prom"), encoding: .utf8)
+    #expect(text.contains("exit_status{job=\"job\"} 4") && !text.contains("last_success"))
+    let found = try BuiltCommand.run("status", "job.yaml", "--check", "--max-age", "26h", in: job.path)
+    #expect(found.status == 2 && found.output.contains("finished; the last verification found 1 difference |"))
+    let document = try BuiltCommand.run("status", "job.yaml", "--format", "json", in: job.path)
+    let value = try JSONValue(parsing: document.output)
+    #expect(try schema("status").findings(value) == [] && value["verifyFindings"] == .integer(1))
+    #expect(value["lastSuccess"] == nil)
+    try made.write(to: URL(filePath: job.file("out/library.sqlite")))
+    #expect(try BuiltCommand.run("verify", "job.yaml", "--quiet", in: job.path).status == 0)
+    #expect(try BuiltCommand.run("status", "job.yaml", "--check", "--max-age", "26h", in: job.path).status == 0)
+  }
+
+  @Test func `a verification that cannot be done leaves the summary of the migration`() throws {
+    let job = try BreakableJob()
+    let tell = #"if [ "$GODWIT_STATUS" = 66 ]; then cat >> told; fi"#
+    try job.append("job.yaml", "on-existing: replace\non-failure: '\(tell)'\n")
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 0)
+    // The unfinished work of another job.
+    let work = try WorkFolder(forDestination: job.file("out/library.sqlite")).path
+    try Data("{\"appends\":false,\"job\":\"other\"}".utf8).write(to: URL(filePath: work + "/owner.json"))
+    try Data("x".utf8).write(to: URL(filePath: work + "/store.sqlite"))
+    let run = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "json", in: job.path)
+    #expect(run.status == 66 && run.diagnostics.contains("the job is unfinished"), "\(run)")
+    let line = try #require(run.output.split(separator: "\n").last)
+    let summary = try JSONValue(parsing: String(line))
+    #expect(try schema("progress").findings(summary) == [])
+    #expect(summary["status"] == .integer(66) && summary["outcome"] == .string("already finished"))
+    #expect(summary["losses"] != nil && summary["verifyFailure"]?.string?.contains("unfinished") == true)
+    #expect(try String(contentsOfFile: job.file("told"), encoding: .utf8).contains("\"verifyFailure\""))
   }
 
   @Test func `a destination in a new folder with a name of one letter is made`() throws {

@@ -91,6 +91,18 @@ import Testing
     try expectFailure(other, .cannotCreate, "the mapping changed")
   }
 
+  @Test func `between two rounds a job is unfinished, and keeps its percent`() throws {
+    let world = try Self.world()
+    #expect(try MigrationManager(job(world)).status().state == .notStarted)
+    try stopBetweenRounds(world)
+    let before = RejectionRecord.percentBefore(readingIn: workFolder(world))
+    let status = try MigrationManager(job(world)).status()
+    #expect(status.state == .unfinished && before > 0 && status.percent >= before, "\(status)")
+    #expect(status.run?.state == .failed)
+    #expect(try MigrationManager(job(world)).run().quarantinedObjects == 3)
+    #expect(try MigrationManager(job(world)).status().state == .finished)
+  }
+
   @Test func `a source that was only touched between two rounds is the same`() throws {
     let world = try Self.world()
     try stopBetweenRounds(world)
@@ -220,6 +232,7 @@ import Testing
     let again = try MigrationManager(job).run()
     #expect(again.outcome == .alreadyFinished)
     #expect(again.codedNotes.map(\.code) == [.quarantineMissing])
+    #expect(again.quarantinedObjects == 3 && again.quarantined.isEmpty)
     let report = try receipt.run()
     #expect(report.findings.contains { $0.message.contains("the quarantine of 3 objects is missing") }, "\(report)")
   }

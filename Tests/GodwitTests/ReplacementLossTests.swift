@@ -165,6 +165,34 @@ struct ReplacementLossTests {
     #expect(try receiptIsClean(kept))
   }
 
+  @Test func `the destination of another source that is called as the old store would be is not taken for it`() throws {
+    let night = try SecondNight(keepsOld: true)
+    let job = try night.job(night.first)
+    var other = job
+    other.destinationPath = InPlaceSwap.oldPath(of: job.destinationPath)
+    other.sourcePath = night.first.folder.file("other.sqlite")
+    try night.sourceBefore.write(to: URL(filePath: other.sourcePath))
+    let support = SupportFolder(ofStoreAt: job.sourcePath)
+    try FileManager.default.copyItem(atPath: support.path, toPath: SupportFolder(ofStoreAt: other.sourcePath).path)
+    // Both stores have one job's name, and are even copies of one store.
+    #expect(try MigrationManager(other).run().outcome == .finished)
+    #expect(try SecondNight.refusal(job).message.contains("the job did not keep it there"))
+
+    for path in [other.destinationPath, other.destinationPath + Receipt.suffix] {
+      try FileManager.default.removeItem(atPath: path)
+    }
+    try SupportFolder(ofStoreAt: other.destinationPath).remove()
+    #expect(try MigrationManager(job).run().outcome == .finished)
+    let name = URL(filePath: job.destinationPath).lastPathComponent
+    #expect(try Receipt.read(other.destinationPath + Receipt.suffix).destination.keptFrom == name)
+    #expect(try Receipt.read(job.destinationPath + Receipt.suffix).destination.keptFrom == nil)
+    // And what the job kept is no earlier destination of the other one.
+    try night.change(night.first, "third night", file: 8)
+    other.sourcePath = job.sourcePath
+    let error = try SecondNight.refusal(other)
+    #expect(error.message.contains("a run kept when it replaced '\(name)'"), "\(error)")
+  }
+
   @Test func `what cannot make room for the old store is found before the work`() throws {
     let night = try SecondNight(keepsOld: true)
     let job = try night.job(night.first)

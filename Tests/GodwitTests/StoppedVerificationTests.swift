@@ -43,7 +43,8 @@ struct StoppedVerificationTests {
     #expect(pieces.findings == whole.findings, "\(name)")
     #expect(pieces.totalFindings == whole.totalFindings, "\(name)")
     #expect(pieces.checks == whole.checks, "\(name)")
-    #expect(!FileManager.default.fileExists(atPath: file))
+    let kept = StoppedVerification(at: URL(filePath: file))
+    #expect(kept?.hasContent != true && kept?.found?.count == (whole.isClean ? nil : whole.totalFindings), "\(name)")
     return runs
   }
 
@@ -71,6 +72,43 @@ struct StoppedVerificationTests {
       try breakage.apply(to: job)
       _ = try Self.expectSame(Verifier(job: job), folder: copy, breakage.name)
     }
+  }
+
+  @Test func `a job with a quarantine is proved in pieces, and each says what was found until then`() throws {
+    let world = try QuarantineWorld(seed: 21, people: 30, broken: 20)
+    try world.write(to: world.sourcePath)
+    let job = try world.job(
+      from: world.sourcePath, to: world.folder.file("out/people.sqlite"), chunkRows: nil,
+      quarantine: Quarantine(maximumPercent: 100))
+    #expect(try MigrationManager(job).run().quarantinedObjects > 0)
+    let connection = try StoreConnection(path: job.destinationPath)
+    // Addresses are compared first.
+    try connection.execute("UPDATE ZADDRESS SET ZSTREET = 'other' WHERE Z_PK = (SELECT MIN(Z_PK) FROM ZADDRESS)")
+    try connection.close()
+    #expect(try Self.expectSame(Verifier(job: job), folder: world.folder, "quarantine") > 3)
+
+    var verifier = Verifier(job: job)
+    verifier.rowsPerCheckpoint = 1
+    let file = URL(filePath: world.folder.file("w.json"))
+    verifier.checkpointFile = file
+    let control = MigrationControl()
+    let error = try #require(throws: GodwitError.self) {
+      _ = try verifier.run(control: control) { if $0 > 0.7 { control.stop(reason: "test") } }
+    }
+    #expect(error.message.hasSuffix("after 1 difference was found"), "\(error)")
+    #expect(StoppedVerification(at: file)?.found?.count == 1)
+    // One that does not get past the quarantine says what the one before found.
+    let early = MigrationControl()
+    early.stop(reason: "test")
+    let second = try #require(throws: GodwitError.self) { _ = try verifier.run(control: early) }
+    #expect(second.message.hasSuffix("after 1 difference was found"), "\(second)")
+    #expect(second.remedy?.contains("to go on") == true)
+    // What was compared holds for this quarantine alone.
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1e9)], ofItemAtPath: job.quarantinePath)
+    var shares: [Double] = []
+    _ = try verifier.run { shares.append($0) }
+    #expect(shares.first.map { $0 < 0.5 } == true)
   }
 
   @Test func `a job of several steps keeps the steps that are proved`() throws {
@@ -131,7 +169,7 @@ struct StoppedVerificationTests {
     try connection.close()
     let report = try verifier.run()
     #expect(report.findings.map(\.kind) == [.value], "\(report)")
-    #expect(!FileManager.default.fileExists(atPath: file))
+    #expect(StoppedVerification(at: URL(filePath: file))?.hasContent == false)
     // A sample says nothing of the whole, and leaves what is kept.
     #expect(try stop().stopReason == .requested)
     var sample = verifier

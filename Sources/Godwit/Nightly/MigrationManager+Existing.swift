@@ -8,8 +8,8 @@ import GodwitStore
 
 /// What a store at the destination is to the job.
 enum ExistingStore {
-  /// What the job makes of the source as it is now.
-  case finished
+  /// What the job makes of the source as it is now, with the digest under which the store names it.
+  case finished(digest: String)
   /// What the same job made before something changed.
   case outdated(EarlierResult)
 
@@ -37,17 +37,7 @@ extension MigrationManager {
   /// An existing destination: ours and the same job, or in the way.
   func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
     switch try existing(source: source, quick: quick) {
-    case .finished:
-      let (metadata, jobs) = try madeStore()
-      var summary = MigrationSummary(outcome: .alreadyFinished)
-      if let digest = QuarantineModel.jobDigest(ofStoreAt: job.quarantinePath), jobs.contains(digest) {
-        // The job is finished, whatever its quarantine says now.
-        summary.quarantined =
-          (try? QuarantineModel.counts(ofStoreAt: job.quarantinePath, model: job.sourceModel)) ?? []
-      } else if job.inPlace == nil {
-        summary.codedNotes += quarantineNotes(metadata)
-      }
-      return summary
+    case .finished(let digest): return try finishedBefore(digest: digest)
     case .outdated(let earlier): throw earlier.refusal
     }
   }
@@ -62,7 +52,7 @@ extension MigrationManager {
     let (metadata, jobs) = try madeStore()
     let identity = try identity(quick, files: source.files)
     if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(identity.digest) {
-      return .finished
+      return .finished(digest: identity.digest)
     }
     let receipt = try earlierReceipt(metadata, jobs)
     let (changes, details) = changes(since: receipt, identity)
@@ -109,6 +99,12 @@ extension MigrationManager {
     }
     guard let digest = receipt.job.digest, digest == jobs.last, receipt.destination.uuid == metadata.uuid else {
       throw unknownOrigin("the receipt '\(path)' is that of another store")
+    }
+    if let first = receipt.destination.keptFrom, receipt.destination.file == destinationFile {
+      throw GodwitError(
+        .cannotCreate,
+        "cannot write '\(job.destinationPath)': it is the store that a run kept when it replaced '\(first)'",
+        remedy: "move it away with its receipt, or name another destination", safe: "nothing was written")
     }
     guard receipt.job.name == job.name else {
       throw GodwitError(

@@ -33,6 +33,7 @@ extension MigrationManager {
       try look(.destination) { known = try replaceableResult() }
       if let receipt = known {
         var written: WrittenSince?
+        try look(.destination) { try refuseQuarantineOfReplaced(receipt) }
         try look(.destination) { written = try writtenSince(receipt, watch) }
         if let written, !written.differences.isEmpty {
           if keepsOld {

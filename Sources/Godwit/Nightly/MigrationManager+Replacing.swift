@@ -23,8 +23,10 @@ extension MigrationManager {
     var notes = try settle()
     let source = try OpenSource(job, attach: false)
     let quick = quickIdentity
-    guard case .outdated(let earlier) = try existing(source: source, quick: quick) else {
-      return try alreadyFinished(notes)
+    let earlier: EarlierResult
+    switch try existing(source: source, quick: quick) {
+    case .finished(let digest): return try alreadyFinished(digest: digest, notes)
+    case .outdated(let found): earlier = found
     }
     notes.append(replacementNote(earlier.changes))
     let folder = try WorkFolder(forDestination: job.destinationPath)
@@ -67,6 +69,7 @@ extension MigrationManager {
   private func checkLosses(
     _ receipt: Receipt, keepsOld: Bool, _ watch: StopCondition
   ) throws -> (destination: WrittenSince?, kept: WrittenSince?) {
+    try refuseQuarantineOfReplaced(receipt)
     try checkDestinationIsWritable()
     guard keepsOld else {
       let written = try writtenSince(receipt, watch)
@@ -78,12 +81,16 @@ extension MigrationManager {
 
   /// A job that is done is so without writing to its destination. The time of its receipt is that of the last run that
   /// found it done.
-  private func alreadyFinished(_ notes: [MigrationNote]) throws -> MigrationSummary {
-    var summary = MigrationSummary(outcome: .alreadyFinished)
-    summary.codedNotes = notes
+  private func alreadyFinished(digest: String, _ notes: [MigrationNote]) throws -> MigrationSummary {
     try removeNeedlessWork()
-    if (try? replaceable()) != nil { utimes(knownReceiptPath, nil) }
-    return summary
+    if !isProvedAfter { noteSuccess() }
+    return try finishedBefore(digest: digest, notes)
+  }
+
+  /// Gives the receipt of a finished destination the time of the last success, if a run that finds nothing to do is one.
+  package func noteSuccess() {
+    guard job.replacesEarlierResult, !job.appends, isDestinationTaken, (try? replaceable()) != nil else { return }
+    utimes(knownReceiptPath, nil)
   }
 
   /// - Throws: `.configuration` (78) for a job that does not know its own work.
@@ -122,7 +129,7 @@ extension MigrationManager {
   /// Removes the receipt of a store that was to be kept by a run that died before it did.
   private func removeReceiptOfNone() throws {
     guard !Self.isThere(keptPath), let receipt = Self.receipt(at: keptReceiptPath), receipt.job.name == job.name,
-      Self.isReceipt(receipt, ofStoreAt: job.destinationPath)
+      receipt.destination.keptFrom == destinationFile, Self.isReceipt(receipt, ofStoreAt: job.destinationPath)
     else { return }
     try WorkFolder.removeFile(keptReceiptPath)
   }
@@ -246,8 +253,13 @@ extension MigrationManager {
 
   /// Whether what has the name of a kept store is one that an earlier run of this job kept: its receipt says so. The
   /// receipt comes first and goes last.
+  ///
+  /// The name alone says nothing: many stores may be migrated under one job's name, and a source `Name~.ext` be one of
+  /// them.
   private func isKeptByUs(_ path: String) -> Bool {
-    guard let receipt = Self.receipt(at: keptReceiptPath), receipt.job.name == job.name else { return false }
+    guard let receipt = Self.receipt(at: keptReceiptPath), receipt.job.name == job.name,
+      receipt.destination.keptFrom == destinationFile
+    else { return false }
     return path != keptPath || Self.isReceipt(receipt, ofStoreAt: keptPath)
   }
 
@@ -266,6 +278,7 @@ extension MigrationManager {
     let note = workFolder + "/kept.json"
     var kept = receipt
     kept.destination.file = URL(filePath: keptPath).lastPathComponent
+    kept.destination.keptFrom = destinationFile
     let data: Data
     do { data = try kept.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
     try WorkFolder.writeNote(data, to: note)

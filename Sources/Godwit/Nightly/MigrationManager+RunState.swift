@@ -5,6 +5,7 @@ import GodwitJob
 import GodwitModel
 import GodwitPlatform
 import GodwitStore
+import GodwitVerifier
 
 /// What became of the last run, for those who ask from outside: see `MigrationStatus.Run`.
 extension MigrationManager {
@@ -55,7 +56,9 @@ extension MigrationManager {
     case (.free(let holder), _): status.run = ended(holder)
     }
     if status.run?.state != .running { status.secondsLeft = nil }
-    status.lastSuccess = lastSuccess(of: status.state)
+    // What was found is as good as a run that failed: no success is known since.
+    status.verifyFindings = isDestinationTaken ? KnownFindings.count(ofStoreAt: job.destinationPath) : nil
+    if status.verifyFindings == nil { status.lastSuccess = lastSuccess(of: status.state) }
     return status
   }
 

@@ -72,6 +72,8 @@ extension MigrationManager {
     guard job.replacesEarlierResult, isWorthKeeping(folder.path), hasOwnWork(folder.path) else { return [] }
     let changed = try changes(ofWorkIn: folder.path, source: files, digest: digest)
     guard !changed.isEmpty else { return [] }
+    // Its quarantine may be in its place already.
+    try Self.removePlacedQuarantine(ofDestination: job.destinationPath, in: folder)
     try folder.removeContent()
     return [
       MigrationNote(

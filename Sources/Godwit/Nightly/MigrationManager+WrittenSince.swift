@@ -9,7 +9,8 @@ import GodwitVerifier
 ///
 /// 1. The receipt has a stamp of the file at delivery. If it is equal, nobody has written.
 /// 2. Else every object and link is compared with the receipt, as `verify --receipt` does. What changes none of them is no
-///    difference: the log, counters, what Core Data itself writes into the metadata of a store that it opens.
+///    difference: the log, counters, what Core Data itself writes into the metadata of a store that it opens, and a
+///    quarantine that somebody has moved away.
 struct WrittenSince {
   /// What differs, a line each; empty if nothing does.
   let differences: [String]
@@ -38,8 +39,9 @@ struct WrittenSince {
       return
     }
     do {
-      let report = try ReceiptCheck(receipt: URL(filePath: receiptPath), destination: URL(filePath: path))
-        .run(control: control)
+      var check = ReceiptCheck(receipt: URL(filePath: receiptPath), destination: URL(filePath: path))
+      check.includesQuarantine = false
+      let report = try check.run(control: control)
       let lines = report.findings.prefix(Self.lineLimit).map(\.description)
       let more = report.totalFindings - Int64(lines.count)
       differences = lines + (more > 0 ? ["and \(more) more"] : [])

@@ -168,23 +168,64 @@ extension MigrationManager {
     ]
   }
 
-  /// What is to be said of a finished destination that has no quarantine of its job beside it.
-  func quarantineNotes(_ metadata: StoreMetadata) -> [MigrationNote] {
-    guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0 else {
-      return []
-    }
-    return [
+  /// The summary of a job that an earlier run has finished, with the objects that it set aside.
+  ///
+  /// The number in the metadata is that of the job that made the store. Others may have appended to it.
+  ///
+  /// - Parameters:
+  ///   - digest: Under which the destination names the job.
+  ///   - notes: What the summary is to say beside that.
+  func finishedBefore(digest: String, _ notes: [MigrationNote] = []) throws -> MigrationSummary {
+    var summary = MigrationSummary(outcome: .alreadyFinished)
+    summary.codedNotes = notes
+    let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
+    let path = job.quarantinePath
+    let isThere = QuarantineModel.jobDigest(ofStoreAt: path) == digest
+    let held = isThere ? try? QuarantineModel.counts(ofStoreAt: path, model: job.sourceModel) : nil
+    summary.quarantined = held ?? []
+    guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0,
+      try !AppendRecord.all(in: metadata, path: job.destinationPath).contains(where: { $0.job == digest })
+    else { return summary }
+    let missing = count - min(count, max(0, summary.quarantinedObjects))
+    guard missing > 0 else { return summary }
+    summary.missingQuarantined = missing
+    let why =
+      !isThere
+      ? "is not there: neither store has them"
+      : held == nil ? "cannot be read" : "has \(summary.quarantinedObjects - missing) of them"
+    summary.codedNotes.append(
       .init(
         .quarantineMissing,
-        "the run set \(count) object\(count == 1 ? "" : "s") aside, and their quarantine '\(job.quarantinePath)' is not there: neither store has them"
-      )
-    ]
+        "the run set \(count) object\(count == 1 ? "" : "s") aside, and their quarantine '\(path)' \(why)"))
+    return summary
   }
 
-  /// Removes the quarantine that an unfinished run has put in its place. Anything else there stays.
+  /// Refuses to replace a store as long as the objects lie beside it that its run has set aside: a later quarantine would
+  /// find its place taken, and nobody could tell whose they are.
+  ///
+  /// - Parameter receipt: That of the store that is to be replaced.
+  /// - Throws: `.cannotCreate` (73).
+  func refuseQuarantineOfReplaced(_ receipt: Receipt) throws {
+    let path = job.quarantinePath
+    guard let digest = QuarantineModel.jobDigest(ofStoreAt: path), receipt.destination.jobs.contains(digest) else {
+      return
+    }
+    throw GodwitError(
+      .cannotCreate,
+      "cannot replace '\(job.destinationPath)': the objects that its run has set aside are in '\(path)'",
+      cause: "they are in no other store that Godwit made, and the new store would have nothing to do with them",
+      remedy:
+        "see that you have what you need of them, move the quarantine away with its folder '\(SupportFolder(ofStoreAt: path).path)', and run the same command",
+      safe: "nothing was written")
+  }
+
+  /// Removes the quarantine that an unfinished run has put in its place. Anything else there stays, and so does that of
+  /// a finished destination.
   static func removePlacedQuarantine(ofDestination destination: String, in folder: borrowing WorkFolder) throws {
     // A discarded job needs no sound record. Without one nobody knows whose a quarantine is: it stays.
     guard let digest = (try? RejectionRecord.opened(in: folder.path)).flatMap({ try? $0?.digest }) else { return }
+    let made = try? StoreMetadata(readingStoreAt: destination).applicationValues[jobsKey]?.array
+    guard made?.contains(.string(digest)) != true else { return }
     let path = destination + Quarantine.suffix
     // Its support folder may be there alone: it comes first.
     if QuarantineModel.jobDigest(ofStoreAt: path) == digest {

@@ -129,16 +129,20 @@ final class ProgressPrinter: Sendable {
 
   /// Writes what the run did; the last line of a finished run starts with `100.0%`.
   ///
-  /// - Parameter status: 75, 130 or 143 if a verification after the migration was stopped.
-  func end(_ summary: MigrationSummary, job: MigrationJob, status: Int32 = 0) throws {
+  /// - Parameters:
+  ///   - status: 75, 130 or 143 if a verification after the migration was stopped.
+  ///   - broken: Why that verification could not be done.
+  func end(
+    _ summary: MigrationSummary, job: MigrationJob, status: Int32 = 0, broken: GodwitError? = nil
+  ) throws {
     try state.withLock { state in
       closeBar(&state)
       guard !isQuiet else { return }
       switch mode {
       case .json:
         if summary.stopReason == nil { tellWhole(&state) }
-        stream.write(
-          try JSONText.line(ofType: "summary", SummaryRecord(summary, job: job, time: time, status: status)) + "\n")
+        let record = SummaryRecord(summary, job: job, time: time, status: status, verifyFailure: broken)
+        stream.write(try JSONText.line(ofType: "summary", record) + "\n")
       case .auto, .bar, .plain, .none:
         guard summary.outcome != .stopped, summary.stopReason == nil else {
           return stream.write(RunSummary.text(summary, job: job) + "\n")

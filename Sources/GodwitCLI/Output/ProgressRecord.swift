@@ -45,6 +45,8 @@ struct SummaryRecord: Encodable {
   let status: Int32
   let outcome: String
   let reason, reasonCode: String?
+  /// Why the verification after the migration could not be done.
+  let verifyFailure: String?
   let job, destination: String
   /// Left out where rows were not counted.
   let objects: Int64?
@@ -60,18 +62,23 @@ struct SummaryRecord: Encodable {
   let peakBytes, budgetBytes: Int64
   let wasResumed: Bool
 
-  /// - Parameter status: The exit status of a run that was not stopped.
-  init(_ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0) {
+  /// - Parameters:
+  ///   - status: The exit status of a run that was not stopped.
+  ///   - verifyFailure: Why the verification after it could not be done.
+  init(
+    _ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0, verifyFailure: GodwitError? = nil
+  ) {
     self.time = time
     self.status = summary.outcome == .stopped ? Self.status(summary) : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue
+    self.verifyFailure = verifyFailure?.line
     self.job = job.name
     destination = job.destinationPath
     objects = summary.isCounted ? summary.objects : nil
     (ambiguousToOne, overridden) = (summary.ambiguousToOne, summary.overridden)
-    let isQuarantined = summary.quarantinedObjects > 0 && summary.outcome != .stopped
+    let isQuarantined = !summary.quarantined.isEmpty && summary.outcome != .stopped
     quarantine = isQuarantined ? job.quarantinePath : nil
     quarantined = isQuarantined ? summary.quarantined : nil
     dropped = summary.dropped
@@ -95,7 +102,8 @@ struct SummaryRecord: Encodable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case schemaVersion, time, status, outcome, reason, reasonCode, job, destination, objects, dropped, losses
+    case schemaVersion, time, status, outcome, reason, reasonCode, verifyFailure, job, destination, objects, dropped,
+      losses
     case quarantine, quarantined
     case notes, noteCodes, seconds, peakBytes, budgetBytes, wasResumed
     case ambiguousToOne = "several"

@@ -35,8 +35,10 @@ enum RunSummary {
   }
 
   private static func quarantine(_ summary: MigrationSummary, _ job: MigrationJob) -> [String] {
-    guard summary.quarantinedObjects > 0, summary.outcome != .stopped else { return [] }
-    return ["  quarantine \(summary.quarantinedObjects) objects that validation rejects, in '\(job.quarantinePath)'"]
+    // A note tells of those that are not there any more.
+    let count = summary.quarantined.reduce(Int64(0)) { $0 &+ $1.objects }
+    guard count > 0, summary.outcome != .stopped else { return [] }
+    return ["  quarantine \(count) objects that validation rejects, in '\(job.quarantinePath)'"]
   }
 
   private static func seconds(_ value: Double) -> String {

@@ -105,6 +105,12 @@ struct PlanDifference: Codable {
     compare(.setting, nil, "keep-old", nil, yes(before.keepsOld), yes(after.keepsOld))
     compare(.setting, nil, "append", nil, yes(before.appends), yes(after.appends))
     compare(.setting, nil, "on-existing: replace", nil, yes(before.replaces ?? false), yes(after.replaces ?? false))
+    // A plan of an earlier version does not have these.
+    if let was = before.onInvalid, let now = after.onInvalid { compare(.setting, nil, "on-invalid", nil, was, now) }
+    if let was = before.refusesLosses, let now = after.refusesLosses {
+      func rule(_ fails: Bool) -> String { fails ? "fail" : "report" }
+      compare(.setting, nil, "on-loss", nil, rule(was), rule(now), isOfResult: was)
+    }
   }
 
   private static func path(_ record: PlanRecord) -> String? {

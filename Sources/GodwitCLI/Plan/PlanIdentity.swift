@@ -47,6 +47,10 @@ struct PlanIdentity: Codable, Equatable {
   var inPlace, keepsOld, appends: Bool
   /// Whether a run replaces what the job made before; nil in a plan of an earlier version.
   var replaces: Bool?
+  /// What becomes of objects that validation rejects; nil in a plan of an earlier version.
+  var onInvalid: String?
+  /// Whether the manifest refuses a run that loses something; nil in a plan of an earlier version.
+  var refusesLosses: Bool?
   var source: Source?
 
   /// - Parameter job: As its manager has it.
@@ -63,6 +67,8 @@ struct PlanIdentity: Codable, Equatable {
     if case .replace(let keepsReplaced) = job.existingDestination { keepsOld = keepsReplaced }
     appends = job.appends
     replaces = job.replacesEarlierResult
+    onInvalid = job.quarantine.map { "quarantine, \($0)" } ?? "fail"
+    refusesLosses = job.failsOnLoss
   }
 
   /// What differs, in words. The source of this identity is looked at again if its files are not as they were.
@@ -99,6 +105,11 @@ struct PlanIdentity: Codable, Equatable {
     compare("'keep-old'", keepsOld, now.keepsOld)
     compare("'append'", appends, now.appends)
     compare("'on-existing: replace'", replaces ?? false, now.replaces ?? false)
+    if let onInvalid, let new = now.onInvalid { compare("'on-invalid'", onInvalid, new) }
+    // To be stricter than the plan changes no result.
+    if refusesLosses == true, now.refusesLosses == false {
+      found.append("'on-loss': 'fail' in the plan, now 'report'")
+    }
     if let source, try source.now(of: job).digest != source.digest {
       found.append("the content of the source '\(job.sourcePath)'")
     }

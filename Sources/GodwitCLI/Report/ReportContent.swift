@@ -50,7 +50,11 @@ struct ReportContent {
 
   private static func plan(_ manager: MigrationManager, _ record: JobRecord) throws -> (MigrationPlan?, String?) {
     switch record.status.state {
-    case .notStarted: return (try manager.plan(estimatingTime: true), nil)
+    case .notStarted:
+      // Wrong data ends a run before it leaves anything, and its page is wanted all the same.
+      do { return (try manager.plan(estimatingTime: true), nil) } catch let error as GodwitError
+        where error.code == .dataWrong
+      { return (nil, error.line) }
     case .unfinished, .foreign:
       do { return (try manager.plan(estimatingTime: true), nil) } catch let error as GodwitError {
         return (nil, error.line)

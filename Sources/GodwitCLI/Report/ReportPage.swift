@@ -53,12 +53,13 @@ struct ReportPage {
 
   private var lead: String {
     switch status.state {
-    case .notStarted: return "Nothing of this job has run. The page shows the plan."
+    case .notStarted:
+      return "Nothing of this job has run." + (content.plan == nil ? "" : " The page shows the plan.")
     case .foreign where status.changes.isEmpty:
       return "The destination exists, and this job did not make it from this source with these models and mappings. "
         + "A run ends with status 73."
     case .foreign: return "The job made the destination, and \(changes) changed since. A run ends with status 73."
-    case .finished: return "The destination is finished."
+    case .finished: return "The destination is finished." + (status.findings.map { " But \($0)." } ?? "")
     case .outdated:
       let next = content.obstacles.isEmpty ? "The next run replaces it." : "The next run stops: see the findings."
       return "The destination is finished, and \(changes) changed since it was made. \(next)"

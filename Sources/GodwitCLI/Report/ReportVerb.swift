@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitManifest
 import GodwitModel
@@ -42,7 +41,7 @@ struct ReportVerb: Verb {
     let loader = try job.loader(in: session, overrides: overrides.values())
     let migration = try loader.job()
     let manager = MigrationManager(migration)
-    if output != "-" { try Self.refuseFile(of: manager.job, at: output) }
+    if output != "-" { try Self.refuseFile(of: manager, at: output) }
     // What is wrong with the place is said before anything is counted.
     let replaces = try output == "-" ? false : Self.mayReplace(output)
     let content: ReportContent
@@ -64,19 +63,11 @@ struct ReportVerb: Verb {
 
   // MARK: The file
 
-  /// Whether a path is one of the job's: a file there would keep it from running.
-  static func isFile(of job: MigrationJob, at path: String) -> Bool {
-    func place(_ path: String) -> String { URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path }
-    let (file, work) = (place(path), place(WorkFolder.path(forDestination: job.destinationPath)))
-    let stores = [job.sourcePath, job.destinationPath].map(place)
-    let own = stores + stores.flatMap { [$0 + "-wal", $0 + "-shm", $0 + "-journal"] }
-    return own.contains(file) || file == work || file.hasPrefix(work + "/")
-  }
-
-  private static func refuseFile(of job: MigrationJob, at path: String) throws {
-    guard isFile(of: job, at: path) else { return }
+  /// Refuses a path that is one of the job's: a file there would keep it from running.
+  private static func refuseFile(of manager: MigrationManager, at path: String) throws {
+    guard let name = manager.files.name(at: path) else { return }
     throw GodwitError(
-      .usage, "cannot write the report to '\(path)': the job has its source, its destination or its work folder there",
+      .usage, "cannot write the report to '\(path)': it is the job's \(name)",
       remedy: "name another file with -o", safe: "nothing was written")
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
@@ -39,10 +40,10 @@ struct RunObserver {
 
   /// - Throws: `.usage` (64) when the metrics would go where the job has its files.
   mutating func jobLoaded(_ job: MigrationJob) throws {
-    if let path = metrics?.path, ReportVerb.isFile(of: job, at: path) {
+    if let path = metrics?.path, let name = MigrationManager(job).files.name(at: path) {
       metrics?.abandon()
       throw GodwitError(
-        .usage, "cannot write metrics to '\(path)': the job has its source, its destination or its work folder there",
+        .usage, "cannot write metrics to '\(path)': it is the job's \(name)",
         remedy: "name another file with --metrics", safe: "nothing was written")
     }
     self.job = job
@@ -63,16 +64,21 @@ struct RunObserver {
 
   /// The run has done its work.
   ///
-  /// - Parameter status: What it is to end with: 0, 3 with objects in quarantine, or 4 after a verification that found something.
+  /// - Parameters:
+  ///   - status: What it is to end with: 0, 3 with objects in quarantine, 4 after a verification that found something, or
+  ///     that of `broken`.
+  ///   - broken: Why the verification after it could not be done; nil if it was, or none was asked for.
   /// - Returns: Why a command failed; nil when none did.
-  func ended(_ summary: MigrationSummary, job: MigrationJob, report: VerificationReport?, status: Int32) -> GodwitError?
-  {
+  func ended(
+    _ summary: MigrationSummary, job: MigrationJob, report: VerificationReport?, broken: GodwitError? = nil,
+    status: Int32
+  ) -> GodwitError? {
     metrics?.change { metrics in
       metrics.summary = summary
       metrics.findings = report.map { $0.totalFindings }
       metrics.destinationBytes = Self.size(of: job.destinationPath)
     }
-    let record = SummaryRecord(summary, job: job, time: time, status: status)
+    let record = SummaryRecord(summary, job: job, time: time, status: status, verifyFailure: broken)
     let isSuccess = status == 0 || status == RunVerb.quarantinedStatus
     var failure = call(
       isSuccess ? .success : .failure, record, status: status, outcome: summary.outcome.rawValue)

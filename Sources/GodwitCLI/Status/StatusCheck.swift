@@ -41,7 +41,12 @@ struct StatusCheck {
     let age = status.lastSuccess.map { max(0, now.timeIntervalSince($0)) }
     (level, text) = Self.judge(status)
     text = "job '\(status.job)' \(text)"
-    if let maximumAge { judge(status, age: age, maximumAge, now: now) }
+    if let findings = status.findings {
+      // A newer run is what everybody waits for.
+      raise(to: status.run?.state == .running ? .warning : .critical, findings)
+    } else if let maximumAge {
+      judge(status, age: age, maximumAge, now: now)
+    }
     figures = Self.figures(status, age: age, maximumAge)
   }
 

@@ -33,6 +33,7 @@ struct StatusRecord: Encodable {
   let run: Run?
   let lastCommit, lastSuccess: String?
   let rowsPerSecond, secondsLeft: Double?
+  let verifyFindings: Int64?
   let changes: [MigrationStatus.Change]?
   let check: Check?
 
@@ -42,6 +43,7 @@ struct StatusRecord: Encodable {
     run = status.run.map(Run.init)
     (lastCommit, lastSuccess) = (Self.time(status.lastCommit), Self.time(status.lastSuccess))
     (rowsPerSecond, secondsLeft) = (status.rowsPerSecond, status.secondsLeft)
+    verifyFindings = status.verifyFindings
     changes = status.changes.isEmpty ? nil : status.changes
     self.check = check.map { Check(status: $0.level.word, text: $0.text) }
   }

@@ -77,6 +77,7 @@ struct PlanVerb: Verb {
     let loader = try job.loader(in: session, overrides: settings)
     if loader.isForManyStores { return try planMany(loader, in: session) }
     var migration = try loader.job()
+    let refusesLosses = migration.failsOnLoss
     if failOnLoss { migration.failsOnLoss = true }
     let manager = MigrationManager(migration)
     let isFinished = try manager.isFinished()
@@ -89,6 +90,8 @@ struct PlanVerb: Verb {
     let isNeeded = plan != nil && !migration.fitsAlready
     var record = PlanRecord(migration, manager: manager, plan: plan, isNeeded: isNeeded)
     record.identity = PlanIdentity(manager.job, manifestPath: loader.manifest.file)
+    // The option is of this call.
+    record.identity?.refusesLosses = refusesLosses
     if let older {
       record.identity?.source = try older.plan.identity?.source?.now(of: manager.job)
       let difference = PlanDifference(from: older.plan, to: record, file: older.file)

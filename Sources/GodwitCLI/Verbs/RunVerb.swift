@@ -106,6 +106,7 @@ struct RunVerb: Verb {
       switch proof {
       case .report(let report): return try end(summary, job, report, in: session, printer, observer, signals)
       case .stopped(let error): return try end(summary, job, error, in: session, printer, observer, signals)
+      case .broken(let error): return try end(summary, job, broken: error, in: session, printer, observer)
       }
     } catch var error as GodwitError {
       signals.finish()
@@ -140,6 +141,8 @@ struct RunVerb: Verb {
     /// nil if none was asked for.
     case report(VerificationReport?)
     case stopped(GodwitError)
+    /// It could not be done. The destination is finished all the same.
+    case broken(GodwitError)
   }
 
   /// Migrates, and verifies where that was asked for.
@@ -167,8 +170,9 @@ struct RunVerb: Verb {
     }
     if verify { printer.begin(part: 0...0.5) }
     let summary: MigrationSummary
+    var manager = MigrationManager(migration)
+    manager.isProvedAfter = verify
     do {
-      let manager = MigrationManager(migration)
       try check?.refuseOther(migration, manager: manager, manifestPath: loader.manifest.file)
       summary = try manager.run(control: control, maximumSeconds: secondsLeft()) {
         observer.update($0)
@@ -180,9 +184,10 @@ struct RunVerb: Verb {
     do {
       let report = try Verifying(printer: printer, control: control)
         .report(of: try loader.job(for: .verification), maximumSeconds: secondsLeft())
+      if report.isClean, summary.outcome == .alreadyFinished { manager.noteSuccess() }
       return (summary, migration, .report(report))
-    } catch let error as GodwitError where error.code == .stopped {
-      return (summary, migration, .stopped(error))
+    } catch let error as GodwitError {
+      return (summary, migration, error.code == .stopped ? .stopped(error) : .broken(error))
     }
   }
 
@@ -202,6 +207,19 @@ struct RunVerb: Verb {
     if !quiet || !isSignal { _ = GodwitCommand.report(stop, in: session) }
     signals.dieIfStopped()
     return stop.code.rawValue
+  }
+
+  /// Prints the summary of a migration whose verification could not be done, and why.
+  private func end(
+    _ summary: MigrationSummary, _ job: MigrationJob, broken error: GodwitError, in session: CommandSession,
+    _ printer: ProgressPrinter, _ observer: RunObserver
+  ) throws -> Int32 {
+    printer.close()
+    _ = GodwitCommand.report(error, in: session)
+    let status = error.code.rawValue
+    _ = observer.ended(summary, job: job, report: nil, broken: error, status: status)
+    try printer.end(summary, job: job, status: status, broken: error)
+    return status
   }
 
   /// Calls the commands for the end of a run, and prints the summary.

@@ -5,11 +5,14 @@ package struct StepPosition: Sendable, Hashable {
   package var count = 1
   /// The digest of the whole job, which the last step writes into the store; nil for a job of one step.
   package var jobDigest: String?
+  /// Whether the whole job migrates in place, of a step that is a job of its own.
+  package var isInPlace = false
 
-  package init(index: Int = 0, count: Int = 1, jobDigest: String? = nil) {
+  package init(index: Int = 0, count: Int = 1, jobDigest: String? = nil, isInPlace: Bool = false) {
     self.index = index
     self.count = count
     self.jobDigest = jobDigest
+    self.isInPlace = isInPlace
   }
 
   package var isFirst: Bool { index == 0 }

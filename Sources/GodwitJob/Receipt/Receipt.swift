@@ -54,6 +54,8 @@ package struct Receipt: Codable, Sendable {
     package var historyTransactions: Int64
     /// What tells without reading all of the store that nobody has written to it; nil in receipts of earlier versions.
     package var stamp: String?
+    /// Of a store that a later run has kept when it replaced it: the name that the file had.
+    package var keptFrom: String?
   }
 
   /// What became of the source objects of one entity mapping.

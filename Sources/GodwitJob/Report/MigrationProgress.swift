@@ -86,8 +86,11 @@ public struct MigrationSummary: Sendable, Hashable {
   public var overridden: Int64 = 0
   /// Source objects that are in quarantine, by entity: see ``MigrationJob/quarantine``.
   public var quarantined: [QuarantinedObjects] = []
-  /// How many objects are in quarantine.
-  public var quarantinedObjects: Int64 { quarantined.reduce(0) { $0 + $1.objects } }
+  /// How many objects the job has set aside: those in quarantine, and those of a quarantine that is not there any more
+  /// or cannot be read.
+  public var quarantinedObjects: Int64 { quarantined.reduce(missingQuarantined) { $0 &+ $1.objects } }
+  /// How many objects an earlier run has set aside that the quarantine beside the destination does not have now.
+  package var missingQuarantined: Int64 = 0
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
   /// What the migration lost, in the order of steps.

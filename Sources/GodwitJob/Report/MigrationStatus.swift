@@ -52,7 +52,10 @@ public struct MigrationStatus: Sendable, Codable {
   public var rowsPerSecond: Double?
   /// The time left at that rate, in seconds; nil without a run at work, and before the last of several steps.
   public var secondsLeft: Double?
-  /// When the destination was made or found up to date, if it is a result of the job.
+  /// How many differences the last verification found in the destination; nil if it found none, or there was none. A run
+  /// that makes the destination anew ends that.
+  public var verifyFindings: Int64?
+  /// When the destination was made or found up to date, if it is a result of the job; nil with ``verifyFindings``.
   public var lastSuccess: Date?
   /// What is not as it was when the destination was made, if the job made it.
   public var changes: [Change] = []
@@ -110,9 +113,15 @@ extension MigrationStatus: CustomStringConvertible {
     return text
   }
 
+  /// What the last verification found, in words.
+  package var findings: String? {
+    verifyFindings.map { "the last verification found \($0) difference\($0 == 1 ? "" : "s")" }
+  }
+
   /// The lines about the run and about time.
   private var runText: String {
     var text = ""
+    if let findings { text += "\n  \(findings)" }
     if let run, run.state != .finished { text += "\n  \(run)" }
     if let lastCommit { text += "\n  last commit \(lastCommit.ISO8601Format())" }
     if let rowsPerSecond { text += ", \(Int64(min(max(rowsPerSecond, 0), 1e15))) rows/s" }

@@ -70,14 +70,20 @@ struct StoppedVerification: Codable {
     var job: String
     var source: StoreFiles.Stamp
     var destination: StoreFiles.Stamp
+    /// Of the quarantine that is proved too; nil without one.
+    var quarantine: StoreFiles.Stamp?
     /// A sum of the names, sizes and times of the external files of both.
     var files: UInt64
 
-    init(_ job: MigrationJob) throws {
+    /// - Parameter hasQuarantine: Whether the job has a quarantine beside its destination.
+    init(_ job: MigrationJob, hasQuarantine: Bool) throws {
       let steps = job.steps.indices.map { JobFingerprint(job.step($0, source: nil)).digest }
-      self.job = Digest.hex((steps + [job.sourcePath, job.destinationPath]).joined(separator: "\n"))
+      // The same command may be given in another folder.
+      let paths = [job.sourcePath, job.destinationPath].map { URL(filePath: $0).standardizedFileURL.path }
+      self.job = Digest.hex((steps + paths).joined(separator: "\n"))
       source = try StoreFiles(path: job.sourcePath).stamp()
       destination = try StoreFiles(path: job.destinationPath).stamp()
+      quarantine = hasQuarantine ? try StoreFiles(path: job.quarantinePath).stamp() : nil
       files = try Self.files(ofStoreAt: job.sourcePath) &+ Self.files(ofStoreAt: job.destinationPath)
     }
 
@@ -101,6 +107,8 @@ struct StoppedVerification: Codable {
   var share = 0.0
   /// Of a job of one step.
   var checkpoint: VerificationCheckpoint?
+  /// What the last verification has found that found something; nil if none did, or a later one found nothing.
+  var found: KnownFindings?
 
   init(identity: Identity) { self.identity = identity }
 
@@ -129,8 +137,29 @@ struct StoppedVerification: Codable {
     return (try? WorkFolder.writeNote(data, to: url.path)) != nil
   }
 
-  /// Removes the file of a verification that came to its end.
-  func remove(_ url: URL) {
-    if Self(at: url)?.identity.job == identity.job { try? WorkFolder.removeFile(url.path) }
+  /// Keeps what a verification that is stopped has compared and found.
+  ///
+  /// - Returns: Whether the next one goes on.
+  mutating func keep(_ report: VerificationReport, of store: String, in url: URL) -> Bool {
+    if let new = KnownFindings(report, of: store, job: identity.job) { found = new }
+    guard hasContent || found != nil, write(to: url) else { return false }
+    return hasContent
+  }
+
+  /// Keeps what a verification has found that came to its end. Of one that found nothing nothing is kept.
+  ///
+  /// - Parameter isWhole: Whether all of the store was proved, and not only what one job appended to it.
+  func end(_ report: VerificationReport, of store: String, isWhole: Bool, in url: URL) {
+    var ended = Self(identity: identity)
+    ended.found = KnownFindings(report, of: store, job: identity.job)
+    if ended.found == nil, !isWhole, let found, found.job != identity.job { ended.found = found }
+    if ended.found != nil {
+      _ = ended.write(to: url)
+    } else if !report.isClean {
+      // Of a store that cannot be read nothing can be known later, and what was known stays.
+      return
+    } else if let there = Self(at: url), isWhole || there.identity.job == identity.job {
+      try? WorkFolder.removeFile(url.path)
+    }
   }
 }

@@ -16,6 +16,9 @@ import GodwitStore
 public struct ReceiptCheck: Sendable {
   private let receiptPath: String
   private let destinationPath: String?
+  /// Whether the quarantine beside the store is looked for too. Without it only what somebody has written to the store
+  /// itself is found.
+  package var includesQuarantine = true
 
   /// A check of a store.
   ///
@@ -49,7 +52,7 @@ public struct ReceiptCheck: Sendable {
     report.count("receipts, of \(receipt.finished)", 1)
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
     guard compareMetadata(receipt, metadata, later, &report) else { return report }
-    compareQuarantine(receipt, path, &report)
+    if includesQuarantine { compareQuarantine(receipt, metadata, path, &report) }
     do { try compareContent(receipt, path, metadata, later, stop, &report) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     { throw stop.error(path, found: report) }
@@ -128,20 +131,54 @@ public struct ReceiptCheck: Sendable {
   }
 
   /// The objects that the run has set aside are nowhere else: their store must be beside the destination.
-  private func compareQuarantine(_ receipt: Receipt, _ path: String, _ report: inout VerificationReport) {
+  private func compareQuarantine(
+    _ receipt: Receipt, _ metadata: StoreMetadata, _ path: String, _ report: inout VerificationReport
+  ) {
     // Two mappings of one entity both have its number.
     let numbers = Dictionary(
       receipt.steps.flatMap(\.mappings).compactMap { one in one.quarantined.map { (one.source, $0) } },
       uniquingKeysWith: max)
-    let count = numbers.values.reduce(Int64(0)) { $0 &+ $1 }
+    var count = numbers.values.reduce(Int64(0)) { $0 &+ $1 }
+    if receipt.steps.isEmpty, receipt.destination.jobs.count == 1 {
+      // A run that began without a receipt has noted no step. The number is that of the store's first job.
+      count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer ?? 0
+    }
     guard count > 0 else { return }
     report.count("objects in quarantine, by the receipt", count)
     let place = path + Quarantine.suffix
     guard let digest = QuarantineModel.jobDigest(ofStoreAt: place) else {
       return report.add(.init(.file, message: "the quarantine of \(count) objects is missing: expected '\(place)'"))
     }
-    guard !receipt.destination.jobs.contains(digest) else { return }
-    report.add(.init(.file, message: "the quarantine '\(place)' belongs to another job"))
+    guard receipt.destination.jobs.contains(digest) else {
+      return report.add(.init(.file, message: "the quarantine '\(place)' belongs to another job"))
+    }
+    do {
+      let held = try Self.countHeld(at: place)
+      func compare(_ found: Int64?, _ what: String) {
+        guard let found, found != count else { return }
+        report.add(
+          .init(
+            found < count ? .missingObject : .extraObject,
+            message: "the quarantine '\(place)' has \(found) \(what), the receipt counts \(count) objects"))
+      }
+      compare(held.objects, "objects")
+      compare(held.reasons, "objects with a reason")
+    } catch let error as GodwitError {
+      report.add(.init(.file, message: "the quarantine '\(place)' cannot be read: \(error.message)"))
+    } catch { report.add(.init(.file, message: "the quarantine '\(place)' cannot be read")) }
+  }
+
+  /// How many objects a quarantine has, as far as that can be told without its model, and for how many it has a reason.
+  private static func countHeld(at path: String) throws -> (objects: Int64?, reasons: Int64) {
+    // Those from 16001 are of persistent history, which an application may have begun there.
+    let entities = try StoreSummary(readingStoreAt: path).entities.filter {
+      $0.number <= 16_000 && $0.name != QuarantineModel.reasonEntity
+    }
+    let objects = entities.contains { $0.rows == nil } ? nil : entities.reduce(Int64(0)) { $0 &+ ($1.rows ?? 0) }
+    let table = quoted("Z" + QuarantineModel.reasonEntity.uppercased())
+    let reasons = try StoreConnection.openStore(readingAt: path)
+      .integer("SELECT COUNT(*) FROM (SELECT DISTINCT ZENTITY, ZKEY FROM source.\(table))")
+    return (objects, reasons ?? 0)
   }
 
   // MARK: Content

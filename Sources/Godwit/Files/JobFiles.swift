@@ -1,0 +1,67 @@
+import Foundation
+import GodwitDisk
+package import GodwitJob
+import GodwitPlatform
+import GodwitStore
+import GodwitVerifier
+
+/// The files of a job: its stores with what SQLite and Core Data put beside them, and what a run or a verification writes.
+/// Who asks for a file of his own, such as a report, must not get one of these.
+package struct JobFiles {
+  /// A store, which may have logs and external files.
+  private let stores: [(name: String, path: String)]
+  private let files: [(name: String, path: String)]
+  private let workFolder: String
+
+  /// - Parameters:
+  ///   - job: The job. In place its destination is its source.
+  ///   - receipt: Where its receipt goes; nil to leave that out.
+  package init(_ job: MigrationJob, receipt: String?) {
+    var stores: [(name: String, path: String)] = [
+      ("source", job.sourcePath), ("destination", job.destinationPath),
+    ]
+    var files: [(name: String, path: String)] = [
+      ("record of verifications", job.destinationPath + Verifier.checkpointSuffix)
+    ]
+    if job.inPlace == nil { stores.append(("quarantine", job.quarantinePath)) }
+    if let receipt { files.append(("receipt", receipt)) }
+    let kept = InPlaceSwap.oldPath(of: job.destinationPath)
+    switch job.existingDestination {
+    case .replace(keepsOld: true):
+      stores.append(("old store", kept))
+      files.append(("receipt of the old store", kept + Receipt.suffix))
+    default: if job.inPlace != nil { stores.append(("old store", kept)) }
+    }
+    (self.stores, self.files) = (stores, files)
+    workFolder = WorkFolder.path(forDestination: job.destinationPath)
+  }
+
+  /// What of the job's a path is; nil for none. Links are followed.
+  package func name(at path: String) -> String? {
+    let place = Self.place(path)
+    func isIn(_ folder: String) -> Bool { place == folder || place.hasPrefix(folder + "/") }
+    for (name, store) in stores {
+      for suffix in ["", "-wal", "-shm", "-journal"] where Self.isSame(path, store + suffix) {
+        return suffix.isEmpty ? name : "\(name)'s file '\(suffix)'"
+      }
+      if isIn(Self.place(SupportFolder(ofStoreAt: store).path)) { return "folder of external files" }
+    }
+    if let file = files.first(where: { Self.isSame(path, $0.path) }) { return file.name }
+    return isIn(Self.place(workFolder)) ? "work folder" : nil
+  }
+
+  private static func place(_ path: String) -> String {
+    URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path
+  }
+
+  private static func isSame(_ one: String, _ other: String) -> Bool {
+    var (a, b) = (stat(), stat())
+    return place(one) == place(other)
+      || stat(one, &a) == 0 && stat(other, &b) == 0 && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+  }
+}
+
+extension MigrationManager {
+  /// The files of the job, its receipt among them.
+  package var files: JobFiles { JobFiles(job, receipt: receiptPath) }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import GodwitDisk
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// What the last verification of a store has found, in the file in which a stopped one keeps what it has compared.
+///
+/// It holds until a verification finds nothing, or a run makes the store anew. The store is known by its identifier and
+/// by the jobs that it names: what an application writes to it repairs nothing.
+package struct KnownFindings: Codable, Sendable, Equatable {
+  /// How many differences.
+  var count: Int64
+  /// The digest of the job that was proved: see `StoppedVerification.Identity`.
+  var job: String
+  /// The digests of the jobs that the store named then, oldest first.
+  var jobs: [String]
+  /// The store's identifier.
+  var uuid: String
+
+  /// nil if nothing was found, or the store cannot be read.
+  init?(_ report: VerificationReport, of path: String, job: String) {
+    guard !report.isClean, let metadata = try? StoreMetadata(readingStoreAt: path) else { return nil }
+    (count, self.job, uuid) = (report.totalFindings, job, metadata.uuid)
+    jobs = Self.jobs(metadata)
+  }
+
+  private static func jobs(_ metadata: StoreMetadata) -> [String] {
+    metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
+  }
+
+  /// Whether it was found in the store at a path, to which other jobs may have appended since.
+  func isOf(storeAt path: String) -> Bool {
+    guard !jobs.isEmpty, let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
+    return metadata.uuid == uuid && Self.jobs(metadata).starts(with: jobs)
+  }
+
+  /// How many differences the last verification of a store found; nil if it found none, or there was none.
+  package static func count(ofStoreAt path: String) -> Int64? {
+    let url = URL(filePath: path + Verifier.checkpointSuffix)
+    guard let found = StoppedVerification(at: url)?.found, found.count > 0, found.isOf(storeAt: path) else {
+      return nil
+    }
+    return found.count
+  }
+
+  /// Removes what verifications have kept of a store in whose place a run has put another one.
+  package static func forget(storeAt path: String) {
+    let url = URL(filePath: path + Verifier.checkpointSuffix)
+    if StoppedVerification(at: url) != nil { try? WorkFolder.removeFile(url.path) }
+  }
+}
