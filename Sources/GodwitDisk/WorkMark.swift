@@ -9,11 +9,7 @@ package enum BootIdentity {
   /// nil where the system does not tell; whatever is written is synced then. Tests have their own.
   @TaskLocal package static var current: String? = system
 
-  private static let system: String? = {
-    let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
-    let name = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
-    return name.isEmpty ? nil : name
-  }()
+  private static let system = CLibrary.bootIdentity
 }
 
 /// What the mark of a work folder says of the work in it.

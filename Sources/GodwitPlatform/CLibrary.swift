@@ -87,6 +87,15 @@ package enum CLibrary {
     return bytes < 0 ? nil : bytes
   }
 
+  /// A name of the start of this machine, which no other start has; nil where the system does not tell.
+  package static var bootIdentity: String? {
+    var name = [UInt8](repeating: 0, count: 128)
+    let count = name.withUnsafeMutableBytes { bytes in
+      bytes.baseAddress.map { godwit_boot_identity($0.assumingMemoryBound(to: CChar.self), 127) } ?? 0
+    }
+    return count > 0 ? String(decoding: name.prefix(Int(count)), as: UTF8.self) : nil
+  }
+
   /// The path of the executable that is running; nil when the system does not say.
   package static var executablePath: String? {
     var path = [CChar](repeating: 0, count: 4096)

@@ -93,7 +93,7 @@ struct DestinationObstacleTests {
     let control = MigrationControl()
     try MigrationManager(job).run(control: control) { _ in control.stop(reason: "test") }
     #expect(try obstacles(job) == [])
-    try WorkOwner(job: "other", appends: true).write(in: job.workPath)
+    try WorkOwner(job: "other", appends: true).write(in: job.workPath, isSynced: true)
     let found = try obstacles(job)
     #expect(found.map(\.code) == [.workFolder] && found.map(\.failure) == [.cannotCreate])
     #expect(found.first?.message.hasSuffix("has the unfinished work of another job, 'other'") == true)
