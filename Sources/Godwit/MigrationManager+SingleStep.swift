@@ -116,6 +116,7 @@ extension MigrationManager {
     // What it says of keys holds for the source alone.
     metadata.values[AppendRecord.key] = nil
     metadata.values[StoreMetadata.Key.quarantined] = quarantined > 0 ? .integer(quarantined) : nil
+    metadata.values[RepairsMark.key] = repair?.note.mark.value
     let kept = opened.resolved.keptCounters(
       destination: opened.destinationSchema, facts: plan.facts)
     let isNew = plan.facts.highestDestinationKeys == nil
@@ -155,6 +156,7 @@ extension MigrationManager {
     let model = job.destinationModel
     var metadata = source
     metadata.values[Self.stepKey] = nil
+    metadata.values[RepairsMark.key] = nil
     let jobs = job.position.isLast ? metadata.applicationValues[Self.jobsKey]?.array ?? [] : []
     metadata.values = metadata.values(
       versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,

@@ -19,6 +19,8 @@ import GodwitStore
 public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred steps are fused if the result is equal.
   public private(set) var job: MigrationJob
+  /// For a run on the repaired source: what the run is of.
+  private(set) var repair: RepairRun?
 
   /// A manager of a job.
   ///
@@ -41,11 +43,19 @@ public struct MigrationManager: Sendable {
   static let stepKey = StoreMetadata.Key.step
 
   /// All digests but the source's, which costs a reading of the whole store.
-  var quickIdentity: JobFingerprint { JobFingerprint(job) }
+  var quickIdentity: JobFingerprint { repair?.quick ?? JobFingerprint(job) }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
   func identity(_ quick: JobFingerprint, files: StoreFiles) throws -> JobFingerprint {
     try quick.withContent(of: files)
+  }
+
+  /// The manager of the same job on the repaired source of a work folder.
+  func reading(_ note: RepairNote, in folder: String) -> MigrationManager {
+    var manager = self
+    manager.repair = RepairRun(note: note, sourcePath: job.sourcePath)
+    manager.job.sourcePath = RepairedSource.path(in: folder)
+    return manager
   }
 
   // MARK: Plan
@@ -117,6 +127,9 @@ public struct MigrationManager: Sendable {
     if let ledger = try openLedger() {
       defer { try? ledger.connection.close() }
       return withDelivery(try Self.status(of: job, ledger))
+    }
+    if !job.isStepped, hasUnfinishedRepairs {
+      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100))
     }
     // A run that died between the link and the removal of its folder is finished but for that folder.
     if !job.isStepped, try isUndelivered(), try !isDelivered(comparesSource: comparesSource) {
@@ -211,6 +224,8 @@ public struct MigrationManager: Sendable {
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
     let hasReplaced = try !isInPlace && InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path)
+    // Repairs that are in the destination are delivered whole.
+    if !isInPlace { try RepairDelivery.finish(inDiscarded: folder, destination: destination) }
     try placeReceipt(inDiscarded: folder, destination: destination, replacesEarlier: hasReplaced)
     if isInPlace {
       InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)

@@ -50,6 +50,7 @@ public struct ReceiptCheck: Sendable {
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
     guard compareMetadata(receipt, metadata, later, &report) else { return report }
     compareQuarantine(receipt, path, &report)
+    compareRepairs(receipt, path, &report)
     do { try compareContent(receipt, path, metadata, later, stop, &report) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     { throw stop.error(path, found: report) }
@@ -142,6 +143,16 @@ public struct ReceiptCheck: Sendable {
     }
     guard !receipt.destination.jobs.contains(digest) else { return }
     report.add(.init(.file, message: "the quarantine '\(place)' belongs to another job"))
+  }
+
+  /// The source alone does not give the destination any more: what was repaired must be beside it.
+  private func compareRepairs(_ receipt: Receipt, _ path: String, _ report: inout VerificationReport) {
+    guard let repairs = receipt.repairs else { return }
+    report.count("repaired objects, by the receipt", repairs.objects)
+    let place = path + RepairsFile.suffix
+    if let complaint = RepairsFile.complaint(about: place, digest: repairs.digest, objects: repairs.objects) {
+      report.add(.init(.file, message: complaint))
+    }
   }
 
   // MARK: Content
