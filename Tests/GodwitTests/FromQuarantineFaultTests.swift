@@ -53,7 +53,9 @@ private struct RepairSweep {
     for path in [world.quarantine, world.repairs] where FileManager.default.fileExists(atPath: path) {
       let content = path == world.repairs ? [] : try InPlaceContent(path).dump.lines
       lines += content
-      try SupportFolder(ofStoreAt: path).forEachFile { name, bytes in lines.append("\(path == world.repairs) \(name) \(bytes)") }
+      try SupportFolder(ofStoreAt: path).forEachFile { name, bytes in
+        lines.append("\(path == world.repairs) \(name) \(bytes)")
+      }
     }
     return lines
   }
@@ -95,7 +97,8 @@ private struct RepairSweep {
       let summary = try world.take()
       #expect([.finished, .alreadyFinished].contains(summary.outcome), "\(place)")
       let again = try Self.all(world)
-      #expect(again == new, "\(place): \(zip(again, new).first { $0 != $1 }.map { "'\($0)' against '\($1)'" } ?? "lines")")
+      #expect(
+        again == new, "\(place): \(zip(again, new).first { $0 != $1 }.map { "'\($0)' against '\($1)'" } ?? "lines")")
       #expect(try FileManager.default.contentsOfDirectory(atPath: out).sorted() == names, "\(place)")
       let receipt = try Receipt.read(world.destination + Receipt.suffix)
       let jobs = try StoreMetadata(readingStoreAt: world.destination).values[MigrationManager.jobsKey]?.array

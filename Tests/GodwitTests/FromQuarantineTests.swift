@@ -42,7 +42,8 @@ import Testing
     #expect(try world.run().outcome == .alreadyFinished)
     #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
     #expect(try Data(contentsOf: URL(filePath: world.world.sourcePath)) == source)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: world.folder.file("out")).contains { $0.contains("repairs") })
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: world.folder.file("out")).contains { $0.contains("repairs") })
   }
 
   @Test func `everything can be repaired, and the same command is done then`() throws {
@@ -54,7 +55,8 @@ import Testing
       for key in both.people {
         try store.set(key, "ZNAME", .text("n"))
         try store.set(key, "ZAGE", .integer(1))
-        try store.connection.execute("UPDATE ZPERSON SET ZBADGE = 'A1' WHERE Z_PK = ?1 AND ZBADGE IS NOT NULL", [.integer(key)])
+        try store.connection.execute(
+          "UPDATE ZPERSON SET ZBADGE = 'A1' WHERE Z_PK = ?1 AND ZBADGE IS NOT NULL", [.integer(key)])
       }
     }
     let homeless = try both.whole.keys("SELECT Z_PK FROM ZPERSON WHERE ZADDRESS IS NULL")
@@ -197,7 +199,10 @@ import Testing
     let key = try #require(world.open().people.first)
     let edits: [(String, String)] = [
       ("INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT 5000, Z_ENT, 1, 'new' FROM ZPERSON LIMIT 1", "p5000"),
-      ("UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME <> 'Person' AND Z_NAME LIKE 'Employee') WHERE Z_PK = (SELECT Z_PK FROM ZPERSON WHERE Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person') LIMIT 1)", "set"),
+      (
+        "UPDATE ZPERSON SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME <> 'Person' AND Z_NAME LIKE 'Employee') WHERE Z_PK = (SELECT Z_PK FROM ZPERSON WHERE Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person') LIMIT 1)",
+        "set"
+      ),
       ("DELETE FROM ZGODWITQUARANTINEREASON WHERE ZKEY = \(key)", "reasons"),
       ("UPDATE ZPERSON SET ZBOSS = 6000 WHERE Z_PK = \(key)", "p6000"),
     ]

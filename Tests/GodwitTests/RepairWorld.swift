@@ -73,7 +73,8 @@ final class RepairWorld {
     #expect(summary.quarantined == expected.quarantined, "\(place)", sourceLocation: sourceLocation)
     let isThere = FileManager.default.fileExists(atPath: quarantine)
     #expect(isThere == !expected.quarantined.isEmpty, "\(place)", sourceLocation: sourceLocation)
-    #expect(!FileManager.default.fileExists(atPath: destination + ".godwit"), "\(place)", sourceLocation: sourceLocation)
+    #expect(
+      !FileManager.default.fileExists(atPath: destination + ".godwit"), "\(place)", sourceLocation: sourceLocation)
     let report = try Verifier(job: job()).run()
     #expect(report.isClean, "\(place): \(report)", sourceLocation: sourceLocation)
     let receipt = URL(filePath: destination + Receipt.suffix)
@@ -117,7 +118,9 @@ final class RepairWorld {
         [.integer(key), .integer(other)])
     }
 
-    func keys(_ sql: String) throws -> [Int64] { try connection.rows(sql).map { if case .integer(let key) = $0[0] { key } else { 0 } } }
+    func keys(_ sql: String) throws -> [Int64] {
+      try connection.rows(sql).map { if case .integer(let key) = $0[0] { key } else { 0 } }
+    }
 
     func link(of key: Int64, _ name: String) throws -> Int64? {
       guard case .foreignKey(_, let column, _, _) = schema.storage(of: name, in: "Person") else { return nil }

@@ -108,7 +108,8 @@ extension MigrationManager {
     guard job.quarantine != nil else {
       throw GodwitError(
         .configuration, "cannot take repairs into '\(job.destinationPath)': job '\(job.name)' has no quarantine",
-        remedy: "write the `on-invalid: {quarantine: …}` with which the destination was made", safe: "nothing was written")
+        remedy: "write the `on-invalid: {quarantine: …}` with which the destination was made",
+        safe: "nothing was written")
     }
     if let obstacle = job.quarantineObstacle { throw obstacle }
     guard job.receipt != nil else {
@@ -121,7 +122,8 @@ extension MigrationManager {
 
   private func foreign(_ file: String) -> GodwitError {
     GodwitError(
-      .cannotCreate, "cannot take repairs from '\(file)': it is not the quarantine of '\(job.destinationPath)' as it is",
+      .cannotCreate,
+      "cannot take repairs from '\(file)': it is not the quarantine of '\(job.destinationPath)' as it is",
       cause: "another job, another source, or an earlier run of this job wrote it",
       remedy: "repair the objects in '\(job.quarantinePath)'", safe: "nothing was written")
   }
@@ -130,11 +132,14 @@ extension MigrationManager {
   private func checkEarlierRepairs(_ mark: RepairsMark?) throws {
     let path = job.repairsPath
     if let mark {
-      guard let complaint = RepairsFile.complaint(about: path, digest: mark.digest, objects: mark.objects) else { return }
+      guard let complaint = RepairsFile.complaint(about: path, digest: mark.digest, objects: mark.objects) else {
+        return
+      }
       throw GodwitError(
         .cannotCreate, "cannot take repairs into '\(job.destinationPath)': \(complaint)",
         cause: "a run that does not know the earlier repairs would undo them",
-        remedy: "restore the file with its folder of files from a backup, or move the destination away and run the job again",
+        remedy:
+          "restore the file with its folder of files from a backup, or move the destination away and run the job again",
         safe: "nothing was written")
     }
     for taken in [path, SupportFolder(ofStoreAt: path).path] where RepairDelivery.isThere(taken) {
@@ -159,7 +164,8 @@ extension MigrationManager {
     let found = try beside.contentDigest()
     guard try found == beside.originalContent || found == content else {
       throw GodwitError(
-        .cannotCreate, "cannot replace the quarantine '\(path)': it was edited, and not as '\(edited.files.givenPath)' was",
+        .cannotCreate,
+        "cannot replace the quarantine '\(path)': it was edited, and not as '\(edited.files.givenPath)' was",
         remedy: "take the repairs from one of them, and move the other away", safe: "nothing was written")
     }
     return RepairNote.Beside(content: found, stamp: stamp)
@@ -234,7 +240,8 @@ extension MigrationManager {
     of repair: RepairInput, in folder: borrowing WorkFolder, _ source: OpenSource, _ watch: StopCondition
   ) throws -> RepairNote? {
     let known = try RepairNote.read(in: folder.path)
-    if let known, known.identity == repair.identity, known.content == repair.content, known.replaced == repair.replaced {
+    if let known, known.identity == repair.identity, known.content == repair.content, known.replaced == repair.replaced
+    {
       return known
     }
     guard try !isWorthKeeping(folder.path) && !folder.hasStores() else {
@@ -294,7 +301,8 @@ extension MigrationManager {
   }
 
   private func contentDigest(_ path: String) throws -> String? {
-    do { return try QuarantineModel.contentDigest(ofStoreAt: path, model: job.sourceModel) } catch let error as GodwitError
+    do { return try QuarantineModel.contentDigest(ofStoreAt: path, model: job.sourceModel) } catch let error
+      as GodwitError
       where error.code == .dataWrong
     { return nil }
   }
@@ -304,7 +312,8 @@ extension MigrationManager {
     var parts = ["\(objects(note.repaired)) of the quarantine \(note.repaired == 1 ? "was" : "were") edited"]
     if note.unchanged > 0 { parts.append("\(objects(note.unchanged)) not") }
     if note.deleted > 0 {
-      parts.append("\(objects(note.deleted)) deleted from it, and taken as the source has \(note.deleted == 1 ? "it" : "them")")
+      parts.append(
+        "\(objects(note.deleted)) deleted from it, and taken as the source has \(note.deleted == 1 ? "it" : "them")")
     }
     return MigrationNote(.repaired, "\(parts.joined(separator: ", ")); the repairs are kept in '\(job.repairsPath)'")
   }

@@ -7,7 +7,8 @@ extension RunVerb {
   func refuseQuarantine(_ loader: JobLoader) throws {
     guard let quarantine else { return }
     throw GodwitError(
-      .configuration, "cannot take repairs from '\(quarantine)': the source of the manifest is a pattern for many stores",
+      .configuration,
+      "cannot take repairs from '\(quarantine)': the source of the manifest is a pattern for many stores",
       location: loader.manifest.source.location,
       remedy: "name the store of the quarantine with --source FILE --destination FILE", safe: "nothing was written")
   }

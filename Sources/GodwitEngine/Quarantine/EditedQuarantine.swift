@@ -26,7 +26,8 @@ package final class EditedQuarantine {
     func notOne(_ cause: String) -> GodwitError {
       GodwitError(
         .dataWrong, "cannot take repairs from '\(path)': it is no quarantine of Godwit's", cause: cause,
-        remedy: "name the store that the run has put beside the destination, or a copy of it", safe: "nothing was written")
+        remedy: "name the store that the run has put beside the destination, or a copy of it",
+        safe: "nothing was written")
     }
     guard files.type == .sqlite else { throw notOne("it is an XML store") }
     do {
@@ -145,7 +146,8 @@ package final class EditedQuarantine {
     }
     return GodwitError(
       .dataWrong, "cannot take repairs from '\(files.givenPath)': the run did not set \(names[0]) aside",
-      cause: "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are no repairs",
+      cause:
+        "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are no repairs",
       remedy: "delete them from the quarantine; insert new objects in the destination when the job is done",
       safe: "nothing was written")
   }

@@ -97,7 +97,8 @@ struct RepairMerge {
       try copy.execute("UPDATE main.\(name) AS m SET \(values) FROM earlier.\(name) AS r WHERE r.Z_PK = m.Z_PK")
       guard copy.changes == noted else {
         throw GodwitError(
-          .dataWrong, "cannot apply the earlier repairs: they name objects of '\(table.rootEntityName)' that the source lacks",
+          .dataWrong,
+          "cannot apply the earlier repairs: they name objects of '\(table.rootEntityName)' that the source lacks",
           remedy: "restore the repairs file of the destination from a backup", safe: "nothing was written")
       }
     }
@@ -349,7 +350,8 @@ extension RepairMerge {
     let isSame = columns.map { "f.\(quoted($0.own)) IS m.\(quoted($0.name))" }.joined(separator: " AND ")
     let isPair =
       "f.\(quoted(columns[0].own)) = m.\(a) AND f.\(quoted(columns[1].own)) = m.\(b)"
-    let both = "\(isHeld(join.ownerColumn, join.ownerEntityName)) AND \(isHeld(join.destinationColumn, join.destinationEntityName))"
+    let both =
+      "\(isHeld(join.ownerColumn, join.ownerEntityName)) AND \(isHeld(join.destinationColumn, join.destinationEntityName))"
     try copy.execute(
       "INSERT OR IGNORE INTO temp.godwit_gone (name, a, b) SELECT ?1, m.\(a), m.\(b) FROM main.\(table) AS m WHERE \(both) AND NOT EXISTS (SELECT 1 FROM source.\(quoted(own)) AS f WHERE \(isPair) AND \(isSame))",
       [name])
@@ -387,7 +389,9 @@ extension RepairMerge {
     for table in schema.tables {
       let name = quoted(table.name)
       let root = SQLValue.text(table.rootEntityName)
-      guard try copy.integer("SELECT 1 FROM temp.godwit_touched WHERE root = ?1 LIMIT 1", [root]) != nil else { continue }
+      guard try copy.integer("SELECT 1 FROM temp.godwit_touched WHERE root = ?1 LIMIT 1", [root]) != nil else {
+        continue
+      }
       try copy.execute("CREATE TABLE repairs.\(name) AS SELECT * FROM main.\(name) WHERE 0")
       try copy.execute(
         "INSERT INTO repairs.\(name) SELECT m.* FROM temp.godwit_touched AS t CROSS JOIN main.\(name) AS m ON m.Z_PK = t.key WHERE t.root = ?1 ORDER BY t.key",

@@ -45,7 +45,8 @@ package struct RepairedSource {
     try Self.remove(in: folder)
     try copySource(files, working)
     defer { working(nil) }
-    let copy = try StoreConnection(path: partPath, cache: .init(bytes: max(job.memory.bytes / 8, 4 << 20)), create: true)
+    let copy = try StoreConnection(
+      path: partPath, cache: .init(bytes: max(job.memory.bytes / 8, 4 << 20)), create: true)
     working(copy)
     for pragma in ["journal_mode = DELETE", "synchronous = OFF", "journal_mode = MEMORY", "temp_store = FILE"] {
       try copy.execute("PRAGMA \(pragma)")
@@ -129,7 +130,8 @@ package struct RepairedSource {
       }
       let state: [(String, SQLValue)] = [("version", .integer(RepairsFile.version)), ("source", .text(digest))]
       for (name, value) in state {
-        try copy.execute("INSERT INTO repairs.\(RepairsFile.state) (name, value) VALUES (?1, ?2)", [.text(name), value])
+        try copy.execute(
+          "INSERT INTO repairs.\(RepairsFile.state) (name, value) VALUES (?1, ?2)", [.text(name), value])
       }
       try merge.writeRows(hasEarlier: earlier != nil)
     }

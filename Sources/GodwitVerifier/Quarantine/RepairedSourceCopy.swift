@@ -82,7 +82,8 @@ final class RepairedSourceCopy {
     let objects = try repairs.integer("SELECT COUNT(*) FROM source.\(RepairsFile.objects)") ?? 0
     report.count("repaired objects", objects)
     if objects != mark.objects {
-      report.add(.init(.metadata, property: RepairsMark.key, message: "it does not have the number of repaired objects"))
+      report.add(
+        .init(.metadata, property: RepairsMark.key, message: "it does not have the number of repaired objects"))
     }
     isComplete = true
   }
@@ -124,7 +125,8 @@ final class RepairedSourceCopy {
       try update.run((0...names.count).map { row.value($0) })
       if copy.changes != 1 {
         report.add(
-          .init(.source, key: row.int64(0), message: "the repairs have a row of table '\(table)' that the source lacks"))
+          .init(.source, key: row.int64(0), message: "the repairs have a row of table '\(table)' that the source lacks")
+        )
       }
       return true
     }
