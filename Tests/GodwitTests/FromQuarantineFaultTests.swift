@@ -21,7 +21,7 @@ private struct RepairSweep {
   private let before: String
 
   init() throws {
-    world = try RepairWorld(seed: 31, people: 16)
+    let world = try RepairWorld(seed: 31, people: 16)
     try world.run()
     try world.edit(seed: 33, percent: 50)
     // What is repaired has a file of its own.
@@ -32,6 +32,7 @@ private struct RepairSweep {
     let support = SupportFolder(ofStoreAt: world.quarantine)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
     try Data(repeating: 5, count: 600).write(to: URL(filePath: support.path(of: file)))
+    self.world = world
     before = world.folder.file("before")
     try FileManager.default.copyItem(atPath: world.folder.file("out"), toPath: before)
     old = try Self.content(world.destination)

@@ -1,4 +1,4 @@
-package import GodwitJob
+import GodwitJob
 package import GodwitModel
 package import GodwitStore
 
