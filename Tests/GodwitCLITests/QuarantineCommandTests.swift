@@ -46,10 +46,10 @@ import Testing
     #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: receipt)) == [])
     #expect(receipt.contains("\"repairs\""))
 
-    let again = try BuiltCommand.run(
+    let done = try BuiltCommand.run(
       "run", "job.yaml", "--from-quarantine", quarantine, "--progress", "json", in: folder.path)
-    #expect(again.status == 0, "\(again.diagnostics)")
-    let line = try #require(again.output.split(separator: "\n").last)
+    #expect(done.status == 0, "\(done.diagnostics)")
+    let line = try #require(done.output.split(separator: "\n").last)
     #expect(try JSONSchema(named: "progress.schema.json").findings(JSONValue(parsing: String(line))) == [])
     let wrong = try BuiltCommand.run("run", "job.yaml", "--from-quarantine", "people.sqlite", in: folder.path)
     #expect(wrong.status == 65 && wrong.diagnostics.contains("no quarantine"), "\(wrong.diagnostics)")
