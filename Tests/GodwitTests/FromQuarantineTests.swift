@@ -117,6 +117,37 @@ import Testing
     #expect(report.findings.contains { $0.message.contains(name) }, "\(report)")
   }
 
+  @Test func `edits that are only in a write-ahead log count, and an open quarantine is not replaced`() throws {
+    let world = try RepairWorld(seed: 23)
+    try world.run()
+    let application = try StoreConnection(path: world.quarantine)
+    try application.execute("PRAGMA journal_mode = WAL")
+    try application.execute("PRAGMA wal_autocheckpoint = 0")
+    try world.edit(seed: 24, percent: 60)
+    let error = try world.error(world.job())
+    #expect(error?.code == .stopped && error?.stopReason == .inUse, "\(String(describing: error))")
+    #expect(try world.run().codedNotes.contains { $0.code == .repairsUnfinished })
+    try application.close()
+    let summary = try world.take()
+    #expect(summary.wasResumed)
+    try world.expectEqual(summary, "log")
+  }
+
+  @Test func `an XML store is replaced by one with the repairs`() throws {
+    let world = try RepairWorld(seed: 25)
+    var job = try world.job()
+    (job.destinationType, job.destinationPath) = (.xml, world.folder.file("out/people.xml"))
+    #expect(try MigrationManager(job).run().quarantinedObjects > 0)
+    let before = try Data(contentsOf: URL(filePath: job.destinationPath))
+    let file = job.destinationPath + Quarantine.suffix
+    try world.edit(file, seed: 26, percent: 100)
+    #expect(try MigrationManager(job).run(fromQuarantine: URL(filePath: file)).outcome == .finished)
+    #expect(try Data(contentsOf: URL(filePath: job.destinationPath)) != before)
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean && report.checks.contains { $0.name == "repaired objects" }, "\(report)")
+    #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
+  }
+
   // MARK: What is found
 
   @Test func `a proof finds what is wrong after repairs`() throws {
@@ -126,9 +157,9 @@ import Testing
     try world.take()
     func findings() throws -> [VerificationReport.Finding] { try Verifier(job: world.job()).run().findings }
     #expect(try findings().isEmpty)
-    let repaired = try StoreConnection.openStore(readingAt: world.repairs)
+    let repaired = try StoreConnection(path: world.repairs)
     let key = try #require(
-      try repaired.integer("SELECT Z_PK FROM source.ZPERSON WHERE ZNAME LIKE 'repaired %' ORDER BY 1 LIMIT 1"))
+      try repaired.integer("SELECT Z_PK FROM ZPERSON WHERE ZNAME LIKE 'repaired %' ORDER BY 1 LIMIT 1"))
     try repaired.close()
     let connection = try StoreConnection(path: world.destination)
     try connection.execute("UPDATE ZPERSON SET ZNAME = 'other' WHERE Z_PK = ?1", [.integer(key)])

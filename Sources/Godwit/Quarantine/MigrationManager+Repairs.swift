@@ -60,6 +60,8 @@ extension MigrationManager {
     let (metadata, jobs) = try madeStore()
     let earlier = RepairsMark(metadata)
     func done(_ text: String?) throws -> MigrationSummary {
+      // A run that died while it removed its folder, which had become needless.
+      if !hasUnfinishedRepairs { try removeNeedlessWork() }
       var summary = try finished(source: source, quick: quickIdentity, identity: identity)
       if let text { summary.codedNotes.append(.init(.repaired, text)) }
       return summary

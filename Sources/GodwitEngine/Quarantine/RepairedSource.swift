@@ -80,7 +80,7 @@ package struct RepairedSource {
     for name in ["repairs", "source"] + (earlier == nil ? [] : ["earlier"]) { try copy.execute("DETACH \(name)") }
     try copy.close()
     outcome.mark.digest = try StoreFiles(path: repairsPartPath).contentDigest()
-    try carryFiles(check)
+    try carryFiles(ofSource: files.type == .sqlite, check)
     for (part, path) in [(repairsPartPath, Self.repairsPath(in: folder)), (partPath, Self.path(in: folder))] {
       try WorkFolder.sync(part)
       guard rename(part, path) == 0 else { throw GodwitError.disk("cannot rename '\(part)'", errno: errno) }
@@ -192,12 +192,14 @@ package struct RepairedSource {
   }
 
   /// Gives the copy the external files of the source, and those that the repairs have brought.
-  private func carryFiles(_ check: () throws -> Void) throws {
+  ///
+  /// - Parameter hasFiles: false for an XML store: a folder beside it is another's.
+  private func carryFiles(ofSource hasFiles: Bool, _ check: () throws -> Void) throws {
     let made = SupportFolder(ofStoreAt: Self.path(in: folder))
     let repairs = SupportFolder(ofStoreAt: Self.repairsPath(in: folder))
     let source = SupportFolder(ofStoreAt: job.sourcePath)
     // A file that a repair has brought comes first: of one name there is one file.
-    for from in [repairs, source] {
+    for from in hasFiles ? [repairs, source] : [repairs] {
       try from.refuseLinks()
       try from.forEachFile { name, _ in
         guard SupportFolder.isFileName(name) else { return }
