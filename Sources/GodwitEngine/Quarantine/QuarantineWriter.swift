@@ -93,7 +93,7 @@ package struct QuarantineWriter {
     metadata.values[QuarantineModel.objectsKey] = .string(objects.finish())
     metadata.values[QuarantineModel.contentKey] = .string(
       try QuarantineModel.contentDigest(ofStoreAt: partPath, becoming: storePath, model: job.sourceModel))
-    let connection = try StoreConnection(path: partPath)
+    let connection = try StoreConnection(path: partPath, create: true)
     try connection.execute("PRAGMA journal_mode = DELETE")
     try connection.transaction { try metadata.write(to: connection) }
     try connection.close()

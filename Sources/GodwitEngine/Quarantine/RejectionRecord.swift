@@ -41,9 +41,10 @@ package final class RejectionRecord {
 
   package static func exists(in folder: String) -> Bool { FileManager.default.fileExists(atPath: path(in: folder)) }
 
-  private init(openingIn folder: String, create: Bool) throws {
+  private init(openingIn folder: String) throws {
     path = Self.path(in: folder)
-    connection = try StoreConnection(path: path, cache: .mebibytes(8), create: create)
+    // The process makes it, also one that it found: a journal that cannot be made is no missing input.
+    connection = try StoreConnection(path: path, cache: .mebibytes(8), create: true)
     // `status` may be reading when a part commits.
     try connection.execute("PRAGMA busy_timeout = 30000")
     try connection.execute("PRAGMA journal_mode = DELETE")
@@ -61,7 +62,7 @@ package final class RejectionRecord {
     guard !identity.source.isEmpty else {
       throw GodwitError(.internalBug, "a record of rejected objects has no source")
     }
-    try self.init(openingIn: folder, create: true)
+    try self.init(openingIn: folder)
     try connection.transaction {
       for sql in Self.tables { try connection.execute(sql) }
       try setState("identity", .text(Self.text(of: identity)))
@@ -77,7 +78,7 @@ package final class RejectionRecord {
   package static func opened(in folder: String) throws -> RejectionRecord? {
     guard exists(in: folder) else { return nil }
     do {
-      let record = try RejectionRecord(openingIn: folder, create: false)
+      let record = try RejectionRecord(openingIn: folder)
       return try record.connection.integer("SELECT COUNT(*) FROM sqlite_master") == 0 ? nil : record
     } catch var error as GodwitError where error.topic == .database && error.code == .dataWrong {
       error.remedy = "check the disk, `godwit discard` the job and run again"
