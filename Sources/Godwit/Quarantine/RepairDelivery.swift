@@ -47,7 +47,7 @@ enum RepairDelivery {
         lock.release()
       }
       // The store is gone, and its files go with it.
-      if note.stage == .clearingQuarantine { try SupportFolder(ofStoreAt: quarantine).remove() }
+      if note.stage == .clearingQuarantine { try removeFiles(ofStoreAt: quarantine) }
       try advance(to: .placingQuarantine)
     }
     if note.stage == .placingQuarantine {
@@ -60,12 +60,23 @@ enum RepairDelivery {
         for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(repairs + suffix) }
         try WorkFolder.sync(repairs.parentPath)
       }
-      try SupportFolder(ofStoreAt: repairs).remove()
+      try removeFiles(ofStoreAt: repairs)
       try advance(to: .placingRepairs)
     }
     if note.stage == .placingRepairs {
       try place(RepairedSource.repairsPath(in: path), at: repairs, in: folder, like: destination)
       try advance(to: .done)
+    }
+  }
+
+  /// Removes the external files of a store that is gone; durable when it returns. After a power cut none may be there
+  /// again: they would be those of the store that gets the name.
+  private static func removeFiles(ofStoreAt path: String) throws {
+    let support = SupportFolder(ofStoreAt: path)
+    guard support.exists else { return }
+    try support.remove()
+    for folder in [support.dataPath, support.path, path.parentPath] where folder.isEmpty || isThere(folder) {
+      try WorkFolder.sync(folder)
     }
   }
 
