@@ -131,6 +131,10 @@ import Testing
       try FileManager.default.copyItem(atPath: world.quarantine + suffix, toPath: copy + suffix)
     }
     try both.close()
+    let files = SupportFolder(ofStoreAt: world.quarantine)
+    if files.exists {
+      try FileManager.default.copyItem(atPath: files.path, toPath: SupportFolder(ofStoreAt: copy).path)
+    }
     #expect(try StoreFiles(path: copy).hasWAL())
     // Beside the destination lie the same edits, without a log.
     let summary = try world.take(copy)
