@@ -111,15 +111,15 @@ private struct RepairSweep {
 @Suite struct FromQuarantineFaultTests {
   @Test func `after a death at any operation of the delivery one destination is whole, and the next run ends`() throws {
     let sweep = try RepairSweep()
-    try sweep.run(7) { .death(at: $0) }
-    try sweep.run(5, withoutFlag: true) { .death(at: $0) }
+    try sweep.run(5) { .death(at: $0) }
+    try sweep.run(3, withoutFlag: true) { .death(at: $0) }
   }
 
   @Test func `after a failure of the disk or of the power the next run ends`() throws {
     let sweep = try RepairSweep()
-    try sweep.run(4) { .fail(EIO, at: $0) }
+    try sweep.run(2) { .fail(EIO, at: $0) }
     try sweep.run(1) { .full(at: $0) }
-    try sweep.run(5) { .powerCut(at: $0) }
+    try sweep.run(4) { .powerCut(at: $0) }
   }
 
   @Test func `a run that is stopped after any progress line goes on to the same destination`() throws {

@@ -12,7 +12,7 @@ import Testing
 
 /// Objects that were repaired in a quarantine and come into the destination.
 @Suite struct FromQuarantineTests {
-  @Test(arguments: testSeeds(TestTier.choose(2, long: 40)))
+  @Test(arguments: testSeeds(TestTier.choose(1, long: 4)))
   func `the destination is that of a source which was repaired by hand, also the second time`(seed: UInt64) throws {
     let world = try RepairWorld(seed: seed)
     let source = try Data(contentsOf: URL(filePath: world.world.sourcePath))
