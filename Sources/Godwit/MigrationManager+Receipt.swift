@@ -36,8 +36,11 @@ extension MigrationManager {
   /// the destination.
   private var needsReceipt: Bool {
     if case .file? = job.receipt { return true }
-    return job.replacesEarlierResult
+    return replacesReceipt
   }
+
+  /// Whether the store that is delivered takes the place of an earlier one, whose receipt goes with it.
+  private var replacesReceipt: Bool { job.replacesEarlierResult || repair != nil }
 
   // MARK: Before
 
@@ -97,7 +100,7 @@ extension MigrationManager {
 
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
   private func isOwn(_ receipt: Receipt) -> Bool {
-    receipt.isOf(receiptJob, file: destinationFile) && receipt.source.path == job.sourcePath
+    receipt.isOf(receiptJob, file: destinationFile) && receipt.source.path == repair?.sourcePath ?? job.sourcePath
   }
 
   // MARK: Counting
@@ -187,6 +190,12 @@ extension MigrationManager {
         receipt.losses = summary.losses.losses
         receipt.began = Receipt.time(summary.begin)
       }
+      if let repair {
+        receipt.source.path = repair.sourcePath
+        receipt.source.digest = repair.note.identity.source
+        receipt.source.stamp = Receipt.sourceStamp(repair.note.stamp)
+        receipt.repairs = Receipt.Repairs(repair.note.mark)
+      }
       receipt.seconds = summary.seconds
       receipt.peakBytes = ProcessMemory.peakBytes
       receipt.budgetBytes = job.memory.bytes
@@ -209,7 +218,7 @@ extension MigrationManager {
       }
       var told = error
       told.remedy =
-        job.replacesEarlierResult
+        replacesReceipt
         ? "fix the cause and run the same command: the migration itself is done"
         : "fix the cause, or write `receipt: none`, and run the same command: the migration itself is done"
       throw told

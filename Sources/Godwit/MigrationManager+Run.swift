@@ -25,12 +25,19 @@ extension MigrationManager {
     control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
     progress: (MigrationProgress) -> Void = { _ in }
   ) throws -> MigrationSummary {
+    try recorded(control, maximumSeconds) { try run(watch: $0, progress: progress) }
+  }
+
+  /// Runs, and records how that ended for those who ask from outside.
+  func recorded(
+    _ control: MigrationControl, _ maximumSeconds: Double?, run: (StopCondition) throws -> MigrationSummary
+  ) throws -> MigrationSummary {
     try refuseWithoutStore()
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
     let notes = (try? job.layoutNotes()) ?? []
     var summary: MigrationSummary
-    do { summary = try run(watch: watch, progress: progress) } catch {
+    do { summary = try run(watch) } catch {
       guard var known = error as? GodwitError else {
         noteEnd(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"), watch)
         throw error
@@ -51,11 +58,10 @@ extension MigrationManager {
 
   func run(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     if !job.syncsCheckpoints, !mayLeaveCheckpointsUnsynced {
-      var job = job
-      job.syncsCheckpoints = true
-      return try MigrationManager(job).run(watch: watch, progress: progress)
+      return try syncingCheckpoints.run(watch: watch, progress: progress)
     }
     if let obstacle = job.quarantineObstacle { throw obstacle }
+    if let summary = try afterRepairs() { return summary }
     try checkReceiptPlace()
     try checkQuarantinePlace()
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }

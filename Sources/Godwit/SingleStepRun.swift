@@ -50,7 +50,7 @@ final class SingleStepRun {
   /// What the record of rejected objects is bound to, before there is one.
   private func identity(_ ledger: Ledger, _ stamp: StoreFiles.Stamp) throws -> (JobFingerprint, StoreFiles.Stamp) {
     var identity = quick
-    identity.source = try Ledger.exists(ledger.connection) ? ledger.identity().source : ""
+    identity.source = try origin ?? (Ledger.exists(ledger.connection) ? ledger.identity().source : "")
     if identity.source.isEmpty {
       let task = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
       digest = task

@@ -60,8 +60,9 @@ extension WorkFolder {
   ///
   /// - Parameter start: When the run of this process began.
   package static func noteEnd(inFolder path: String, runSince start: Date, _ record: (LockHolder) -> RunRecord) {
-    // Nothing is written into a folder that the run refused.
-    guard (try? checkOwn(path)) != nil else { return }
+    // Nothing is written into a folder that the run refused, or whose making failed: without the marker the next run would
+    // refuse it.
+    guard (try? checkOwn(path)) != nil, FileManager.default.fileExists(atPath: path + "/" + markerName) else { return }
     let lock = path + "/" + lockName
     let descriptor = open(lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return }

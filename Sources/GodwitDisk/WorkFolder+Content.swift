@@ -17,15 +17,18 @@ extension WorkFolder {
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
     "receipt.json", "receipt.place", "receipt.replaced", "shown.percent", "history.json", "last-run.json",
-    "given.names", "kept.json", "owner.json",
+    "given.names", "kept.json", "owner.json", "repairs.json",
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",
-    "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite",
+    "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite", "source-repaired.sqlite",
+    "repaired-part.sqlite", "repairs.sqlite", "repairs-part.sqlite",
   ]
   private static let storeSuffixes = ["", "-journal", "-wal", "-shm", ".part"]
   private static let spillSuffixes = ["", ".new", ".inverse"].flatMap { [$0, $0 + ".runs-0", $0 + ".runs-1"] }
-  private static let supportFolders: Set<String> = [".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT"]
+  private static let supportFolders: Set<String> = [
+    ".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT", ".source-repaired_SUPPORT", ".repairs_SUPPORT",
+  ]
 
   private enum Kind {
     case file, step, support

@@ -172,14 +172,14 @@ extension Verification {
     let jobs = StoreMetadata.Key.jobs
     for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key })
     where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
-      && key != StoreMetadata.Key.quarantined
+      && key != StoreMetadata.Key.quarantined && key != RepairsMark.key
       && !(job.dropsMirroring && StoreMetadata.isMirroringKey(key))
     {
       compare(key, made.values[key], value)
     }
     for key in made.applicationValues.keys.sorted()
     where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
-      && key != StoreMetadata.Key.quarantined
+      && key != StoreMetadata.Key.quarantined && key != RepairsMark.key
       && before.applicationValues[key] == nil
     {
       find(.metadata, property: key, "the source has no such key")

@@ -58,6 +58,9 @@ public struct Verifier: Sendable {
   /// For tests, which stop more often.
   package var rowsPerCheckpoint: Int64?
 
+  /// The digest under which the destination names the job; nil: that of its source.
+  private var knownDigest: String?
+
   package init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
     self.job = job
     self.makeStore = makeStore
@@ -85,7 +88,10 @@ public struct Verifier: Sendable {
       throw GodwitError(
         .usage, "cannot verify a sample of \(samplePercent) %", remedy: "give a percentage from 0.001 to 100")
     }
-    let stop = VerificationStop(control, maximumSeconds: maximumSeconds)
+    return try run(VerificationStop(control, maximumSeconds: maximumSeconds), progress: tell)
+  }
+
+  private func run(_ stop: VerificationStop, progress tell: (Double) -> Void) throws -> VerificationReport {
     let unfinished = job.destinationPath + ".godwit"
     // Another job may be at work on a copy; whether this one is finished the store says.
     guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
@@ -97,6 +103,9 @@ public struct Verifier: Sendable {
       throw GodwitError(
         .missingInput, "cannot verify '\(job.destinationPath)': no such file",
         remedy: "run the job with `godwit run` first")
+    }
+    if job.appends == false, let repaired = try RepairedSourceCopy(of: job, digest: knownDigest) {
+      return try run(repaired, stop, progress: tell)
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
@@ -168,8 +177,31 @@ public struct Verifier: Sendable {
     return proof.report.adding(found)
   }
 
+  /// Proves a destination that was made of the source and of repairs. It reads a copy of the source with the repairs in
+  /// it, as it would read any source. Nothing of it is kept.
+  private func run(
+    _ repaired: RepairedSourceCopy, _ stop: VerificationStop, progress: (Double) -> Void
+  ) throws -> VerificationReport {
+    do {
+      try repaired.apply { stop.isDue }
+    } catch let error as GodwitError where error.code == .stopped && stop.isDue {
+      throw stop.error(job.destinationPath, found: repaired.report)
+    }
+    guard repaired.isComplete else { return repaired.report }
+    var inner = Verifier(job: repaired.job, makeStore: makeStore)
+    (inner.usesShortcuts, inner.samplePercent, inner.rowsPerCheckpoint) = (
+      usesShortcuts, samplePercent, rowsPerCheckpoint
+    )
+    inner.knownDigest = repaired.digest
+    var report = repaired.report
+    report.add(try inner.run(stop, progress: progress))
+    try repaired.checkUnchanged()
+    return report
+  }
+
   /// The digest under which a destination names the job.
   private func jobDigest() throws -> String {
+    if let knownDigest { return knownDigest }
     let resolved = job.resolvingLinks().fusingSteps()
     return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
   }

@@ -32,14 +32,30 @@ import Testing
     #expect(again.status == 3 && again.output.contains("already finished"), "\(again.output)\(again.diagnostics)")
     #expect(try BuiltCommand.run("verify", "job.yaml", in: folder.path).status == 0)
 
-    let store = try StoreConnection(path: folder.file("people.sqlite"))
+    let quarantine = "people-migrated.sqlite.quarantine.sqlite"
+    let store = try StoreConnection(path: folder.file(quarantine))
     try store.execute("UPDATE ZPERSON SET ZAGE = 70 WHERE ZAGE = 'old'")
     try store.close()
-    try FileManager.default.createDirectory(atPath: folder.file("rejected"), withIntermediateDirectories: true)
     let script = try #require(try DocumentationPage("Quarantine").blocks("sh").first)
     let result = try GettingStartedTests.run(script, in: folder)
     #expect(result.status == 0, "\(result.diagnostics)")
-    #expect(!FileManager.default.fileExists(atPath: folder.file("people-migrated.sqlite.quarantine.sqlite")))
+    #expect(result.output.contains("2 objects of the quarantine were edited"), "\(result.output)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file(quarantine)))
+    #expect(FileManager.default.fileExists(atPath: folder.file("people-migrated.sqlite.repairs.sqlite")))
+    let receipt = try String(contentsOfFile: folder.file("people-migrated.sqlite.receipt.json"), encoding: .utf8)
+    #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: receipt)) == [])
+    #expect(receipt.contains("\"repairs\""))
+
+    let done = try BuiltCommand.run(
+      "run", "job.yaml", "--from-quarantine", quarantine, "--progress", "json", in: folder.path)
+    #expect(done.status == 0, "\(done.diagnostics)")
+    let line = try #require(done.output.split(separator: "\n").last)
+    #expect(try JSONSchema(named: "progress.schema.json").findings(JSONValue(parsing: String(line))) == [])
+    let wrong = try BuiltCommand.run("run", "job.yaml", "--from-quarantine", "people.sqlite", in: folder.path)
+    #expect(wrong.status == 65 && wrong.diagnostics.contains("no quarantine"), "\(wrong.diagnostics)")
+    let both = try BuiltCommand.run(
+      "run", "job.yaml", "--from-quarantine", quarantine, "--plan", "plan.json", in: folder.path)
+    #expect(both.status == 64, "\(both.diagnostics)")
   }
 
   @Test func `the model of the page is that of the reasons`() throws {

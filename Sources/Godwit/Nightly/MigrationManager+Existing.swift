@@ -35,24 +35,32 @@ struct EarlierResult {
 
 extension MigrationManager {
   /// An existing destination: ours and the same job, or in the way.
-  func finished(source: OpenSource, quick: JobFingerprint) throws -> MigrationSummary {
-    switch try existing(source: source, quick: quick) {
+  ///
+  /// - Parameter known: The job with the digest of its source, where that is known.
+  func finished(
+    source: OpenSource, quick: JobFingerprint, identity known: JobFingerprint? = nil
+  ) throws -> MigrationSummary {
+    switch try existing(source: source, quick: quick, identity: known) {
     case .finished(let digest): return try finishedBefore(digest: digest)
     case .outdated(let earlier): throw earlier.refusal
     }
   }
 
-  /// What lies at the destination, which is taken. Reads all of the source.
+  /// What lies at the destination, which is taken. Reads all of the source, unless its digest is known.
   ///
   /// A store names the digest of the job that made it in its metadata. The digest alone cannot tell what changed since:
   /// the receipt of that run can.
   ///
   /// - Throws: `.cannotCreate` (73) for a store that this job did not make, or that nothing says it made.
-  func existing(source: OpenSource, quick: JobFingerprint) throws -> ExistingStore {
+  func existing(
+    source: OpenSource, quick: JobFingerprint, identity known: JobFingerprint? = nil
+  ) throws -> ExistingStore {
     let (metadata, jobs) = try madeStore()
-    let identity = try identity(quick, files: source.files)
-    if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(identity.digest) {
-      return .finished(digest: identity.digest)
+    let identity = try known ?? identity(quick, files: source.files)
+    // What the job makes of the source with its repairs is its result too.
+    let wanted = RepairsMark(metadata).map(identity.repaired) ?? identity
+    if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(wanted.digest) {
+      return .finished(digest: wanted.digest)
     }
     let receipt = try earlierReceipt(metadata, jobs)
     let (changes, details) = changes(since: receipt, identity)
@@ -71,7 +79,7 @@ extension MigrationManager {
   /// The metadata of a store at the destination that Godwit made, and the digests of the jobs that it names.
   ///
   /// - Throws: `.cannotCreate` (73) for anything else.
-  private func madeStore() throws -> (StoreMetadata, jobs: [String]) {
+  func madeStore() throws -> (StoreMetadata, jobs: [String]) {
     let inTheWay = GodwitError(
       .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
       cause: job.replacesEarlierResult ? "`on-existing: replace` replaces only what the same job made" : nil,

@@ -61,7 +61,7 @@ extension MigrationManager {
   }
 
   /// Where nothing is: an XML store has its binary data inside, and what was carried for it stays in the work folder.
-  private static func noSupport(in folder: String) -> SupportFolder { SupportFolder(path: folder + "/no-files") }
+  static func noSupport(in folder: String) -> SupportFolder { SupportFolder(path: folder + "/no-files") }
 
   /// Refuses, before the night's work, a run at whose end something would be lost.
   ///
@@ -147,7 +147,7 @@ extension MigrationManager {
   // MARK: The exchange
 
   /// What takes the place of the destination.
-  private struct Exchange {
+  struct Exchange {
     /// The file of the finished store, and its external files.
     let made: String
     let support: SupportFolder
@@ -156,7 +156,7 @@ extension MigrationManager {
     let original: String
   }
 
-  private func replace(
+  func replace(
     _ exchange: Exchange, in folder: borrowing WorkFolder, seen: (destination: WrittenSince?, kept: WrittenSince?),
     _ watch: StopCondition
   ) throws -> [MigrationNote] {

@@ -37,7 +37,8 @@ extension MigrationManager {
       var reached = before
       do {
         var result = try run(
-          in: folder, source: source, quick: quick, watch: watch, rejections: search, isWorthKeeping: &isWorthKeeping
+          in: folder, source: source, quick: quick, origin: repair?.origin, watch: watch, rejections: search,
+          isWorthKeeping: &isWorthKeeping
         ) { part in
           var part = part
           part.percent = min(99.9, before + (100 - before) * part.percent / 100)
@@ -76,7 +77,7 @@ extension MigrationManager {
     var digest = known.source
     let stamp = try files.stamp()
     if try record.stamp != stamp {
-      digest = try files.contentDigest()
+      digest = try repair?.origin ?? files.contentDigest()
       if digest == known.source { try record.setStamp(stamp) }
     }
     try compare(known, with: quick, source: digest)
@@ -133,10 +134,7 @@ extension MigrationManager {
     guard job.quarantine != nil, let record = try RejectionRecord.opened(in: folder.path), try record.count > 0 else {
       return []
     }
-    let metadata = try StoreMetadata(readingStoreAt: made.storePath)
-    guard let digest = metadata.applicationValues[Self.jobsKey]?.array?.last?.string else {
-      throw GodwitError(.internalBug, "the finished store does not name its job")
-    }
+    let digest = try Self.jobDigest(ofMade: made)
     let path = job.quarantinePath
     var info = stat()
     if lstat(path, &info) == 0 {
@@ -146,10 +144,7 @@ extension MigrationManager {
       }
       return try missingFilesNote(record)
     }
-    defer { control.setInterrupt(nil) }
-    let store = try QuarantineWriter(job, record, in: folder.path).make(digest: digest, from: files) { connection in
-      control.setInterrupt { [connection] in connection.interrupt() }
-    }
+    let store = try makeQuarantine(record, digest, in: folder.path, files, control)
     try record.setDigest(digest)
     let notes = try missingFilesNote(record)
     try record.close()
@@ -157,7 +152,26 @@ extension MigrationManager {
     return notes
   }
 
-  private func missingFilesNote(_ record: RejectionRecord) throws -> [MigrationNote] {
+  /// The digest of the job that a finished store names.
+  static func jobDigest(ofMade made: StepFolder) throws -> String {
+    let metadata = try StoreMetadata(readingStoreAt: made.storePath)
+    guard let digest = metadata.applicationValues[jobsKey]?.array?.last?.string else {
+      throw GodwitError(.internalBug, "the finished store does not name its job")
+    }
+    return digest
+  }
+
+  /// Makes the store of the quarantine in the work folder.
+  func makeQuarantine(
+    _ record: RejectionRecord, _ digest: String, in folder: String, _ files: StoreFiles, _ control: MigrationControl
+  ) throws -> String {
+    defer { control.setInterrupt(nil) }
+    return try QuarantineWriter(job, record, in: folder).make(digest: digest, from: files) { connection in
+      control.setInterrupt { [connection] in connection.interrupt() }
+    }
+  }
+
+  func missingFilesNote(_ record: RejectionRecord) throws -> [MigrationNote] {
     let count = try record.missingFiles
     guard count > 0 else { return [] }
     return [
@@ -183,6 +197,7 @@ extension MigrationManager {
     let isThere = QuarantineModel.jobDigest(ofStoreAt: path) == digest
     let held = isThere ? try? QuarantineModel.counts(ofStoreAt: path, model: job.sourceModel) : nil
     summary.quarantined = held ?? []
+    if job.inPlace == nil { summary.codedNotes += repairsNotes(metadata) }
     guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0,
       try !AppendRecord.all(in: metadata, path: job.destinationPath).contains(where: { $0.job == digest })
     else { return summary }

@@ -32,6 +32,13 @@ struct RunVerb: Verb {
       valueName: "FILE"), completion: .file())
   var planFile: String?
 
+  @Option(
+    name: .customLong("from-quarantine"),
+    help: ArgumentHelp(
+      "Take the objects of a quarantine that were repaired into the finished destination.", valueName: "FILE"),
+    completion: .file())
+  var quarantine: String?
+
   @Option(help: ArgumentHelp("How to show progress.", valueName: "auto|bar|plain|json|none"))
   var progress: ProgressMode = .auto
 
@@ -69,6 +76,8 @@ struct RunVerb: Verb {
 
   func validate() throws {
     if manifest == nil, planFile == nil { throw ValidationError("Missing expected argument '<JOB.yaml>'") }
+    // A plan is of a destination that is not there yet.
+    if quarantine != nil, planFile != nil { throw ValidationError("give --from-quarantine or --plan, not both") }
   }
 
   /// The manifest and what is set in it: those of the command line, or those that the plan was made from.
@@ -90,7 +99,10 @@ struct RunVerb: Verb {
     let check = Result { try planFile.map(PlanCheck.init(path:)) }
     let loader = Result { try self.loader(check.get(), in: session) }
     if case .success(let read) = loader {
-      if read.isForManyStores { return try runMany(read, in: session) }
+      if read.isForManyStores {
+        try refuseQuarantine(read)
+        return try runMany(read, in: session)
+      }
       try batch.refuseForOneStore()
     }
     let signals = StopSignals()
@@ -174,9 +186,15 @@ struct RunVerb: Verb {
     manager.isProvedAfter = verify
     do {
       try check?.refuseOther(migration, manager: manager, manifestPath: loader.manifest.file)
-      summary = try manager.run(control: control, maximumSeconds: secondsLeft()) {
-        observer.update($0)
-        printer.update($0)
+      func tell(_ part: MigrationProgress) {
+        observer.update(part)
+        printer.update(part)
+      }
+      if let quarantine {
+        summary = try manager.run(
+          fromQuarantine: URL(filePath: quarantine), control: control, maximumSeconds: secondsLeft(), progress: tell)
+      } else {
+        summary = try manager.run(control: control, maximumSeconds: secondsLeft(), progress: tell)
       }
     } catch { throw migration.tellingHints(error) }
     guard verify, summary.outcome != .stopped else { return (summary, migration, .report(nil)) }

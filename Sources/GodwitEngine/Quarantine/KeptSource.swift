@@ -47,17 +47,7 @@ package struct KeptSource {
     try record.checkSource(files)
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
     working(connection)
-    // A copy of what is read: with the write-ahead log, and of what an XML store was converted into.
-    do {
-      try connection.undefended {
-        try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(partPath)])
-      }
-    } catch var error as GodwitError where error.code == .missingInput {
-      // Not a file that the user named.
-      (error.code, error.remedy) = (.inputOutput, "fix the cause and run the same command")
-      error.message = "cannot create '\(partPath)'"
-      throw error
-    }
+    try Self.copySource(of: connection, to: partPath)
     let copy = try StoreConnection(path: partPath, cache: .mebibytes(4), create: true)
     working(copy)
     defer { working(connection) }
@@ -75,6 +65,22 @@ package struct KeptSource {
       throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno)
     }
     try WorkFolder.sync(folder)
+  }
+
+  /// Writes a copy of what is read: with the write-ahead log, and of what an XML store was converted into.
+  ///
+  /// - Parameter connection: Has the source attached.
+  static func copySource(of connection: StoreConnection, to path: String) throws {
+    do {
+      try connection.undefended {
+        try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(path)])
+      }
+    } catch var error as GodwitError where error.code == .missingInput {
+      // Not a file that the user named.
+      (error.code, error.remedy) = (.inputOutput, "fix the cause and run the same command")
+      error.message = "cannot create '\(path)'"
+      throw error
+    }
   }
 
   /// - Returns: the links between rejected objects and others.

@@ -75,11 +75,28 @@ package struct QuarantineWriter {
     try connection.close()
     // Beside a source with a write-ahead log an attached record stays locked.
     try record.setMissingFiles(missing)
+    try writeDigests(&metadata)
     try WorkFolder.sync(partPath)
     try record.checkSource(files)
     guard rename(partPath, storePath) == 0 else { throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno) }
     try WorkFolder.sync(folder)
     return storePath
+  }
+
+  /// Writes down what the store holds, by which `--from-quarantine` knows what was edited.
+  private func writeDigests(_ metadata: inout StoreMetadata) throws {
+    var objects = ObjectListDigest()
+    try record.connection.query("SELECT entity, key FROM rejected ORDER BY entity, key") { row in
+      objects.add(row.string(0) ?? "", row.int64(1))
+      return true
+    }
+    metadata.values[QuarantineModel.objectsKey] = .string(objects.finish())
+    metadata.values[QuarantineModel.contentKey] = .string(
+      try QuarantineModel.contentDigest(ofStoreAt: partPath, becoming: storePath, model: job.sourceModel))
+    let connection = try StoreConnection(path: partPath, create: true)
+    try connection.execute("PRAGMA journal_mode = DELETE")
+    try connection.transaction { try metadata.write(to: connection) }
+    try connection.close()
   }
 
   /// The same for the same job.

@@ -43,7 +43,7 @@ package final class RejectionRecord {
 
   private init(openingIn folder: String) throws {
     path = Self.path(in: folder)
-    // Also for one that is there: what goes wrong with a file of ours is an error of the disk.
+    // The process makes it, also one that it found: a journal that cannot be made is no missing input.
     connection = try StoreConnection(path: path, cache: .mebibytes(8), create: true)
     // `status` may be reading when a part commits.
     try connection.execute("PRAGMA busy_timeout = 30000")

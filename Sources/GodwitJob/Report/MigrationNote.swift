@@ -38,6 +38,12 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case workDropped = "work-dropped"
     /// The job is finished, and the store of the objects that it set aside is not there.
     case quarantineMissing = "quarantine-missing"
+    /// How many objects of a quarantine were repaired.
+    case repaired
+    /// The job is finished, and the repairs that it was made with are not there.
+    case repairsMissing = "repairs-missing"
+    /// The job is finished, and a run that takes repairs into it is not.
+    case repairsUnfinished = "repairs-unfinished"
   }
 
   /// What the note is about.

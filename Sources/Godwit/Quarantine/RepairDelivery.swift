@@ -1,0 +1,125 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Puts what lies beside a repaired destination in its place: the new quarantine and the repairs file.
+///
+/// The destination is in its place already: it was exchanged in one rename, and its job tells the new one from the old.
+/// From then on nothing goes back. Each stage is noted before it begins and can be done again.
+///
+/// 1. The old quarantine is checked once more: nobody may have edited it since its repairs were taken. Then the store
+///    goes, and after it its folder of files.
+/// 2. The new quarantine takes its place, if objects are still rejected.
+/// 3. The old repairs file goes: the new one has all of it.
+/// 4. The new repairs file takes its place.
+enum RepairDelivery {
+  /// Ends the delivery of a job that is discarded, if its destination is in its place.
+  static func finish(inDiscarded folder: borrowing WorkFolder, destination: String) throws {
+    guard let note = try? RepairNote.read(in: folder.path), note.isDelivered(at: destination) else { return }
+    try finish(note, in: folder, destination: destination) { _ in nil }
+  }
+
+  /// - Parameter content: Gives the digest of what a quarantine holds; nil where nobody can tell.
+  /// - Throws: `.cannotCreate` (73) when something else is in the way, or the quarantine was edited; `.stopped` (75)
+  ///   while somebody has it open.
+  static func finish(
+    _ note: RepairNote, in folder: borrowing WorkFolder, destination: String, content: (String) throws -> String?
+  ) throws {
+    var note = note
+    let quarantine = destination + Quarantine.suffix
+    let repairs = destination + RepairsFile.suffix
+    let path = folder.path
+    func advance(to stage: RepairNote.Stage) throws {
+      note.stage = stage
+      try note.write(in: path)
+    }
+    if note.stage == .pending || note.stage == .clearingQuarantine {
+      if isThere(quarantine) {
+        let lock = try lock(quarantine)
+        try check(quarantine, note, content)
+        try advance(to: .clearingQuarantine)
+        // Its log is empty while it is locked.
+        for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(quarantine + suffix) }
+        try WorkFolder.sync(quarantine.parentPath)
+        lock.release()
+      }
+      // The store is gone, and its files go with it.
+      if note.stage == .clearingQuarantine { try removeFiles(ofStoreAt: quarantine) }
+      try advance(to: .placingQuarantine)
+    }
+    if note.stage == .placingQuarantine {
+      try place(path + "/quarantine.sqlite", at: quarantine, in: folder, like: destination)
+      try advance(to: .clearingRepairs)
+    }
+    if note.stage == .clearingRepairs {
+      if isThere(repairs) {
+        guard try StoreFiles(path: repairs).contentDigest() == note.earlier else { throw inTheWay(repairs) }
+        for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(repairs + suffix) }
+        try WorkFolder.sync(repairs.parentPath)
+      }
+      try removeFiles(ofStoreAt: repairs)
+      try advance(to: .placingRepairs)
+    }
+    if note.stage == .placingRepairs {
+      try place(RepairedSource.repairsPath(in: path), at: repairs, in: folder, like: destination)
+      try advance(to: .done)
+    }
+  }
+
+  /// Removes the external files of a store that is gone; durable when it returns. After a power cut none may be there
+  /// again: they would be those of the store that gets the name.
+  private static func removeFiles(ofStoreAt path: String) throws {
+    let support = SupportFolder(ofStoreAt: path)
+    guard support.exists else { return }
+    try support.remove()
+    for folder in [support.dataPath, support.path, path.parentPath] where folder.isEmpty || isThere(folder) {
+      try WorkFolder.sync(folder)
+    }
+  }
+
+  static func isThere(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0
+  }
+
+  static func isSameFile(_ one: String, _ other: String) -> Bool {
+    var (a, b) = (stat(), stat())
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+  }
+
+  static func lock(_ quarantine: String) throws -> StoreLock {
+    try StoreLock(store: quarantine, action: "replace the quarantine '\(quarantine)'")
+  }
+
+  /// Refuses a quarantine with edits that nobody has taken.
+  static func check(_ path: String, _ note: RepairNote, _ content: (String) throws -> String?) throws {
+    if let known = note.quarantine {
+      if try StoreFiles(path: path).stamp() == known.stamp { return }
+      if try content(path) == known.content { return }
+    }
+    throw GodwitError(
+      .cannotCreate, "cannot replace the quarantine '\(path)': it is not as it was when its repairs were taken",
+      cause: note.quarantine == nil ? "there was none then" : "somebody has written to it since",
+      remedy: "move it away with its folder of files, and run the same command",
+      safe: "nothing of it was changed, and the repairs that were taken are kept")
+  }
+
+  private static func inTheWay(_ path: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot write the repairs '\(path)': something else is there",
+      remedy: "move it away, and run the same command", safe: "the repairs are kept in the work folder")
+  }
+
+  /// Moves a store of the work folder beside the destination; does nothing without one.
+  private static func place(
+    _ made: String, at path: String, in folder: borrowing WorkFolder, like destination: String
+  ) throws {
+    guard isThere(made) else { return }
+    // A run that died between the link and the removal of the old name.
+    if isSameFile(made, path) { return try WorkFolder.removeFile(made) }
+    try folder.publish(made, to: path, like: destination)
+  }
+}

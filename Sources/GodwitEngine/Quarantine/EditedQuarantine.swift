@@ -1,0 +1,154 @@
+import GodwitJob
+package import GodwitModel
+package import GodwitStore
+
+/// A quarantine that somebody may have edited, opened for reading.
+///
+/// It is only read, with its write-ahead log if there is one. What it may hold is checked against its reasons, which the
+/// run wrote and nobody edits.
+package final class EditedQuarantine {
+  package let files: StoreFiles
+  let connection: StoreConnection
+  let schema: StoreSchema
+  let metadata: StoreMetadata
+  /// The digest of the job whose objects it has.
+  package let jobDigest: String
+  let support: SupportFolder
+  private let model: ManagedObjectModel
+  private let stamp: StoreFiles.Stamp
+
+  /// - Parameter model: The source model of the job.
+  /// - Throws: `.missingInput` (66) without a file; `.dataWrong` (65) for one that is no quarantine.
+  package init(readingAt path: String, source model: ManagedObjectModel) throws {
+    files = try StoreFiles(path: path)
+    stamp = try files.stamp()
+    self.model = model
+    func notOne(_ cause: String) -> GodwitError {
+      GodwitError(
+        .dataWrong, "cannot take repairs from '\(path)': it is no quarantine of Godwit's", cause: cause,
+        remedy: "name the store that the run has put beside the destination, or a copy of it",
+        safe: "nothing was written")
+    }
+    guard files.type == .sqlite else { throw notOne("it is an XML store") }
+    do {
+      connection = try .openStore(readingAt: path)
+      metadata = try StoreMetadata(reading: connection, path: path)
+    } catch let error as GodwitError where error.code == .dataWrong { throw notOne(error.message) }
+    guard let digest = metadata.applicationValues[QuarantineModel.jobKey]?.string else {
+      throw notOne("its metadata name no job under '\(QuarantineModel.jobKey)'")
+    }
+    jobDigest = digest
+    do {
+      schema = try StoreSchema(model: try QuarantineModel.model(for: model), probing: connection)
+    } catch let error as GodwitError where error.code == .dataWrong {
+      throw GodwitError(
+        .dataWrong, "cannot take repairs from '\(path)': it does not have the tables of the source model",
+        cause: error.message, remedy: "edit it with the source model and the entity of reasons",
+        safe: "nothing was written")
+    }
+    support = SupportFolder(ofStoreAt: path)
+    try support.refuseLinks()
+  }
+
+  /// A digest of what it holds now.
+  package func contentDigest(check: () throws -> Void = {}) throws -> String {
+    try QuarantineModel.contentDigest(ofStoreAt: files.givenPath, model: model, check: check)
+  }
+
+  /// What it held when the run wrote it.
+  ///
+  /// - Throws: `.cannotCreate` (73) for a quarantine of a version of Godwit that did not note that.
+  package var originalContent: String {
+    get throws {
+      guard let digest = metadata.applicationValues[QuarantineModel.contentKey]?.string else { throw olderForm }
+      return digest
+    }
+  }
+
+  private var olderForm: GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot take repairs from '\(files.givenPath)': an earlier version of Godwit wrote it",
+      cause: "it does not say what it held when it was written",
+      remedy: "move the destination and its quarantine away, run the job again, and repair the new quarantine",
+      safe: "nothing was written")
+  }
+
+  /// - Throws: `.stopped` (75) when somebody has written to it since it was opened.
+  package func checkUnchanged() throws {
+    guard try files.stamp() != stamp else { return }
+    throw GodwitError(
+      .stopped, "stopped: '\(files.givenPath)' changed while its repairs were taken",
+      remedy: "close the application that edits it and run the same command", safe: "nothing was written",
+      stopReason: .sourceChanged)
+  }
+
+  // MARK: Reasons
+
+  /// Notes the objects in temporary tables of a connection that has the store attached as `source`: `godwit_reason` for
+  /// what the run has set aside, `godwit_held` for what of it is still in the store.
+  ///
+  /// - Throws: `.dataWrong` (65) when the store holds anything else.
+  func noteObjects(in connection: StoreConnection) throws {
+    for sql in [
+      "CREATE TEMP TABLE godwit_reason (entity TEXT, key INTEGER, PRIMARY KEY (entity, key)) WITHOUT ROWID",
+      "CREATE TEMP TABLE godwit_held (root TEXT, key INTEGER, entity TEXT, PRIMARY KEY (root, key)) WITHOUT ROWID",
+    ] { try connection.execute(sql) }
+    try readReasons(into: connection)
+    for entity in model.entities where !entity.isAbstract {
+      guard let table = schema.table(of: entity.name) else { continue }
+      let kind = schema.isObject(of: [entity.name], row: "f").further
+      try connection.execute(
+        """
+        INSERT OR IGNORE INTO temp.godwit_held (root, key, entity) SELECT ?1, r.key, r.entity \
+        FROM temp.godwit_reason AS r CROSS JOIN source.\(quoted(table.name)) AS f ON f.Z_PK = r.key \
+        WHERE r.entity = ?2\(kind)
+        """, [.text(table.rootEntityName), .text(entity.name)])
+    }
+    for table in schema.tables where table.rootEntityName != QuarantineModel.reasonEntity {
+      let keys = try connection.rows(
+        "SELECT f.Z_PK, f.Z_ENT FROM source.\(quoted(table.name)) AS f WHERE NOT EXISTS (SELECT 1 FROM temp.godwit_held AS h WHERE h.root = ?1 AND h.key = f.Z_PK) ORDER BY f.Z_PK LIMIT 5",
+        [.text(table.rootEntityName)])
+      guard !keys.isEmpty else { continue }
+      throw notHeld(keys, root: table.rootEntityName)
+    }
+  }
+
+  private func readReasons(into connection: StoreConnection) throws {
+    let name = QuarantineModel.reasonEntity
+    guard let table = schema.table(of: name),
+      let entity = schema.column(of: QuarantineModel.Attribute.entity.rawValue, in: name),
+      let key = schema.column(of: QuarantineModel.Attribute.key.rawValue, in: name)
+    else { throw GodwitError(.internalBug, "the quarantine has no table of reasons") }
+    try connection.execute(
+      "INSERT OR IGNORE INTO temp.godwit_reason (entity, key) SELECT \(quoted(entity)), \(quoted(key)) FROM source.\(quoted(table.name))"
+    )
+    var objects = ObjectListDigest()
+    try connection.query("SELECT entity, key FROM temp.godwit_reason ORDER BY entity, key") { row in
+      objects.add(row.string(0) ?? "", row.int64(1))
+      return true
+    }
+    guard let known = metadata.applicationValues[QuarantineModel.objectsKey]?.string else { throw olderForm }
+    guard objects.finish() == known else {
+      throw GodwitError(
+        .dataWrong, "cannot take repairs from '\(files.givenPath)': its reasons are not those that the run wrote",
+        cause: "the objects of '\(name)' say what was set aside, and some were added, changed or deleted",
+        remedy: "repair a copy of the quarantine whose reasons are as the run wrote them", safe: "nothing was written")
+    }
+  }
+
+  private func notHeld(_ rows: [[SQLValue]], root: String) -> GodwitError {
+    let names = rows.map { row -> String in
+      guard case .integer(let key) = row[0] else { return root }
+      if case .integer(let number) = row[1], let name = schema.entityName(Int(clamping: number)) {
+        return "\(name) p\(key)"
+      }
+      return "\(root) p\(key)"
+    }
+    return GodwitError(
+      .dataWrong, "cannot take repairs from '\(files.givenPath)': the run did not set \(names[0]) aside",
+      cause:
+        "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are no repairs",
+      remedy: "delete them from the quarantine; insert new objects in the destination when the job is done",
+      safe: "nothing was written")
+  }
+}
