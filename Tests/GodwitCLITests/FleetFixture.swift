@@ -101,7 +101,9 @@ struct FleetFixture: Sendable {
           path: folder.file("templates/\(number)-\(kind).sqlite"), model: model)
         for key in Int64(1)...4 {
           let title = "note \(key)" + (kind == "bad" && key == 3 ? String(repeating: "x", count: 40) : "")
-          try store.insert("Note", key: key, attributes: ["title": AttributeValue(title), "pages": .integer(key)])
+          var attributes = ["title": AttributeValue(title), "pages": .integer(key)]
+          if number == 2 { attributes["mood"] = AttributeValue("good") }
+          try store.insert("Note", key: key, attributes: attributes)
         }
         try store.finish()
       }
