@@ -63,13 +63,13 @@ struct SummaryRecord: Encodable {
   let wasResumed: Bool
 
   /// - Parameters:
-  ///   - status: The exit status of a run that was not stopped.
+  ///   - status: The exit status; 0 leaves that of a stopped run to its reason.
   ///   - verifyFailure: Why the verification after it could not be done.
   init(
     _ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0, verifyFailure: GodwitError? = nil
   ) {
     self.time = time
-    self.status = summary.outcome == .stopped ? Self.status(summary) : status
+    self.status = summary.outcome == .stopped && status == 0 ? Self.status(summary) : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue
@@ -160,6 +160,7 @@ extension GodwitError.StopReason {
     case .requested: "on request"
     case .sourceChanged: "the source changed"
     case .inUse: "another process uses the store"
+    case .canary: "the stores that go first have not ended"
     }
   }
 }
