@@ -25,7 +25,8 @@ extension MigrationManager {
         "cannot start '\(job.name)': expected \(figures.0) of free space in '\(place)', found \(figures.1)",
         cause: "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination\(sorting)",
         remedy: remedy,
-        safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done"))
+        safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done")
+      ).about(.diskFull)
     }
     let wanted = need.destinationBytes + (isShared ? need.temporaryBytes : 0)
     if let room, room.bytes < wanted {

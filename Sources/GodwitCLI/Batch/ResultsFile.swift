@@ -1,5 +1,6 @@
 import GodwitModel
 import GodwitPlatform
+import Synchronization
 
 /// The file of `run --results`: a JSON line for each store, appended when the store ends.
 ///
@@ -8,10 +9,14 @@ import GodwitPlatform
 final class ResultsFile: Sendable {
   private let path: String
   private let descriptor: Int32
+  /// Threads append one after the other: what one takes back must not be another's line.
+  private let turn = Mutex(())
 
   /// - Throws: `.usage` (64) when something other than a file is at the path, `.permission` (77) or `.cannotCreate` (73)
   ///   when it cannot be opened.
-  init(path: String) throws {
+  ///
+  /// - Parameter cuttingTornLine: Whether a part of a line at the end, which a crash left, is removed.
+  init(path: String, cuttingTornLine: Bool = false) throws {
     self.path = path
     var info = stat()
     if stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
@@ -27,12 +32,33 @@ final class ResultsFile: Sendable {
         cause: String(cString: strerror(code)), remedy: "name a file in a folder that exists and may be written",
         safe: "nothing was written")
     }
+    if cuttingTornLine { cutTornLine() }
+  }
+
+  /// Only the one process that writes the file may do this. What cannot be cut off is ended by the next line.
+  private func cutTornLine() {
+    let end = lseek(descriptor, 0, SEEK_END)
+    var place = end
+    var piece = [UInt8](repeating: 0, count: 1 << 16)
+    while place > 0 {
+      let start = max(0, place - off_t(piece.count))
+      let count = piece.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, Int(place - start), start) }
+      guard count == Int(place - start) else { return }
+      if let last = piece[..<count].lastIndex(of: 0x0A) {
+        place = start + off_t(last) + 1
+        break
+      }
+      place = start
+    }
+    if place < end { _ = ftruncate(descriptor, place) }
   }
 
   deinit { close(descriptor) }
 
   /// Appends a line. One that does not fit on the disk leaves nothing behind.
-  func append(_ line: String) throws {
+  func append(_ line: String) throws { try turn.withLock { _ in try write(line) } }
+
+  private func write(_ line: String) throws {
     let start = lseek(descriptor, 0, SEEK_END)
     var last: UInt8 = 0x0A
     if start > 0 { _ = pread(descriptor, &last, 1, start - 1) }
@@ -44,7 +70,10 @@ final class ResultsFile: Sendable {
     } while count < 0 && errno == EINTR
     guard count != bytes.count else { return }
     let code = count < 0 ? errno : ENOSPC
-    if count > 0, start >= 0 { _ = ftruncate(descriptor, start) }
+    // Unless another process has appended meanwhile.
+    if count > 0, start >= 0, lseek(descriptor, 0, SEEK_END) == start + off_t(count) {
+      _ = ftruncate(descriptor, start)
+    }
     throw GodwitError(
       .inputOutput, "cannot write results to '\(path)'", cause: String(cString: strerror(code)),
       remedy: "free disk space; the same command writes a line for each store again")
