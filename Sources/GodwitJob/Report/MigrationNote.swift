@@ -38,6 +38,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case workDropped = "work-dropped"
     /// The job is finished, and the store of the objects that it set aside is not there.
     case quarantineMissing = "quarantine-missing"
+    /// Nothing was proved: the store had the version before, and there is no old store to compare it with.
+    case notProved = "not-proved"
   }
 
   /// What the note is about.
