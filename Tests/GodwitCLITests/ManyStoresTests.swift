@@ -10,7 +10,7 @@ import Testing
 /// A manifest whose source is a pattern: each store is a job of its own.
 struct ManyStoresTests {
   /// The job of a library for all stores of `stores`.
-  private static func job(_ count: Int, more: String = "") throws -> BreakableJob {
+  static func job(_ count: Int, more: String = "") throws -> BreakableJob {
     let job = try BreakableJob()
     try job.edit("job.yaml", "source: library.sqlite", "source: \"stores/*.sqlite\"")
     try job.edit("job.yaml", "out/library.sqlite", "\"out/{name}.sqlite\"")
@@ -21,7 +21,7 @@ struct ManyStoresTests {
     return job
   }
 
-  private static func name(_ number: Int) -> String { "u" + (number < 10 ? "0" : "") + "\(number)" }
+  static func name(_ number: Int) -> String { "u" + (number < 10 ? "0" : "") + "\(number)" }
 
   /// A store that differs from the others in its rows.
   private static func add(_ number: Int, to job: BreakableJob) throws {
@@ -30,7 +30,7 @@ struct ManyStoresTests {
     try job.sql("UPDATE ZBOOK SET ZPAGES = ZPAGES + \(number)", store: store)
   }
 
-  private static func run(_ job: BreakableJob, _ more: String...) throws -> BuiltCommand.Result {
+  static func run(_ job: BreakableJob, _ more: String...) throws -> BuiltCommand.Result {
     try BuiltCommand.run(["run", "job.yaml"] + more, in: job.path)
   }
 
@@ -38,13 +38,13 @@ struct ManyStoresTests {
     try StoreDump(job.file("out/\(name(number)).sqlite"))
   }
 
-  private static func lines(_ job: BreakableJob, _ name: String) throws -> [JSONValue] {
+  static func lines(_ job: BreakableJob, _ name: String) throws -> [JSONValue] {
     let lines = try JSONValue.lines(String(contentsOfFile: job.file(name), encoding: .utf8))
     try check(lines)
     return lines
   }
 
-  private static func check(_ lines: [JSONValue], _ schema: String = "progress") throws {
+  static func check(_ lines: [JSONValue], _ schema: String = "progress") throws {
     let text = try #require(PublishedSchema.all.first { $0.name == schema }?.text)
     for line in lines { #expect(try JSONSchema(text: text).findings(line) == []) }
   }
@@ -273,7 +273,9 @@ struct ManyStoresTests {
 
   @Test func `the percent never goes backwards, and is 100 only when every store is finished`() throws {
     let stream = TextStream.memory()
-    let progress = BatchProgress(sizes: [0, 4096, 1 << 20], mode: .plain, isQuiet: false, stream: stream)
+    let progress = BatchProgress(mode: .plain, isQuiet: false, stream: stream)
+    #expect(progress.percent == "0.0%", "no store is known")
+    progress.setStores(sizes: [0, 4096, 1 << 20])
     let place = ManifestStore(
       path: "a", destination: "b",
       loader: JobLoader(

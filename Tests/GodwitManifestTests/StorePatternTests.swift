@@ -24,7 +24,7 @@ struct StorePatternTests {
     #expect(StorePattern.isPattern("a*/x") && StorePattern.isPattern("x/[ab].s") && StorePattern.isPattern("**/x"))
   }
 
-  private static func touch(_ folder: TemporaryFolder, _ names: String...) throws {
+  static func touch(_ folder: TemporaryFolder, _ names: String...) throws {
     for name in names {
       let url = URL(filePath: folder.file(name))
       try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -69,7 +69,7 @@ struct StorePatternTests {
     #expect(StorePlaceholders("{nmae}").unknown == ["nmae"] && !StorePlaceholders("{{name}}").hasWords)
   }
 
-  private static func loader(
+  static func loader(
     _ folder: TemporaryFolder, _ source: String, _ rest: String, overrides: [ManifestOverride] = []
   ) throws -> JobLoader {
     let text = "godwit: 1\nmodels: M.xcdatamodeld\nsource: '\(source)'\n\(rest)\n"
@@ -81,7 +81,7 @@ struct StorePatternTests {
       })
   }
 
-  private static func complaint(
+  static func complaint(
     _ folder: TemporaryFolder, _ source: String, _ rest: String
   ) -> (code: GodwitError.Code, message: String)? {
     do {

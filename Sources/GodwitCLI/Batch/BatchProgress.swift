@@ -9,8 +9,11 @@ import Synchronization
 /// that only a run that finished every store reaches 100. Safe from any thread.
 final class BatchProgress: Sendable {
   private struct State {
+    var weights: [Double] = []
+    /// Of all weights.
+    var all = 0.0
     /// From 0 to 1, by store.
-    var shares: [Double]
+    var shares: [Double] = []
     /// Of the stores' weights, as far as they came.
     var sum = 0.0
     var whole = 0
@@ -19,8 +22,6 @@ final class BatchProgress: Sendable {
     var printed: (percent: Int, time: Date)
   }
 
-  private let weights: [Double]
-  private let whole: Double
   private let mode: ProgressMode
   private let isQuiet: Bool
   private let stream: TextStream
@@ -29,12 +30,20 @@ final class BatchProgress: Sendable {
   /// Seconds between two lines while no store ends.
   private static let lineSeconds = 10.0
 
-  /// - Parameter sizes: Of the stores, in bytes.
-  init(sizes: [Int64], mode: ProgressMode, isQuiet: Bool, stream: TextStream) {
-    weights = sizes.map { Double(max(0, $0)) + 4096 }
-    whole = weights.reduce(0, +)
+  init(mode: ProgressMode, isQuiet: Bool, stream: TextStream) {
     (self.mode, self.isQuiet, self.stream) = (mode, isQuiet, stream)
-    state = Mutex(State(shares: Array(repeating: 0, count: sizes.count), printed: (0, Date())))
+    state = Mutex(State(printed: (0, Date())))
+  }
+
+  /// The stores are known.
+  ///
+  /// - Parameter sizes: In bytes.
+  func setStores(sizes: [Int64]) {
+    let weights = sizes.map { Double(max(0, $0)) + 4096 }
+    state.withLock { state in
+      (state.weights, state.all) = (weights, weights.reduce(0, +))
+      state.shares = Array(repeating: 0, count: sizes.count)
+    }
   }
 
   private var printsLines: Bool { !isQuiet && mode != .none && mode != .json }
@@ -96,18 +105,18 @@ final class BatchProgress: Sendable {
   var percent: String { state.withLock { percent($0) } }
 
   private func percent(_ state: State) -> String {
-    ProgressLine.percent(state.whole == weights.count ? 100 : min(state.highest, 99.9))
+    ProgressLine.percent(!state.weights.isEmpty && state.whole == state.weights.count ? 100 : min(state.highest, 99.9))
   }
 
   private func set(_ index: Int, _ share: Double, _ state: inout State) {
     let more = share - state.shares[index]
     guard more > 0 else { return }
     state.shares[index] = share
-    state.sum += weights[index] * more
-    state.highest = max(state.highest, whole > 0 ? min(state.sum / whole * 100, 100) : 0)
+    state.sum += state.weights[index] * more
+    state.highest = max(state.highest, state.all > 0 ? min(state.sum / state.all * 100, 100) : 0)
   }
 
-  private func line(_ state: State) -> String { "\(percent(state)) \(state.ended)/\(weights.count)" }
+  private func line(_ state: State) -> String { "\(percent(state)) \(state.ended)/\(state.weights.count)" }
 
   private func print(_ line: String, _ state: inout State) {
     state.printed = (Int(state.highest), Date())

@@ -3,6 +3,7 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
 
@@ -38,36 +39,52 @@ struct BatchRun {
   func run() throws -> Int32 {
     let signals = StopSignals(isWorker: isWorker)
     let start = ContinuousClock.now
-    let end = maximumSeconds.map { Date(timeIntervalSinceNow: $0) }
+    let deadline = maximumSeconds.map { Date(timeIntervalSinceNow: $0) }
     session.diagnostics.logSettings?.job = loader.manifest.job
-    let stores: [ManifestStore]
-    let results: ResultsFile?
-    do {
-      stores = try loader.stores(jobs: jobs)
-      try refuseLostProofs()
-      results = try resultsPath.map { try ResultsFile(path: $0) }
-    } catch let error as GodwitError {
-      // Printed first: commands may take long.
-      guard loader.hooks.has(.failure) else { throw error }
-      let status = GodwitCommand.report(error, in: session)
-      let record = FailureRecord(error, type: nil, time: Clock.stamp, job: loader.manifest.job)
-      if let second = call(.failure, record, status: status, outcome: record.outcome) { warn(of: second) }
-      if mode == .json, !isQuiet { session.output.write(try JSONText.line(ofType: "summary", record) + "\n") }
-      return status
-    }
     let control = BatchControl()
-    let progress = BatchProgress(
-      sizes: stores.map { Self.size(of: $0.path) }, mode: mode, isQuiet: isQuiet, stream: session.output)
+    let progress = BatchProgress(mode: mode, isQuiet: isQuiet, stream: session.output)
+    // Before the stores are looked for, which may take long.
     signals.watch(
       stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { progress.printNow() })
     try progress.begin()
-    let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: end)
+    let stores: [ManifestStore]
+    let results: ResultsFile?
+    do {
+      try refuseLostProofs()
+      stores = try loader.stores(
+        jobs: jobs, results: resultsPath, isStopped: { control.reason != nil },
+        note: { if !isQuiet { session.warn($0) } })
+      results = try resultsPath.map { try ResultsFile(path: $0) }
+    } catch { return try end(failedWith: GodwitCommand.known(error), signals) }
+    progress.setStores(sizes: stores.map { Self.size(of: $0.path) })
+    let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: deadline)
     dispatch(stores, work)
     control.waitForAll()
     signals.finish()
     let ended = control.results
     let table = StoreTable(results: stores.indices.map { ended[$0] ?? .notRun(stores[$0]) })
     return try finish(table, work, seconds: Clock.seconds(since: start), signals)
+  }
+
+  /// Tells why no job began.
+  private func end(failedWith error: GodwitError, _ signals: StopSignals) throws -> Int32 {
+    signals.finish()
+    var error = error
+    let isSignal = error.code == .stopped && signals.stopSignal != nil
+    if isSignal, let status = signals.status {
+      (error.code, error.stopReason) = (GodwitError.Code(rawValue: status) ?? .stopped, .signal)
+    }
+    // Printed first: commands may take long.
+    if !isSignal || !isQuiet { _ = GodwitCommand.report(error, in: session) }
+    let record = FailureRecord(error, type: nil, time: Clock.stamp, job: loader.manifest.job)
+    switch error.code {
+    case .stopped, .interrupted, .terminated: break
+    default:
+      if let second = call(.failure, record, status: error.code.rawValue, outcome: record.outcome) { warn(of: second) }
+    }
+    if mode == .json, !isQuiet { session.output.write(try JSONText.line(ofType: "summary", record) + "\n") }
+    if isSignal { signals.dieIfStopped() }
+    return error.code.rawValue
   }
 
   private func refuseLostProofs() throws {
@@ -78,7 +95,8 @@ struct BatchRun {
   }
 
   static func size(of path: String) -> Int64 {
-    (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int64 ?? 0
+    var info = stat()
+    return stat(path, &info) == 0 ? Int64(info.st_size) : 0
   }
 
   // MARK: The jobs
@@ -87,7 +105,7 @@ struct BatchRun {
     var next = stores.enumerated().makeIterator()
     let dispatch = StoreDispatch(
       session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, failsOnLoss: failsOnLoss,
-      verifies: verifies, end: work.end, isWorker: isWorker, printsText: mode != .json,
+      verifies: verifies, end: work.end, isWorker: isWorker, isJSON: mode == .json && !isQuiet,
       update: { work.progress.update($0, percent: $1) },
       ended: { index, result, _ in
         do { try work.results?.append(BatchProgress.line(result)) } catch {
@@ -115,7 +133,7 @@ struct BatchRun {
         table, manifest: loader.manifest, status: status, seconds: seconds, peakBytes: ProcessMemory.peakBytes)
     }
     if let failure = callCommands(record(), table) {
-      if status == 0 {
+      if [0, RunVerb.quarantinedStatus].contains(status) {
         session.write(failure)
         status = failure.code.rawValue
       } else {

@@ -12,10 +12,9 @@ final class ResultsFile: Sendable {
   /// Threads append one after the other: what one takes back must not be another's line.
   private let turn = Mutex(())
 
-  /// - Throws: `.usage` (64) when something other than a file is at the path, `.permission` (77) or `.cannotCreate` (73)
-  ///   when it cannot be opened.
-  ///
   /// - Parameter cuttingTornLine: Whether a part of a line at the end, which a crash left, is removed.
+  /// - Throws: `.usage` (64) when something other than a file is at the path, `.cannotCreate` (73) when it is a file of
+  ///   something else; `.permission` (77) or `.cannotCreate` (73) when it cannot be opened.
   init(path: String, cuttingTornLine: Bool = false) throws {
     self.path = path
     var info = stat()
@@ -23,6 +22,12 @@ final class ResultsFile: Sendable {
       throw GodwitError(
         .usage, "cannot write results to '\(path)': it is not an ordinary file", remedy: "name a file with --results",
         safe: "nothing was written")
+    }
+    // A fleet's are in a folder of its own.
+    guard cuttingTornLine || Self.isResults(path) else {
+      throw GodwitError(
+        .cannotCreate, "cannot write results to '\(path)': what is there was not written by `run --results`",
+        remedy: "name another file, or remove that one", safe: "nothing was written")
     }
     descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else {
@@ -33,6 +38,23 @@ final class ResultsFile: Sendable {
         safe: "nothing was written")
     }
     if cuttingTornLine { cutTornLine() }
+  }
+
+  /// How each line begins.
+  private static let beginning = Array("{\"type\":\"store\",".utf8)
+
+  /// Whether nothing is at the path, or what an earlier run wrote. A power cut may have left a part of the first line.
+  private static func isResults(_ path: String) -> Bool {
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    // What cannot be read is for the caller to find out.
+    guard descriptor >= 0 else { return true }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: beginning.count)
+    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    guard count > 0 else { return count == 0 }
+    let line = bytes.prefix(count).prefix { $0 != 0x0A }
+    // `{` alone may begin any JSON.
+    return line.count >= 3 && beginning.starts(with: line)
   }
 
   /// Only the one process that writes the file may do this. What cannot be cut off is ended by the next line.

@@ -22,8 +22,8 @@ struct StoreDispatch: Sendable {
   var end: Date?
   /// Whether a signal ends the command with 75.
   var isWorker = false
-  /// Whether the output takes lines of text, and not of JSON alone.
-  var printsText = true
+  /// Whether the output takes lines of JSON alone.
+  var isJSON = false
   /// How far a store came, from 0 to 100.
   let update: @Sendable (_ index: Int, _ percent: Double) -> Void
   /// A store has ended, or was stopped; with its error if it has one. Called by its own thread, before its place is
@@ -89,12 +89,14 @@ struct StoreDispatch: Sendable {
       }
       var result = StoreResult(store, summary, seconds: 0)
       if isWorker, result.outcome == .stopped { result.status = GodwitError.Code.stopped.rawValue }
-      if verifies, summary.outcome != .stopped, !isProofless(job, summary) {
+      if verifies, let note = job.noteOfNoProof(after: summary) {
+        (result.notes, result.noteCodes) = ((result.notes ?? []) + [note.text], (result.noteCodes ?? []) + [note.code])
+      } else if verifies, summary.outcome != .stopped {
         let report = try prove(job, loader, index, control)
         result.findings = report.totalFindings
         if !report.isClean {
           (result.outcome, result.status) = (.failed, GodwitError.Code.findings.rawValue)
-          if printsText { session.output.write("\(store.path.onOneLine): \(report)\n") }
+          try tell(report, of: store)
         } else if summary.outcome == .alreadyFinished {
           manager.noteSuccess()
         }
@@ -113,10 +115,11 @@ struct StoreDispatch: Sendable {
     }
   }
 
-  /// Whether there is nothing to compare a store with: it had the version before, or its old one was removed.
-  private func isProofless(_ job: MigrationJob, _ summary: MigrationSummary) -> Bool {
-    job.inPlace != nil && summary.outcome == .alreadyFinished
-      && !FileManager.default.fileExists(atPath: MigrationJob.InPlace.oldPath(of: job.sourcePath))
+  /// Prints what differs.
+  private func tell(_ report: VerificationReport, of store: StorePlace) throws {
+    guard isJSON else { return session.output.write("\(store.path.onOneLine): \(report)\n") }
+    let record = VerificationRecord(report: report, time: Clock.stamp, store: store.path)
+    session.output.write(try JSONText.line(ofType: "verify", record) + "\n")
   }
 
   private func prove(
@@ -135,13 +138,20 @@ struct StoreDispatch: Sendable {
   private func tell(_ index: Int, _ result: StoreResult, _ error: GodwitError?) {
     // Of its own, and not because all are to stop.
     let isOwnStop = [.locked, .inUse, .sourceChanged].contains(error?.stopReason)
-    if result.outcome == .failed || isOwnStop, var error {
-      if !error.message.contains(result.store) {
-        error.context = ["store '\(result.store.onOneLine)'", error.context].compactMap(\.self).joined(separator: ", ")
-      }
-      session.write(error)
-    }
+    if result.outcome == .failed || isOwnStop, let error { session.write(error.naming(store: result.store)) }
     ended(index, result, error)
     control.end(index)
+  }
+}
+
+extension MigrationJob {
+  /// Why there is nothing to compare a store with; nil where it can be proved.
+  ///
+  /// A store that had the version before any run was never replaced. The old one of another may have been removed since.
+  func noteOfNoProof(after summary: MigrationSummary) -> MigrationNote? {
+    guard inPlace != nil, summary.outcome == .alreadyFinished else { return nil }
+    let old = InPlace.oldPath(of: sourcePath)
+    guard !FileManager.default.fileExists(atPath: old) else { return nil }
+    return MigrationNote(.notProved, "not proved: there is no old store, '\(old)', to compare with")
   }
 }

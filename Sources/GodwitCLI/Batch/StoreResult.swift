@@ -21,6 +21,7 @@ struct StoreResult: Encodable, Sendable {
     // Of a status.
     case notStarted = "not started"
     case unfinished
+    case outdated
     case foreign = "destination exists"
     // Of a verification.
     case proved
@@ -41,7 +42,16 @@ struct StoreResult: Encodable, Sendable {
   var objects: Int64?
   /// Kinds of things that are lost.
   var losses: Int?
+  /// Objects in quarantine.
+  var quarantined: Int64?
+  /// What else a run had to say, and the code of each note.
+  var notes: [String]?
+  var noteCodes: [MigrationNote.Code]?
   var percent: Double?
+  /// Of a status: what became of the last run, unless the store is finished.
+  var run: MigrationStatus.Run.State?
+  /// Of a status with `--check`.
+  var check: StatusRecord.Check?
   var findings: Int64?
   var sourceModel, destinationModel: String?
   var steps: Int?
@@ -85,19 +95,55 @@ struct StoreResult: Encodable, Sendable {
       losses = summary.losses.refusable.count
     }
     (reason, reasonCode) = (summary.reason, summary.stopReason?.rawValue)
+    if summary.quarantinedObjects > 0, outcome != .stopped { quarantined = summary.quarantinedObjects }
+    if !summary.codedNotes.isEmpty { (notes, noteCodes) = (summary.notes, summary.codedNotes.map(\.code)) }
+  }
+
+  /// How it stands.
+  init(_ store: StorePlace, _ status: MigrationStatus) {
+    let outcome: Outcome =
+      switch status.state {
+      case .notStarted: .notStarted
+      case .unfinished: .unfinished
+      case .finished: .finished
+      case .outdated: .outdated
+      case .foreign: .foreign
+      }
+    self.init(store, outcome)
+    percent = status.percent
+    guard let last = status.run, last.state != .finished else { return }
+    (run, reason, reasonCode) = (last.state, last.reason, last.reasonCode)
+    (message, remedy) = (last.message, last.remedy)
   }
 
   private static func status(_ summary: MigrationSummary) -> Int32 { StopSignals.status(of: summary.reason) }
 
-  /// What became of it in one line: a failure's message, or where the models lead.
+  /// What became of it in one line: a failure's message, what a run had to say, or where the models lead.
   var note: String {
+    if let run {
+      return [run.rawValue, percent.map { ProgressLine.percent($0) }, message ?? reason].compactMap(\.self)
+        .joined(separator: ", ")
+    }
     if let message { return (location.map { "\($0): " } ?? "") + message }
     if let reason { return reason }
     if let percent { return ProgressLine.percent(percent) }
-    if let findings { return findings == 1 ? "1 finding" : "\(findings) findings" }
+    let said =
+      (findings.map { [$0 == 1 ? "1 finding" : "\($0) findings"] } ?? [])
+      + (quarantined.map { [$0 == 1 ? "1 object in quarantine" : "\($0) objects in quarantine"] } ?? []) + (notes ?? [])
+    if !said.isEmpty { return said.joined(separator: "; ") }
     guard let sourceModel, let destinationModel else { return "" }
     let way = sourceModel == destinationModel ? sourceModel : "\(sourceModel) to \(destinationModel)"
     return way + (losses.map { $0 == 0 ? "" : $0 == 1 ? ", 1 loss" : ", \($0) losses" } ?? "")
+  }
+}
+
+extension GodwitError {
+  /// The error, with the store that it is about unless the message names it.
+  func naming(store: String) -> GodwitError {
+    guard !message.contains(store) else { return self }
+    var error = self
+    error.context = ["store '\(store.onOneLine)'", context].compactMap(\.self).joined(separator: ", ")
+    return error
   }
 }
 

@@ -12,6 +12,8 @@ struct StoreSurvey {
   let verb: String
   let isJSON: Bool
   var isQuiet = false
+  /// Called before anything is printed: a bar may be open.
+  var close: () -> Void = {}
 
   /// Looks at all stores, and prints one table or one document.
   ///
@@ -22,14 +24,20 @@ struct StoreSurvey {
   func run(
     until isOver: () -> Bool = { false }, _ look: (ManifestStore, ClosedRange<Double>) throws -> StoreResult
   ) throws -> Int32 {
-    let stores = try loader.stores()
+    let stores = try loader.stores(note: { if !isQuiet { session.warn($0) } })
     let results = stores.enumerated().map { index, store in
       guard !isOver() else { return StoreResult.notRun(store) }
       let start = ContinuousClock.now
       var result: StoreResult
       let part = Double(index) / Double(stores.count)...Double(index + 1) / Double(stores.count)
       do { result = try look(store, part) } catch {
-        result = StoreResult(StorePlace(store), failed: GodwitCommand.known(error), seconds: 0)
+        let known = GodwitCommand.known(error)
+        result = StoreResult(StorePlace(store), failed: known, seconds: 0)
+        // The table has the message alone.
+        if !isJSON, result.outcome == .failed {
+          close()
+          session.write(known.naming(store: result.store))
+        }
       }
       result.seconds = Clock.seconds(since: start)
       return result
@@ -37,6 +45,7 @@ struct StoreSurvey {
     let table = StoreTable(results: results)
     let status = table.status
     guard !isQuiet || status != 0 else { return status }
+    close()
     if isJSON {
       try session.print(json: StoresDocument(verb: verb, status: status, stores: results), as: .stores)
     } else {
@@ -49,21 +58,39 @@ struct StoreSurvey {
 
   /// `godwit status`.
   func status() throws -> Int32 {
-    try run { store, _ in
-      let status = try MigrationManager(store.loader.job()).status()
-      var result = StoreResult(StorePlace(store), Self.outcome(status.state))
-      result.percent = status.percent
-      return result
-    }
+    try run { store, _ in StoreResult(StorePlace(store), try MigrationManager(store.loader.job()).status()) }
   }
 
-  private static func outcome(_ state: MigrationStatus.State) -> StoreResult.Outcome {
-    switch state {
-    case .notStarted: .notStarted
-    case .unfinished: .unfinished
-    case .finished, .outdated: .finished
-    case .foreign: .foreign
+  /// `godwit status --check`: the worst of all stores.
+  func check(maximumAge: TimeBox?, now: Date) throws -> Int32 {
+    var results: [StoreResult] = []
+    var checks: [(store: String, check: StatusCheck)] = []
+    for store in try loader.stores() {
+      var result: StoreResult
+      let check: StatusCheck
+      do {
+        // A monitor asks often: all of a large source is not read for it.
+        let status = try MigrationManager(store.loader.job()).status(comparesSource: false)
+        result = StoreResult(StorePlace(store), status)
+        check = StatusCheck(status, maximumAge: maximumAge, now: now)
+      } catch {
+        let known = GodwitCommand.known(error)
+        result = StoreResult(StorePlace(store), failed: known, seconds: 0)
+        check = StatusCheck(unknown: known.line)
+      }
+      result.check = StatusRecord.Check(check)
+      if isJSON { results.append(result) }
+      checks.append((store.path, check))
     }
+    let whole = StatusCheck(job: loader.manifest.job, of: checks, maximumAge: maximumAge)
+    if isJSON {
+      let document = StoresDocument(
+        verb: verb, status: whole.level.rawValue, check: StatusRecord.Check(whole), stores: results)
+      try session.print(json: document, as: .stores)
+    } else {
+      session.output.write("\(whole.line)\n")
+    }
+    return whole.level.rawValue
   }
 
   /// `godwit why JOB.yaml`: the way of each store, and whether it needs one.
@@ -122,7 +149,10 @@ struct StoreSurvey {
       var result = StoreResult(StorePlace(store), report.isClean ? .proved : .differs)
       result.status = report.isClean ? 0 : GodwitError.Code.findings.rawValue
       result.findings = report.totalFindings
-      if !report.isClean, !isJSON { session.output.write("\(store.path.onOneLine): \(report)\n") }
+      if !report.isClean, !isJSON {
+        close()
+        session.output.write("\(store.path.onOneLine): \(report)\n")
+      }
       return result
     }
   }

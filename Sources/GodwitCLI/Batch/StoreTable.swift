@@ -58,6 +58,8 @@ struct StoreTable {
 struct StoresDocument: Encodable {
   let verb: String
   let status: Int32
+  /// Of `status --check`.
+  var check: StatusRecord.Check?
   let stores: [StoreResult]
 }
 

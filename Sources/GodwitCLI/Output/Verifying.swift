@@ -45,7 +45,9 @@ struct VerificationRecord: Encodable {
   let report: VerificationReport
   /// When the line of a run was written.
   var time: String?
-  private enum CodingKeys: String, CodingKey { case isClean, schemaVersion, time }
+  /// The store, in a run of many.
+  var store: String?
+  private enum CodingKeys: String, CodingKey { case isClean, schemaVersion, time, store }
 
   func encode(to encoder: any Encoder) throws {
     try report.encode(to: encoder)
@@ -54,5 +56,6 @@ struct VerificationRecord: Encodable {
     guard let time else { return }
     try container.encode(OutputKind.version, forKey: .schemaVersion)
     try container.encode(time, forKey: .time)
+    try container.encodeIfPresent(store, forKey: .store)
   }
 }

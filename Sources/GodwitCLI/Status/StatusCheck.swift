@@ -22,8 +22,13 @@ struct StatusCheck {
   }
 
   private(set) var level: Level
-  private(set) var text: String
+  var text: String { (job.map { "job '\($0)' " } ?? "") + detail }
+  /// nil where nothing is known of it.
+  private let job: String?
+  private var detail: String
   private var figures: [String] = []
+  /// Seconds since the last success.
+  private var age: Double?
 
   /// The line of a plugin. A bar would begin the figures, and a line feed another line.
   var line: String {
@@ -32,15 +37,15 @@ struct StatusCheck {
   }
 
   /// - Parameter text: Why nothing is known.
-  init(unknown text: String) { (level, self.text) = (.unknown, text) }
+  init(unknown text: String) { (level, job, detail) = (.unknown, nil, text) }
 
   /// - Parameters:
   ///   - maximumAge: How long ago the last success may be; nil: any time.
   ///   - now: The present time.
   init(_ status: MigrationStatus, maximumAge: TimeBox?, now: Date) {
-    let age = status.lastSuccess.map { max(0, now.timeIntervalSince($0)) }
-    (level, text) = Self.judge(status)
-    text = "job '\(status.job)' \(text)"
+    age = status.lastSuccess.map { max(0, now.timeIntervalSince($0)) }
+    job = status.job
+    (level, detail) = Self.judge(status)
     if let findings = status.findings {
       // A newer run is what everybody waits for.
       raise(to: status.run?.state == .running ? .warning : .critical, findings)
@@ -49,6 +54,30 @@ struct StatusCheck {
     }
     figures = Self.figures(status, age: age, maximumAge)
   }
+
+  /// The worst of many stores, of which the first few are named.
+  init(job: String, of stores: [(store: String, check: StatusCheck)], maximumAge: TimeBox?) {
+    self.job = job
+    level = Self.worstFirst.first { level in stores.contains { $0.check.level == level } } ?? .unknown
+    let counts = Self.worstFirst.map { level in (level, stores.count { $0.check.level == level }) }
+    let told = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0.word)" }.joined(separator: ", ")
+    detail = "\(stores.count) \(stores.count == 1 ? "store" : "stores"): \(told)"
+    if level != .ok {
+      let worst = stores.filter { [level] in $0.check.level == level }
+      for (store, check) in worst.prefix(Self.namedMaximum) { detail += "; '\(store)' \(check.detail)" }
+      if worst.count > Self.namedMaximum { detail += "; and \(worst.count - Self.namedMaximum) more" }
+    }
+    figures = ["stores=\(stores.count);;;0"]
+    for (level, count) in counts.reversed() { figures.append("\(level.word.lowercased())=\(count);;;0") }
+    // The one that has waited longest.
+    age = stores.compactMap(\.check.age).max()
+    if let age { figures.append("age=\(Self.number(age))s;;\(maximumAge.map { "\($0.seconds)" } ?? "");0") }
+  }
+
+  /// What is wrong for sure comes before what may be.
+  private static let worstFirst: [Level] = [.critical, .unknown, .warning, .ok]
+  /// A monitor shows one line.
+  private static let namedMaximum = 3
 
   /// What the state alone says.
   private static func judge(_ status: MigrationStatus) -> (Level, String) {
@@ -91,7 +120,7 @@ struct StatusCheck {
   }
 
   private mutating func raise(to level: Level, _ why: String) {
-    text += "; \(why)"
+    detail += "; \(why)"
     if level.rawValue > self.level.rawValue { self.level = level }
   }
 

@@ -23,6 +23,8 @@ struct StatusRecord: Encodable {
   /// What `--check` says.
   struct Check: Encodable {
     let status, text: String
+
+    init(_ check: StatusCheck) { (status, text) = (check.level.word, check.text) }
   }
 
   let state: MigrationStatus.State
@@ -45,7 +47,7 @@ struct StatusRecord: Encodable {
     (rowsPerSecond, secondsLeft) = (status.rowsPerSecond, status.secondsLeft)
     verifyFindings = status.verifyFindings
     changes = status.changes.isEmpty ? nil : status.changes
-    self.check = check.map { Check(status: $0.level.word, text: $0.text) }
+    self.check = check.map(Check.init)
   }
 
   private static func time(_ time: Date?) -> String? {

@@ -10,7 +10,7 @@ struct StatusVerb: Verb {
     commandName: "status", abstract: "Show what is durable and what remains.",
     discussion: """
       Writes nothing, and works beside a running job. --check prints one line for a monitor such as Nagios or Icinga and \
-      exits with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN).
+      exits with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN); for many stores, the worst of them.
       """)
 
   @OptionGroup var job: JobOptions
@@ -35,9 +35,10 @@ struct StatusVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     do {
       let loader = try job.loader(in: session, overrides: overrides.values())
-      if loader.isForManyStores, !check {
-        return try StoreSurvey(session: session, loader: loader, verb: "status", isJSON: format.format == .json)
-          .status()
+      if loader.isForManyStores {
+        let survey = StoreSurvey(
+          session: session, loader: loader, verb: "status", isJSON: format.format == .json)
+        return try check ? survey.check(maximumAge: maximumAge, now: Date()) : survey.status()
       }
       let manager = MigrationManager(try loader.job())
       // A monitor asks often: all of a large source is not read for it.

@@ -185,7 +185,7 @@ struct RunVerb: Verb {
         remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
     }
     if verify { printer.begin(part: 0...0.5) }
-    let summary: MigrationSummary
+    var summary: MigrationSummary
     var manager = MigrationManager(migration)
     manager.isProvedAfter = verify
     do {
@@ -202,6 +202,10 @@ struct RunVerb: Verb {
       }
     } catch { throw migration.tellingHints(error) }
     guard verify, summary.outcome != .stopped else { return (summary, migration, .report(nil)) }
+    if let note = migration.noteOfNoProof(after: summary) {
+      summary.codedNotes.append(note)
+      return (summary, migration, .report(nil))
+    }
     printer.begin(part: 0.5...1)
     do {
       let report = try Verifying(printer: printer, control: control)

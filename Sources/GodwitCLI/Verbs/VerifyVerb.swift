@@ -122,6 +122,7 @@ struct VerifyVerb: Verb {
   ) throws -> Int32 {
     var survey = StoreSurvey(session: session, loader: loader, verb: "verify", isJSON: format.format == .json)
     survey.isQuiet = quiet
+    survey.close = { printer.close() }
     let status = try survey.verify(
       samplePercent: sample, maximumSeconds: maximumDuration.map { Double($0.seconds) }, printer, control)
     signals.finish()

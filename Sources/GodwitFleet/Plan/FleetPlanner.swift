@@ -133,7 +133,16 @@ package struct FleetPlanner {
         try table.addUnreadable(path: paths.kept(path), problem: Self.problem(error, store: paths.kept(path)))
       }
       try loader.storePattern.forEachFile(unreadable: refuse) { match in
-        if !JobLoader.isLog(match) { try add(match.path, isListed: false) }
+        guard !match.isBesideStore else { return }
+        guard keepsOld, let newer = match.pathOfNewer else { return try add(match.path, isListed: false) }
+        // An old store, and not for long a store to migrate. Without the newer one somebody has to look at it.
+        var info = stat()
+        guard stat(newer, &info) != 0 else { return }
+        let kept = paths.kept(match.path)
+        let error = GodwitError(
+          .configuration,
+          "left out '\(kept)': in place, old stores get such a name, and '\(paths.kept(newer))' is missing")
+        try table.addUnreadable(path: kept, problem: Self.problem(error, store: kept))
       }
     }
     doubles += try table.settle()
@@ -193,9 +202,14 @@ package struct FleetPlanner {
             remedy: "write `root: FOLDER`, a folder that has all stores below it", safe: "nothing was written")
         }
         let made = loader.store(for: match, memory: share, inputs)
-        if case .file(let filled) = made.store.loader.manifest.destination {
-          try places.claim(filled, receipt: made.receipt, for: match.path)
+        let folder = FleetPaths.absolute(fleet.folder.resolved)
+        for path in [match.path, made.store.destination] where FleetPaths.absolute(path).hasPrefix(folder + "/") {
+          throw GodwitError(
+            .configuration, "'\(path)' is in the fleet's folder, which goes when the fleet is planned again",
+            location: fleet.locations["folder"] ?? loader.manifest.source.location,
+            remedy: "name another folder with 'folder', or another destination", safe: "nothing was written")
         }
+        try places.claim(made.store, receipt: made.receipt)
       }
     }
     guard !loader.isInPlace else { return }

@@ -44,6 +44,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case repairsMissing = "repairs-missing"
     /// The job is finished, and a run that takes repairs into it is not.
     case repairsUnfinished = "repairs-unfinished"
+    /// Nothing was proved: the store had the version before, and there is no old store to compare it with.
+    case notProved = "not-proved"
   }
 
   /// What the note is about.

@@ -20,8 +20,8 @@ extension JobLoader {
     return loader
   }
 
-  /// The pattern of a manifest for many stores.
-  package var storePattern: StorePattern { StorePattern(manifest.source.resolved) }
+  /// The pattern of a manifest for many stores. The folder that it is relative to is no part of it.
+  package var storePattern: StorePattern { StorePattern(manifest.source.raw, in: manifest.source.folder) }
 
   /// Stores at the same time in one process, where nobody says how many: as many as the processors, and as the memory
   /// allows.

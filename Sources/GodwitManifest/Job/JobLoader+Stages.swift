@@ -15,19 +15,32 @@ extension JobLoader {
           location: stage.step.location, cause: "the versions are " + names.map { "'\($0)'" }.joined(separator: ", "),
           remedy: "name the version that the step leads to")
       }
-      let folder = URL(filePath: manifest.file).deletingLastPathComponent().path
-      func hook(_ command: Located<String>?) -> MigrationStage.Hook? {
-        command.map { command in
-          MigrationStage.Hook(command.value) { [hookOutput] in
-            try Self.run(command, in: folder, context: $0, output: hookOutput)
-          }
-        }
-      }
       var made = MigrationStage.custom(
         to: stage.step.value, willMigrate: hook(stage.before), didMigrate: hook(stage.after))
       made.location = stage.step.location
       return made
     }
+  }
+
+  private func hook(_ command: Located<String>?) -> MigrationStage.Hook? {
+    let folder = URL(filePath: manifest.file).deletingLastPathComponent().path
+    return command.map { command in
+      MigrationStage.Hook(command.value) { [hookOutput] in
+        try Self.run(command, in: folder, context: $0, output: hookOutput)
+      }
+    }
+  }
+
+  /// The way of another store, with the hooks of this one: what they print says which store it is about.
+  func ownHooks(_ way: JobWay) -> JobWay {
+    var way = way
+    for stage in manifest.stages {
+      for index in way.steps.indices where way.steps[index].destinationModel.name == stage.step.value {
+        if way.steps[index].willMigrate != nil { way.steps[index].willMigrate = hook(stage.before) }
+        if way.steps[index].didMigrate != nil { way.steps[index].didMigrate = hook(stage.after) }
+      }
+    }
+    return way
   }
 
   /// Runs a command in the manifest's folder; what it prints goes to standard error.

@@ -18,10 +18,10 @@ public import Logging
 /// ```
 public struct JobLoader {
   package internal(set) var manifest: JobManifest
-  let logger: Logger
+  var logger: Logger
   package let policies: PolicyRegistry
   /// Where the output of hooks goes.
-  let hookOutput: @Sendable (String) -> Void
+  var hookOutput: @Sendable (String) -> Void
   /// What the jobs of many stores share; nil for a job of its own.
   var inputs: SharedInputs?
 
@@ -89,7 +89,7 @@ public struct JobLoader {
     let versions = try inputs == nil ? modelVersions() : nil
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)
-    let known = inputs?.way(metadata.versionHashes)
+    let known = inputs?.way(metadata.versionHashes).map(ownHooks)
     let way = try known ?? self.way(of: metadata, path: path, among: versions ?? modelVersions())
     // One from the store's own cache is that store's.
     if known == nil, way.origin == nil { inputs?.keep(way, for: metadata.versionHashes) }

@@ -1,7 +1,7 @@
 import Foundation
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
+import Logging
 
 /// One of the stores that the pattern of a manifest matches, with the loader of its job.
 package struct ManifestStore {
@@ -44,16 +44,23 @@ extension JobLoader {
   ///
   /// The jobs share what they read of models and mapping models, so that one thread must load them.
   ///
-  /// - Parameter jobs: How many are at work at the same time: each gets its share of the manifest's memory.
+  /// - Parameters:
+  ///   - jobs: How many are at work at the same time: each gets its share of the manifest's memory.
+  ///   - results: A file that the command writes.
+  ///   - isStopped: Asked for each file that is found.
+  ///   - note: Called with what is to be said of files that are left out.
   /// - Throws: 66 when no file matches; 77 for a folder that may not be read; 78 when two stores have one destination,
-  ///   when a destination would be a source, and when a share of the memory is less than 16 MiB.
-  package func stores(jobs: Int = 1) throws -> [ManifestStore] {
+  ///   when a destination would be a source, and when a share of the memory is less than 16 MiB; 64 when a job has one of
+  ///   its files where the results go; 75 when it is stopped.
+  package func stores(
+    jobs: Int = 1, results: String? = nil, isStopped: () -> Bool = { false }, note: (String) -> Void = { _ in }
+  ) throws -> [ManifestStore] {
     guard isForManyStores else {
       return [ManifestStore(path: manifest.source.resolved, destination: destination(), loader: self)]
     }
     let share = try memoryShare(jobs)
-    let pattern = StorePattern(manifest.source.resolved)
-    let matches = try sources(pattern)
+    let pattern = storePattern
+    let matches = try sources(pattern, isStopped, note)
     guard !matches.isEmpty else {
       throw GodwitError(
         .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
@@ -64,12 +71,11 @@ extension JobLoader {
     var places = StorePlaces(manifest, pattern, ClaimedPlaces())
     let stores = try matches.map { match in
       let made = store(for: match, memory: share, inputs)
-      if case .file(let filled) = made.store.loader.manifest.destination {
-        try places.claim(filled, receipt: made.receipt, for: match.path)
-      }
+      try places.claim(made.store, receipt: made.receipt)
       return made.store
     }
     if !isInPlace { for store in stores { try places.check(store.path) } }
+    if let results { try places.refuse(results: results, sources: stores.lazy.map(\.path)) }
     return stores
   }
 
@@ -84,7 +90,7 @@ extension JobLoader {
     var one = manifest
     one.isForManyStores = false
     one.source = ManifestPath(raw: match.path, resolved: match.path, location: manifest.source.location)
-    one.job = "\(manifest.job) (\(match.name.onOneLine))"
+    // The job's name stays: a receipt must not tell whether one store was named or a pattern found it.
     one.memory = memory
     // They are for the whole.
     (one.onSuccess, one.onFailure) = ([], [])
@@ -94,17 +100,19 @@ extension JobLoader {
       (receipt, one.receipt) = (filled, .file(filled))
     }
     if case .file(let path) = manifest.destination { one.destination = .file(Self.filled(path, for: match)) }
+    let name = match.path.onOneLine
     var loader = self
     (loader.manifest, loader.inputs) = (one, inputs)
+    loader.logger[metadataKey: "store"] = "\(match.path)"
+    loader.hookOutput = { [hookOutput] text in
+      // Whole lines, among those of other stores.
+      let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+      let told = lines.enumerated().map {
+        $0.offset == lines.count - 1 && $0.element.isEmpty ? "" : "\(name): \($0.element)"
+      }
+      hookOutput(told.joined(separator: "\n"))
+    }
     return (ManifestStore(path: match.path, destination: loader.destination(), loader: loader), receipt)
-  }
-
-  /// Whether a file that a pattern matches is the log of a store beside it.
-  package static func isLog(_ match: StorePattern.Match) -> Bool {
-    let log = ["-wal", "-shm", "-journal"].first { match.name.hasSuffix($0) && match.name.count > $0.count }
-    guard let log else { return false }
-    var info = stat()
-    return stat(String(match.path.dropLast(log.count)), &info) == 0
   }
 
   private static func filled(_ path: ManifestPath, for match: StorePattern.Match) -> ManifestPath {
@@ -125,28 +133,35 @@ extension JobLoader {
       safe: "nothing was written")
   }
 
-  /// What the pattern matches and is a source: not the log of a store beside it, and not an old store that a job in
-  /// place kept.
-  private func sources(_ pattern: StorePattern) throws -> [StorePattern.Match] {
-    let found = try pattern.files()
-    let matches = found.filter { !Self.isLog($0) }
-    guard isInPlace else { return matches }
-    let kept = Set(found.map { Array(MigrationJob.InPlace.oldPath(of: $0.path).utf8) })
-    let stores = matches.filter { !kept.contains(Array($0.path.utf8)) }
+  /// What the pattern matches and is a source: nothing that belongs to a store beside it and, in place, no old store.
+  private func sources(
+    _ pattern: StorePattern, _ isStopped: () -> Bool, _ note: (String) -> Void
+  ) throws -> [StorePattern.Match] {
+    var stores = try pattern.files(isStopped: isStopped).filter { !$0.isBesideStore }
+    guard isInPlace else { return stores }
+    let found = Set(stores.map { Array($0.path.utf8) })
+    var lonely: [String] = []
+    stores = stores.filter { store in
+      guard let newer = store.pathOfNewer else { return true }
+      if !found.contains(Array(newer.utf8)) { lonely.append(store.path) }
+      return false
+    }
+    if !lonely.isEmpty {
+      // Whoever named a store so has to be told. Those beside a store of the pattern are what every night leaves.
+      let named = lonely.prefix(3).map { "'\($0)'" }.joined(separator: ", ") + (lonely.count > 3 ? ", …" : "")
+      note(
+        "left out \(lonely.count == 1 ? "1 file" : "\(lonely.count) files") with a name that old stores get in place: \(named)"
+      )
+    }
     try refuseSameFiles(stores)
     return stores
   }
 
   /// Two jobs must not replace one store.
   private func refuseSameFiles(_ stores: [StorePattern.Match]) throws {
-    struct File: Hashable {
-      var device, number: UInt64
-    }
-    var seen: [File: String] = [:]
+    var seen: [FileIdentity: String] = [:]
     for store in stores {
-      var info = stat()
-      guard stat(store.path, &info) == 0 else { continue }
-      let file = File(device: UInt64(info.st_dev), number: UInt64(info.st_ino))
+      guard let file = FileIdentity(store.path) else { continue }
       if let other = seen[file] {
         throw GodwitError(
           .configuration, "cannot migrate '\(other)' and '\(store.path)' in place: they are one file",

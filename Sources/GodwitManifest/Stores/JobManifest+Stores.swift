@@ -1,17 +1,23 @@
-import Foundation
 import GodwitModel
+import GodwitPlatform
 
 extension JobManifest {
   /// Finds out whether `source` is a pattern for many stores, and refuses what does not go with it.
   ///
-  /// A file whose very name has a wildcard in it is one store, unless the destination asks for many.
+  /// A file whose very name has a wildcard in it is one store, unless the destination asks for many. In place, a name
+  /// with no wildcard but `[...]` is one store, whether it is there or not.
   mutating func readPattern() throws {
     var place: StorePlaceholders?
     if case .file(let path) = destination { place = StorePlaceholders(path.raw) }
     let asksForMany = place?.hasWords == true
     let hasWildcards = StorePattern.isPattern(source.raw)
-    isForManyStores =
-      hasWildcards && (asksForMany || !FileManager.default.fileExists(atPath: source.resolved))
+    // In place nothing but the source says so. The brackets of one store's name must not lead to other stores on the
+    // day that it is missing.
+    let isPattern = if case .inPlace = destination { StorePattern.isOpenPattern(source.raw) } else { hasWildcards }
+    var info = stat()
+    // A link that leads nowhere is there.
+    let isThere = lstat(source.resolved, &info) == 0
+    isForManyStores = hasWildcards && (asksForMany || isPattern && !isThere)
     guard isForManyStores else { return try refusePlaceholders(place) }
     if append {
       throw refusal(

@@ -13,6 +13,8 @@ struct NamePattern: Sendable, Hashable {
   private let tokens: [Token]
   /// Whether anything but characters that stand for themselves is in it.
   let hasWildcards: Bool
+  /// Whether `*` or `?` is in it.
+  var isOpen: Bool { tokens.contains { $0 == .many || $0 == .one } }
 
   init(_ text: some StringProtocol) {
     var tokens: [Token] = []

@@ -35,12 +35,19 @@ package struct StorePattern: Sendable, Hashable {
     text.split(separator: "/").contains { NamePattern($0).hasWildcards }
   }
 
-  package init(_ text: String) {
-    self.text = text
+  /// Whether a path has a wildcard that no name of a file is likely to have: `*` or `?`.
+  static func isOpenPattern(_ text: String) -> Bool {
+    text.split(separator: "/").contains { NamePattern($0).isOpen }
+  }
+
+  /// - Parameter base: The folder in front of the pattern, with a slash at its end. Wildcards in its name stand for
+  ///   themselves.
+  package init(_ text: String, in base: String = "") {
+    self.text = base + text
     let names = text.split(separator: "/")
     let count = names.prefix { !NamePattern($0).hasWildcards }.count
     let fixed = names.prefix(count).joined(separator: "/")
-    root = (text.hasPrefix("/") ? "/" : "") + (fixed.isEmpty ? "" : fixed + "/")
+    root = base + (text.hasPrefix("/") ? "/" : "") + (fixed.isEmpty ? "" : fixed + "/")
     var parts: [Part] = []
     for name in names.dropFirst(count) {
       if name == "**" {
@@ -78,11 +85,20 @@ package struct StorePattern: Sendable, Hashable {
 
   /// The files that match, by their paths.
   ///
-  /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8.
-  func files() throws -> [Match] {
+  /// - Parameter isStopped: Asked for each of them.
+  /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8, 75
+  ///   when it is stopped.
+  func files(isStopped: () -> Bool = { false }) throws -> [Match] {
     // Two ways may lead to one file. Two names that differ in their bytes alone are two files.
     var matches: [[UInt8]: Match] = [:]
-    try forEachFile { matches[Array($0.path.utf8)] = $0 }
+    try forEachFile { match in
+      guard !isStopped() else {
+        throw GodwitError(
+          .stopped, "stopped while the stores of the pattern '\(text)' were looked for", remedy: "run the same command",
+          safe: "nothing was written", stopReason: .requested)
+      }
+      matches[Array(match.path.utf8)] = match
+    }
     return matches.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
   }
 
@@ -196,7 +212,7 @@ package struct StorePattern: Sendable, Hashable {
     private func failure(_ path: String, _ code: Int32) -> GodwitError {
       let isForbidden = [EACCES, EPERM].contains(code)
       return GodwitError(
-        isForbidden ? .permission : .inputOutput, "cannot read the folder '\(path.isEmpty ? "." : path)'",
+        isForbidden ? .permission : .inputOutput, "cannot look at '\(path.isEmpty ? "." : path)'",
         cause: "\(String(cString: strerror(code))); \(because)",
         remedy: isForbidden
           ? "give the user of this process the right to read it, or write a pattern that does not lead there"

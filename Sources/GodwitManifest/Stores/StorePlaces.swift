@@ -2,6 +2,7 @@ import Foundation
 import GodwitJob
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import GodwitVerifier
 
 /// What jobs claimed, by its real path.
@@ -53,24 +54,97 @@ package struct StorePlaces {
     return (known == "/" ? "" : known) + "/" + url.lastPathComponent
   }
 
-  /// Refuses a store's destination that belongs to another store too, or that would be a source at the next run.
-  package mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
-    var suffixes = [Receipt.suffix, Verifier.checkpointSuffix]
-    if case .quarantine = manifest.onInvalid { suffixes.append(Quarantine.suffix) }
-    let beside = suffixes.map { destination.resolved + $0 }
-    for product in [destination.resolved] + (receipt.map { [$0.resolved] } ?? []) + beside {
-      let place = real(product)
-      if let other = try taken.owner(of: place) {
-        throw refusal(
-          at: destination, "two stores would write '\(product)': '\(other)' and '\(store)'",
-          remedy: "tell them apart by more placeholders: {folder}, {ext} or {file}")
-      }
-      try taken.claim(place, for: store)
-      guard let names = names(of: place), pattern?.matches(names) == true else { continue }
+  /// Refuses a store whose job would write what belongs to another store too, or what would be a source at the next run.
+  ///
+  /// - Parameter receipt: The receipt that the manifest names.
+  package mutating func claim(_ store: ManifestStore, receipt: ManifestPath?) throws {
+    switch store.loader.manifest.destination {
+    case .file(let destination): try claim(destination, receipt: receipt, for: store.path)
+    case .inPlace(let keepsOld, _):
+      let path = StoreFiles.resolvingLink(store.path)
+      var own = [path, path + Verifier.checkpointSuffix]
+      if keepsOld { own.append(MigrationJob.InPlace.oldPath(of: path)) }
+      // Runs leave these out of the pattern by their names.
+      for product in own { try claim(product, of: store.path, at: manifest.source) }
+      guard let receipt else { return }
+      let place = try claim(receipt.resolved, of: store.path, at: receipt)
+      try refuseMatch(receipt.resolved, place, of: store.path, at: receipt)
+    }
+  }
+
+  private mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
+    let path = destination.resolved
+    var beside = [path + Receipt.suffix, path + Verifier.checkpointSuffix]
+    if case .quarantine = manifest.onInvalid { beside.append(path + Quarantine.suffix) }
+    if manifest.onExisting == .replace, manifest.keepsReplaced {
+      // Another store of that name would be taken for the one that was replaced, and removed.
+      let old = MigrationJob.InPlace.oldPath(of: path)
+      beside += [old, old + Receipt.suffix]
+    }
+    for product in [path] + (receipt.map { [$0.resolved] } ?? []) + beside {
+      let place = try claim(product, of: store, at: destination)
+      try refuseMatch(product, place, of: store, at: destination)
+    }
+  }
+
+  /// - Returns: The place.
+  @discardableResult private mutating func claim(
+    _ product: String, of store: String, at path: ManifestPath
+  ) throws -> String {
+    let place = real(product)
+    if let other = try taken.owner(of: place) {
       throw refusal(
-        at: destination,
-        "'\(product)', which the job of '\(store)' writes, matches the pattern '\(manifest.source.raw)': the next run would take it for a source",
-        remedy: "name a destination folder outside of the pattern, or a pattern that does not reach it")
+        at: path, "two stores would write '\(product)': '\(other)' and '\(store)'",
+        remedy: "tell them apart by more placeholders: {folder}, {ext} or {file}")
+    }
+    try taken.claim(place, for: store)
+    return place
+  }
+
+  private func refuseMatch(_ product: String, _ place: String, of store: String, at path: ManifestPath) throws {
+    guard matches(place) else { return }
+    throw refusal(
+      at: path,
+      "'\(product)', which the job of '\(store)' writes, matches the pattern '\(manifest.source.raw)': the next run would take it for a source",
+      remedy: "name a destination folder outside of the pattern, or a pattern that does not reach it")
+  }
+
+  private func matches(_ place: String) -> Bool { names(of: place).map { pattern?.matches($0) == true } ?? false }
+
+  private static let logs = ["", "-wal", "-shm", "-journal"]
+
+  /// Refuses a file for the results of a run where a job has one of its files, or where the next run would take it for a
+  /// store.
+  ///
+  /// - Parameter sources: The stores of the run.
+  package mutating func refuse(results path: String, sources: some Sequence<String>) throws {
+    func refusal(_ why: String) -> GodwitError {
+      GodwitError(
+        .usage, "cannot write results to '\(path)': \(why)", remedy: "name another file with --results",
+        safe: "nothing was written")
+    }
+    let target = realpath(path, nil)
+    defer { free(target) }
+    var owned: Set<FileIdentity> = []
+    for log in Self.logs where path.hasSuffix(log) {
+      if let file = FileIdentity(String(path.dropLast(log.count))) { owned.insert(file) }
+    }
+    if !owned.isEmpty, let store = sources.first(where: { FileIdentity($0).map(owned.contains) == true }) {
+      throw refusal("it is the source '\(store)', or its log")
+    }
+    for place in [real(path)] + (target.map { [String(cString: $0)] } ?? []) {
+      for log in Self.logs where place.hasSuffix(log) {
+        guard let store = try taken.owner(of: String(place.dropLast(log.count))) else { continue }
+        throw refusal("the job of '\(store)' has one of its files there")
+      }
+      let folders = place.split(separator: "/").dropLast()
+      let isInside = folders.contains { $0.hasSuffix(".godwit") || $0.hasPrefix(".") && $0.hasSuffix("_SUPPORT") }
+      guard !isInside else {
+        throw refusal("it is in a work folder, or among the external files of a store")
+      }
+      guard !matches(place) else {
+        throw refusal("it matches the pattern '\(manifest.source.raw)', and the next run would take it for a store")
+      }
     }
   }
 

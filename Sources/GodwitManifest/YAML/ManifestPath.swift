@@ -25,6 +25,9 @@ package struct ManifestPath: Sendable, Hashable {
   package var resolved: String
   package var location: GodwitError.Location
 
+  /// What is in front of the path as it is written; empty for an absolute one.
+  package var folder: String { String(decoding: resolved.utf8.dropLast(raw.utf8.count), as: UTF8.self) }
+
   package init(raw: String, resolved: String, location: GodwitError.Location) {
     self.raw = raw
     self.resolved = resolved

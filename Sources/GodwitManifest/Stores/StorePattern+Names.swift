@@ -1,0 +1,40 @@
+import GodwitJob
+import GodwitModel
+import GodwitPlatform
+import GodwitVerifier
+
+/// Files that a pattern matches and that are no stores to migrate.
+extension StorePattern.Match {
+  /// What SQLite and Godwit put beside a store: logs, a receipt, a stopped verification, a quarantine.
+  private static let suffixes = [
+    "-wal", "-shm", "-journal", Receipt.suffix, Verifier.checkpointSuffix, Quarantine.suffix,
+  ]
+
+  /// Whether it belongs to a store that is there.
+  package var isBesideStore: Bool {
+    Self.suffixes.contains { suffix in
+      name.hasSuffix(suffix) && name.utf8.count > suffix.utf8.count
+        && FileIdentity(String(path.dropLast(suffix.count))) != nil
+    }
+  }
+
+  /// Where the store is whose old one, by its name `Name~.ext`, this is; nil for any other name.
+  package var pathOfNewer: String? {
+    let dot = name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? $0 : nil } ?? name.endIndex
+    guard name[..<dot].hasSuffix("~"), name[..<dot] != "~" else { return nil }
+    let newer = String(path.dropLast(name.count)) + name[..<dot].dropLast() + name[dot...]
+    return Array(MigrationJob.InPlace.oldPath(of: newer).utf8) == Array(path.utf8) ? newer : nil
+  }
+}
+
+/// Which file a path leads to, whatever its name.
+struct FileIdentity: Hashable {
+  private let device, number: UInt64
+
+  /// nil where nothing is.
+  init?(_ path: String) {
+    var info = stat()
+    guard stat(path, &info) == 0 else { return nil }
+    (device, number) = (UInt64(truncatingIfNeeded: info.st_dev), UInt64(info.st_ino))
+  }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import GodwitModel
+import Logging
+import TestSupport
+import Testing
+
+@testable import GodwitManifest
+
+/// Which files of a pattern are stores, and where the jobs of many stores and the results of a run may be.
+struct StorePlacesTests {
+  private typealias Patterns = StorePatternTests
+
+  private static func names(_ stores: [ManifestStore]) -> [String] {
+    stores.map { URL(filePath: $0.path).lastPathComponent }
+  }
+
+  @Test func `wildcards in the name of the manifest's folder stand for themselves`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "b[1]/s/mine.sqlite", "b1/s/other.sqlite", "b[1]*/s/third.sqlite")
+    for (name, store) in [("b[1]", "mine.sqlite"), ("b[1]*", "third.sqlite")] {
+      let path = folder.file(name + "/job.yaml")
+      try Data("godwit: 1\nmodels: M.xcdatamodeld\nsource: '*/*.sqlite'\nin-place: true\n".utf8).write(
+        to: URL(filePath: path))
+      let loader = try JobLoader(manifestPath: path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      #expect(try loader.stores().map(\.path) == [folder.file("\(name)/s/\(store)")])
+      let pattern = loader.storePattern
+      #expect(pattern.root == folder.file(name + "/") && pattern.matches(["s", store]))
+      #expect(try pattern.files().map(\.folder) == ["s"])
+    }
+  }
+
+  @Test func `in place, brackets alone are the name of one store, whether it is there or not`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "notes1.sqlite", "a1.sqlite")
+    func isForMany(_ source: String, _ rest: String = "in-place: true") throws -> Bool {
+      try Patterns.loader(folder, source, rest).isForManyStores
+    }
+    #expect(try !isForMany("notes[1].sqlite") && isForMany("notes?.sqlite") && isForMany("[an]*.sqlite"))
+    #expect(try isForMany("notes[1].sqlite", "destination: 'o/{name}.s'"))
+    // A link that leads nowhere is a store that is missing.
+    #expect(try isForMany("a*.sqlite"))
+    try FileManager.default.createSymbolicLink(atPath: folder.file("a*.sqlite"), withDestinationPath: "nowhere")
+    #expect(try !isForMany("a*.sqlite"))
+  }
+
+  @Test func `in place, receipts are told apart, and what belongs to a store is none`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(
+      folder, "s/a.sqlite", "s/x/a.sqlite", "s/a.sqlite.verification.json", "s/a.sqlite.receipt.json",
+      "s/a.sqlite.quarantine.sqlite", "s/lone.quarantine.sqlite")
+    let two = Patterns.complaint(folder, "s/**/*.sqlite", "in-place: true\nreceipt: 'r/{name}.json'")
+    #expect(two?.code == .configuration && two?.message.contains("two stores would write") == true, "\(two as Any)")
+    let next = Patterns.complaint(folder, "s/*", "in-place: true\nreceipt: 's/{name}.json'")
+    #expect(next?.code == .configuration && next?.message.contains("matches the pattern") == true, "\(next as Any)")
+    #expect(Patterns.complaint(folder, "s/*", "in-place: true\nreceipt: 'r/{name}.json'") == nil)
+    for rest in ["in-place: true", "destination: 'o/{file}'"] {
+      let stores = try Patterns.loader(folder, "s/*", rest).stores()
+      #expect(Self.names(stores) == ["a.sqlite", "lone.quarantine.sqlite"])
+    }
+  }
+
+  @Test func `in place, an old store is no store, even without the one that took its place`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "s/a.sqlite", "s/a~.sqlite", "s/gone~.sqlite", "s/~.sqlite", "s/~x.sqlite")
+    var notes: [String] = []
+    let stores = try Patterns.loader(folder, "s/*", "in-place: true").stores(note: { notes.append($0) })
+    #expect(Self.names(stores) == ["a.sqlite", "~.sqlite", "~x.sqlite"])
+    #expect(notes.count == 1 && notes[0].contains("gone~.sqlite") && !notes[0].contains("a~.sqlite'"), "\(notes)")
+    #expect(try Patterns.loader(folder, "s/*", "destination: 'o/{file}'").stores().count == 5)
+  }
+
+  @Test func `a store must not have the name that another one is kept by`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "s/a.sqlite", "s/a~.sqlite")
+    let job = "destination: 'o/{file}'\non-existing: replace\nkeep-old: "
+    let found = Patterns.complaint(folder, "s/*", job + "true")
+    #expect(found?.code == .configuration && found?.message.contains("o/a~.sqlite") == true, "\(found as Any)")
+    #expect(Patterns.complaint(folder, "s/*", job + "false") == nil)
+  }
+
+  @Test func `results go to no file of a job and to none that the next run would find`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "s/a.sqlite")
+    try Data().write(to: URL(filePath: folder.file("s/empty.sqlite")))
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "s/empty.sqlite")
+    try FileManager.default.createSymbolicLink(atPath: folder.file("p"), withDestinationPath: "o")
+    try FileManager.default.createDirectory(atPath: folder.file("o"), withIntermediateDirectories: true)
+    func code(_ results: String, _ rest: String = "destination: 'o/{name}.s'") throws -> GodwitError.Code? {
+      let loader = try Patterns.loader(folder, "s/*.sqlite", rest)
+      do {
+        _ = try loader.stores(results: folder.file(results))
+        return nil
+      } catch { return (error as? GodwitError)?.code }
+    }
+    let refused = [
+      "s/empty.sqlite", "link", "link-wal", "s/new.sqlite", "o/a.s", "o/a.s-wal", "p/a.s", "o/a.s.receipt.json",
+      "o/a.s.godwit/results", "o/.a_SUPPORT/x",
+    ]
+    for path in refused { #expect(try code(path) == .usage, "\(path)") }
+    for path in ["results", "s/results.jsonl", "o/results.jsonl"] { #expect(try code(path) == nil, "\(path)") }
+    #expect(try code("s/a~.sqlite", "in-place: true") == .usage && code("r", "in-place: true") == nil)
+  }
+
+  @Test func `a store has the job's name, however it was found, and a search is stopped`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "s/a.sqlite")
+    let loader = try Patterns.loader(folder, "s/*.sqlite", "destination: 'o/{name}.s'\njob: nightly")
+    #expect(try loader.stores().map(\.loader.manifest.job) == ["nightly"])
+    #expect(throws: GodwitError.self) { try loader.stores(isStopped: { true }) }
+  }
+
+  @Test func `what cannot be looked at is an error and not nothing`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "s/x/a.sqlite")
+    // ENAMETOOLONG, which is as good as EIO here.
+    let name = String(repeating: "n", count: 300)
+    let found = Patterns.complaint(folder, "s/*/\(name)", "destination: 'o/{name}.s'")
+    #expect(found?.code == .inputOutput && found?.message.contains("cannot look at") == true, "\(found as Any)")
+  }
+}
