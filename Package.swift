@@ -208,7 +208,7 @@ let package = Package(
       dependencies: [
         "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis",
         "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "GodwitXML", "TestSupport",
-        "godwit-tool", "todo-migration",
+        "godwit-tool", "todo-migration", .product(name: "Yams", package: "Yams"),
       ], exclude: ["Golden"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
