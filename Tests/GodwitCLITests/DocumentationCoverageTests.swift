@@ -36,6 +36,7 @@ struct DocumentationCoverageTests {
     entry("Appending", "yaml", 1, examples),
     entry("ContinuousIntegration", "sh", 4, pages), entry("ContinuousIntegration", "text", 1, pages),
     entry("Expressions", "yaml", 1, examples),
+    entry("Fleets", "sh", 4, "FleetsPageTests"), entry("Fleets", "yaml", 1, "FleetsPageTests"),
     unchecked("Formats-XML", "xml", 1, because: "a sketch that leaves out parts; XMLStoreTests has whole stores"),
     entry("Forensics", "sh", 7, "ExaminationPageTests"), entry("Forensics", "text", 1, "ExaminationPageTests"),
     entry("Forensics", "json", 1, "ExaminationPageTests"), entry("Forensics", "sql", 4, "ExaminationPageTests"),

@@ -165,7 +165,12 @@ struct KubernetesManifestTests {
     }
     #expect(try !refused { _ in })
     #expect(try refused { $0.jobManifest = "/job.yaml" })
-    #expect(try refused { $0.folder = "/a:b/f"; $0.manifest = "/a:b/f.yaml"; $0.jobManifest = "/a:b/job.yaml" })
+    #expect(
+      try refused {
+        $0.folder = "/a:b/f"
+        $0.manifest = "/a:b/f.yaml"
+        $0.jobManifest = "/a:b/job.yaml"
+      })
     #expect(try refused { $0.options.image = "two words" })
     #expect(try refused { $0.options.image = "" })
     #expect(try refused { $0.options.claim = "Claim" })

@@ -42,7 +42,8 @@ struct SlurmScriptTests {
     #expect(try fixture.shardsRun() == [0, 1, 2])
     #expect(try fixture.run("bash job.2").status == 0)
     let folder = fixture.fleet.folder
-    let merge = "<fleet><merge><\(fixture.fleet.manifest)><-o><\(folder)/report.html><--results><\(folder)/results.jsonl>"
+    let merge =
+      "<fleet><merge><\(fixture.fleet.manifest)><-o><\(folder)/report.html><--results><\(folder)/results.jsonl>"
     #expect(fixture.lines("calls").last == merge + "<--retry-list><\(folder)/retry.txt>")
   }
 

@@ -169,7 +169,9 @@ struct KubernetesManifest {
       """
   }
 
-  private var labels: String { "{ app.kubernetes.io/name: godwit, app.kubernetes.io/instance: \(ScriptText.yaml(name)) }" }
+  private var labels: String {
+    "{ app.kubernetes.io/name: godwit, app.kubernetes.io/instance: \(ScriptText.yaml(name)) }"
+  }
 
   private func metadata(_ suffix: String) -> String {
     """

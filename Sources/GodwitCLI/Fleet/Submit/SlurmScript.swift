@@ -14,7 +14,8 @@ struct SlurmScript {
     }
     guard !fleet.folder.contains("\\") else {
       throw GodwitError(
-        .usage, "cannot keep logs in '\(fleet.folder)': Slurm takes no path with a backslash", remedy: "rename the folder")
+        .usage, "cannot keep logs in '\(fleet.folder)': Slurm takes no path with a backslash",
+        remedy: "rename the folder")
     }
   }
 

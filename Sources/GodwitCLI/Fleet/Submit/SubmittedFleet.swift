@@ -27,7 +27,8 @@ struct SubmittedFleet {
     let isName = name.wholeMatch(of: /[A-Za-z0-9_-]{1,60}/) != nil
     guard isName, identity.wholeMatch(of: /[0-9a-f]{16,128}/) != nil, (1...1024).contains(jobs) else {
       throw GodwitError(
-        .dataWrong, "cannot use the plan of the fleet: its name, its identity or its jobs are not as Godwit writes them",
+        .dataWrong,
+        "cannot use the plan of the fleet: its name, its identity or its jobs are not as Godwit writes them",
         context: folder, remedy: "make it again with `godwit fleet plan --force`")
     }
     guard shards > 0 else {
