@@ -68,7 +68,8 @@ def counts_expected(store, version):
 def counts_made(store):
     numbers = dict(store.execute("SELECT Z_NAME, Z_ENT FROM Z_PRIMARYKEY"))
     people = dict(store.execute("SELECT Z_ENT, count(*) FROM ZPERSON GROUP BY Z_ENT"))
-    tables = [store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("ZADDRESS", "ZCOMPANY", "ZSCHOOL")]
+    tables = [
+        store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("ZADDRESS", "ZCOMPANY", "ZSCHOOL")]
     return [people.pop(numbers["Adult"], 0), people.pop(numbers["Child"], 0), *tables] + list(people.values())
 
 
@@ -102,7 +103,7 @@ def break_store(path, how, seed):
         os.truncate(path, 0)
 
 
-def make_some(folder, first, last, count):
+def make_some(folder, first, last):
     """Makes the stores FIRST ..< LAST as altered copies of the templates."""
     folder = pathlib.Path(folder)
     made = []
@@ -138,10 +139,12 @@ def make(folder, count, godwit, models):
     templates.mkdir(parents=True)
     for number, version in enumerate(VERSIONS):
         for rows, _ in SIZES:
-            command = [godwit, "make-store", f"{models}#{version}", str(templates / f"{number}-{rows}.sqlite"), "--rows", str(rows)]
+            path = templates / f"{number}-{rows}.sqlite"
+            command = [godwit, "make-store", f"{models}#{version}", str(path), "--rows", str(rows)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool, open(root / "expected.jsonl", "w") as expected:
-        parts = [pool.submit(make_some, folder, first, min(first + 500, count), count) for first in range(0, count, 500)]
+        parts = [
+            pool.submit(make_some, folder, first, min(first + 500, count)) for first in range(0, count, 500)]
         for part in parts:
             expected.write("\n".join(part.result()) + "\n")
     shutil.rmtree(templates)
@@ -223,7 +226,8 @@ def check_one(root, made, entry):
             problems.append(f"{path}: {state}")
         counts = counts_made(store)
         if counts != entry["counts"]:
-            problems.append(f"{path}: expected {entry['counts']} adults, children, addresses, companies, schools, found {counts}")
+            kinds = "adults, children, addresses, companies, schools"
+            problems.append(f"{path}: expected {entry['counts']} {kinds}, found {counts}")
         store.close()
     except sqlite3.DatabaseError as error:
         problems.append(f"{path}: {error}")
@@ -237,7 +241,9 @@ def single_run(root, name, godwit, entry, made):
     """Migrates a store by a run of its own, and compares the contents."""
     alone = root / "alone" / name / pathlib.Path(entry["store"]).name
     alone.parent.mkdir(parents=True, exist_ok=True)
-    command = [godwit, "run", str(root / f"{name}.job.yaml"), "--quiet", "--source", str(root / entry["store"]), "--destination", str(alone)]
+    command = [
+        godwit, "run", str(root / f"{name}.job.yaml"), "--quiet", "--source", str(root / entry["store"]),
+        "--destination", str(alone)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         return [f"{entry['store']} alone: status {done.returncode}: {done.stderr}"]
@@ -294,10 +300,11 @@ def check(folder, name, godwit, sample):
             problems.append(f"{path} is no destination")
     for problem in problems[:20]:
         print(problem, file=sys.stderr)
+    verdict = f"{len(problems)} problems" if problems else "as expected"
     print(
         f"{name}: {len(expected)} stores, {sum(entry['counts'] is not None for entry in expected)} migrated,"
         f" {recorded} failed and recorded, {unreadable} unreadable in the plan, {twice} twice,"
-        f" {len(chosen)} compared with runs of their own: {'as expected' if not problems else f'{len(problems)} problems'}")
+        f" {len(chosen)} compared with runs of their own: {verdict}")
     sys.exit(1 if problems else 0)
 
 
@@ -308,15 +315,16 @@ def progress(folder, name):
 def processes_of(cluster, node):
     """The processes of all jobs on a node, and the slurmstepd that watches each."""
     found = set()
+    wanted = {f"SLURM_CLUSTER_NAME={cluster}".encode(), f"SLURMD_NODENAME={node}".encode()}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            variables = (entry / "environ").read_bytes().split(b"\0")
-            if f"SLURM_CLUSTER_NAME={cluster}".encode() not in variables or f"SLURMD_NODENAME={node}".encode() not in variables:
+            if not wanted <= set((entry / "environ").read_bytes().split(b"\0")):
                 continue
             found.add(int(entry.name))
-            parent = next(int(line.split()[1]) for line in (entry / "status").read_text().split("\n") if line.startswith("PPid:"))
+            status = (entry / "status").read_text().split("\n")
+            parent = next(int(line.split()[1]) for line in status if line.startswith("PPid:"))
             if (pathlib.Path("/proc") / str(parent) / "comm").read_text().startswith("slurmstepd"):
                 found.add(parent)
         except (OSError, StopIteration):

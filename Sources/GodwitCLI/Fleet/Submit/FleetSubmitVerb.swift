@@ -31,7 +31,7 @@ struct FleetSubmitVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "How long the script (parallel), a task (slurm) or a pod (kubernetes) may take, such as 3h or 90m. It then stops at a checkpoint.",
+      "Stop the script (parallel), a task (slurm) or a pod (kubernetes) at a checkpoint after a time such as 3h.",
       valueName: "time"))
   var time: TimeBox?
 

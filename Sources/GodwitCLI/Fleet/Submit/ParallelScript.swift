@@ -18,9 +18,9 @@ struct ParallelScript {
       #
       #   bash FILE
       #
-      # runs \(fleet.hasCanary ? "the canary, then " : "")the \(fleet.hasCanary ? "other " : "")shards, then the report. \
-      The same command resumes. SIGINT and SIGTERM stop all shards at a
-      # checkpoint (75). Exit status: that of `godwit fleet merge`, or that of a shard that could not run.
+      # runs \(fleet.order), then the report. The same command resumes.
+      # SIGINT and SIGTERM stop all shards at a checkpoint (75). Exit status: that of `godwit fleet merge`, or that of a
+      # shard that could not run.
       #
       # GODWIT names another command than `godwit`. Several machines that share the folder, with bash as login shell:
       #
@@ -148,7 +148,10 @@ struct ParallelScript {
       if [ "$merged" -eq 75 ] && [ -e "$log" ]; then
         # Stores are left. The status of a shard that could not run says more: calling again would not help.
         failed=$(awk -F '\\t' 'NR > 1 { last[$1] = $7 }
-          END { for (shard in last) if (last[shard] != 75 && last[shard] > worst) worst = last[shard]; print worst + 0 }' "$log")
+          END {
+            for (shard in last) if (last[shard] != 75 && last[shard] > worst) worst = last[shard]
+            print worst + 0
+          }' "$log")
         [ "$failed" -eq 0 ] || exit "$failed"
       fi
       exit "$merged"

@@ -43,13 +43,12 @@ struct SlurmScript {
     #
     #   bash FILE
     #
-    # submits \(fleet.hasCanary ? "the canary, then " : "")an array of the \(fleet.hasCanary ? "other " : "")shards, then \
-    the report, and prints the numbers of the jobs.
+    # submits \(fleet.order), then the report, and prints the numbers of the jobs.
     # Each waits for the one before. After a failure call it again: stores that have ended are passed by.
     #
     # sbatch reads SBATCH_ACCOUNT, SBATCH_PARTITION and SBATCH_QOS. GODWIT names another command than `godwit`.
-    # FLEET_TASKS sets the most tasks of the array; otherwise the cluster's MaxArraySize does. When there are more shards
-    # than tasks, a task runs several.
+    # FLEET_TASKS sets the most tasks of the array; otherwise the cluster's MaxArraySize does. When there are more
+    # shards than tasks, a task runs several.
     set -euo pipefail
 
     fleet=\(ScriptText.shell(fleet.manifest))
@@ -114,8 +113,8 @@ struct SlurmScript {
   }
 
   private static let requeue = """
-    # Puts this task back into the queue, where Slurm keeps it for about two minutes. The administrator's RequeueExit may
-    # do the same with status 75; it counts once.
+    # Puts this task back into the queue, where Slurm keeps it for about two minutes. The administrator's RequeueExit
+    # may do the same with status 75; it counts once.
     requeue() {
       if [ "${SLURM_RESTART_COUNT:-0}" -ge "$turns" ]; then
         echo "stopped at a checkpoint $turns times: submit the fleet again, with a longer --time" >&2

@@ -70,6 +70,9 @@ struct SubmittedFleet {
   /// `12 shards, 10000 stores`, for a comment.
   var size: String { "\(shards) \(shards == 1 ? "shard" : "shards"), \(stores) \(stores == 1 ? "store" : "stores")" }
 
+  /// What runs in which order, for a comment.
+  var order: String { hasCanary ? "the canary, then the other shards" : "the shards" }
+
   /// How a file of the fleet's folder is named in a script that has the folder as `$folder`.
   static let report = "report.html"
   static let results = "results.jsonl"
