@@ -3,12 +3,14 @@ import Testing
 
 @testable import GodwitCLI
 
-/// The script is run with GNU parallel itself, and with a `godwit` that notes how it is called.
-@Suite(.enabled(if: ParallelScriptTests.isInstalled, "GNU parallel is not installed"))
-struct ParallelScriptTests {
+private enum GNUParallel {
   static let isInstalled =
     (try? ShellCommand.run("parallel --version", in: "/"))?.output.hasPrefix("GNU parallel") ?? false
+}
 
+/// The script is run with GNU parallel itself, and with a `godwit` that notes how it is called.
+@Suite(.enabled(if: GNUParallel.isInstalled, "GNU parallel is not installed"))
+struct ParallelScriptTests {
   private static func fixture(
     shards: Int = 5, hasCanary: Bool = true, options: SubmitOptions = SubmitOptions()
   ) throws -> SubmitFixture {
@@ -57,6 +59,14 @@ struct ParallelScriptTests {
     #expect(said.status == 78, "\(said)")
     let shards = try fixture.shardsRun()
     #expect(shards.starts(with: [0, 1]) && shards.count < 40, "\(shards)")
+  }
+
+  @Test func `a process that is killed does not keep the other shards from running`() throws {
+    let fixture = try Self.fixture(hasCanary: false, options: SubmitOptions(throttle: 1))
+    try fixture.write("137", to: "status.1")
+    try fixture.write("75", to: "status.merge")
+    #expect(try fixture.run("bash fleet").status == 137)
+    #expect(try fixture.shardsRun() == [0, 1, 2, 3, 4])
   }
 
   @Test func `a signal stops the shards that run, begins no others, and ends with the fleet's status`() throws {

@@ -77,8 +77,9 @@ struct ParallelScript {
       # 4: a proof found something. 75: stopped. The other shards go on.
       4 | 75) return "$ended" ;;
       esac
-      # Any other status concerns all shards: SIGHUP lets GNU parallel begin no more of them.
-      [ "${PARALLEL_SSHLOGIN:-}" != : ] || kill -HUP "$PARALLEL_PID"
+      # A process that was killed (137) concerns its shard only. Any other status concerns all shards: SIGHUP lets GNU
+      # parallel begin no more of them.
+      if [ "$ended" -le 128 ] && [ "${PARALLEL_SSHLOGIN:-}" = : ]; then kill -HUP "$PARALLEL_PID"; fi
       return "$ended"
     }
     """
