@@ -24,7 +24,8 @@ extension MigrationManager {
         cause:
           "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination and \(ByteCount(bytes: need.temporaryBytes)) for sorting in '\(temporary)'",
         remedy: remedy,
-        safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done"))
+        safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done")
+      ).about(.diskFull)
     }
     let wanted = need.destinationBytes + (isShared ? need.temporaryBytes : 0)
     if let room, room.bytes < wanted {

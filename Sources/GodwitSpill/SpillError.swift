@@ -27,6 +27,9 @@ package struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
     self.remedy = remedy
   }
 
+  /// Whether the disk has no room.
+  package var isDiskFull: Bool { kind == .io(.noSpace) }
+
   package var description: String { "\(message) (\(path)); \(remedy)" }
 }
 

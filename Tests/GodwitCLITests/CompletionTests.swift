@@ -36,12 +36,12 @@ struct CompletionTests {
 
   /// The placeholders of the help that stand for a path.
   private static let files: Set = [
-    "JOB.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION", "X.xcdatamodeld",
+    "JOB.yaml", "FLEET.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION", "X.xcdatamodeld",
     "OLD.json",
   ]
   /// Those that no shell can complete.
   private static let words: Set = [
-    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time", "percent", "URI",
+    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time", "percent", "URI", "IMAGE", "PVC",
   ]
 
   @Test func `every argument and option that takes a path completes file names`() throws {

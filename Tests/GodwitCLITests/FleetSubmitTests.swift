@@ -66,7 +66,7 @@ struct FleetSubmitTests {
 
   @Test func `memory and turns stay in bounds, whatever a plan says`() throws {
     var fleet = try SubmitFixture(shards: 2, hasCanary: false).fleet
-    for (bytes, mebibytes) in [(64 << 20, 224), (0, 128), (-1, 128), (1 << 30, 1408)] as [(Int64, Int)] {
+    for (bytes, mebibytes) in [(128 << 20, 224), (0, 64), (-1, 64), (1 << 30, 1344)] as [(Int64, Int)] {
       fleet.memoryBytes = bytes
       #expect(fleet.memoryMiB == mebibytes)
     }

@@ -67,7 +67,7 @@ struct SlurmScriptTests {
       #expect(output.hasPrefix("--output=" + fixture.fleet.folder.replacing("%", with: "%%") + "/logs/%"))
     }
     let directives = fixture.lines("job.2").filter { $0.hasPrefix("#SBATCH ") }
-    // 64 MiB, a quarter of it, and 128 MiB, in steps of 32 MiB.
+    // 128 MiB, a quarter of it, and 64 MiB, in steps of 32 MiB.
     for expected in [
       "--job-name=users", "--cpus-per-task=2", "--mem=224M", "--time=1-01:02:00", "--requeue", "--open-mode=append",
       "--signal=B:TERM@120",

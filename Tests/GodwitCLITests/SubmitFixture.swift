@@ -28,7 +28,7 @@ struct SubmitFixture {
     fleet = SubmittedFleet(
       name: "users", manifest: root + "/users' fleet.yaml", folder: root + "/users.fleet",
       jobManifest: root + "/job.yaml", identity: Self.identity, stores: 1000, shards: shards,
-      hasCanary: hasCanary, jobs: 2, memoryBytes: 64 << 20, largestShardSeconds: 300, options: options)
+      hasCanary: hasCanary, jobs: 2, memoryBytes: 128 << 20, largestShardSeconds: 300, options: options)
     for folder in [fleet.folder, scratch.file("bin")] {
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }

@@ -65,7 +65,10 @@ import Yams
     for name in names where name.hasSuffix(".yaml") || name.hasSuffix(".yml") {
       let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
       let node = try #require(try compose(yaml: text), "\(name) is empty")
-      if node.mapping?["godwit"] != nil {
+      if node.mapping?["godwit"] != nil, node.mapping?["job"] != nil, node.mapping?["source"] == nil {
+        #expect(try JSONSchema(named: "fleet.schema.json").findings(node) == [], "\(name)")
+        _ = try FleetManifest(text: text, path: folder.appending(path: name).path)
+      } else if node.mapping?["godwit"] != nil {
         #expect(try JSONSchema(named: "job.schema.json").findings(node) == [], "\(name)")
         _ = try manifest(Array(text.utf8), path: folder.appending(path: name).path)
       } else if node.mapping?["godwit-mapping"] != nil {

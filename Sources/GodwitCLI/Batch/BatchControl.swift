@@ -17,7 +17,7 @@ final class BatchControl: Sendable {
   /// Why all are to stop; nil to continue.
   var reason: String? { state.withLock { $0.reason } }
 
-  /// What has ended, by the number of the store.
+  /// What was kept, by the number of the store.
   var results: [Int: StoreResult] { state.withLock { $0.results } }
 
   /// Stops all at their next checkpoint, and those that begin later at their first.
@@ -50,12 +50,16 @@ final class BatchControl: Sendable {
     return control
   }
 
-  /// A store that had a place has ended; nil when nothing is to be said of it.
-  func end(_ index: Int, _ result: StoreResult?) {
+  /// Keeps what became of a store, for the end.
+  func keep(_ index: Int, _ result: StoreResult) { state.withLock { $0.results[index] = result } }
+
+  /// A place is free again.
+  ///
+  /// - Parameter index: The store that had it; nil when none came to have it.
+  func end(_ index: Int? = nil) {
     state.withLock { state in
-      state.running[index] = nil
+      if let index { state.running[index] = nil }
       state.taken -= 1
-      if let result { state.results[index] = result }
     }
     tell()
   }

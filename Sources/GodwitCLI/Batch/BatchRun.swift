@@ -8,8 +8,7 @@ import GodwitVerifier
 
 /// `godwit run` for a manifest whose source is a pattern: each store is a job of its own.
 ///
-/// The calling thread finds the stores, loads one job after the other, and gives each to a thread when one of `jobs`
-/// places is free. A job that fails leaves the others alone. A stop reaches all of them.
+/// It finds the stores, has `StoreDispatch` run their jobs, and tells what became of them.
 struct BatchRun {
   let session: CommandSession
   let loader: JobLoader
@@ -20,20 +19,16 @@ struct BatchRun {
   var failsOnLoss = false
   var verifies = false
   var maximumSeconds: Double?
-
-  private static let timeLimit = StopCondition.timeLimit
+  /// Whether a signal ends the command with 75.
+  var isWorker = false
 
   /// What the threads of the jobs need.
   private struct Work: Sendable {
-    let session: CommandSession
     let control: BatchControl
     let progress: BatchProgress
     let results: ResultsFile?
     let problem: FirstError
-    let verifies: Bool
     let end: Date?
-
-    var secondsLeft: Double? { end.map { max(0, $0.timeIntervalSinceNow) } }
   }
 
   /// Runs all jobs, prints the table, and calls the commands for the end of the run.
@@ -41,7 +36,7 @@ struct BatchRun {
   /// - Returns: The worst status (`StoreTable.worstFirst`).
   /// - Throws: What keeps any job from beginning.
   func run() throws -> Int32 {
-    let signals = StopSignals()
+    let signals = StopSignals(isWorker: isWorker)
     let start = ContinuousClock.now
     let end = maximumSeconds.map { Date(timeIntervalSinceNow: $0) }
     session.diagnostics.logSettings?.job = loader.manifest.job
@@ -66,9 +61,7 @@ struct BatchRun {
     signals.watch(
       stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { progress.printNow() })
     try progress.begin()
-    let work = Work(
-      session: session, control: control, progress: progress, results: results, problem: FirstError(),
-      verifies: verifies, end: end)
+    let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: end)
     dispatch(stores, work)
     control.waitForAll()
     signals.finish()
@@ -90,91 +83,19 @@ struct BatchRun {
 
   // MARK: The jobs
 
-  /// Begins one job after the other, as places become free.
   private func dispatch(_ stores: [ManifestStore], _ work: Work) {
-    var warned: Set<[String]> = []
-    for (index, store) in stores.enumerated() {
-      work.control.take(limit: jobs)
-      if work.secondsLeft == 0 { work.control.stop(reason: Self.timeLimit) }
-      guard work.control.reason == nil else { return work.control.end(index, nil) }
-      let begin = ContinuousClock.now
-      var job: MigrationJob
-      do { job = try store.loader.job() } catch {
-        let result = StoreResult(
-          StorePlace(store), failed: GodwitCommand.known(error), seconds: Clock.seconds(since: begin))
-        Self.tell(index, result, GodwitCommand.known(error), work)
-        continue
-      }
-      if failsOnLoss { job.failsOnLoss = true }
-      // Most stores are of a few versions: one warning for each is enough.
-      if !isQuiet, warned.insert(job.steps.flatMap { [$0.sourceModel.name, $0.destinationModel.name] }).inserted {
-        session.warnOfReplacedValues(in: job)
-        session.warnOfUnconfirmedHashRules(job.destinationModel.unconfirmedHashRules.map(\.description))
-      }
-      let (ready, place, proof) = (job, StorePlace(store), ProofLoader(store))
-      let control = work.control.begin(index)
-      let body: @Sendable () -> Void = { Self.migrate(ready, proof, index, place, control, work, since: begin) }
-      if jobs == 1 || !WorkerThread.start(body) { body() }
-    }
-  }
-
-  /// Runs one job, and tells what became of it.
-  private static func migrate(
-    _ job: MigrationJob, _ loader: ProofLoader, _ index: Int, _ store: StorePlace, _ control: MigrationControl,
-    _ work: Work,
-    since begin: ContinuousClock.Instant
-  ) {
-    do {
-      let summary = try MigrationManager(job).run(control: control, maximumSeconds: work.secondsLeft) {
-        work.progress.update(index, percent: $0.percent * (work.verifies ? 0.5 : 1))
-      }
-      var result = StoreResult(store, summary, seconds: 0)
-      if work.verifies, summary.outcome != .stopped {
-        let report = try prove(job, loader, index, control, work)
-        result.findings = report.totalFindings
-        if !report.isClean {
-          (result.outcome, result.status) = (.failed, GodwitError.Code.findings.rawValue)
-          work.session.output.write("\(store.path.onOneLine): \(report)\n")
+    var next = stores.enumerated().makeIterator()
+    let dispatch = StoreDispatch(
+      session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, failsOnLoss: failsOnLoss,
+      verifies: verifies, end: work.end, isWorker: isWorker, update: { work.progress.update($0, percent: $1) },
+      ended: { index, result, _ in
+        do { try work.results?.append(BatchProgress.line(result)) } catch {
+          work.problem.set(GodwitCommand.known(error))
         }
-      }
-      result.seconds = Clock.seconds(since: begin)
-      tell(index, result, nil, work)
-    } catch {
-      var known = GodwitCommand.known(job.tellingHints(error))
-      if known.code == .stopped, let reason = work.control.reason,
-        [.signal, .requested].contains(known.stopReason),
-        let code = GodwitError.Code(
-          rawValue: StopSignals.status(of: reason)), code != .stopped
-      {
-        (known.code, known.stopReason) = (code, .signal)
-      }
-      tell(index, StoreResult(store, failed: known, seconds: Clock.seconds(since: begin)), known, work)
-    }
-  }
-
-  private static func prove(
-    _ job: MigrationJob, _ loader: ProofLoader, _ index: Int, _ control: MigrationControl, _ work: Work
-  ) throws -> VerificationReport {
-    // A store that is replaced is proved against the old one, which has a version of its own.
-    let job = job.inPlace == nil ? job : try loader.job()
-    var verifier = Verifier(job: job)
-    verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
-    return try verifier.run(control: control, maximumSeconds: work.secondsLeft) { share in
-      work.progress.update(index, percent: 50 + share * 50)
-    }
-  }
-
-  /// Says what became of a store: its error, its line, its line in the file.
-  private static func tell(_ index: Int, _ result: StoreResult, _ error: GodwitError?, _ work: Work) {
-    if var error, result.outcome == .failed {
-      if !error.message.contains(result.store) {
-        error.context = ["store '\(result.store.onOneLine)'", error.context].compactMap(\.self).joined(separator: ", ")
-      }
-      work.session.write(error)
-    }
-    do { try work.results?.append(BatchProgress.line(result)) } catch { work.problem.set(GodwitCommand.known(error)) }
-    do { try work.progress.ended(index, result) } catch { work.problem.set(GodwitCommand.known(error)) }
-    work.control.end(index, result)
+        do { try work.progress.ended(index, result) } catch { work.problem.set(GodwitCommand.known(error)) }
+        work.control.keep(index, result)
+      })
+    dispatch.run { next.next().map { ($0.offset, $0.element) } }
   }
 
   // MARK: The end
@@ -187,7 +108,7 @@ struct BatchRun {
     }
     // A signal that came too late stopped nothing.
     let isSignal = signals.stopSignal != nil && (table.count(.stopped) > 0 || table.count(.notRun) > 0)
-    if isSignal, let number = signals.stopSignal { status = 128 &+ number }
+    if isSignal, let stopped = signals.status { status = stopped }
     func record() -> BatchSummaryRecord {
       BatchSummaryRecord(
         table, manifest: loader.manifest, status: status, seconds: seconds, peakBytes: ProcessMemory.peakBytes)

@@ -11,7 +11,9 @@ final class ResultsFile: Sendable {
 
   /// - Throws: `.usage` (64) when something other than a file is at the path, `.permission` (77) or `.cannotCreate` (73)
   ///   when it cannot be opened.
-  init(path: String) throws {
+  ///
+  /// - Parameter cuttingTornLine: Whether a part of a line at the end, which a crash left, is removed.
+  init(path: String, cuttingTornLine: Bool = false) throws {
     self.path = path
     var info = stat()
     if stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
@@ -27,6 +29,25 @@ final class ResultsFile: Sendable {
         cause: String(cString: strerror(code)), remedy: "name a file in a folder that exists and may be written",
         safe: "nothing was written")
     }
+    if cuttingTornLine { cutTornLine() }
+  }
+
+  /// Only the one process that writes the file may do this. What cannot be cut off is ended by the next line.
+  private func cutTornLine() {
+    let end = lseek(descriptor, 0, SEEK_END)
+    var place = end
+    var piece = [UInt8](repeating: 0, count: 1 << 16)
+    while place > 0 {
+      let start = max(0, place - off_t(piece.count))
+      let count = piece.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, Int(place - start), start) }
+      guard count == Int(place - start) else { return }
+      if let last = piece[..<count].lastIndex(of: 0x0A) {
+        place = start + off_t(last) + 1
+        break
+      }
+      place = start
+    }
+    if place < end { _ = ftruncate(descriptor, place) }
   }
 
   deinit { close(descriptor) }

@@ -10,7 +10,7 @@ extension RunVerb {
     return try BatchRun(
       session: session, loader: loader, jobs: batch.jobs ?? 1, resultsPath: batch.results, mode: progress,
       isQuiet: quiet, failsOnLoss: failOnLoss, verifies: verify,
-      maximumSeconds: maximumDuration.map { Double($0.seconds) }
+      maximumSeconds: maximumDuration.map { Double($0.seconds) }, isWorker: worker
     ).run()
   }
 }

@@ -84,14 +84,17 @@ struct BatchSummaryRecord: Encodable {
     (finished, alreadyFinished) = (table.count(.finished), table.count(.alreadyFinished))
     (failed, stopped, notRun) = (table.count(.failed), table.count(.stopped), table.count(.notRun))
     objects = table.objects
-    outcome =
-      switch status {
-      case 0: "finished"
-      case 75, 130, 143: "stopped"
-      default: "failed"
-      }
+    outcome = Self.outcome(status)
     self.seconds = seconds
     self.peakBytes = peakBytes
     budgetBytes = manifest.memory.bytes
+  }
+
+  static func outcome(_ status: Int32) -> String {
+    switch status {
+    case 0: "finished"
+    case 75, 130, 143: "stopped"
+    default: "failed"
+    }
   }
 }

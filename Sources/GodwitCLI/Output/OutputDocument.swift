@@ -4,6 +4,9 @@ enum OutputKind: String, CaseIterable {
     verify,
     why
   case exportRaw = "export-raw"
+  case fleetPlan = "fleet-plan"
+  case fleetStatus = "fleet-status"
+  case fleetMerge = "fleet-merge"
   case makeStore = "make-store"
   case mappingResult = "mapping-result"
   case modelDiff = "model-diff"

@@ -60,10 +60,10 @@ struct SummaryRecord: Encodable {
   let peakBytes, budgetBytes: Int64
   let wasResumed: Bool
 
-  /// - Parameter status: The exit status of a run that was not stopped.
+  /// - Parameter status: The exit status; 0 leaves that of a stopped run to its reason.
   init(_ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0) {
     self.time = time
-    self.status = summary.outcome == .stopped ? Self.status(summary) : status
+    self.status = summary.outcome == .stopped && status == 0 ? Self.status(summary) : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue
@@ -152,6 +152,7 @@ extension GodwitError.StopReason {
     case .requested: "on request"
     case .sourceChanged: "the source changed"
     case .inUse: "another process uses the store"
+    case .canary: "the stores that go first have not ended"
     }
   }
 }

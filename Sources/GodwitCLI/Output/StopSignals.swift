@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import GodwitModel
 import GodwitPlatform
 import Synchronization
 
@@ -10,11 +11,15 @@ import Synchronization
 ///    SIGTERM calls `stop`, and `interrupt` when the run still goes on 1.5 s later; the second ends the process at
 ///    once.
 /// 3. `dieIfStopped` ends the process by the signal that stopped it, so that its parent sees which.
+///
+/// A worker of a scheduler does not die by the signal: it ends with 75, and the scheduler puts its job back into the queue.
 final class StopSignals: Sendable {
   private let received = Mutex<Int32?>(nil)
   private let isOver = Mutex(false)
+  private let isWorker: Bool
 
-  init() {
+  init(isWorker: Bool = false) {
+    self.isWorker = isWorker
     var mask = Self.mask
     pthread_sigmask(SIG_BLOCK, &mask, nil)
   }
@@ -48,7 +53,7 @@ final class StopSignals: Sendable {
       while true {
         switch next() {
         case SIGUSR1: report()
-        case let number? where stopSignal != nil: Self.die(by: number)
+        case let number? where stopSignal != nil: die(by: number)
         case let number?:
           received.withLock { $0 = number }
           stop(Self.name(of: number))
@@ -76,11 +81,16 @@ final class StopSignals: Sendable {
     }
   }
 
+  /// The exit status of a command that a signal stopped; nil if none did.
+  var status: Int32? { stopSignal.map { isWorker ? GodwitError.Code.stopped.rawValue : 128 &+ $0 } }
+
+  /// Does not return if a signal stopped the command, unless it is a worker.
   func dieIfStopped() {
-    if let number = stopSignal { Self.die(by: number) }
+    if let number = stopSignal, !isWorker { die(by: number) }
   }
 
-  private static func die(by number: Int32) {
+  private func die(by number: Int32) {
+    if isWorker { _exit(GodwitError.Code.stopped.rawValue) }
     signal(number, SIG_DFL)
     var mask = sigset_t()
     sigemptyset(&mask)

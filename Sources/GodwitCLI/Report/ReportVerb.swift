@@ -86,7 +86,7 @@ struct ReportVerb: Verb {
   /// Whether a report is at the path.
   ///
   /// - Throws: 73 when something else is there.
-  static func mayReplace(_ path: String) throws -> Bool {
+  static func mayReplace(_ path: String, kind: StaticString = ReportVerb.kind) throws -> Bool {
     var info = stat()
     guard lstat(path, &info) == 0 else { return false }
     if info.st_mode & S_IFMT == S_IFREG, let file = FileHandle(forReadingAtPath: path) {

@@ -65,6 +65,9 @@ struct RunVerb: Verb {
   @Flag(help: "Then prove the destination as `godwit verify` does; exit with 4 if something differs.")
   var verify = false
 
+  @Flag(help: "For a worker of a scheduler: SIGINT and SIGTERM end the run with 75, after a checkpoint.")
+  var worker = false
+
   @OptionGroup var batch: BatchOptions
 
   func validate() throws {
@@ -93,7 +96,7 @@ struct RunVerb: Verb {
       if read.isForManyStores { return try runMany(read, in: session) }
       try batch.refuseForOneStore()
     }
-    let signals = StopSignals()
+    let signals = StopSignals(isWorker: worker)
     let control = MigrationControl()
     let printer = ProgressPrinter(mode: progress, isQuiet: quiet, stream: session.output)
     signals.watch(
@@ -109,7 +112,7 @@ struct RunVerb: Verb {
       }
     } catch var error as GodwitError {
       signals.finish()
-      let isSignal = Self.tellSignal(signals, in: &error)
+      let isSignal = tellSignal(signals, in: &error)
       printer.close()
       // Commands may take long, and what they say belongs below the error.
       let isReported = observer.callsCommands(after: error)
@@ -119,6 +122,7 @@ struct RunVerb: Verb {
       if isSignal {
         if !quiet { _ = GodwitCommand.report(error, in: session) }
         signals.dieIfStopped()
+        return error.code.rawValue
       }
       guard !isReported else { return error.code.rawValue }
       throw error
@@ -129,9 +133,9 @@ struct RunVerb: Verb {
   }
 
   /// Gives an error the status of the signal that stopped the command, and says whether one did.
-  private static func tellSignal(_ signals: StopSignals, in error: inout GodwitError) -> Bool {
-    guard error.code == .stopped, signals.stopSignal != nil else { return false }
-    (error.code, error.stopReason) = (signals.stopSignal == SIGINT ? .interrupted : .terminated, .signal)
+  private func tellSignal(_ signals: StopSignals, in error: inout GodwitError) -> Bool {
+    guard error.code == .stopped, let status = signals.status else { return false }
+    (error.code, error.stopReason) = (GodwitError.Code(rawValue: status) ?? .stopped, .signal)
     return true
   }
 
@@ -192,7 +196,7 @@ struct RunVerb: Verb {
     _ printer: ProgressPrinter, _ observer: RunObserver, _ signals: StopSignals
   ) throws -> Int32 {
     var stop = stop
-    let isSignal = Self.tellSignal(signals, in: &stop)
+    let isSignal = tellSignal(signals, in: &stop)
     var summary = summary
     summary.reason =
       signals.stopSignal.flatMap(StopSignals.name)
@@ -210,8 +214,9 @@ struct RunVerb: Verb {
     _ printer: ProgressPrinter, _ observer: RunObserver, _ signals: StopSignals
   ) throws -> Int32 {
     guard summary.outcome != .stopped else {
-      observer.stopped(summary, job: job)
-      try printer.end(summary, job: job)
+      let status = signals.status ?? 0
+      observer.stopped(summary, job: job, status: status)
+      try printer.end(summary, job: job, status: status)
       signals.dieIfStopped()
       return GodwitError.Code.stopped.rawValue
     }

@@ -275,5 +275,6 @@ extension GodwitError {
       case .misuse: .internalBug
       }
     self.init(code, error.message, cause: "'\(error.path)'", remedy: error.remedy)
+    if error.isDiskFull { topic = .diskFull }
   }
 }

@@ -85,27 +85,21 @@ public struct JobLoader {
   private func read(for purpose: Purpose) throws -> MigrationJob {
     try refuseManyStores()
     try refuseUnsupported()
-    var versions = try modelVersions()
-    logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
+    // What is wrong with a model of a single job is said before what is wrong with its store.
+    let versions = inputs == nil ? try modelVersions() : nil
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)
-    let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
-    if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
-    if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
-    let target = try destinationModel(among: versions, merged: merged)
-    let listed = try inputs?.listed(listedMappings) ?? listedMappings()
-    let (source, origin) = try sourceModel(
-      among: versions, metadata: metadata, path: path,
-      nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
-    logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
-    let (steps, search) = try steps(listed, from: source, to: target, among: versions)
+    let known = inputs?.way(metadata.versionHashes)
+    let way = try known ?? self.way(of: metadata, path: path, among: versions ?? modelVersions())
+    // One from the store's own cache is that store's.
+    if known == nil, way.origin == nil { inputs?.keep(way, for: metadata.versionHashes) }
     var job = MigrationJob(
-      name: manifest.job, sourcePath: path, destinationPath: destination(), first: steps[0],
-      later: Array(steps.dropFirst()), chunkRows: manifest.chunks.rows,
-      chunkPredicates: try chunkPredicates(of: steps.flatMap(\.mappingModels)), memory: manifest.memory,
-      sourceModelOrigin: origin)
-    job.mappingSearch = search
-    job.layoutStore = try layoutStore(for: target)
+      name: manifest.job, sourcePath: path, destinationPath: destination(), first: way.steps[0],
+      later: Array(way.steps.dropFirst()), chunkRows: manifest.chunks.rows,
+      chunkPredicates: try chunkPredicates(of: way.steps.flatMap(\.mappingModels)), memory: manifest.memory,
+      sourceModelOrigin: way.origin)
+    job.mappingSearch = way.search
+    job.layoutStore = way.layout
     job.policies = policies
     job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
     job.failsOnLoss = manifest.onLoss == .fail
@@ -122,8 +116,27 @@ public struct JobLoader {
     }
     job.receipt = receiptPlace
     job.quarantine = quarantine
-    logFusing(of: job)
+    if known == nil { logFusing(of: job) }
     return job
+  }
+
+  /// The models of a store's job, and the steps between them.
+  private func way(of metadata: StoreMetadata, path: String, among versions: ModelVersions) throws -> JobWay {
+    var versions = versions
+    logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
+    let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
+    if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
+    if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
+    let target = try destinationModel(among: versions, merged: merged)
+    let listed = try inputs?.listed(listedMappings) ?? listedMappings()
+    let (source, origin) = try sourceModel(
+      among: versions, metadata: metadata, path: path,
+      nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
+    logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    let (steps, search) = try steps(listed, from: source, to: target, among: versions)
+    return JobWay(
+      source: source, destination: target, origin: origin, steps: steps, search: search,
+      layout: try layoutStore(for: target))
   }
 
   /// A store that is replaced is the application's again at once, and a change of definitions takes no time that depends

@@ -61,31 +61,50 @@ extension JobLoader {
         remedy: "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
     }
     let inputs = SharedInputs()
-    var places = StorePlaces(manifest, pattern)
+    var places = StorePlaces(manifest, pattern, ClaimedPlaces())
     let stores = try matches.map { match in
-      var one = manifest
-      one.isForManyStores = false
-      one.source = ManifestPath(raw: match.path, resolved: match.path, location: manifest.source.location)
-      one.job = "\(manifest.job) (\(match.name.onOneLine))"
-      one.memory = share
-      // They are for the whole.
-      (one.onSuccess, one.onFailure) = ([], [])
-      var receipt: ManifestPath?
-      if case .file(let path?) = manifest.receipt {
-        let filled = Self.filled(path, for: match)
-        (receipt, one.receipt) = (filled, .file(filled))
+      let made = store(for: match, memory: share, inputs)
+      if case .file(let filled) = made.store.loader.manifest.destination {
+        try places.claim(filled, receipt: made.receipt, for: match.path)
       }
-      if case .file(let path) = manifest.destination {
-        let filled = Self.filled(path, for: match)
-        one.destination = .file(filled)
-        try places.claim(filled, receipt: receipt, for: match.path)
-      }
-      var loader = self
-      (loader.manifest, loader.inputs) = (one, inputs)
-      return ManifestStore(path: match.path, destination: loader.destination(), loader: loader)
+      return made.store
     }
     if !isInPlace { for store in stores { try places.check(store.path) } }
     return stores
+  }
+
+  /// The job of one of many stores, and the receipt that its manifest names.
+  ///
+  /// - Parameters:
+  ///   - memory: Its share of the manifest's memory.
+  ///   - inputs: What it shares with the jobs of others; one thread must load them.
+  package func store(
+    for match: StorePattern.Match, memory: ByteCount, _ inputs: SharedInputs
+  ) -> (store: ManifestStore, receipt: ManifestPath?) {
+    var one = manifest
+    one.isForManyStores = false
+    one.source = ManifestPath(raw: match.path, resolved: match.path, location: manifest.source.location)
+    one.job = "\(manifest.job) (\(match.name.onOneLine))"
+    one.memory = memory
+    // They are for the whole.
+    (one.onSuccess, one.onFailure) = ([], [])
+    var receipt: ManifestPath?
+    if case .file(let path?) = manifest.receipt {
+      let filled = Self.filled(path, for: match)
+      (receipt, one.receipt) = (filled, .file(filled))
+    }
+    if case .file(let path) = manifest.destination { one.destination = .file(Self.filled(path, for: match)) }
+    var loader = self
+    (loader.manifest, loader.inputs) = (one, inputs)
+    return (ManifestStore(path: match.path, destination: loader.destination(), loader: loader), receipt)
+  }
+
+  /// Whether a file that a pattern matches is the log of a store beside it.
+  package static func isLog(_ match: StorePattern.Match) -> Bool {
+    let log = ["-wal", "-shm", "-journal"].first { match.name.hasSuffix($0) && match.name.count > $0.count }
+    guard let log else { return false }
+    var info = stat()
+    return stat(String(match.path.dropLast(log.count)), &info) == 0
   }
 
   private static func filled(_ path: ManifestPath, for match: StorePattern.Match) -> ManifestPath {
@@ -93,7 +112,7 @@ extension JobLoader {
   }
 
   /// What each of some jobs may allocate.
-  private func memoryShare(_ jobs: Int) throws -> ByteCount {
+  package func memoryShare(_ jobs: Int) throws -> ByteCount {
     let share = ByteCount(bytes: manifest.memory.bytes / Int64(max(1, jobs)))
     let least = JobManifest.memoryBudget.lowerBound
     guard share < least else { return share }
@@ -111,12 +130,7 @@ extension JobLoader {
   private func sources(_ pattern: StorePattern) throws -> [StorePattern.Match] {
     let found = try pattern.files()
     let paths = Set(found.map(\.path))
-    let matches = found.filter { match in
-      let log = ["-wal", "-shm", "-journal"].first { match.name.hasSuffix($0) && match.name.count > $0.count }
-      guard let log else { return true }
-      var info = stat()
-      return stat(String(match.path.dropLast(log.count)), &info) != 0
-    }
+    let matches = found.filter { !Self.isLog($0) }
     guard isInPlace else { return matches }
     let kept = Set(paths.map { MigrationJob.InPlace.oldPath(of: $0) })
     let stores = matches.filter { !kept.contains($0.path) }

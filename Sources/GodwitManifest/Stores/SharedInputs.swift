@@ -1,15 +1,25 @@
+import GodwitJob
 import GodwitModel
 import GodwitXcode
 
-/// What the jobs of a manifest for many stores read once: models, and files of mapping models.
+/// What the jobs of a manifest for many stores read once: models, files of mapping models, and the steps that lead from
+/// each version.
 ///
 /// Only one thread loads jobs. A file that cannot be read is tried again for the next store.
-final class SharedInputs {
+package final class SharedInputs {
   private var versions: ModelVersions?
+  private var ways: [[String: [UInt8]]: JobWay] = [:]
   private var search: MappingSearch?
   private var texts: [String: MappingModel] = [:]
   private var xcode: [String: XcodeMappingModel] = [:]
   private var listed: [ListedMapping]?
+
+  package init() {}
+
+  /// The way of an earlier store with the same version hashes. The models decide all of it.
+  func way(_ hashes: [String: [UInt8]]) -> JobWay? { ways[hashes] }
+
+  func keep(_ way: JobWay, for hashes: [String: [UInt8]]) { ways[hashes] = way }
 
   func versions(_ read: () throws -> ModelVersions) rethrows -> ModelVersions {
     if let versions { return versions }
@@ -45,6 +55,17 @@ final class SharedInputs {
     xcode[path] = made
     return made
   }
+}
+
+/// The models of a job and the steps between them.
+struct JobWay {
+  var source, destination: ManagedObjectModel
+  /// Where the source model is from, unless the manifest lists it.
+  var origin: String?
+  var steps: [MigrationStep]
+  var search: MappingSearchRecord
+  /// What settles names that the destination model leaves open.
+  var layout: LayoutStore?
 }
 
 extension JobLoader {

@@ -5,7 +5,7 @@ import GodwitPlatform
 ///
 /// `**` as a whole name stands for any number of folders, none included. Matches are files, and links to files: folders
 /// are not. Work folders (`NAME.godwit`) are never entered. `**` follows no links, so that no loop of links is followed.
-struct StorePattern: Sendable, Hashable {
+package struct StorePattern: Sendable, Hashable {
   private enum Part: Sendable, Hashable {
     case folders
     case literal(String)
@@ -13,25 +13,29 @@ struct StorePattern: Sendable, Hashable {
   }
 
   /// A file that the pattern matches.
-  struct Match: Sendable, Hashable {
-    var path: String
+  package struct Match: Sendable, Hashable {
+    package var path: String
     /// The folder below the fixed part of the pattern; empty for that part itself.
-    var folder: String
+    package var folder: String
     /// The file's name.
-    var name: String
+    package var name: String
+
+    package init(path: String, folder: String, name: String) {
+      (self.path, self.folder, self.name) = (path, folder, name)
+    }
   }
 
   /// The folder before the first name with a wildcard, with a slash at its end; empty for the current folder.
-  let root: String
+  package let root: String
   private let parts: [Part]
   private let text: String
 
   /// Whether a path has a wildcard.
-  static func isPattern(_ text: String) -> Bool {
+  package static func isPattern(_ text: String) -> Bool {
     text.split(separator: "/").contains { NamePattern($0).hasWildcards }
   }
 
-  init(_ text: String) {
+  package init(_ text: String) {
     self.text = text
     let names = text.split(separator: "/")
     let count = names.prefix { !NamePattern($0).hasWildcards }.count
@@ -76,46 +80,57 @@ struct StorePattern: Sendable, Hashable {
   ///
   /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8.
   func files() throws -> [Match] {
-    var found = Search(pattern: text)
-    try found.look(in: root, folder: "", parts[...])
-    return found.matches.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+    // Two ways may lead to one file.
+    var matches: [String: Match] = [:]
+    try forEachFile { matches[$0.path] = $0 }
+    return matches.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+  }
+
+  /// Calls `body` with each file that matches, in no order, and more than once with a file to which several ways lead.
+  /// It holds no more than the open folders on the way to one file.
+  ///
+  /// - Throws: What `files` throws, and what `body` throws.
+  package func forEachFile(_ body: (Match) throws -> Void) throws {
+    try Search(pattern: text).look(in: root, folder: "", parts[...], body)
   }
 
   private struct Search {
     let pattern: String
-    /// By path: two ways may lead to one file.
-    var matches: [String: Match] = [:]
 
     /// - Parameter path: The folder with a slash at its end; empty for the current one.
-    mutating func look(in path: String, folder: String, _ parts: ArraySlice<Part>) throws {
+    func look(
+      in path: String, folder: String, _ parts: ArraySlice<Part>, _ body: (Match) throws -> Void
+    ) throws {
       guard let part = parts.first else { return }
       let rest = parts.dropFirst()
       switch part {
       case .folders:
-        try look(in: path, folder: folder, rest)
-        for name in try names(of: path, where: StorePattern.isEntered) {
-          guard try kind(of: path + name, followingLinks: false) == S_IFDIR else { continue }
-          try look(in: path + name + "/", folder: Self.join(folder, name), parts)
+        try look(in: path, folder: folder, rest, body)
+        try forEachName(of: path, where: StorePattern.isEntered) { name in
+          guard try kind(of: path + name, followingLinks: false) == S_IFDIR else { return }
+          try look(in: path + name + "/", folder: Self.join(folder, name), parts, body)
         }
-      case .literal(let name): try take(name, in: path, folder, rest)
+      case .literal(let name): try take(name, in: path, folder, rest, body)
       case .name(let pattern):
-        for name in try names(of: path, where: pattern.matches) {
-          if !rest.isEmpty, StorePattern.isWorkFolder(name) { continue }
-          try take(name, in: path, folder, rest)
+        try forEachName(of: path, where: pattern.matches) { name in
+          if !rest.isEmpty, StorePattern.isWorkFolder(name) { return }
+          try take(name, in: path, folder, rest, body)
         }
       }
     }
 
-    private mutating func take(_ name: String, in path: String, _ folder: String, _ rest: ArraySlice<Part>) throws {
+    private func take(
+      _ name: String, in path: String, _ folder: String, _ rest: ArraySlice<Part>, _ body: (Match) throws -> Void
+    ) throws {
       let kind = try kind(of: path + name, followingLinks: true)
       guard rest.isEmpty else {
-        if kind == S_IFDIR { try look(in: path + name + "/", folder: Self.join(folder, name), rest) }
+        if kind == S_IFDIR { try look(in: path + name + "/", folder: Self.join(folder, name), rest, body) }
         return
       }
       // A link that leads nowhere is a store that its job will miss.
       let isThere = try kind != nil || self.kind(of: path + name, followingLinks: false) != nil
       guard isThere, kind != S_IFDIR else { return }
-      matches[path + name] = Match(path: path + name, folder: folder, name: name)
+      try body(Match(path: path + name, folder: folder, name: name))
     }
 
     private static func join(_ folder: String, _ name: String) -> String { folder.isEmpty ? name : folder + "/" + name }
@@ -131,21 +146,22 @@ struct StorePattern: Sendable, Hashable {
       return info.st_mode & S_IFMT
     }
 
-    /// The names in a folder; none where there is no such folder.
-    private func names(of path: String, where isWanted: (String) -> Bool) throws -> [String] {
+    /// Calls `body` with the names in a folder, in no order; with none where there is no such folder.
+    private func forEachName(
+      of path: String, where isWanted: (String) -> Bool, _ body: (String) throws -> Void
+    ) throws {
       guard let folder = opendir(path.isEmpty ? "." : path) else {
         let code = errno
-        if [ENOENT, ENOTDIR, ELOOP].contains(code) { return [] }
+        if [ENOENT, ENOTDIR, ELOOP].contains(code) { return }
         throw failure(path, code)
       }
       defer { closedir(folder) }
-      var names: [String] = []
       while true {
         errno = 0
         guard let entry = readdir(folder) else {
           let code = errno
           if code != 0 { throw failure(path, code) }
-          return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+          return
         }
         let (name, isWhole) = withUnsafePointer(to: &entry.pointee.d_name) { bytes in
           bytes.withMemoryRebound(to: CChar.self, capacity: 1) {
@@ -158,7 +174,7 @@ struct StorePattern: Sendable, Hashable {
             .missingInput, "cannot use the file '\(path)\(name)': its name is not UTF-8", cause: because,
             remedy: "rename the file, or write a pattern that does not match it", safe: "nothing was written")
         }
-        names.append(name)
+        try body(name)
       }
     }
 

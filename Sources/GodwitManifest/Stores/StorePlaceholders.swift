@@ -65,6 +65,9 @@ struct StorePlaceholders: Sendable, Hashable {
   /// Whether it differs from file to file of a folder.
   var hasName: Bool { pieces.contains(.word(.name)) || pieces.contains(.word(.file)) }
 
+  /// Whether it differs from folder to folder.
+  var needsFolder: Bool { pieces.contains(.word(.folder)) }
+
   /// The path without words.
   var plain: String { path { _ in "" } }
 

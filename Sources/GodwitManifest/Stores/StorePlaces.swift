@@ -4,20 +4,38 @@ import GodwitModel
 import GodwitPlatform
 import GodwitVerifier
 
+/// What jobs claimed, by its real path.
+package protocol StoreClaims: AnyObject {
+  /// The store that a place belongs to; nil when nobody claimed it.
+  func owner(of place: String) throws -> String?
+
+  /// Notes a place that nobody has claimed.
+  func claim(_ place: String, for store: String) throws
+}
+
+/// What the jobs of one command claimed, in memory.
+final class ClaimedPlaces: StoreClaims {
+  private var taken: [String: String] = [:]
+
+  func owner(of place: String) -> String? { taken[place] }
+  func claim(_ place: String, for store: String) { taken[place] = store }
+}
+
 /// Where the jobs of many stores write, checked before any of them begins.
-struct StorePlaces {
+package struct StorePlaces {
   private let manifest: JobManifest
-  private let pattern: StorePattern
+  /// nil where a list names the stores.
+  private let pattern: StorePattern?
   /// The real path of the pattern's folder.
   private let root: String
-  /// What was claimed, by its real path: a product, and the store it is of.
-  private var taken: [String: (product: String, store: String)] = [:]
+  private let taken: any StoreClaims
   /// Real paths of folders that were asked for.
   private var folders: [String: String] = [:]
+  private static let foldersMaximum = 10_000
 
-  init(_ manifest: JobManifest, _ pattern: StorePattern) {
-    (self.manifest, self.pattern) = (manifest, pattern)
-    root = Self.real(folder: pattern.root.isEmpty ? "." : pattern.root)
+  package init(_ manifest: JobManifest, _ pattern: StorePattern?, _ claims: any StoreClaims) {
+    (self.manifest, self.pattern, taken) = (manifest, pattern, claims)
+    root = pattern.map { Self.real(folder: $0.root.isEmpty ? "." : $0.root) } ?? ""
   }
 
   private static func real(folder: String) -> String {
@@ -29,24 +47,25 @@ struct StorePlaces {
     let url = URL(filePath: path)
     let folder = url.deletingLastPathComponent().path
     let known = folders[folder] ?? Self.real(folder: folder)
+    if folders.count >= Self.foldersMaximum { folders = [:] }
     folders[folder] = known
     return (known == "/" ? "" : known) + "/" + url.lastPathComponent
   }
 
   /// Refuses a store's destination that belongs to another store too, or that would be a source at the next run.
-  mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
+  package mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
     var suffixes = [Receipt.suffix, Verifier.checkpointSuffix]
     if case .quarantine = manifest.onInvalid { suffixes.append(Quarantine.suffix) }
     let beside = suffixes.map { destination.resolved + $0 }
     for product in [destination.resolved] + (receipt.map { [$0.resolved] } ?? []) + beside {
       let place = real(product)
-      if let other = taken[place] {
+      if let other = try taken.owner(of: place) {
         throw refusal(
-          at: destination, "two stores would write '\(product)': '\(other.store)' and '\(store)'",
+          at: destination, "two stores would write '\(product)': '\(other)' and '\(store)'",
           remedy: "tell them apart by more placeholders: {folder}, {ext} or {file}")
       }
-      taken[place] = (product, store)
-      guard let names = names(of: place), pattern.matches(names) else { continue }
+      try taken.claim(place, for: store)
+      guard let names = names(of: place), pattern?.matches(names) == true else { continue }
       throw refusal(
         at: destination,
         "'\(product)', which the job of '\(store)' writes, matches the pattern '\(manifest.source.raw)': the next run would take it for a source",
@@ -55,10 +74,10 @@ struct StorePlaces {
   }
 
   /// Refuses a source that another store's job writes, by whatever links it is reached.
-  mutating func check(_ store: String) throws {
-    guard let other = taken[real(store)] else { return }
+  package mutating func check(_ store: String) throws {
+    guard let other = try taken.owner(of: real(store)) else { return }
     throw refusal(
-      at: manifest.source, "'\(store)' is a source, and the job of '\(other.store)' writes it",
+      at: manifest.source, "'\(store)' is a source, and the job of '\(other)' writes it",
       remedy: "name a destination folder outside of the pattern")
   }
 

@@ -14,6 +14,8 @@ package enum ErrorTopic: Sendable {
   case database
   /// A row that the run cannot carry over: a value that cannot be computed or does not fit, or a broken rule.
   case rejectedRow
+  /// A disk, or a quota of one, without room: what concerns every store, not the one that found it.
+  case diskFull
   /// A file of external binary data that is missing, or cannot become a value: what is beside the store, not the row.
   case externalFile
 }

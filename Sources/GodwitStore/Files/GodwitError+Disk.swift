@@ -25,7 +25,10 @@ extension GodwitError {
       case EACCES, EPERM, EROFS: "check the permissions and run the same command"
       default: "fix the cause and run the same command"
       }
-    return GodwitError(kind, what, cause: code == 0 ? nil : String(cString: strerror(code)), remedy: remedy, safe: safe)
+    var error = GodwitError(
+      kind, what, cause: code == 0 ? nil : String(cString: strerror(code)), remedy: remedy, safe: safe)
+    if [ENOSPC, EDQUOT].contains(code) { error.topic = .diskFull }
+    return error
   }
 
   /// As above, for an error of Foundation, which wraps the error number.

@@ -115,8 +115,10 @@ package enum NewFile {
       case ENOSPC, EDQUOT, EIO: .inputOutput
       default: .cannotCreate
       }
-    return GodwitError(
+    var error = GodwitError(
       kind, "cannot create '\(path)': \(String(cString: strerror(code)))",
       remedy: "check the folder, its permissions and the space on its disk")
+    if [ENOSPC, EDQUOT].contains(code) { error.topic = .diskFull }
+    return error
   }
 }

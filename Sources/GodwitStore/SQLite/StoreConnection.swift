@@ -317,6 +317,6 @@ public final class StoreConnection: @unchecked Sendable {
     let error = GodwitError(
       kind, "cannot use '\(path)': SQLite says '\(message)' (\(code))", cause: cause, remedy: remedy,
       stopReason: kind == .stopped ? (isInterrupted ? .requested : .inUse) : nil)
-    return error.about(.database)
+    return error.about(code & 0xFF == SQLITE_FULL ? .diskFull : .database)
   }
 }

@@ -16,7 +16,7 @@ struct SubmittedFleet {
   var hasCanary: Bool
   /// Stores that one process migrates at the same time.
   var jobs: Int
-  /// The memory budget of one process.
+  /// The memory budget of one process, with what the program itself takes.
   var memoryBytes: Int64
   var largestShardSeconds: Double
   var options = SubmitOptions()
@@ -49,12 +49,12 @@ struct SubmittedFleet {
   /// The shards that follow the canary.
   var laterShards: Range<Int> { (hasCanary ? 1 : 0)..<shards }
 
-  /// MiB that one process may take: the budget, a quarter of it for the files that SQLite and the system keep in
-  /// memory, and 128 MiB for the program with its models, in steps of 32 MiB.
+  /// MiB that one process may take: as planned, a quarter more for the files that SQLite and the system keep in memory,
+  /// and 64 MiB for models and large values, in steps of 32 MiB.
   var memoryMiB: Int {
     let budget = Int(clamping: max(memoryBytes, 0)) >> 20
     let bounded = min(budget, 1 << 30)
-    return (bounded + bounded / 4 + 128 + 31) / 32 * 32
+    return (bounded + bounded / 4 + 64 + 31) / 32 * 32
   }
 
   /// Seconds of the largest shard as planned, within a year.

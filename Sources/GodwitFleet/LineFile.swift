@@ -1,0 +1,103 @@
+package import GodwitModel
+import GodwitPlatform
+
+/// Reads the lines of a file one after the other, with bounded memory.
+///
+/// A line ends with a line feed; a carriage return before it is no part of it.
+package final class LineFile {
+  /// A line without its end.
+  package struct Line {
+    package var bytes: [UInt8]
+    /// Where it begins.
+    package var offset: Int64
+    /// Whether a line feed ends it. Only the last one may lack it.
+    package var isWhole: Bool
+
+    package var text: String? { String(validating: bytes, as: UTF8.self) }
+  }
+
+  /// No line may be longer. A path has at most 4096 bytes, a message of an error a few kilobytes.
+  package static let bytesMaximum = 1 << 20
+
+  private let path: String
+  private let descriptor: Int32
+  private let isOwn: Bool
+  private var buffer: [UInt8] = []
+  private var place = 0
+  private var isAtEnd = false
+  /// Where the next line begins.
+  package private(set) var offset: Int64
+
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - offset: Where the first line begins.
+  /// - Throws: `.missingInput` (66) without the file, `.permission` (77), `.inputOutput` (74).
+  package init(path: String, from offset: Int64 = 0) throws {
+    (self.path, self.offset, isOwn) = (path, offset, true)
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw Self.failure(path, errno) }
+    guard offset == 0 || lseek(descriptor, off_t(offset), SEEK_SET) >= 0 else { throw Self.failure(path, errno) }
+  }
+
+  /// Reads standard input.
+  package init(standardInputNamed name: String) {
+    (path, offset, isOwn, descriptor) = (name, 0, false, STDIN_FILENO)
+  }
+
+  deinit { if isOwn { close(descriptor) } }
+
+  private static func failure(_ path: String, _ code: Int32) -> GodwitError {
+    let kind: GodwitError.Code =
+      switch code {
+      case ENOENT, ENOTDIR: .missingInput
+      case EACCES, EPERM: .permission
+      default: .inputOutput
+      }
+    return GodwitError(
+      kind, "cannot read '\(path)': \(String(cString: strerror(code)))", remedy: "check the file and its permissions")
+  }
+
+  /// The next line; nil at the end.
+  ///
+  /// - Throws: `.dataWrong` (65) for a line of more than 1 MiB.
+  package func next() throws -> Line? {
+    var line: [UInt8] = []
+    while true {
+      if let end = buffer[place...].firstIndex(of: 0x0A) {
+        line += buffer[place..<end]
+        place = end + 1
+        return made(line, ends: 1)
+      }
+      line += buffer[place...]
+      (buffer, place) = ([], 0)
+      guard line.count <= Self.bytesMaximum else {
+        throw GodwitError(
+          .dataWrong, "cannot read '\(path)': a line has more than \(Self.bytesMaximum) bytes",
+          remedy: "check that this is the file you mean")
+      }
+      if try !fill() { return line.isEmpty ? nil : made(line, ends: 0) }
+    }
+  }
+
+  private func made(_ bytes: [UInt8], ends: Int) -> Line {
+    let start = offset
+    offset += Int64(bytes.count + ends)
+    var bytes = bytes
+    if bytes.last == 0x0D { bytes.removeLast() }
+    return Line(bytes: bytes, offset: start, isWhole: ends == 1)
+  }
+
+  /// - Returns: false at the end of the file.
+  private func fill() throws -> Bool {
+    guard !isAtEnd else { return false }
+    var piece = [UInt8](repeating: 0, count: 1 << 16)
+    var count = -1
+    repeat {
+      count = piece.withUnsafeMutableBytes { CLibrary.read(descriptor, $0.baseAddress, $0.count) }
+    } while count < 0 && errno == EINTR
+    guard count >= 0 else { throw Self.failure(path, errno) }
+    isAtEnd = count == 0
+    buffer = Array(piece.prefix(count))
+    return count > 0
+  }
+}

@@ -1,0 +1,212 @@
+package import Foundation
+import GodwitDisk
+import GodwitJob
+package import GodwitManifest
+import GodwitModel
+import GodwitPlatform
+import GodwitStore
+
+/// Makes the plan of a fleet: finds the stores, looks at each, and cuts what is to be done into shards.
+///
+/// 1. `find` takes the paths of a pattern or a list into a temporary table beside the fleet's folder.
+/// 2. `look` reads the metadata of each store.
+/// 3. `resolve` loads one job for each version.
+/// 4. `claim` checks where all jobs write.
+/// 5. `cut` packs the shards, and writes them.
+/// 6. `install` puts the folder in its place.
+///
+/// Memory does not grow with the number of stores.
+package struct FleetPlanner {
+  package let fleet: FleetManifest
+  /// The job's loader, with the pattern of the fleet.
+  package let loader: JobLoader
+  let share: ByteCount
+  let paths: FleetPaths
+  let jobs: Int
+
+  private static let storesAtOnce = 1000
+
+  /// - Throws: What is wrong with the job's manifest, or with the fleet's memory.
+  package init(_ fleet: FleetManifest, job: JobLoader) throws {
+    self.fleet = fleet
+    loader = try job.taking(fleet)
+    jobs = fleet.jobs ?? loader.usualJobs
+    share = try loader.memoryShare(jobs)
+    paths = FleetPaths(fleet, job: loader)
+  }
+
+  /// Makes the plan and its folder.
+  ///
+  /// - Parameter isForced: Whether a plan that has results is replaced, with its results.
+  /// - Returns: The plan, and whether it is an earlier one, from which nothing differs.
+  /// - Throws: 66 when no store is found; 73 when another plan has results; 75 while a shard runs; 78 when two stores
+  ///   have one destination, or a destination would be a source.
+  package func plan(isForced: Bool) throws -> (plan: FleetPlan, isKept: Bool) {
+    let target = StoreLook.key(try loader.shippedVersions().destination.versionHashes.mapValues(\.bytes))
+    let inputs = try Self.inputs(fleet, job: loader)
+    let folder = FleetPaths.absolute(fleet.folder.resolved)
+    try WorkFolder.makeFolder(folder.parentPath)
+    let scratch = try ScratchFolder(name: ".godwit-fleet-plan", in: folder.parentPath)
+    defer { withExtendedLifetime(scratch) {} }
+    let table = try SurveyTable(path: scratch.path + "/stores.sqlite")
+    defer { try? table.connection.close() }
+    var plan = FleetPlan(
+      fleet: fleet.name, jobManifest: fleet.job.raw, made: FleetTime.text(Date()), jobs: jobs,
+      memoryBytes: loader.manifest.memory.bytes + Self.programBytes,
+      failures: fleet.failures == .init() ? nil : .init(fleet.failures), inputs: inputs)
+    plan.duplicates = try find(table, besides: [folder + "/", scratch.path + "/"])
+    try look(table, target: target)
+    let pairs = try resolve(table, &plan)
+    try claim(table)
+    plan.surveyed = try Self.digest(table)
+    try ShardWriter(planner: self, table: table, pairs: pairs).write(to: scratch.path + "/plan", &plan)
+    let isKept = try FleetInstallation(folder: FleetFolder(path: folder), scratch: scratch.path, plan: plan)
+      .install(isForced: isForced)
+    return (try isKept ? FleetFolder(path: folder).plan() : plan, isKept)
+  }
+
+  /// What the program itself takes beside its budget.
+  package static let programBytes: Int64 = 64 << 20
+
+  /// The digest of what must not change until the fleet is done.
+  ///
+  /// - Parameter loader: With the pattern of the fleet.
+  package static func inputs(_ fleet: FleetManifest, job loader: JobLoader) throws -> String {
+    var sum = SHA256()
+    sum.update(data: try loader.inputsDigest())
+    let stores =
+      switch fleet.stores {
+      case .ofJob: "job"
+      case .pattern(let path): "pattern \(path.raw)"
+      case .list(let path): "list \(path.raw)"
+      case .standardInput: "input"
+      }
+    for text in [
+      fleet.name, fleet.job.raw, stores, fleet.root?.raw ?? "", "\(fleet.shards)", "\(fleet.canary as Any?)",
+    ] { sum.update(data: Array(text.utf8) + [0]) }
+    return sum.finalize().hex
+  }
+
+  private static func digest(_ table: SurveyTable) throws -> String {
+    var sum = SHA256()
+    try table.forEachPath { sum.update(data: Array($0.utf8) + [0]) }
+    return sum.finalize().hex
+  }
+
+  // MARK: Finding
+
+  /// - Parameter own: Folders of the fleet itself, whose files are no stores.
+  /// - Returns: How many paths lead to a store that another path leads to.
+  private func find(_ table: SurveyTable, besides own: [String]) throws -> Int64 {
+    var doubles: Int64 = 0
+    let keepsOld = loader.isInPlace
+    func add(_ path: String, isListed: Bool) throws {
+      let kept = paths.kept(path)
+      if !isListed {
+        let whole = FleetPaths.absolute(path)
+        if own.contains(where: whole.hasPrefix) { return }
+      }
+      var info = stat()
+      let isThere = stat(path, &info) == 0
+      let identity =
+        isThere
+        ? SurveyTable.Identity(
+          device: Int64(truncatingIfNeeded: info.st_dev), number: Int64(truncatingIfNeeded: info.st_ino)) : nil
+      let isNew = try table.add(
+        path: kept, bytes: isThere ? Int64(info.st_size) : 0, identity: identity,
+        old: keepsOld ? MigrationJob.InPlace.oldPath(of: kept) : nil)
+      if !isNew, isListed { doubles += 1 }
+    }
+    let place: String
+    switch fleet.stores {
+    case .list(let path):
+      place = "the list '\(path.raw)'"
+      try StoreList(path: path.resolved).forEachPath { try add($0, isListed: true) }
+    case .standardInput:
+      place = "standard input"
+      try StoreList().forEachPath { try add($0, isListed: true) }
+    case .ofJob, .pattern:
+      let source = loader.manifest.source
+      place = "the pattern '\(source.raw)'"
+      try StorePattern(source.resolved).forEachFile { match in
+        if !JobLoader.isLog(match) { try add(match.path, isListed: false) }
+      }
+    }
+    doubles += try table.settle()
+    guard try table.connection.integer("SELECT 1 FROM stores LIMIT 1") != nil else {
+      throw GodwitError(
+        .missingInput, "cannot plan fleet '\(fleet.name)': \(place) names no store",
+        location: fleet.locations["stores"] ?? loader.manifest.source.location,
+        remedy: "correct 'stores'; as in a shell, * and ? match no name that begins with a dot",
+        safe: "nothing was written")
+    }
+    return doubles
+  }
+
+  // MARK: Looking
+
+  private func look(_ table: SurveyTable, target: String) throws {
+    let looker = StoreLooker(loader: loader.alone, paths: paths, share: share, target: target)
+    // Of a network's file system, most of the time is waiting.
+    let threads = min(16, max(4, 2 * ProcessInfo.processInfo.activeProcessorCount))
+    try table.forEachStore(atOnce: Self.storesAtOnce) { rows in
+      let looks = Parallel.map(rows, threads: threads) { looker.look($0.path) }
+      for (row, look) in zip(rows, looks) {
+        let problem = try look.problem.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
+        try table.note(
+          row.id, problem != nil ? .unreadable : look.isDone ? .current : .wanted,
+          version: try look.version.map(table.version), bytes: look.bytes,
+          seconds: WorkEstimate.seconds(bytes: look.bytes), problem: problem)
+      }
+    }
+    try table.commit()
+  }
+
+  // MARK: Where jobs write
+
+  private func claim(_ table: SurveyTable) throws {
+    let needsFolder = loader.needsFolder
+    let inputs = SharedInputs()
+    let pattern: StorePattern? =
+      switch fleet.stores {
+      case .ofJob, .pattern: StorePattern(loader.manifest.source.resolved)
+      case .list, .standardInput: nil
+      }
+    var places = StorePlaces(loader.manifest, pattern, table)
+    try table.forEachStore(atOnce: Self.storesAtOnce) { rows in
+      for row in rows {
+        let (match, isInRoot) = paths.match(row.path)
+        guard isInRoot || !needsFolder else {
+          throw GodwitError(
+            .configuration, "cannot tell {folder} of '\(match.path)': it is not below '\(fleet.root?.raw ?? ".")'",
+            location: fleet.locations["root"] ?? fleet.locations["stores"],
+            remedy: "write `root: FOLDER`, a folder that has all stores below it", safe: "nothing was written")
+        }
+        let made = loader.store(for: match, memory: share, inputs)
+        if case .file(let filled) = made.store.loader.manifest.destination {
+          try places.claim(filled, receipt: made.receipt, for: match.path)
+        }
+      }
+    }
+    guard !loader.isInPlace else { return }
+    try table.forEachStore(atOnce: Self.storesAtOnce) { rows in
+      for row in rows { try places.check(paths.opened(row.path)) }
+    }
+    try table.commit()
+  }
+}
+
+extension FleetPaths {
+  /// The paths of a fleet.
+  ///
+  /// - Parameter loader: The job's loader, with the pattern of the fleet.
+  package init(_ fleet: FleetManifest, job loader: JobLoader) {
+    let root: String
+    switch fleet.stores {
+    case .ofJob, .pattern: root = StorePattern(loader.manifest.source.resolved).root
+    case .list(let path): root = fleet.root?.resolved ?? path.resolved.parentPath
+    case .standardInput: root = fleet.root?.resolved ?? "."
+    }
+    self.init(base: fleet.base, root: root)
+  }
+}

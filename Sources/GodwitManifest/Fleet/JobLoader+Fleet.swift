@@ -1,0 +1,118 @@
+import Foundation
+package import GodwitModel
+import GodwitPlatform
+import GodwitXcode
+
+extension JobLoader {
+  /// The loader of the job that a fleet does to each of its stores.
+  ///
+  /// - Throws: 78 when the manifest is for one store.
+  package func taking(_ fleet: FleetManifest) throws -> JobLoader {
+    guard isForManyStores else {
+      throw GodwitError(
+        .configuration, "expected a pattern as 'source' of a fleet's job, found '\(manifest.source.raw)'",
+        location: manifest.source.location,
+        remedy: "write for example `source: \"stores/*.sqlite\"`"
+          + (isInPlace ? "" : " and `destination: \"out/{name}.sqlite\"`"), safe: "nothing was written")
+    }
+    var loader = self
+    if case .pattern(let path) = fleet.stores { loader.manifest.source = path }
+    return loader
+  }
+
+  /// Stores at the same time in one process, where nobody says how many: as many as the processors, and as the memory
+  /// allows.
+  package var usualJobs: Int {
+    let share = JobManifest.memoryBudget.lowerBound.bytes
+    let most = Int(clamping: max(1, manifest.memory.bytes / share))
+    return max(1, min(ProcessInfo.processInfo.activeProcessorCount, most, Self.jobsAtOnce.upperBound))
+  }
+
+  /// Whether the paths of what a job makes depend on the folder of its store.
+  package var needsFolder: Bool {
+    func has(_ path: ManifestPath) -> Bool { StorePlaceholders(path.raw).needsFolder }
+    if case .file(let path) = manifest.destination, has(path) { return true }
+    if case .file(let path?) = manifest.receipt, has(path) { return true }
+    return false
+  }
+
+  /// What decides the result of a job beside its store: the manifest, the models, and all mapping models that may be
+  /// taken. A change of any byte of them is a change of the digest.
+  ///
+  /// - Throws: What reading one of the files throws; 66 when one is missing.
+  package func inputsDigest() throws -> [UInt8] {
+    var digest = FileTreeDigest()
+    try digest.add(manifest.file)
+    for path in manifest.models + manifest.mergeModels { try digest.add(ModelReference(parsing: path.resolved).path) }
+    if case .files(let paths) = manifest.mappings { for path in paths { try digest.add(path.resolved) } }
+    if case .auto = manifest.mappings {
+      for path in searchedMappings.sorted() { try digest.add(path) }
+    }
+    if let path = manifest.layoutFrom { try digest.add(path.resolved) }
+    return digest.finish()
+  }
+}
+
+extension JobLoader {
+  /// The mapping models that `mappings: auto` looks at.
+  private var searchedMappings: [String] {
+    guard !manifest.mappingSearch.isEmpty else { return mappingSearch().files.map(\.path) }
+    return manifest.mappingSearch.flatMap { path -> [String] in
+      var info = stat()
+      let isFolder = stat(path.resolved, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
+      let isBundle = XcodeFileKind.identify(path.resolved) != nil
+      return isFolder && !isBundle ? MappingSearch(inFolder: path.resolved).files.map(\.path) : [path.resolved]
+    }
+  }
+}
+
+/// A digest of files, and of folders with everything below them.
+struct FileTreeDigest {
+  private var sum = SHA256()
+
+  /// Adds the bytes of a file, or the names and bytes of all files below a folder in the order of their names.
+  ///
+  /// The path itself does not count: machines may have the files in different places.
+  mutating func add(_ path: String) throws {
+    var info = stat()
+    guard stat(path, &info) == 0 else {
+      let code = errno
+      throw GodwitError(
+        [EACCES, EPERM].contains(code) ? .permission : .missingInput,
+        "cannot read '\(path)': \(String(cString: strerror(code)))", remedy: "check the path")
+    }
+    try add(path, named: path.split(separator: "/").last.map(String.init) ?? path, depth: 0)
+  }
+
+  private mutating func add(_ path: String, named name: String, depth: Int) throws {
+    var info = stat()
+    guard depth < 64, stat(path, &info) == 0 else { return }
+    func failed(_ error: any Error) -> GodwitError {
+      GodwitError(
+        .inputOutput, "cannot read '\(path)'", cause: error.localizedDescription, remedy: "run the same command again")
+    }
+    switch info.st_mode & S_IFMT {
+    case S_IFDIR:
+      let names: [String]
+      do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch { throw failed(error) }
+      note("folder \(name) \(names.count)")
+      for child in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+        try add(path + "/" + child, named: child, depth: depth + 1)
+      }
+    case S_IFREG:
+      note("file \(name) \(info.st_size)")
+      guard let file = FileHandle(forReadingAtPath: path) else {
+        throw GodwitError(.permission, "cannot read '\(path)'", remedy: "check its permissions")
+      }
+      defer { try? file.close() }
+      do {
+        while let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty { sum.update(data: piece) }
+      } catch { throw failed(error) }
+    default: note("other \(name)")
+    }
+  }
+
+  mutating func note(_ text: String) { sum.update(data: Array(text.utf8) + [0]) }
+
+  mutating func finish() -> [UInt8] { sum.finalize() }
+}
