@@ -91,7 +91,8 @@ struct KubernetesManifestTests {
       ("  backoffLimitPerIndex: 10\n", ""), ("maxFailedIndexes: 3", "maxFailedIndexes: 4"),
       ("values: [4, 64,", "values: [64, 4,"), ("values: [4,", "values: [0, 4,"), ("values: [4,", "values: [4, 4,"),
       ("operator: In", "operator: in"), ("containerName: godwit", "containerName: other"), ("\"True\"", "true"),
-      ("completionMode: Indexed\n", "\n"), ("name: users-shards", "name: Users"), ("batch/v1", "batch/v2"),
+      ("completionMode: Indexed\n", "\n"), ("name: users-shards", "name: Users"),
+      ("apiVersion: batch/v1", "apiVersion: batch/v2"),
       ("- { name: fleet, mountPath", "- { name: other, mountPath"), ("action: FailIndex", "action: Fail"),
       ("instance: \"users\"", "instance: 1"),
     ]

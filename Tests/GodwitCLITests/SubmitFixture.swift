@@ -94,9 +94,12 @@ struct SubmitFixture {
 
   /// Runs a command of a shell with the commands of this folder, in this folder.
   func run(_ script: String) throws -> BuiltCommand.Result {
-    try ShellCommand.run(
-      "export NOTES=\"$PWD\" PATH=\"$PWD/bin:$PATH\"; unset GODWIT FLEET_TASKS FLEET_SSHLOGIN\n" + script,
-      in: scratch.path)
+    try write(
+      "export NOTES=\"$PWD\" PATH=\"$PWD/bin:$PATH\"; unset GODWIT FLEET_TASKS FLEET_SSHLOGIN\n" + script, to: "script")
+    // The threads of a test may block signals, and a shell leaves that to its children.
+    return try ShellCommand.run(
+      "exec perl -MPOSIX -e 'sigprocmask(SIG_SETMASK, POSIX::SigSet->new); exec @ARGV' /bin/sh script", in: scratch.path
+    )
   }
 
   /// The shards of the calls of `fleet run`, in their order. Each call has the manifest's path as one argument.
