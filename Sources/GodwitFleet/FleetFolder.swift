@@ -1,5 +1,5 @@
-package import Foundation
-package import GodwitModel
+import Foundation
+import GodwitModel
 import GodwitPlatform
 
 /// The folder of a fleet, which all machines share.

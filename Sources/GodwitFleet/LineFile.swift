@@ -1,4 +1,4 @@
-package import GodwitModel
+import GodwitModel
 import GodwitPlatform
 
 /// Reads the lines of a file one after the other, with bounded memory.

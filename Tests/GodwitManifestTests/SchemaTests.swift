@@ -17,6 +17,11 @@ import Yams
     for (map, path) in places { #expect(schema.keys(path) == Set(JobManifest.keys(in: map)), "\(map)") }
   }
 
+  @Test func `the fleet schema knows the keys the reader knows, no more and no less`() throws {
+    let schema = try JSONSchema(named: "fleet.schema.json")
+    for (map, keys) in FleetManifest.keys { #expect(schema.keys(map.isEmpty ? [] : [map]) == Set(keys), "\(map)") }
+  }
+
   @Test func `the mapping schema knows the keys the reader knows, no more and no less`() throws {
     let schema = try JSONSchema(named: "mapping.schema.json")
     let places: [String: [String]] = [
@@ -28,7 +33,7 @@ import Yams
     for (map, path) in places { #expect(schema.keys(path) == Set(MappingReader.keys[map] ?? []), "\(map)") }
   }
 
-  @Test(arguments: ["job.schema.json", "mapping.schema.json"])
+  @Test(arguments: ["job.schema.json", "mapping.schema.json", "fleet.schema.json"])
   func `every key of the schemas is described`(name: String) throws {
     #expect(try JSONSchema(named: name).undescribed() == [])
   }

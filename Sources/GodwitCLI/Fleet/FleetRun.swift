@@ -247,8 +247,7 @@ struct FleetRun {
     if plan.canary, shard == 0 { return canaryExcess(work.tally.failedOfShard) }
     let limits = FleetPlan.Limits(fleet.failures)
     guard limits.maxStores != nil || limits.maxPercent != nil else { return nil }
-    let failed =
-      retries ? Int64(work.tally.counts.failed) : try work.watch.failures() + work.tally.failedOfShard
+    let failed = try retries ? Int64(work.tally.counts.failed) : work.watch.failures() + work.tally.failedOfShard
     guard let why = limits.excess(failed, of: plan.stores) else { return nil }
     return GodwitError(
       .dataWrong, "stopped fleet '\(fleet.name)': \(failed) stores failed, \(why)",

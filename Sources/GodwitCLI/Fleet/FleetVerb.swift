@@ -3,7 +3,6 @@ import Foundation
 import GodwitFleet
 import GodwitManifest
 import GodwitModel
-import Logging
 
 struct FleetVerb: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -27,7 +27,7 @@ struct FleetInstallation {
         remedy: "name another folder with 'folder', or move that one away", safe: "nothing was written")
     }
     // A plan that cannot be read any more tells neither its shards nor its results.
-    let old = isEmpty ? nil : try readOld(isForced: isForced)
+    let old = try isEmpty ? nil : readOld(isForced: isForced)
     for shard in 0..<(old?.shards ?? 0) where folder.isLocked(shard) {
       throw GodwitError(
         .stopped, "cannot replace the plan in '\(folder.path)': a process works on shard \(shard)",

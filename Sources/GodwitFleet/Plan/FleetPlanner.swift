@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import GodwitDisk
 import GodwitJob
 package import GodwitManifest

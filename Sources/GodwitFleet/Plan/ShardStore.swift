@@ -1,5 +1,5 @@
 import Foundation
-package import GodwitModel
+import GodwitModel
 
 /// A line of a shard's list.
 package struct ShardStore: Codable, Sendable, Equatable {

@@ -1,5 +1,5 @@
 import Foundation
-package import GodwitModel
+import GodwitModel
 
 /// A list of stores: a path on each line. Empty lines do not count, and a line may end as on Windows.
 package struct StoreList {

@@ -64,7 +64,7 @@ extension SurveyTable {
       guard case .integer(let stores)? = row.first, row.count == 3, case .real(let bytes) = row[1],
         case .real(let sum) = row[2]
       else { return Work(stores: 0, bytes: 0, seconds: 0) }
-      return Work(stores: stores, bytes: Int64(bytes), seconds: sum)
+      return Work(stores: stores, bytes: Int64(min(bytes, 9e18)), seconds: sum)
     }
     return (try work(">="), try work("<"))
   }

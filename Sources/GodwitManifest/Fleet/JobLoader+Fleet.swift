@@ -1,5 +1,5 @@
 import Foundation
-package import GodwitModel
+import GodwitModel
 import GodwitPlatform
 import GodwitXcode
 

@@ -86,7 +86,7 @@ public struct JobLoader {
     try refuseManyStores()
     try refuseUnsupported()
     // What is wrong with a model of a single job is said before what is wrong with its store.
-    let versions = inputs == nil ? try modelVersions() : nil
+    let versions = try inputs == nil ? modelVersions() : nil
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)
     let known = inputs?.way(metadata.versionHashes)
