@@ -68,6 +68,7 @@ struct DocumentationCoverageTests {
     entry("UsingTheLibrary", "swift", 3, pages),
     entry("WritingAMapping", "sh", 7, pages), entry("WritingAMapping", "yaml", 3, pages),
     entry("WritingAMapping", "text", 3, pages),
+    entry("jobs/fleet/README.md", "indented", 1, examples),
     entry("jobs/peoplizer/README.md", "indented", 2, examples),
     entry("jobs/todo/README.md", "indented", 1, examples),
     entry("jobs/travel/README.md", "indented", 1, examples),

@@ -71,7 +71,9 @@ struct DocumentedExampleTests {
     }
   }
 
-  @Test(arguments: ["jobs/peoplizer/README.md", "jobs/todo/README.md", "jobs/travel/README.md"])
+  @Test(arguments: [
+    "jobs/peoplizer/README.md", "jobs/fleet/README.md", "jobs/todo/README.md", "jobs/travel/README.md",
+  ])
   func `the commands of the examples do what their README says`(name: String) throws {
     let checkout = try Checkout()
     let page = try DocumentationPage(name)
