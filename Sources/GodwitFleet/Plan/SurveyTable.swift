@@ -1,5 +1,5 @@
 import Foundation
-package import GodwitManifest
+import GodwitManifest
 import GodwitModel
 package import GodwitStore
 
