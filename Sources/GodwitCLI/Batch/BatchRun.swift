@@ -87,7 +87,8 @@ struct BatchRun {
     var next = stores.enumerated().makeIterator()
     let dispatch = StoreDispatch(
       session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, failsOnLoss: failsOnLoss,
-      verifies: verifies, end: work.end, isWorker: isWorker, update: { work.progress.update($0, percent: $1) },
+      verifies: verifies, end: work.end, isWorker: isWorker, printsText: mode != .json,
+      update: { work.progress.update($0, percent: $1) },
       ended: { index, result, _ in
         do { try work.results?.append(BatchProgress.line(result)) } catch {
           work.problem.set(GodwitCommand.known(error))

@@ -1,5 +1,6 @@
 import GodwitModel
 import GodwitPlatform
+import Synchronization
 
 /// The file of `run --results`: a JSON line for each store, appended when the store ends.
 ///
@@ -8,6 +9,8 @@ import GodwitPlatform
 final class ResultsFile: Sendable {
   private let path: String
   private let descriptor: Int32
+  /// Threads append one after the other: what one takes back must not be another's line.
+  private let turn = Mutex(())
 
   /// - Throws: `.usage` (64) when something other than a file is at the path, `.permission` (77) or `.cannotCreate` (73)
   ///   when it cannot be opened.
@@ -53,7 +56,9 @@ final class ResultsFile: Sendable {
   deinit { close(descriptor) }
 
   /// Appends a line. One that does not fit on the disk leaves nothing behind.
-  func append(_ line: String) throws {
+  func append(_ line: String) throws { try turn.withLock { _ in try write(line) } }
+
+  private func write(_ line: String) throws {
     let start = lseek(descriptor, 0, SEEK_END)
     var last: UInt8 = 0x0A
     if start > 0 { _ = pread(descriptor, &last, 1, start - 1) }
@@ -65,7 +70,10 @@ final class ResultsFile: Sendable {
     } while count < 0 && errno == EINTR
     guard count != bytes.count else { return }
     let code = count < 0 ? errno : ENOSPC
-    if count > 0, start >= 0 { _ = ftruncate(descriptor, start) }
+    // Unless another process has appended meanwhile.
+    if count > 0, start >= 0, lseek(descriptor, 0, SEEK_END) == start + off_t(count) {
+      _ = ftruncate(descriptor, start)
+    }
     throw GodwitError(
       .inputOutput, "cannot write results to '\(path)'", cause: String(cString: strerror(code)),
       remedy: "free disk space; the same command writes a line for each store again")

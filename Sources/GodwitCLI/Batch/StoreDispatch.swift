@@ -22,6 +22,8 @@ struct StoreDispatch: Sendable {
   var end: Date?
   /// Whether a signal ends the command with 75.
   var isWorker = false
+  /// Whether the output takes lines of text, and not of JSON alone.
+  var printsText = true
   /// How far a store came, from 0 to 100.
   let update: @Sendable (_ index: Int, _ percent: Double) -> Void
   /// A store has ended, or was stopped; with its error if it has one. Called by its own thread, before its place is
@@ -81,12 +83,12 @@ struct StoreDispatch: Sendable {
       }
       var result = StoreResult(store, summary, seconds: 0)
       if isWorker, result.outcome == .stopped { result.status = GodwitError.Code.stopped.rawValue }
-      if verifies, summary.outcome != .stopped {
+      if verifies, summary.outcome != .stopped, !isProofless(job, summary) {
         let report = try prove(job, loader, index, control)
         result.findings = report.totalFindings
         if !report.isClean {
           (result.outcome, result.status) = (.failed, GodwitError.Code.findings.rawValue)
-          session.output.write("\(store.path.onOneLine): \(report)\n")
+          if printsText { session.output.write("\(store.path.onOneLine): \(report)\n") }
         }
       }
       result.seconds = Clock.seconds(since: begin)
@@ -103,6 +105,12 @@ struct StoreDispatch: Sendable {
     }
   }
 
+  /// Whether there is nothing to compare a store with: it had the version before, or its old one was removed.
+  private func isProofless(_ job: MigrationJob, _ summary: MigrationSummary) -> Bool {
+    job.inPlace != nil && summary.outcome == .alreadyFinished
+      && !FileManager.default.fileExists(atPath: MigrationJob.InPlace.oldPath(of: job.sourcePath))
+  }
+
   private func prove(
     _ job: MigrationJob, _ loader: ProofLoader, _ index: Int, _ control: MigrationControl
   ) throws -> VerificationReport {
@@ -117,7 +125,9 @@ struct StoreDispatch: Sendable {
 
   /// Says what became of a store: its error, and all else by `ended`.
   private func tell(_ index: Int, _ result: StoreResult, _ error: GodwitError?) {
-    if result.outcome == .failed, var error {
+    // Of its own, and not because all are to stop.
+    let isOwnStop = [.locked, .inUse, .sourceChanged].contains(error?.stopReason)
+    if result.outcome == .failed || isOwnStop, var error {
       if !error.message.contains(result.store) {
         error.context = ["store '\(result.store.onOneLine)'", error.context].compactMap(\.self).joined(separator: ", ")
       }

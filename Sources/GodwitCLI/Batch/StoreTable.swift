@@ -92,7 +92,7 @@ struct BatchSummaryRecord: Encodable {
 
   static func outcome(_ status: Int32) -> String {
     switch status {
-    case 0: "finished"
+    case 0, RunVerb.quarantinedStatus: "finished"
     case 75, 130, 143: "stopped"
     default: "failed"
     }

@@ -178,7 +178,7 @@ struct FleetRun {
       remedy: "free disk space and run the same command", safe: "no store counts as failed because of it")
     return StoreDispatch(
       session: session, control: control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end,
-      isWorker: isWorker, update: { progress.update($0, percent: $1) },
+      isWorker: isWorker, printsText: mode != .json, update: { progress.update($0, percent: $1) },
       ended: { index, result, error in
         var isKept = Self.isKept(result, error)
         if error?.topic == .diskFull {

@@ -128,7 +128,10 @@ package struct FleetPlanner {
     case .ofJob, .pattern:
       let source = loader.manifest.source
       place = "the pattern '\(source.raw)'"
-      try StorePattern(source.resolved).forEachFile { match in
+      try loader.storePattern.forEachFile(unreadable: { path, error in
+        // One folder that may not be read does not keep a million others from their migration.
+        try table.addUnreadable(path: paths.kept(path), problem: Self.problem(error, store: paths.kept(path)))
+      }) { match in
         if !JobLoader.isLog(match) { try add(match.path, isListed: false) }
       }
     }
@@ -141,6 +144,12 @@ package struct FleetPlanner {
         safe: "nothing was written")
     }
     return doubles
+  }
+
+  private static func problem(_ error: GodwitError, store: String) throws -> String {
+    let problem = FleetPlan.Unreadable(
+      store: store, status: error.code.rawValue, code: error.code.name, message: error.message)
+    return String(decoding: try JSONEncoder().encode(problem), as: UTF8.self)
   }
 
   // MARK: Looking
@@ -169,7 +178,7 @@ package struct FleetPlanner {
     let inputs = SharedInputs()
     let pattern: StorePattern? =
       switch fleet.stores {
-      case .ofJob, .pattern: StorePattern(loader.manifest.source.resolved)
+      case .ofJob, .pattern: loader.storePattern
       case .list, .standardInput: nil
       }
     var places = StorePlaces(loader.manifest, pattern, table)
@@ -203,7 +212,7 @@ extension FleetPaths {
   package init(_ fleet: FleetManifest, job loader: JobLoader) {
     let root: String
     switch fleet.stores {
-    case .ofJob, .pattern: root = StorePattern(loader.manifest.source.resolved).root
+    case .ofJob, .pattern: root = loader.storePattern.root
     case .list(let path): root = fleet.root?.resolved ?? path.resolved.parentPath
     case .standardInput: root = fleet.root?.resolved ?? "."
     }

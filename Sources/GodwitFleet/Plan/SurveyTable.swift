@@ -88,6 +88,14 @@ package final class SurveyTable: StoreClaims {
     return connection.changes > 0
   }
 
+  /// A path that cannot be looked at.
+  ///
+  /// - Parameter problem: Why, as JSON.
+  package func addUnreadable(path: String, problem: String) throws {
+    guard try add(path: path, bytes: 0, identity: nil, old: nil) else { return }
+    try note(connection.lastInsertedKey, .unreadable, version: nil, bytes: 0, seconds: 0, problem: problem)
+  }
+
   /// Leaves of each file one path, that which comes first, and takes out old stores.
   ///
   /// - Returns: How many other paths lead to a file that is there.
@@ -113,7 +121,7 @@ package final class SurveyTable: StoreClaims {
       var rows: [Row] = []
       let condition = last == nil ? "?1 IS NULL" : "path > ?1"
       try connection.query(
-        "SELECT id, path, bytes FROM stores WHERE \(condition) ORDER BY path LIMIT \(max(1, count))",
+        "SELECT id, path, bytes FROM stores WHERE \(condition) AND problem IS NULL ORDER BY path LIMIT \(max(1, count))",
         [last.map { .text($0) } ?? .null]
       ) { row in
         rows.append(Row(id: row.int64(0), path: row.string(1) ?? "", bytes: row.int64(2)))

@@ -20,6 +20,9 @@ extension JobLoader {
     return loader
   }
 
+  /// The pattern of a manifest for many stores.
+  package var storePattern: StorePattern { StorePattern(manifest.source.resolved) }
+
   /// Stores at the same time in one process, where nobody says how many: as many as the processors, and as the memory
   /// allows.
   package var usualJobs: Int {

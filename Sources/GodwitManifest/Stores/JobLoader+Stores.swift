@@ -129,11 +129,10 @@ extension JobLoader {
   /// place kept.
   private func sources(_ pattern: StorePattern) throws -> [StorePattern.Match] {
     let found = try pattern.files()
-    let paths = Set(found.map(\.path))
     let matches = found.filter { !Self.isLog($0) }
     guard isInPlace else { return matches }
-    let kept = Set(paths.map { MigrationJob.InPlace.oldPath(of: $0) })
-    let stores = matches.filter { !kept.contains($0.path) }
+    let kept = Set(found.map { Array(MigrationJob.InPlace.oldPath(of: $0.path).utf8) })
+    let stores = matches.filter { !kept.contains(Array($0.path.utf8)) }
     try refuseSameFiles(stores)
     return stores
   }

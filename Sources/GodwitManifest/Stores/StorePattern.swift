@@ -80,22 +80,31 @@ package struct StorePattern: Sendable, Hashable {
   ///
   /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8.
   func files() throws -> [Match] {
-    // Two ways may lead to one file.
-    var matches: [String: Match] = [:]
-    try forEachFile { matches[$0.path] = $0 }
+    // Two ways may lead to one file. Two names that differ in their bytes alone are two files.
+    var matches: [[UInt8]: Match] = [:]
+    try forEachFile { matches[Array($0.path.utf8)] = $0 }
     return matches.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
   }
 
   /// Calls `body` with each file that matches, in no order, and more than once with a file to which several ways lead.
   /// It holds no more than the open folders on the way to one file.
   ///
+  /// - Parameter unreadable: Called with a path that cannot be looked at, and why; it may throw that. nil throws it.
   /// - Throws: What `files` throws, and what `body` throws.
-  package func forEachFile(_ body: (Match) throws -> Void) throws {
-    try Search(pattern: text).look(in: root, folder: "", parts[...], body)
+  package func forEachFile(
+    unreadable: ((String, GodwitError) throws -> Void)? = nil, _ body: (Match) throws -> Void
+  ) throws {
+    let search = Search(pattern: text) { path, error in
+      guard let unreadable else { throw error }
+      try unreadable(path, error)
+    }
+    try search.look(in: root, folder: "", parts[...], body)
   }
 
   private struct Search {
     let pattern: String
+    /// Takes what cannot be looked at.
+    let refuse: (String, GodwitError) throws -> Void
 
     /// - Parameter path: The folder with a slash at its end; empty for the current one.
     func look(
@@ -140,8 +149,9 @@ package struct StorePattern: Sendable, Hashable {
       var info = stat()
       guard (followingLinks ? stat(path, &info) : lstat(path, &info)) == 0 else {
         let code = errno
-        guard [EACCES, EPERM].contains(code) else { return nil }
-        throw failure(path, code)
+        if code == ENOENT || code == ENOTDIR || code == ELOOP && followingLinks { return nil }
+        try refuse(path, failure(path, code))
+        return nil
       }
       return info.st_mode & S_IFMT
     }
@@ -153,14 +163,14 @@ package struct StorePattern: Sendable, Hashable {
       guard let folder = opendir(path.isEmpty ? "." : path) else {
         let code = errno
         if [ENOENT, ENOTDIR, ELOOP].contains(code) { return }
-        throw failure(path, code)
+        return try refuse(path, failure(path, code))
       }
       defer { closedir(folder) }
       while true {
         errno = 0
         guard let entry = readdir(folder) else {
           let code = errno
-          if code != 0 { throw failure(path, code) }
+          if code != 0 { try refuse(path, failure(path, code)) }
           return
         }
         let (name, isWhole) = withUnsafePointer(to: &entry.pointee.d_name) { bytes in
@@ -170,9 +180,12 @@ package struct StorePattern: Sendable, Hashable {
         }
         guard name != ".", name != "..", isWanted(name) else { continue }
         guard isWhole else {
-          throw GodwitError(
-            .missingInput, "cannot use the file '\(path)\(name)': its name is not UTF-8", cause: because,
-            remedy: "rename the file, or write a pattern that does not match it", safe: "nothing was written")
+          try refuse(
+            path + name,
+            GodwitError(
+              .missingInput, "cannot use the file '\(path)\(name)': its name is not UTF-8", cause: because,
+              remedy: "rename the file, or write a pattern that does not match it", safe: "nothing was written"))
+          continue
         }
         try body(name)
       }

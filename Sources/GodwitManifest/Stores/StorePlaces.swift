@@ -15,10 +15,11 @@ package protocol StoreClaims: AnyObject {
 
 /// What the jobs of one command claimed, in memory.
 final class ClaimedPlaces: StoreClaims {
-  private var taken: [String: String] = [:]
+  /// By the bytes of a path: names that differ in nothing else are two files.
+  private var taken: [[UInt8]: String] = [:]
 
-  func owner(of place: String) -> String? { taken[place] }
-  func claim(_ place: String, for store: String) { taken[place] = store }
+  func owner(of place: String) -> String? { taken[Array(place.utf8)] }
+  func claim(_ place: String, for store: String) { taken[Array(place.utf8)] = store }
 }
 
 /// Where the jobs of many stores write, checked before any of them begins.
@@ -75,7 +76,11 @@ package struct StorePlaces {
 
   /// Refuses a source that another store's job writes, by whatever links it is reached.
   package mutating func check(_ store: String) throws {
-    guard let other = try taken.owner(of: real(store)) else { return }
+    let target = realpath(store, nil)
+    defer { free(target) }
+    // The path may itself be a link.
+    let places = [real(store)] + (target.map { [String(cString: $0)] } ?? [])
+    guard let other = try places.compactMap({ try taken.owner(of: $0) }).first else { return }
     throw refusal(
       at: manifest.source, "'\(store)' is a source, and the job of '\(other)' writes it",
       remedy: "name a destination folder outside of the pattern")
