@@ -45,7 +45,7 @@ struct BatchRun {
     do {
       stores = try loader.stores(jobs: jobs)
       try refuseLostProofs()
-      results = try resultsPath.map(ResultsFile.init(path:))
+      results = try resultsPath.map { try ResultsFile(path: $0) }
     } catch let error as GodwitError {
       // Printed first: commands may take long.
       guard loader.hooks.has(.failure) else { throw error }
