@@ -40,7 +40,8 @@ struct FleetSubmitTests {
   }
 
   @Test func `without a plan the message says how to make one`() throws {
-    let said = Self.run(try Self.folder().file("users.yaml"), "--engine", "slurm")
+    let folder = try Self.folder()
+    let said = Self.run(folder.file("users.yaml"), "--engine", "slurm")
     #expect(said.status == 66 && said.diagnostics.contains("godwit fleet plan"), "\(said)")
   }
 

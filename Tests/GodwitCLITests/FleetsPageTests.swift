@@ -45,7 +45,8 @@ struct FleetsPageTests {
     let script = "godwit fleet plan users.yaml\n" + submits.joined(separator: "\n")
     let said = try GettingStartedTests.run(
       script + "\nbash -n users-parallel.sh\nbash -n users-slurm.sh\ngrep -c '^kind: Job' users-jobs.yaml", in: folder)
-    #expect(said.status == 0 && said.output.hasSuffix("\n3\n"), "\(said)")
+    // So few stores are all in the canary: beside it there is the report.
+    #expect(said.status == 0 && said.output.hasSuffix("\n2\n"), "\(said)")
     for name in ["users-parallel.sh", "users-slurm.sh"] {
       #expect(blocks.contains { $0.contains("\nbash \(name)") }, "\(name)")
     }
