@@ -128,10 +128,11 @@ package struct FleetPlanner {
     case .ofJob, .pattern:
       let source = loader.manifest.source
       place = "the pattern '\(source.raw)'"
-      try loader.storePattern.forEachFile(unreadable: { path, error in
-        // One folder that may not be read does not keep a million others from their migration.
+      // One folder that may not be read does not keep a million others from their migration.
+      func refuse(_ path: String, _ error: GodwitError) throws {
         try table.addUnreadable(path: paths.kept(path), problem: Self.problem(error, store: paths.kept(path)))
-      }) { match in
+      }
+      try loader.storePattern.forEachFile(unreadable: refuse) { match in
         if !JobLoader.isLog(match) { try add(match.path, isListed: false) }
       }
     }
