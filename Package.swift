@@ -219,7 +219,7 @@ let package = Package(
         "GodwitCLI", "GodwitFleet", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore",
         "GodwitSynthesis",
         "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "GodwitXML", "TestSupport",
-        "godwit-tool", "todo-migration",
+        "godwit-tool", "todo-migration", .product(name: "Yams", package: "Yams"),
       ], exclude: ["Golden"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

@@ -42,7 +42,7 @@ struct CompletionTests {
   ]
   /// Those that no shell can complete.
   private static let words: Set = [
-    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time", "percent", "URI",
+    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time", "percent", "URI", "IMAGE", "PVC",
   ]
 
   @Test func `every argument and option that takes a path completes file names`() throws {

@@ -71,7 +71,9 @@ struct DocumentedExampleTests {
     }
   }
 
-  @Test(arguments: ["jobs/peoplizer/README.md", "jobs/todo/README.md", "jobs/travel/README.md"])
+  @Test(arguments: [
+    "jobs/peoplizer/README.md", "jobs/fleet/README.md", "jobs/todo/README.md", "jobs/travel/README.md",
+  ])
   func `the commands of the examples do what their README says`(name: String) throws {
     let checkout = try Checkout()
     let page = try DocumentationPage(name)
@@ -107,6 +109,7 @@ struct DocumentedExampleTests {
         let header = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: A.xcdatamodeld\n"
         try Self.write(kind == "stages" ? header + block.text : block.text, to: path)
         switch kind {
+        case "godwit" where block.text.contains("\njob: job.yaml\n"): _ = try FleetManifest(contentsOf: path)
         case "godwit", "stages": _ = try JobManifest(contentsOf: path)
         case "godwit-mapping": _ = try MappingModel(contentsOfYAML: path)
         case "expect": _ = try StoreExpectations(contentsOf: path)
