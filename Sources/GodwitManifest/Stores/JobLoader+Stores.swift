@@ -1,6 +1,7 @@
 import Foundation
 import GodwitJob
 import GodwitModel
+import Logging
 
 /// One of the stores that the pattern of a manifest matches, with the loader of its job.
 package struct ManifestStore {
