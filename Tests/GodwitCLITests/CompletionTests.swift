@@ -36,7 +36,8 @@ struct CompletionTests {
 
   /// The placeholders of the help that stand for a path.
   private static let files: Set = [
-    "JOB.yaml", "FLEET.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION", "X.xcdatamodeld",
+    "JOB.yaml", "FLEET.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION",
+    "X.xcdatamodeld",
     "OLD.json",
   ]
   /// Those that no shell can complete.

@@ -82,9 +82,9 @@ struct FleetFixture: Sendable {
       name: "Notes 2", entities: [.made("Note", [title, pages, rating])])
     let third = try ManagedObjectModel(
       name: "Notes 3", entities: [.made("Note", [title, pages, rating, mood])])
-    title.isOptional = false
-    let last = try ManagedObjectModel(
-      name: "Notes 4", entities: [.made("Note", [title, pages, rating])])
+    title.maximumLength = 20
+    let stars = AttributeDescription(name: "stars", type: .integer16)
+    let last = try ManagedObjectModel(name: "Notes 4", entities: [.made("Note", [title, pages, rating, stars])])
     for model in [first, second, third, last] {
       let version = folder.file("Notes.xcdatamodeld/\(model.name).xcdatamodel")
       try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
@@ -100,9 +100,10 @@ struct FleetFixture: Sendable {
         let store = try StoreBuilder(
           path: folder.file("templates/\(number)-\(kind).sqlite"), model: model)
         for key in Int64(1)...4 {
-          let title: AttributeValue =
-            kind == "bad" && key == 3 ? .null : AttributeValue("note \(key)")
-          try store.insert("Note", key: key, attributes: ["title": title, "pages": .integer(key)])
+          let title = "note \(key)" + (kind == "bad" && key == 3 ? String(repeating: "x", count: 40) : "")
+          var attributes = ["title": AttributeValue(title), "pages": .integer(key)]
+          if number == 2 { attributes["mood"] = AttributeValue("good") }
+          try store.insert("Note", key: key, attributes: attributes)
         }
         try store.finish()
       }

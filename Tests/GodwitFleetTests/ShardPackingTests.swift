@@ -23,7 +23,7 @@ import Testing
     var shards = Array(repeating: [Double](), count: count)
     for length in lengths { shards[packing.add(length)].append(length) }
     #expect(shards.map(\.count).reduce(0, +) == lengths.count)
-    #expect(!shards.contains(\.isEmpty))
+    #expect(shards.allSatisfy { !$0.isEmpty })
     for (shard, found) in zip(shards, packing.shards) {
       #expect(Int64(shard.count) == found.stores && shard.max() == found.longest)
       #expect(abs(shard.reduce(0, +) - found.seconds) < 1e-6)

@@ -31,7 +31,7 @@ package struct FleetPlan: Codable, Sendable, Equatable {
     package var outcome: Outcome
     /// The versions from the first to the last, where there is a path.
     package var path: [String]
-    /// What one of the stores would lose: most of the others lose the same.
+    /// What some of the stores would lose: others may lose more.
     package var losses: [String]
     /// Why there is no path.
     package var message: String?

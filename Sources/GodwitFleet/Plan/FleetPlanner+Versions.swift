@@ -69,7 +69,7 @@ extension FleetPlanner {
         }
         let steps = manager.job.steps
         pair.path = [job.sourceModel.name] + steps.flatMap { $0.passedVersions + [$0.destinationModel.name] }
-        if pair.outcome == .migrate { pair.losses = try losses(manager) }
+        if pair.outcome == .migrate { pair.losses = try losses(manager, version, table, inputs) }
         return nil
       } catch let error as GodwitError {
         // What is wrong with the manifest is wrong for all.
@@ -85,6 +85,26 @@ extension FleetPlanner {
     // Each of the stores says for itself what is wrong with it.
     pair.message = last?.message
     return last
+  }
+
+  /// Stores that are counted for the losses of a version, and how large they may be: counting takes a moment.
+  private static let countedStores = 3
+  private static let countedBytes: Int64 = 32 << 20
+
+  /// What some of the stores of a version would lose, without the counts.
+  ///
+  /// - Parameter manager: Of the smallest store, which may have nothing to lose.
+  private func losses(
+    _ manager: MigrationManager, _ version: Int64, _ table: SurveyTable, _ inputs: SharedInputs
+  ) throws -> [String] {
+    var lines = try losses(manager)
+    for row in try table.largest(ofVersion: version, atMost: Self.countedBytes, count: Self.countedStores) {
+      // What is wrong with one of them is said by its run.
+      let store = loader.store(for: paths.match(row.path).match, memory: share, inputs).store
+      guard let job = try? store.loader.job() else { continue }
+      for line in try losses(MigrationManager(job)) where !lines.contains(line) { lines.append(line) }
+    }
+    return lines
   }
 
   /// What one store would lose, without its counts.

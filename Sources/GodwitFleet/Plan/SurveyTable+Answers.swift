@@ -45,6 +45,21 @@ extension SurveyTable {
     return rows
   }
 
+  /// The largest stores of a version among those that are soon counted: they have most of what may be lost.
+  package func largest(ofVersion version: Int64, atMost bytes: Int64, count: Int) throws -> [Row] {
+    var rows: [Row] = []
+    try connection.query(
+      """
+      SELECT id, path, bytes FROM stores WHERE version = ?1 AND state = 3 AND bytes <= ?2
+      ORDER BY bytes DESC, path LIMIT \(max(1, count))
+      """, [.integer(version), .integer(bytes)]
+    ) { row in
+      rows.append(Row(id: row.int64(0), path: row.string(1) ?? "", bytes: row.int64(2)))
+      return true
+    }
+    return rows
+  }
+
   /// How much is to be done.
   package struct Work: Sendable {
     package var stores: Int64

@@ -1,5 +1,5 @@
 import Foundation
-package import GodwitManifest
+import GodwitManifest
 import GodwitModel
 package import GodwitStore
 
@@ -48,7 +48,8 @@ package final class SurveyTable: StoreClaims {
 
   /// - Parameter path: Where the database goes. It is of no use afterwards.
   package init(path: String) throws {
-    connection = try StoreConnection(path: path, cache: .mebibytes(16), create: true)
+    let connection = try StoreConnection(path: path, cache: .mebibytes(16), create: true)
+    self.connection = connection
     // Nothing of it outlives the process.
     try connection.undefended {
       for pragma in ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "temp_store = FILE"] {
