@@ -55,7 +55,7 @@ struct BatchRun {
         jobs: jobs, results: resultsPath, isStopped: { control.reason != nil },
         note: { if !isQuiet { session.warn($0) } })
       results = try resultsPath.map { try ResultsFile(path: $0) }
-    } catch { return try end(failedWith: GodwitCommand.known(error), signals) }
+    } catch { return try fail(with: GodwitCommand.known(error), signals) }
     progress.setStores(sizes: stores.map { Self.size(of: $0.path) })
     let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: deadline)
     dispatch(stores, work)
@@ -67,7 +67,7 @@ struct BatchRun {
   }
 
   /// Tells why no job began.
-  private func end(failedWith error: GodwitError, _ signals: StopSignals) throws -> Int32 {
+  private func fail(with error: GodwitError, _ signals: StopSignals) throws -> Int32 {
     signals.finish()
     var error = error
     let isSignal = error.code == .stopped && signals.stopSignal != nil
