@@ -115,7 +115,7 @@ struct BatchRunTests {
     let lines = try JSONValue.lines(result.output)
     try Many.check(lines)
     #expect(lines.map { $0["type"]?.string } == ["version", "store", "verify", "store", "summary"])
-    #expect(lines[2]["store"] == .string("stores/u02.sqlite") && lines[2]["isClean"] == .bool(false))
+    #expect(lines[2]["store"] == .string("stores/u02.sqlite") && lines[2]["isClean"] == .boolean(false))
   }
 
   @Test func `in place, a store without its old one is not proved, and that is no failure`() throws {
