@@ -7,7 +7,9 @@ import GodwitModel
 struct FleetVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "fleet", abstract: "Migrate very many stores: plan shards, run them anywhere, merge what they found.",
-    subcommands: [FleetPlanVerb.self, FleetRunVerb.self, FleetStatusVerb.self, FleetMergeVerb.self, FleetSubmitVerb.self])
+    subcommands: [
+      FleetPlanVerb.self, FleetRunVerb.self, FleetStatusVerb.self, FleetMergeVerb.self, FleetSubmitVerb.self,
+    ])
 }
 
 /// The fleet's file, and whether reading it is logged.
