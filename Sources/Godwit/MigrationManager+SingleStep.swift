@@ -44,13 +44,14 @@ extension MigrationManager {
   var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }
 
   func configure(_ connection: StoreConnection, isNew: Bool) throws {
+    // First: the kind of vacuum is written at once.
+    try connection.execute("PRAGMA synchronous = \(job.syncsCheckpoints ? "NORMAL" : "OFF")")
     if isNew {
       try connection.execute("PRAGMA page_size = 4096")
       try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     }
     // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
     try connection.execute("PRAGMA journal_mode = DELETE")
-    try connection.execute("PRAGMA synchronous = \(job.syncsCheckpoints ? "NORMAL" : "OFF")")
     // Darwin leaves bytes in the cache of the drive unless it is told not to; elsewhere this has no effect.
     try connection.execute("PRAGMA fullfsync = ON")
     try connection.execute("PRAGMA secure_delete = OFF")

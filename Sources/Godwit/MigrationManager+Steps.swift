@@ -65,7 +65,7 @@ extension MigrationManager {
       identity: identity, stamp: stamp, now: job.now?.timeIntervalSinceReferenceDate ?? Self.now(),
       hops: job.steps.map(\.hops))
     try checkSteps()
-    try record.write(in: folder)
+    try record.write(in: folder, isSynced: job.syncsCheckpoints)
     isWorthKeeping = true
     return (record, false)
   }
@@ -103,15 +103,14 @@ extension MigrationManager {
     }
   }
 
-  /// Makes a finished step durable, records it, and removes the store that it read.
+  /// Syncs a finished step, records it, and removes the store that it read.
   private func finishStep(
     _ index: Int, _ summary: MigrationSummary, of record: inout StepRecord, in folder: String, source: OpenSource
   ) throws {
     let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
     let before = folderBefore(index, in: folder)
     try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
-    try WorkFolder.sync(step.storePath)
-    try WorkFolder.sync(step.path)
+    if job.syncsCheckpoints { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
     var identity = manager(ofStep: index, source: before?.storePath, identity: record.identity).quickIdentity
     identity.source = record.steps.last?.digest ?? record.identity.source
     record.steps.append(
@@ -119,7 +118,7 @@ extension MigrationManager {
         digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
         overridden: summary.overridden,
         dropped: summary.dropped, losses: summary.losses, receipt: Receipt.Note.read(step.outcomePath)?.step))
-    try record.write(in: folder)
+    try record.write(in: folder, isSynced: job.syncsCheckpoints)
     if let before { try? WorkFolder.removeStep(before.path) }
   }
 

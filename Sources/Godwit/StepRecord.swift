@@ -58,9 +58,9 @@ struct StepRecord: Codable {
     return record
   }
 
-  /// Replaces the file; durable when it returns.
-  func write(in folder: String) throws {
-    try WorkFolder.writeNote(json: self, to: Self.path(in: folder))
-    try WorkFolder.sync(folder)
+  /// Replaces the file; durable when it returns, if it is synced.
+  func write(in folder: String, isSynced: Bool) throws {
+    try WorkFolder.writeNote(json: self, to: Self.path(in: folder), isSynced: isSynced)
+    if isSynced { try WorkFolder.sync(folder) }
   }
 }

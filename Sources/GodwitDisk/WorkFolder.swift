@@ -199,7 +199,7 @@ package struct WorkFolder: ~Copyable {
 
   /// Makes the work durable. Call before anything of it is delivered; nothing is left to do where it is synced as it
   /// is done.
-  package func settle() throws { if !isSynced { try Self.settle(path) } }
+  package func settle() throws { if !isSynced { try Self.settle(path, isFinished: true) } }
 
   /// Deletes the folder with what we put into it. The lock is held until the value ends.
   ///

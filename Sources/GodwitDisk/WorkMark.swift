@@ -98,7 +98,7 @@ extension WorkFolder {
     switch try mark(of: path) {
     case .synced?: return true
     case .unsynced(BootIdentity.current)?:
-      if wanted == nil { try settle(path) }
+      if wanted == nil { try settle(path, isFinished: false) }
       return wanted == nil
     case let known:
       if known != nil {
@@ -113,13 +113,16 @@ extension WorkFolder {
   }
 
   /// Makes the work of a folder durable, and says so in its mark.
-  static func settle(_ path: String) throws {
+  ///
+  /// - Parameter isFinished: Whether it is only to be delivered.
+  static func settle(_ path: String, isFinished: Bool) throws {
     for folder in try [path] + steps(in: path) {
       for name in try entries(folder) where name != markerName && name != lockName {
         let item = folder + "/" + name
         var info = stat()
         guard lstat(item, &info) == 0 else { throw GodwitError.disk("cannot read '\(item)'", errno: CLibrary.errno) }
-        if info.st_mode & S_IFMT == S_IFREG { try sync(item) }
+        // A finished store needs no spill files.
+        if info.st_mode & S_IFMT == S_IFREG, !isFinished || !name.hasSuffix(".lz4") { try sync(item) }
       }
       try sync(folder)
     }

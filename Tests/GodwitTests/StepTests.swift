@@ -127,7 +127,7 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     var record = try #require(try StepRecord.read(in: work))
     #expect(record.steps.count == 1)
     record.steps = []
-    try record.write(in: work)
+    try record.write(in: work, isSynced: true)
     let before = try FileManager.default.attributesOfItem(atPath: work + "/step-1/store.sqlite")[.modificationDate]
     var first: Int?
     _ = try stop(manager, afterChunks: 1)
