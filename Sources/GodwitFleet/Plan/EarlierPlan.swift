@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 
 /// What an earlier plan and its results say of the stores that a new survey wants to migrate.
 ///
