@@ -40,7 +40,7 @@ struct FleetInstallation {
           .cannotCreate, "cannot replace the plan in '\(folder.path)': it has results, and something differs",
           cause: cause,
           remedy:
-            "merge its results first, then plan again with --force: what is finished as it would be made now is passed by",
+            "merge its results, then plan again with --force: what is finished as it would be made now is passed by",
           safe: "the plan and its results are as they were")
       }
       return true
