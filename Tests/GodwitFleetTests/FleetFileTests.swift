@@ -202,7 +202,8 @@ import Testing
     #expect(try JSONSchema(text: schema.text).findings(JSONValue(parsing: text)) == [])
     for wrong in [
       text.replacing("\"version\":1,", with: "\"version\":2,"),
-      text.replacing("[1,2]", with: "[1]"), "{",
+      text.replacing("[1,2]", with: "[1]"), text.replacing("[1,2]", with: "[1,9000000000000000000]"),
+      text.replacing("[1,2]", with: "[2,2]"), "{",
     ] {
       #expect(wrong != text)
       try Data(wrong.utf8).write(to: URL(filePath: folder.file("plan.json")))
