@@ -26,7 +26,7 @@ extension MigrationManager {
         cause: "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination\(sorting)",
         remedy: remedy,
         safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done")
-      ).about(.diskFull)
+      ).about(.tooLittleRoom)
     }
     let wanted = need.destinationBytes + (isShared ? need.temporaryBytes : 0)
     if let room, room.bytes < wanted {

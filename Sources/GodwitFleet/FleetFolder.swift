@@ -13,6 +13,8 @@ package struct FleetFolder: Sendable {
   package func shardPath(_ shard: Int) -> String { "\(path)/shards/\(Self.name(shard)).jsonl" }
   package func resultsPath(_ shard: Int) -> String { "\(path)/results/\(Self.name(shard)).jsonl" }
   package func lockPath(_ shard: Int) -> String { "\(path)/results/\(Self.name(shard)).lock" }
+  /// Which stores are at work: see `AttemptNote`.
+  package func attemptsPath(_ shard: Int) -> String { "\(path)/results/\(Self.name(shard)).begun" }
 
   /// `00042`.
   package static func name(_ shard: Int) -> String {
@@ -28,6 +30,12 @@ package struct FleetFolder: Sendable {
       var info = stat()
       return stat(resultsPath(shard), &info) == 0 && info.st_size > 0
     }
+  }
+
+  /// A shard on which a process works; nil without one. It goes by the locks that are there, whatever the plan says.
+  package var lockedShard: Int? {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path + "/results")) ?? []
+    return names.filter { $0.hasSuffix(".lock") }.compactMap { Int($0.dropLast(5)) }.sorted().first(where: isLocked)
   }
 
   /// Whether a process works on a shard.
@@ -57,8 +65,8 @@ package final class ShardLock {
         "cannot lock '\(path)': \(String(cString: strerror(code)))",
         remedy: "check the folder and its permissions, or make the plan again with `godwit fleet plan`")
     }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
+    let code = Self.take(descriptor)
+    guard code == 0 else {
       let holder = Self.holder(descriptor)
       close(descriptor)
       guard code == EWOULDBLOCK else {
@@ -71,6 +79,16 @@ package final class ShardLock {
         cause: holder.map { "the lock is held by \($0)" }, remedy: "wait for it to end, or run another shard",
         stopReason: .locked)
     }
+    // A plan that was replaced meanwhile has taken the file away: nobody else would see this lock.
+    var (own, current) = (stat(), stat())
+    guard fstat(descriptor, &own) == 0, stat(path, &current) == 0, own.st_dev == current.st_dev,
+      own.st_ino == current.st_ino
+    else {
+      close(descriptor)
+      throw GodwitError(
+        .cannotCreate, "cannot run shard \(shard): the fleet is planned again", remedy: "run the same command again",
+        safe: "nothing was written")
+    }
     self.descriptor = descriptor
     note()
   }
@@ -79,6 +97,19 @@ package final class ShardLock {
     // A child that is just being started has the descriptor too.
     flock(descriptor, LOCK_UN)
     close(descriptor)
+  }
+
+  /// Takes the lock. Tries for a moment, because who only looks whether it is held has it for as long.
+  ///
+  /// - Returns: 0, or the number of the error.
+  private static func take(_ descriptor: Int32) -> Int32 {
+    for _ in 0..<20 {
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return 0 }
+      let code = errno
+      guard code == EWOULDBLOCK else { return code }
+      usleep(10_000)
+    }
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno
   }
 
   /// Who has the lock, for people.

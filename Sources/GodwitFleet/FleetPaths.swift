@@ -1,5 +1,6 @@
 import Foundation
 package import GodwitManifest
+import GodwitModel
 
 /// Paths of stores as a fleet's files have them: relative to the folder of the fleet's file where that is how they were
 /// named, so that machines may have it in different places; else absolute.
@@ -19,9 +20,17 @@ package struct FleetPaths: Sendable {
 
   /// The path for the fleet's files.
   package func kept(_ path: String) -> String {
-    if path.hasPrefix("/") { return path }
-    guard !path.hasPrefix(base) else { return String(path.dropFirst(base.count)) }
-    return Self.absolute(path)
+    if path.hasPrefix("/") == base.hasPrefix("/"), path.hasPrefix(base) { return Self.cut(path, base) }
+    // Written otherwise than the path of the fleet's file.
+    let (whole, folder) = (path.hasPrefix("/") ? path : Self.absolute(path), Self.absolute(base.isEmpty ? "." : base))
+    let start = folder == "/" ? folder : folder + "/"
+    return whole.hasPrefix(start) ? Self.cut(whole, start) : whole
+  }
+
+  /// The rest of a path after a folder that it begins with.
+  private static func cut(_ path: String, _ folder: String) -> String {
+    let rest = path.dropFirst(folder.count).drop { $0 == "/" && !folder.isEmpty }
+    return rest.isEmpty ? path : String(rest)
   }
 
   /// The path for this process.
@@ -37,6 +46,22 @@ package struct FleetPaths: Sendable {
     let isInRoot = folder.hasPrefix(start)
     let below = isInRoot ? folder.dropFirst(start.count).dropLast() : ""
     return (StorePattern.Match(path: path, folder: String(below), name: name), isInRoot)
+  }
+
+  /// The store of a shard's list, as the plan matched it.
+  ///
+  /// - Parameter needsFolder: Whether the paths of what its job makes have the store's folder in them.
+  /// - Throws: `.cannotCreate` (73) when nothing tells that folder: another one would be another destination.
+  package func match(_ store: ShardStore, needsFolder: Bool) throws -> StorePattern.Match {
+    var (match, isInRoot) = match(store.store)
+    if let folder = store.folder {
+      match.folder = folder
+    } else if needsFolder, !isInRoot {
+      throw GodwitError(
+        .cannotCreate, "cannot tell {folder} of '\(match.path)': it is not below '\(root)'",
+        remedy: "plan again with `godwit fleet plan --force`", safe: "nothing was written")
+    }
+    return match
   }
 
   /// An absolute path without `.` and `..`, by its text alone.

@@ -115,6 +115,52 @@ import Testing
     #expect(FleetPaths(base: "", root: "/").match("/a/b").match.folder == "a")
   }
 
+  @Test func `what is kept does not depend on how the file's path was given`() throws {
+    let current = FleetPaths.absolute(".")
+    for base in ["jobs/", "./jobs/", "\(current)/jobs/"] {
+      let paths = FleetPaths(base: base, root: base + "stores")
+      for path in ["jobs/stores/u.sqlite", "\(current)/jobs/stores/u.sqlite", "\(base)stores/u.sqlite"] {
+        #expect(paths.kept(path) == "stores/u.sqlite", "\(base) \(path)")
+      }
+      #expect(paths.kept("/jobs/stores/u.sqlite") == "/jobs/stores/u.sqlite")
+      #expect(paths.kept("jobs2/u.sqlite") == "\(current)/jobs2/u.sqlite")
+    }
+    #expect(FleetPaths(base: "", root: "stores").kept("\(current)/stores/u") == "stores/u")
+    #expect(FleetPaths(base: "/", root: "/").kept("/u") == "u")
+  }
+
+  @Test func `the folder of a store is that of its list, wherever the root is now`() throws {
+    let paths = FleetPaths(base: "jobs/", root: "elsewhere")
+    let listed = ShardStore(store: "stores/a/u.sqlite", bytes: 1, pair: nil, folder: "a")
+    #expect(try paths.match(listed, needsFolder: true).folder == "a")
+    let old = ShardStore(store: "stores/a/u.sqlite", bytes: 1, pair: nil)
+    #expect(try paths.match(old, needsFolder: false).name == "u.sqlite")
+    let error = #expect(throws: GodwitError.self) { try paths.match(old, needsFolder: true) }
+    #expect(error?.code == .cannotCreate)
+  }
+
+  // MARK: Locks
+
+  @Test func `a lock outlasts those who only look, and is none on a file that was taken away`() throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: folder.file("results"), withIntermediateDirectories: true)
+    let place = FleetFolder(path: folder.path)
+    // Somebody looks for a moment: shorter than a run tries, and longer than one try.
+    let looking = open(place.lockPath(7), O_RDONLY | O_CREAT, 0o666)
+    #expect(flock(looking, LOCK_SH) == 0)
+    let thread = Thread {
+      usleep(30_000)
+      flock(looking, LOCK_UN)
+    }
+    thread.start()
+    let lock = try ShardLock(place, shard: 7)
+    #expect(place.isLocked(7) && place.lockedShard == 7)
+    let error = #expect(throws: GodwitError.self) { try ShardLock(place, shard: 7) }
+    #expect(error?.stopReason == .locked)
+    withExtendedLifetime(lock) {}
+    close(looking)
+  }
+
   @Test(arguments: testSeeds(20)) func `times are those of Foundation`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<20 {
@@ -156,7 +202,8 @@ import Testing
     #expect(try JSONSchema(text: schema.text).findings(JSONValue(parsing: text)) == [])
     for wrong in [
       text.replacing("\"version\":1,", with: "\"version\":2,"),
-      text.replacing("[1,2]", with: "[1]"), "{",
+      text.replacing("[1,2]", with: "[1]"), text.replacing("[1,2]", with: "[1,9000000000000000000]"),
+      text.replacing("[1,2]", with: "[2,2]"), "{",
     ] {
       #expect(wrong != text)
       try Data(wrong.utf8).write(to: URL(filePath: folder.file("plan.json")))

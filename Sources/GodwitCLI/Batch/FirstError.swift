@@ -16,7 +16,9 @@ final class FirstError: Sendable {
 struct StorePlace: Sendable {
   let path, destination: String
 
-  init(_ store: ManifestStore) { (path, destination) = (store.path, store.destination) }
+  init(_ store: ManifestStore) { self.init(path: store.path, destination: store.destination) }
+
+  init(path: String, destination: String) { (self.path, self.destination) = (path, destination) }
 }
 
 /// Loads the job of a verification on the thread of the store.

@@ -13,7 +13,7 @@ extension FleetRun {
     if counts.hasQuarantine { statuses.append(RunVerb.quarantinedStatus) }
     if counts.hasFindings { statuses.append(GodwitError.Code.findings.rawValue) }
     if left > 0, work.excess == nil { statuses.append(GodwitError.Code.stopped.rawValue) }
-    for error in [work.excess, work.problem.error].compactMap(\.self) {
+    for error in [work.excess, work.problem.error, work.shortage.error].compactMap(\.self) {
       session.write(error)
       statuses.append(error.code.rawValue)
     }

@@ -36,6 +36,8 @@ struct FleetRun {
     let control = BatchControl()
     let tally = FleetTally()
     let problem = FirstError()
+    /// Of stores that need more room than there is; it stops nothing.
+    let shortage = FirstError()
     let progress: FleetProgress
     let end: Date?
     let inputs = SharedInputs()
@@ -61,7 +63,9 @@ struct FleetRun {
       throw GodwitError(
         .cannotCreate, "cannot run fleet '\(fleet.name)': something changed since its plan was made",
         cause: "the fleet's file, the job's manifest, a model or a mapping model is not what it was",
-        remedy: "plan again with `godwit fleet plan --force`: stores that are finished are passed by",
+        remedy:
+          "plan again with `godwit fleet plan --force`: what is finished as it would be made now is passed by"
+          + (loader.isInPlace ? "; in place, so are all that have the version, whatever mapping made them" : ""),
         safe: "nothing was written")
     }
   }
@@ -132,6 +136,11 @@ struct FleetRun {
     try checkCanary(before: shard)
     let lock = try ShardLock(folder, shard: shard)
     defer { withExtendedLifetime(lock) {} }
+    guard try folder.plan().identity == plan.identity else {
+      throw GodwitError(
+        .cannotCreate, "stopped fleet '\(fleet.name)' before shard \(shard): it was planned again meanwhile",
+        remedy: "run the same command again", safe: "nothing of this shard was begun")
+    }
     let results = try ResultsFile(path: folder.resultsPath(shard), cuttingTornLine: true)
     var state = ShardState(folder, shard: shard, plan: plan)
     try state.update()
@@ -140,14 +149,44 @@ struct FleetRun {
     }
     work.tally.begin(state)
     work.watch.own = shard
-    let reader = try ShardReader(folder, shard: shard, expecting: plan.shardStores[shard])
-    let dispatch = dispatch(shard, work, results)
+    if retries, !verifies, work.tally.differingOfShard > 0 {
+      let count = FleetPlanText.count(work.tally.differingOfShard, "store")
+      session.warn("shard \(shard): \(count) that a proof found to differ run again only with --retry --verify")
+    }
+    let note = AttemptNote(folder, shard: shard, plan: plan, isEnded: state.isEnded)
+    // Whatever is thrown, the stores at work have ended by then.
+    defer { note.finish() }
     let failedBefore = work.tally.counts.failed
+    let suspects = Set(note.suspects)
+    var kept: [Int64: ShardStore] = [:]
+    let reader = try ShardReader(folder, shard: shard, expecting: plan.shardStores[shard])
+    var dispatch = self.dispatch(shard, work, results, note)
+    try run(shard, &work, dispatch, note, failedBefore: failedBefore) {
+      while let store = try reader.next() {
+        guard suspects.contains(reader.count - 1) else { return (reader.count - 1, store) }
+        kept[reader.count - 1] = store
+      }
+      return nil
+    }
+    // A store that may have killed a process comes when all others are through, and alone.
+    var rest: ArraySlice<(place: Int64, store: ShardStore)> = []
+    for place in note.suspects { if let store = kept[place] { rest.append((place: place, store: store)) } }
+    if !rest.isEmpty, work.control.reason == nil, work.excess == nil, work.problem.error == nil {
+      dispatch.jobs = 1
+      try run(shard, &work, dispatch, note, failedBefore: failedBefore) { rest.popFirst() }
+    }
+    if work.excess == nil { work.excess = try excess(shard, &work, failedBefore: failedBefore) }
+  }
+
+  /// Runs stores of a shard, as places become free, and waits for all of them.
+  private func run(
+    _ shard: Int, _ work: inout Work, _ dispatch: StoreDispatch, _ note: AttemptNote, failedBefore: Int,
+    _ next: () throws -> (place: Int64, store: ShardStore)?
+  ) throws {
     do {
       try dispatch.run {
-        while let store = try reader.next() {
-          let place = reader.count - 1
-          guard !work.tally.isPassed(place, retries: retries) else {
+        while let (place, store) = try next() {
+          guard !work.tally.isPassed(place, retries: retries, verifies: verifies) else {
             work.tally.pass(place)
             work.progress.pass(bytes: store.bytes)
             continue
@@ -156,9 +195,18 @@ struct FleetRun {
           work.excess = try excess(shard, &work, failedBefore: failedBefore)
           guard work.excess == nil else { return nil }
           let index = Int(place)
+          let match = try paths.match(store, needsFolder: loader.needsFolder)
+          let made = loader.store(for: match, memory: share, work.inputs).store
           work.tally.begin(index, store)
           work.progress.begin(index, bytes: store.bytes)
-          return (index, loader.store(for: paths.match(store.store).match, memory: share, work.inputs).store)
+          guard note.deaths(of: place) < AttemptNote.deathsMaximum else {
+            let error = Self.deadly(store)
+            session.write(error)
+            dispatch.ended(index, StoreResult(StorePlace(made), failed: error, seconds: 0), error)
+            continue
+          }
+          note.begin(place, isRepeated: work.tally.hasFailed(place))
+          return (index, made)
         }
         return nil
       }
@@ -167,11 +215,26 @@ struct FleetRun {
       throw error
     }
     work.control.waitForAll()
-    if work.excess == nil { work.excess = try excess(shard, &work, failedBefore: failedBefore) }
   }
 
-  private func dispatch(_ shard: Int, _ work: Work, _ results: ResultsFile) -> StoreDispatch {
+  /// A store at which processes died, one after the other.
+  private static func deadly(_ store: ShardStore) -> GodwitError {
+    GodwitError(
+      .internalBug,
+      "passed by '\(store.store)': \(AttemptNote.deathsMaximum) processes died while it alone was at work",
+      cause: "it may need more memory than the machine gives, or the program has a defect",
+      remedy: "run it alone with `godwit run`, look at the system's log, and run the fleet with --retry",
+      safe: "its source is as it was, unless the job migrates in place: then `godwit run` goes on")
+  }
+
+  private func dispatch(
+    _ shard: Int, _ work: Work, _ results: ResultsFile, _ note: AttemptNote
+  ) -> StoreDispatch {
     let (control, tally, progress, problem) = (work.control, work.tally, work.progress, work.problem)
+    let shortage = work.shortage
+    let tooLittleRoom = GodwitError(
+      .inputOutput, "there is too little room for some stores of fleet '\(fleet.name)'",
+      remedy: "free disk space and run the same command", safe: "they do not count as failed, and the others went on")
     let (identity, paths) = (plan.identity, paths)
     let diskFull = GodwitError(
       .inputOutput, "stopped fleet '\(fleet.name)': the disk is full",
@@ -181,6 +244,8 @@ struct FleetRun {
       isWorker: isWorker, isJSON: mode == .json && !isQuiet, update: { progress.update($0, percent: $1) },
       ended: { index, result, error in
         var isKept = Self.isKept(result, error)
+        // By an estimate: a smaller one may fit.
+        if error?.topic == .tooLittleRoom { shortage.set(tooLittleRoom) }
         if error?.topic == .diskFull {
           // It would fail every other store too.
           problem.set(diskFull)
@@ -198,14 +263,15 @@ struct FleetRun {
             control.stop(reason: Self.trouble)
           }
         }
+        note.end(Int64(index), isRecorded: isKept && result.outcome != .stopped)
         tally.end(index, result, isKept: isKept)
         do { try progress.end(index, result, isKept: isKept) } catch { problem.set(GodwitCommand.known(error)) }
       })
   }
 
   /// Whether a result is of the store itself: not of a stop of the whole run, and not of a full disk.
-  private static func isKept(_ result: StoreResult, _ error: GodwitError?) -> Bool {
-    if error?.topic == .diskFull { return false }
+  static func isKept(_ result: StoreResult, _ error: GodwitError?) -> Bool {
+    if error?.topic == .diskFull || error?.topic == .tooLittleRoom { return false }
     guard result.outcome == .stopped else { return true }
     switch error?.stopReason {
     case .locked?, .inUse?, .sourceChanged?: return true

@@ -30,7 +30,7 @@ struct FleetRunVerb: Verb {
   @Flag(help: "For a worker of a scheduler: SIGINT and SIGTERM end the run with 75, after a checkpoint.")
   var worker = false
 
-  @Flag(help: "Migrate again the stores that have failed.")
+  @Flag(help: "Migrate again the stores that have failed; those in which a proof found something, only with --verify.")
   var retry = false
 
   @Flag(help: "Prove each store as `godwit verify` does when it is migrated; exit with 4 if something differs.")

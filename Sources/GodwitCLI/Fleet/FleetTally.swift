@@ -18,8 +18,9 @@ final class FleetTally: Sendable {
     var passed = 0
     var failedBefore = 0
     var objects: Int64 = 0
-    var hasQuarantine = false
-    var hasFindings = false
+    /// Of shards before this one.
+    var hadQuarantine = false
+    var hadFindings = false
   }
 
   /// What this process did.
@@ -37,9 +38,9 @@ final class FleetTally: Sendable {
   /// Begins another shard.
   func begin(_ shard: ShardState) {
     state.withLock { state in
+      state.hadQuarantine = state.hadQuarantine || state.shard?.hasQuarantine ?? false
+      state.hadFindings = state.hadFindings || state.shard?.hasFindings ?? false
       state.shard = shard
-      state.hasQuarantine = state.hasQuarantine || shard.hasQuarantine
-      state.hasFindings = state.hasFindings || shard.hasFindings
     }
   }
 
@@ -69,21 +70,25 @@ final class FleetTally: Sendable {
       }
       state.objects = state.objects.addingReportingOverflow(result.objects ?? 0).partialValue
       guard isKept, let outcome = FleetResult.Outcome(rawValue: result.outcome.rawValue) else { return }
-      state.shard?.note(Int64(index), outcome, status: result.status)
-      if result.status == RunVerb.quarantinedStatus { state.hasQuarantine = true }
-      if result.status == GodwitError.Code.findings.rawValue { state.hasFindings = true }
+      state.shard?.note(Int64(index), outcome, status: result.status, isProved: result.findings != nil)
     }
   }
 
   /// Whether a store of the shard needs no run.
   ///
-  /// - Parameter retries: Whether one that failed is run again.
-  func isPassed(_ index: Int64, retries: Bool) -> Bool {
-    state.withLock { state in
-      guard let shard = state.shard else { return false }
-      return shard.done.contains(index) || (!retries && shard.failed.contains(index))
-    }
+  /// - Parameters:
+  ///   - retries: Whether one that failed is run again. One of which a proof found something only with another proof:
+  ///     else its run would find a finished store, and the difference would be forgotten.
+  ///   - verifies: Whether each store is proved. One that was finished without a proof is proved now.
+  func isPassed(_ index: Int64, retries: Bool, verifies: Bool) -> Bool {
+    state.withLock { $0.shard?.isPassed(index, retries: retries, verifies: verifies) ?? false }
   }
+
+  /// Whether a store's last run failed.
+  func hasFailed(_ index: Int64) -> Bool { state.withLock { $0.shard?.failed.contains(index) ?? false } }
+
+  /// The stores of the shard of which a proof found something.
+  var differingOfShard: Int64 { state.withLock { $0.shard?.differing.count ?? 0 } }
 
   /// The stores of the shard that have failed, in whatever run.
   var failedOfShard: Int64 { state.withLock { $0.shard?.failed.count ?? 0 } }
@@ -92,8 +97,9 @@ final class FleetTally: Sendable {
     state.withLock {
       Counts(
         finished: $0.finished, alreadyFinished: $0.alreadyFinished, failed: $0.failed, stopped: $0.stopped,
-        passed: $0.passed, failedBefore: $0.failedBefore, objects: $0.objects, hasQuarantine: $0.hasQuarantine,
-        hasFindings: $0.hasFindings)
+        passed: $0.passed, failedBefore: $0.failedBefore, objects: $0.objects,
+        hasQuarantine: $0.hadQuarantine || $0.shard?.hasQuarantine ?? false,
+        hasFindings: $0.hadFindings || $0.shard?.hasFindings ?? false)
     }
   }
 }

@@ -10,9 +10,10 @@ struct FleetInstallation {
   let scratch: String
   let plan: FleetPlan
 
+  /// - Parameter difference: Why an earlier plan, of the same paths and inputs, does not do any more; nil when it does.
   /// - Returns: Whether an earlier plan was left, from which nothing differs.
   /// - Throws: 73 for a folder that is no fleet's, and for a plan with results; 75 while one of its shards runs.
-  func install(isForced: Bool) throws -> Bool {
+  func install(isForced: Bool, difference: (FleetPlan) throws -> String?) throws -> Bool {
     let new = scratch + "/plan"
     sync(new)
     var info = stat()
@@ -28,31 +29,42 @@ struct FleetInstallation {
     }
     // A plan that cannot be read any more tells neither its shards nor its results.
     let old = try isEmpty ? nil : readOld(isForced: isForced)
-    for shard in 0..<(old?.shards ?? 0) where folder.isLocked(shard) {
-      throw GodwitError(
-        .stopped, "cannot replace the plan in '\(folder.path)': a process works on shard \(shard)",
-        remedy: "wait for it to end and run the same command", safe: "the plan and its results are as they were",
-        stopReason: .locked)
-    }
+    try refuseLocks(of: folder)
     if let old, folder.hasResults(shards: old.shards), !isForced {
-      guard old.inputs == plan.inputs, old.surveyed == plan.surveyed else {
+      let cause =
+        old.inputs != plan.inputs
+        ? "the fleet's file, the job's manifest, a model or a mapping model has changed"
+        : old.surveyed != plan.surveyed ? "other stores were found" : try difference(old)
+      if let cause {
         throw GodwitError(
           .cannotCreate, "cannot replace the plan in '\(folder.path)': it has results, and something differs",
-          cause: old.inputs == plan.inputs
-            ? "other stores were found"
-            : "the fleet's file, the job's manifest, a model or a mapping model has changed",
-          remedy: "merge its results first, then plan again with --force: stores that are finished are passed by",
+          cause: cause,
+          remedy:
+            "merge its results, then plan again with --force: what is finished as it would be made now is passed by",
           safe: "the plan and its results are as they were")
       }
       return true
     }
     let before = scratch + "/before"
     try move(folder.path, before)
-    do { try move(new, folder.path) } catch {
+    do {
+      // A run may have taken a lock meanwhile. One that comes later finds no file, or the new plan's.
+      try refuseLocks(of: FleetFolder(path: before))
+      try move(new, folder.path)
+    } catch {
       try? move(before, folder.path)
       throw error
     }
     return false
+  }
+
+  /// - Throws: 75 while a process works on a shard.
+  private func refuseLocks(of place: FleetFolder) throws {
+    guard let shard = place.lockedShard else { return }
+    throw GodwitError(
+      .stopped, "cannot replace the plan in '\(folder.path)': a process works on shard \(shard)",
+      remedy: "wait for it to end and run the same command", safe: "the plan and its results are as they were",
+      stopReason: .locked)
   }
 
   private func readOld(isForced: Bool) throws -> FleetPlan? {

@@ -82,6 +82,9 @@ package struct FleetPlan: Codable, Sendable, Equatable {
   /// The name of the first 20 unreadable stores in text.
   package static let unreadableShown = 20
 
+  /// More stores than a shard can have: a damaged number must not ask for memory.
+  private static let shardStoresMaximum: Int64 = 1 << 32
+
   /// Reads `plan.json`.
   ///
   /// - Throws: `.missingInput` (66) without it, `.dataWrong` (65) when it is damaged or of another format.
@@ -98,7 +101,7 @@ package struct FleetPlan: Codable, Sendable, Equatable {
         remedy: "make it again with `godwit fleet plan --force`")
     }
     guard version == 1, shardStores.count == shards, shards >= 0, shards <= FleetManifest.shardsMaximum,
-      shardStores.allSatisfy({ $0 >= 0 })
+      shardStores.allSatisfy({ (0...Self.shardStoresMaximum).contains($0) }), shardStores.reduce(0, +) == stores
     else {
       throw GodwitError(
         .dataWrong, "cannot read the plan '\(path)': it is of another format, or damaged",

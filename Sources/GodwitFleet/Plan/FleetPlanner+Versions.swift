@@ -24,7 +24,7 @@ extension FleetPlanner {
       let error = try resolve(version, table, inputs, &pair)
       switch pair.outcome {
       case .migrate: break
-      case .current: try table.setState(.current, ofVersion: version)
+      case .current: try table.setCurrent(ofVersion: version)
       case .noPath:
         // The path of the store is not in it: it is the same for all of them.
         let problem = FleetPlan.Unreadable(

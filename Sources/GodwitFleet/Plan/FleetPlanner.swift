@@ -1,4 +1,5 @@
 import Foundation
+import Godwit
 import GodwitDisk
 import GodwitJob
 package import GodwitManifest
@@ -60,8 +61,10 @@ package struct FleetPlanner {
     try claim(table)
     plan.surveyed = try Self.digest(table)
     try ShardWriter(planner: self, table: table, pairs: pairs).write(to: scratch.path + "/plan", &plan)
-    let isKept = try FleetInstallation(folder: FleetFolder(path: folder), scratch: scratch.path, plan: plan)
-      .install(isForced: isForced)
+    let place = FleetFolder(path: folder)
+    let isKept = try FleetInstallation(folder: place, scratch: scratch.path, plan: plan).install(isForced: isForced) {
+      try EarlierPlan(folder: place, plan: $0, paths: paths, isInPlace: loader.isInPlace).difference(from: table)
+    }
     return (try isKept ? FleetFolder(path: folder).plan() : plan, isKept)
   }
 
@@ -165,6 +168,7 @@ package struct FleetPlanner {
   // MARK: Looking
 
   private func look(_ table: SurveyTable, target: String) throws {
+    let inputs = SharedInputs()
     let looker = StoreLooker(loader: loader.alone, paths: paths, share: share, target: target)
     // Of a network's file system, most of the time is waiting.
     let threads = min(16, max(4, 2 * ProcessInfo.processInfo.activeProcessorCount))
@@ -172,13 +176,22 @@ package struct FleetPlanner {
       let looks = Parallel.map(rows, threads: threads) { looker.look($0.path) }
       for (row, look) in zip(rows, looks) {
         let problem = try look.problem.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
+        let isCurrent = problem == nil && look.isDone && self.isCurrent(row.path, inputs)
         try table.note(
-          row.id, problem != nil ? .unreadable : look.isDone ? .current : .wanted,
+          row.id, problem != nil ? .unreadable : isCurrent ? .current : .wanted,
           version: try look.version.map(table.version), bytes: look.bytes,
-          seconds: WorkEstimate.seconds(bytes: look.bytes), problem: problem)
+          seconds: WorkEstimate.seconds(bytes: look.bytes), problem: problem, isUnfinished: look.isUnfinished)
       }
     }
     try table.commit()
+  }
+
+  /// Whether the receipt of a finished destination says that this very job made it, of the store as it is. Where nothing
+  /// says so, the store goes into a shard, and its own run decides.
+  private func isCurrent(_ kept: String, _ inputs: SharedInputs) -> Bool {
+    let store = loader.store(for: paths.match(kept).match, memory: share, inputs).store
+    guard let job = try? store.loader.job() else { return false }
+    return MigrationManager(job).isCurrentByReceipt()
   }
 
   // MARK: Where jobs write

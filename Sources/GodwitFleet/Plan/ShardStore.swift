@@ -8,8 +8,12 @@ package struct ShardStore: Codable, Sendable, Equatable {
   package var bytes: Int64
   /// Which of the plan's pairs it belongs to.
   package var pair: Int?
+  /// What `{folder}` stands for, where a path has it: it must not depend on where a process is started.
+  package var folder: String?
 
-  package init(store: String, bytes: Int64, pair: Int?) { (self.store, self.bytes, self.pair) = (store, bytes, pair) }
+  package init(store: String, bytes: Int64, pair: Int?, folder: String? = nil) {
+    (self.store, self.bytes, self.pair, self.folder) = (store, bytes, pair, folder)
+  }
 }
 
 /// Reads the stores of a shard one after the other.

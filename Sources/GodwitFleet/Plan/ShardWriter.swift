@@ -80,6 +80,7 @@ struct ShardWriter {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var open: (shard: Int, file: OutputLines)?
     var next = 0
+    let needsFolder = planner.loader.needsFolder
     func begin(_ shard: Int) throws -> OutputLines {
       // One without stores has a file all the same.
       while next < shard {
@@ -94,7 +95,8 @@ struct ShardWriter {
         try open?.file.finish()
         open = (shard, try begin(shard))
       }
-      let line = try encoder.encode(ShardStore(store: path, bytes: bytes, pair: pairs[version]))
+      let folder = needsFolder ? planner.paths.match(path).match.folder : nil
+      let line = try encoder.encode(ShardStore(store: path, bytes: bytes, pair: pairs[version], folder: folder))
       sum.update(data: Array(line) + [0x0A])
       try open?.file.write(String(decoding: line, as: UTF8.self))
       guard work.indices.contains(shard) else { return }

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import GodwitDisk
 import GodwitJob
 import GodwitManifest
 import GodwitModel
@@ -11,8 +12,10 @@ struct StoreLook: Sendable {
   var bytes: Int64 = 0
   /// The digest of its version hashes.
   var version: String?
-  /// Whether its destination is a finished one.
+  /// Whether its destination may be a finished one: its job tells.
   var isDone = false
+  /// Whether a run of its job has begun and was not through.
+  var isUnfinished = false
   var problem: FleetPlan.Unreadable?
 
   /// A digest of version hashes, by which stores of one version are known.
@@ -43,7 +46,9 @@ struct StoreLooker: @unchecked Sendable {
     look.bytes = Self.size(path) + Self.size(path + "-wal")
     do {
       look.version = StoreLook.key(try StoreMetadata(readingStoreAt: path).versionHashes)
-      look.isDone = isDone(kept, path)
+      let destination = loader.store(for: paths.match(kept).match, memory: share, SharedInputs()).store.destination
+      look.isUnfinished = WorkFolder.exists(forDestination: destination)
+      look.isDone = !look.isUnfinished && isDone(path, destination)
     } catch {
       let known = error as? GodwitError ?? GodwitError(.internalBug, "unexpected failure: \(error)")
       look.problem = .init(store: kept, status: known.code.rawValue, code: known.code.name, message: known.message)
@@ -52,15 +57,15 @@ struct StoreLooker: @unchecked Sendable {
   }
 
   /// Whether the destination is there, of the version that the job leads to, made by Godwit, and not older than the
-  /// store. Of a store that is replaced when it changes, only its own run knows.
-  private func isDone(_ kept: String, _ path: String) -> Bool {
+  /// store. Of a store that is replaced when it changes, and of one with objects in quarantine, its own run tells.
+  private func isDone(_ path: String, _ destination: String) -> Bool {
     guard !loader.isInPlace, loader.manifest.onExisting == .fail else { return false }
-    let destination = loader.store(for: paths.match(kept).match, memory: share, SharedInputs()).store.destination
     guard let made = Self.time(destination), let changed = Self.time(path), changed <= made,
       Self.time(path + "-wal").map({ $0 <= made }) ?? true,
       let metadata = try? StoreMetadata(readingStoreAt: destination)
     else { return false }
     return metadata.applicationValues[MigrationManager.jobsKey] != nil
+      && metadata.applicationValues[StoreMetadata.Key.quarantined] == nil
       && StoreLook.key(metadata.versionHashes) == target
   }
 

@@ -40,10 +40,12 @@ package final class SurveyTable: StoreClaims {
   private static let tables = [
     """
     CREATE TABLE stores (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL, device INTEGER,
-    number INTEGER, old TEXT, state INTEGER NOT NULL, version INTEGER, seconds REAL, shard INTEGER, problem TEXT)
+    number INTEGER, old TEXT, state INTEGER NOT NULL, version INTEGER, seconds REAL, shard INTEGER, problem TEXT,
+    unfinished INTEGER NOT NULL DEFAULT 0)
     """,
     "CREATE TABLE versions (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)",
     "CREATE TABLE claims (place TEXT PRIMARY KEY, store TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE earlier (path TEXT PRIMARY KEY, began REAL) WITHOUT ROWID",
   ]
 
   /// - Parameter path: Where the database goes. It is of no use afterwards.
@@ -63,7 +65,8 @@ package final class SurveyTable: StoreClaims {
       ON CONFLICT (path) DO NOTHING
       """)
     noting = try connection.prepare(
-      "UPDATE stores SET state = ?2, version = ?3, bytes = ?4, seconds = ?5, problem = ?6 WHERE id = ?1")
+      "UPDATE stores SET state = ?2, version = ?3, bytes = ?4, seconds = ?5, problem = ?6, unfinished = ?7 WHERE id = ?1"
+    )
     sharding = try connection.prepare("UPDATE stores SET shard = ?2 WHERE id = ?1")
     owning = try connection.prepare("SELECT store FROM claims WHERE place = ?1")
     claiming = try connection.prepare("INSERT INTO claims (place, store) VALUES (?1, ?2)")
@@ -143,15 +146,25 @@ package final class SurveyTable: StoreClaims {
     return connection.lastInsertedKey
   }
 
-  /// - Parameter problem: Of an unreadable store, as JSON.
+  /// - Parameters:
+  ///   - problem: Of an unreadable store, as JSON.
+  ///   - isUnfinished: Whether a run of its job was not through.
   package func note(
-    _ id: Int64, _ state: State, version: Int64?, bytes: Int64, seconds: Double, problem: String? = nil
+    _ id: Int64, _ state: State, version: Int64?, bytes: Int64, seconds: Double, problem: String? = nil,
+    isUnfinished: Bool = false
   ) throws {
     try begin()
     try noting.run([
       .integer(id), .integer(state.rawValue), version.map { .integer($0) } ?? .null, .integer(bytes), .real(seconds),
-      problem.map { .text($0) } ?? .null,
+      problem.map { .text($0) } ?? .null, .integer(isUnfinished ? 1 : 0),
     ])
+  }
+
+  /// Takes the stores of a version for current, but for those whose run was not through.
+  package func setCurrent(ofVersion version: Int64) throws {
+    try begin()
+    try connection.execute(
+      "UPDATE stores SET state = 1 WHERE version = ?1 AND state = 3 AND unfinished = 0", [.integer(version)])
   }
 
   /// Gives all stores of a version another state.
@@ -183,7 +196,7 @@ package final class SurveyTable: StoreClaims {
   // MARK: Transactions
 
   /// One transaction for many changes: without a journal it costs nothing, and each alone would cost a system call.
-  private func begin() throws {
+  func begin() throws {
     changes += 1
     if changes % 50_000 == 0 { try commit() }
     guard !isOpen else { return }

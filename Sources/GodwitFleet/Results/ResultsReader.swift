@@ -86,19 +86,38 @@ package struct ShardState: Sendable {
   package private(set) var failed: BitSet
   /// Stores that were stopped by something of their own, and no later line.
   package private(set) var stopped: BitSet
-  package private(set) var hasQuarantine = false
-  package private(set) var hasFindings = false
+  /// Stores of which a proof found something; those that were proved at all.
+  package private(set) var differing, proved: BitSet
+  private var quarantined: BitSet
 
   package init(_ folder: FleetFolder, shard: Int, plan: FleetPlan) {
     reader = ResultsReader(folder, shard: shard, plan: plan)
     let size = plan.shardStores.indices.contains(shard) ? plan.shardStores[shard] : 0
     (done, failed, stopped) = (BitSet(size: size), BitSet(size: size), BitSet(size: size))
+    (differing, proved, quarantined) = (BitSet(size: size), BitSet(size: size), BitSet(size: size))
   }
+
+  package var hasQuarantine: Bool { quarantined.count > 0 }
+  package var hasFindings: Bool { differing.count > 0 }
+
+  /// Whether a store has ended, well or not.
+  package func isEnded(_ index: Int64) -> Bool { done.contains(index) || failed.contains(index) }
 
   /// Lines that are no results of this plan.
   package var foreign: Int { reader.foreign }
   /// The stores that ended, well or not.
   package var ended: Int64 { done.count + failed.count }
+
+  /// Whether a store needs no run.
+  ///
+  /// - Parameters:
+  ///   - retries: Whether failed stores run again; those of which a proof found something only together with `verifies`.
+  ///   - verifies: Whether stores are proved; those that were finished without a proof run again.
+  package func isPassed(_ index: Int64, retries: Bool, verifies: Bool) -> Bool {
+    if done.contains(index) { return !verifies || proved.contains(index) }
+    guard failed.contains(index) else { return false }
+    return !retries || (differing.contains(index) && !verifies)
+  }
 
   /// Reads what is new.
   package mutating func update() throws {
@@ -108,20 +127,26 @@ package struct ShardState: Sendable {
   }
 
   private mutating func note(_ result: FleetResult, _ index: Int64) {
-    note(index, result.outcome, status: result.status)
+    note(index, result.outcome, status: result.status, isProved: result.findings != nil)
   }
 
   /// Notes what became of a store.
-  package mutating func note(_ index: Int64, _ outcome: FleetResult.Outcome, status: Int32) {
+  ///
+  /// - Parameter isProved: Whether it was compared with its source.
+  package mutating func note(_ index: Int64, _ outcome: FleetResult.Outcome, status: Int32, isProved: Bool) {
     done.remove(index)
     failed.remove(index)
     stopped.remove(index)
+    differing.remove(index)
+    proved.remove(index)
+    quarantined.remove(index)
     switch outcome {
     case .finished, .alreadyFinished: done.insert(index)
     case .failed: failed.insert(index)
     case .stopped: stopped.insert(index)
     }
-    if status == 3 { hasQuarantine = true }
-    if status == 4 { hasFindings = true }
+    if status == 3 { quarantined.insert(index) }
+    if status == 4 { differing.insert(index) }
+    if isProved { proved.insert(index) }
   }
 }

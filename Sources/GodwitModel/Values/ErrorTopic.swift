@@ -16,6 +16,8 @@ package enum ErrorTopic: Sendable {
   case rejectedRow
   /// A disk, or a quota of one, without room: what concerns every store, not the one that found it.
   case diskFull
+  /// A job that needs more room than there is, by an estimate: another one may fit.
+  case tooLittleRoom
   /// A file of external binary data that is missing, or cannot become a value: what is beside the store, not the row.
   case externalFile
 }
