@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test func `ends that disagree are refused`() throws {
-    let world = try RepairWorld(seed: 63)
+    let world = try RepairWorld(seed: 63, people: 80, broken: 20)
     try world.run()
     let both = try world.open()
     let held = Set(both.people)

@@ -28,6 +28,13 @@ extension MigrationManager {
     try folder.remove()
   }
 
+  /// Refuses a quarantine that the run could not lock when it is done.
+  func checkQuarantineIsWritable() throws {
+    let path = job.quarantinePath
+    guard RepairDelivery.isThere(path), access(path, W_OK) != 0 else { return }
+    throw GodwitError.disk("cannot replace the quarantine '\(path)'", errno: errno, safe: "nothing was written")
+  }
+
   /// Refuses what is left of a store whose file was moved away without it: a log, and external files.
   func refuseRemains(ofStoreAt path: String) throws {
     try RepairDelivery.refuseStaleLog(beside: path)

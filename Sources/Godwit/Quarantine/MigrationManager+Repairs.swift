@@ -199,6 +199,7 @@ extension MigrationManager {
       seen = try writtenSince(receipt, watch)
       guard seen.differences.isEmpty else { throw wouldLose(seen) }
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
+      try checkQuarantineIsWritable()
       try refuseWorkOfOthers(in: folder.path)
       (note, dropped) = try self.note(of: repair, in: folder, source, watch)
     } catch {

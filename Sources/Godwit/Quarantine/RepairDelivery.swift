@@ -24,7 +24,8 @@ enum RepairDelivery {
       guard InPlaceSwap.hasMark(workFolder: folder.path) else { return }
       throw GodwitError(
         .cannotCreate, "cannot discard '\(folder.path)': it has repairs that belong to '\(destination)'",
-        cause: error.line, remedy: "run the job again with the version of Godwit that began it, or move the folder away",
+        cause: error.line,
+        remedy: "run the job again with the version of Godwit that began it, or move the folder away",
         safe: "nothing was removed")
     }
     guard let note, try note.isDelivered(at: destination, workFolder: folder.path) else { return }

@@ -202,7 +202,10 @@ struct RepairMerge {
       fields.append(
         Field(
           column: orderColumn,
-          value: "CASE WHEN \(isKnown) THEN f.\(quoted(fromOrder)) ELSE m.\(quoted(orderColumn)) END"))
+          // A link that SQL has set again, to where it led before, brings no place.
+          value:
+            "CASE WHEN \(isKnown) AND NOT (\(new) IS \(old) AND f.\(quoted(fromOrder)) IS NULL) THEN f.\(quoted(fromOrder)) ELSE m.\(quoted(orderColumn)) END"
+        ))
     }
     let link = Link(name: name, relationship: relationship, column: column, from: from, value: value, root: root)
     return (link, fields)
