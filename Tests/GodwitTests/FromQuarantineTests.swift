@@ -272,6 +272,7 @@ import Testing
     try both.close()
     try world.expectRefusal(.cannotCreate, "was edited", file: copy)
     try FileManager.default.removeItem(atPath: world.quarantine)
+    try SupportFolder(ofStoreAt: world.quarantine).remove()
     let connection = try StoreConnection(path: world.destination)
     try connection.execute("UPDATE ZGROUP SET ZTITLE = 'written by the application'")
     try connection.close()

@@ -147,7 +147,7 @@ final class RepairWorld {
       addresses: try held.keys("SELECT Z_PK FROM ZADDRESS ORDER BY 1"))
   }
 
-  private func entity(_ key: Int64) -> String { world.people[Int(key) - 1].isEmployee ? "Employee" : "Person" }
+  func entity(_ key: Int64) -> String { world.people[Int(key) - 1].isEmployee ? "Employee" : "Person" }
 
   /// Edits objects of the quarantine and of the copy in the same way.
   ///

@@ -44,6 +44,7 @@ extension MigrationManager {
   ) throws -> MigrationSummary {
     try checkTakesRepairs()
     try settleRepairs()
+    try settleOrdinaryRun()
     guard isDestinationTaken else {
       throw GodwitError(
         .cannotCreate, "cannot take repairs into '\(job.destinationPath)': there is no such destination",
@@ -74,6 +75,7 @@ extension MigrationManager {
       return try done(nil)
     }
     let quarantine = try EditedQuarantine(readingAt: file, source: job.sourceModel)
+    try quarantine.checkModel(asIn: StoreMetadata(readingStoreAt: source.files.path))
     let content = try quarantine.contentDigest { try watch.control.checkpoint() }
     if earlier?.files.contains(content) == true {
       return try done("the repairs of '\(file)' are in the destination already")
@@ -134,9 +136,9 @@ extension MigrationManager {
   private func checkEarlierRepairs(_ mark: RepairsMark?) throws {
     let path = job.repairsPath
     if let mark {
-      guard let complaint = RepairsFile.complaint(about: path, digest: mark.digest, objects: mark.objects) else {
-        return
-      }
+      var complaint = RepairsFile.complaint(about: path, digest: mark.digest, objects: mark.objects)
+      if complaint == nil { complaint = try RepairsFile.fileComplaint(about: path) }
+      guard let complaint else { return }
       throw GodwitError(
         .cannotCreate, "cannot take repairs into '\(job.destinationPath)': \(complaint)",
         cause: "a run that does not know the earlier repairs would undo them",
@@ -144,6 +146,7 @@ extension MigrationManager {
           "restore the file with its folder of files from a backup, or move the destination away and run the job again",
         safe: "nothing was written")
     }
+    try RepairDelivery.refuseStaleLog(beside: path)
     for taken in [path, SupportFolder(ofStoreAt: path).path] where RepairDelivery.isThere(taken) {
       throw GodwitError(
         .cannotCreate, "cannot write the repairs '\(path)': '\(taken)' exists",
@@ -159,7 +162,10 @@ extension MigrationManager {
   ) throws -> RepairNote.Beside? {
     let path = job.quarantinePath
     if isOwn { return RepairNote.Beside(content: content, stamp: try edited.files.stamp()) }
-    guard RepairDelivery.isThere(path) else { return nil }
+    guard RepairDelivery.isThere(path) else {
+      try refuseRemains(ofStoreAt: path)
+      return nil
+    }
     let beside = try EditedQuarantine(readingAt: path, source: job.sourceModel)
     guard beside.jobDigest == edited.jobDigest else { throw foreign(path) }
     let stamp = try beside.files.stamp()
@@ -181,7 +187,7 @@ extension MigrationManager {
   ) throws -> MigrationSummary {
     let folder = try WorkFolder(forDestination: job.destinationPath)
     let seen: WrittenSince
-    let note: RepairNote?
+    let (note, dropped): (RepairNote?, [MigrationNote])
     do {
       // Asked again under the lock: another run may have finished meanwhile.
       let receipt = try replaceable()
@@ -193,8 +199,9 @@ extension MigrationManager {
       seen = try writtenSince(receipt, watch)
       guard seen.differences.isEmpty else { throw wouldLose(seen) }
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
+      try checkQuarantineIsWritable()
       try refuseWorkOfOthers(in: folder.path)
-      note = try self.note(of: repair, in: folder, source, watch)
+      (note, dropped) = try self.note(of: repair, in: folder, source, watch)
     } catch {
       if !isWorthKeeping(folder.path) { folder.undo() }
       if let reason = watch.stopReason, (error as? GodwitError)?.code == .stopped {
@@ -216,6 +223,9 @@ extension MigrationManager {
         let lock = try RepairDelivery.lock(job.quarantinePath)
         defer { lock.release() }
         try RepairDelivery.check(job.quarantinePath, note, contentDigest)
+        try RepairDelivery.checkFiles(of: job.quarantinePath, note, in: folder.path)
+      } else {
+        try refuseRemains(ofStoreAt: job.quarantinePath)
       }
       let files = job.destinationType == .xml ? Self.noSupport(in: folder.path) : made.support
       let exchange = Exchange(made: path, support: files, keepsOld: false, original: source.files.path)
@@ -223,33 +233,32 @@ extension MigrationManager {
       notes += try deliver(note, in: folder)
       return notes
     }
-    if summary.outcome == .finished { summary.codedNotes.append(told(note)) }
+    if summary.outcome == .finished { summary.codedNotes += [told(note)] + dropped }
     return summary
-  }
-
-  private func wouldLose(_ written: WrittenSince) -> GodwitError {
-    GodwitError(
-      .cannotCreate, "cannot take repairs into '\(job.destinationPath)': it was written to since the job made it",
-      cause: written.differences.joined(separator: "\n"),
-      remedy: "correct the objects in the destination itself: it is not made again from the source any more",
-      safe: "nothing was written")
   }
 
   /// The note of the work in a folder: of an earlier run with the same repairs, or a new one.
   ///
-  /// - Returns: nil when nothing was repaired.
+  /// - Returns: no note when nothing was repaired; and what the summary is to say.
   private func note(
     of repair: RepairInput, in folder: borrowing WorkFolder, _ source: OpenSource, _ watch: StopCondition
-  ) throws -> RepairNote? {
+  ) throws -> (RepairNote?, [MigrationNote]) {
     let known = try RepairNote.read(in: folder.path)
-    if let known, known.identity == repair.identity, known.content == repair.content, known.replaced == repair.replaced
-    {
-      return known
+    var dropped: [MigrationNote] = []
+    if let known, known.identity == repair.identity, known.replaced == repair.replaced, known.stage == .pending {
+      if try known.content == repair.content && RepairedSource.isWhole(in: folder.path) { return (known, []) }
+      // It was made from source and quarantine, which are both there: nothing is lost but the time.
+      try folder.removeContent()
+      dropped = [
+        MigrationNote(
+          .workDropped,
+          "the run begins anew: what an earlier run had begun was removed, because the quarantine was edited since")
+      ]
     }
     guard try !isWorthKeeping(folder.path) && !folder.hasStores() else {
       throw GodwitError(
         .cannotCreate, "cannot take repairs into '\(job.destinationPath)': '\(folder.path)' has unfinished work",
-        cause: known == nil ? nil : "a run with other repairs, or of another state of the source, was not finished",
+        cause: known == nil ? nil : "a run of another state of the source was not finished",
         remedy: "let that run finish, or `godwit discard` the job", safe: "nothing was written")
     }
     try folder.removeContent()
@@ -268,15 +277,19 @@ extension MigrationManager {
       guard let reason = watch.stopReason else { return }
       throw GodwitError(.stopped, "stopped: \(reason)", stopReason: GodwitError.StopReason(of: reason))
     }
-    guard let outcome else { return nil }
+    guard let outcome else { return (nil, dropped) }
     try repair.quarantine.checkUnchanged()
     guard try source.files.stamp() == repair.stamp else { throw changed(source.files) }
-    let note = RepairNote(
+    var note = RepairNote(
       identity: repair.identity, stamp: repair.stamp, content: repair.content, replaced: repair.replaced,
       mark: outcome.mark, earlier: repair.earlier?.digest, quarantine: repair.beside, repaired: outcome.repaired,
       unchanged: outcome.unchanged, deleted: outcome.deleted)
+    note.sourcePath = source.files.path
+    if RepairDelivery.isThere(job.quarantinePath) {
+      try RepairDelivery.checkFiles(of: job.quarantinePath, note, in: folder.path)
+    }
     try note.write(in: folder.path)
-    return note
+    return (note, dropped)
   }
 
   private func changed(_ files: StoreFiles) -> GodwitError {
@@ -334,7 +347,7 @@ extension MigrationManager {
     let folder = try WorkFolder(forDestination: job.destinationPath)
     guard let note = try RepairNote.read(in: folder.path) else { return .none }
     try InPlaceSwap.settleReplacement(of: job.destinationPath, workFolder: folder.path)
-    guard note.isDelivered(at: job.destinationPath) else { return .unfinished }
+    guard try note.isDelivered(at: job.destinationPath, workFolder: folder.path) else { return .unfinished }
     _ = try deliver(note, in: folder)
     return .delivered
   }
@@ -368,15 +381,4 @@ extension MigrationManager {
 
   /// Whether a run with repairs was not finished.
   var hasUnfinishedRepairs: Bool { RepairNote.exists(in: WorkFolder.path(forDestination: job.destinationPath)) }
-
-  /// What is to be said of a finished destination whose repairs are not beside it.
-  func repairsNotes(_ metadata: StoreMetadata) -> [MigrationNote] {
-    guard let mark = RepairsMark(metadata), !RepairDelivery.isThere(job.repairsPath) else { return [] }
-    return [
-      .init(
-        .repairsMissing,
-        "the destination was made with repairs of \(mark.objects) object\(mark.objects == 1 ? "" : "s"), and '\(job.repairsPath)' is not there: source and mappings alone do not make it again"
-      )
-    ]
-  }
 }

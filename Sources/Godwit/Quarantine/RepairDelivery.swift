@@ -18,7 +18,17 @@ import GodwitStore
 enum RepairDelivery {
   /// Ends the delivery of a job that is discarded, if its destination is in its place.
   static func finish(inDiscarded folder: borrowing WorkFolder, destination: String) throws {
-    guard let note = try? RepairNote.read(in: folder.path), note.isDelivered(at: destination) else { return }
+    let note: RepairNote?
+    do { note = try RepairNote.read(in: folder.path) } catch let error as GodwitError {
+      // Work that is not delivered needs no sound note.
+      guard InPlaceSwap.hasMark(workFolder: folder.path) else { return }
+      throw GodwitError(
+        .cannotCreate, "cannot discard '\(folder.path)': it has repairs that belong to '\(destination)'",
+        cause: error.line,
+        remedy: "run the job again with the version of Godwit that began it, or move the folder away",
+        safe: "nothing was removed")
+    }
+    guard let note, try note.isDelivered(at: destination, workFolder: folder.path) else { return }
     try finish(note, in: folder, destination: destination) { _ in nil }
   }
 
@@ -40,6 +50,7 @@ enum RepairDelivery {
       if isThere(quarantine) {
         let lock = try lock(quarantine)
         try check(quarantine, note, content)
+        try checkFiles(of: quarantine, note, in: path)
         try advance(to: .clearingQuarantine)
         // Its log is empty while it is locked.
         for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(quarantine + suffix) }
@@ -47,7 +58,10 @@ enum RepairDelivery {
         lock.release()
       }
       // The store is gone, and its files go with it.
-      if note.stage == .clearingQuarantine { try removeFiles(ofStoreAt: quarantine) }
+      if note.stage == .clearingQuarantine {
+        try checkFiles(of: quarantine, note, in: path)
+        try removeFiles(ofStoreAt: quarantine)
+      }
       try advance(to: .placingQuarantine)
     }
     if note.stage == .placingQuarantine {
@@ -103,8 +117,41 @@ enum RepairDelivery {
     throw GodwitError(
       .cannotCreate, "cannot replace the quarantine '\(path)': it is not as it was when its repairs were taken",
       cause: note.quarantine == nil ? "there was none then" : "somebody has written to it since",
-      remedy: "move it away with its folder of files, and run the same command",
+      remedy: "run the job again, which compares its content; or move it away with its folder of files before that",
       safe: "nothing of it was changed, and the repairs that were taken are kept")
+  }
+
+  /// Refuses external files of the old quarantine that are in no other place: they would go with it.
+  static func checkFiles(of quarantine: String, _ note: RepairNote, in folder: String) throws {
+    guard let source = note.sourcePath else { return }
+    let support = SupportFolder(ofStoreAt: quarantine)
+    try support.refuseLinks()
+    let others = [RepairedSource.repairsPath(in: folder), folder + "/quarantine.sqlite", source].map {
+      SupportFolder(ofStoreAt: $0)
+    }
+    try support.forEachFile { name, _ in
+      guard SupportFolder.isFileName(name) else { return }
+      guard try !others.contains(where: { try support.holdsSameBytes(name, as: name, in: $0) }) else { return }
+      throw GodwitError(
+        .cannotCreate,
+        "cannot replace the quarantine '\(quarantine)': its external file '\(support.path(of: name))' is in no other place",
+        cause: "no object of the quarantine from which the repairs are names it, and the source has none like it",
+        remedy: "move the file away, and run the same command",
+        safe: "the file was not changed")
+    }
+  }
+
+  /// Refuses the log of another store beside a place that is free: SQLite would apply it to the store that gets the
+  /// name.
+  static func refuseStaleLog(beside path: String) throws {
+    for suffix in ["-wal", "-journal"] {
+      var info = stat()
+      guard lstat(path + suffix, &info) == 0, info.st_size > 0 else { continue }
+      throw GodwitError(
+        .cannotCreate, "cannot write '\(path)': the log of another store is beside it, '\(path + suffix)'",
+        remedy: "move it to the store that it belongs to, and run the same command",
+        safe: "the log was not changed")
+    }
   }
 
   private static func inTheWay(_ path: String) -> GodwitError {
@@ -120,6 +167,7 @@ enum RepairDelivery {
     guard isThere(made) else { return }
     // A run that died between the link and the removal of the old name.
     if isSameFile(made, path) { return try WorkFolder.removeFile(made) }
+    if !isThere(path) { try refuseStaleLog(beside: path) }
     try folder.publish(made, to: path, like: destination)
   }
 }

@@ -32,6 +32,8 @@ struct RepairNote: Codable, Sendable {
   /// The quarantine that lay beside the destination when the run began; nil for none.
   var quarantine: Beside?
   var repaired, unchanged, deleted: Int64
+  /// The source as the job names it.
+  var sourcePath: String?
   var stage = Stage.pending
 
   /// A quarantine as it was.
@@ -69,10 +71,30 @@ struct RepairNote: Codable, Sendable {
     try WorkFolder.sync(folder)
   }
 
-  /// Whether the new destination is in its place.
-  func isDelivered(at destination: String) -> Bool {
-    guard let metadata = try? StoreMetadata(readingStoreAt: destination) else { return false }
-    return metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string).contains(job) == true
+  /// Whether the new destination is in its place. What an earlier run began of its exchange must be settled.
+  ///
+  /// - Throws: `.cannotCreate` (73) where it was put in its place, and is not there any more or cannot be read: what
+  ///   lies in the folder belongs to it, and is in no other place.
+  func isDelivered(at destination: String, workFolder: String) throws -> Bool {
+    var cause: String
+    do {
+      let metadata = try StoreMetadata(readingStoreAt: destination)
+      let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string)
+      if jobs?.contains(job) == true { return true }
+      cause = "the store that is there names another job"
+    } catch let error as GodwitError { cause = error.line }
+    guard stage != .pending || InPlaceSwap.hasMark(workFolder: workFolder) else { return false }
+    throw Self.isElsewhere(destination, workFolder, cause: cause)
+  }
+
+  static func isElsewhere(_ destination: String, _ workFolder: String, cause: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate,
+      "cannot end what a run with --from-quarantine began: '\(destination)' is not the store that it has put in place",
+      cause: cause,
+      remedy:
+        "put that store back and run the job again. If it is gone for good, move '\(workFolder)' away: its repairs are in 'repairs.sqlite' there",
+      safe: "the repairs and the new quarantine are kept in '\(workFolder)'")
   }
 }
 

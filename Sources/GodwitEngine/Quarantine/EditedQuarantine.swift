@@ -50,6 +50,20 @@ package final class EditedQuarantine {
     try support.refuseLinks()
   }
 
+  /// Refuses a quarantine that was opened with another model: what a migration has made of it are no repairs.
+  ///
+  /// - Parameter source: The metadata of the source, whose version hashes the run has given to the quarantine.
+  /// - Throws: `.dataWrong` (65).
+  package func checkModel(asIn source: StoreMetadata) throws {
+    let own = metadata.versionHashes
+    guard let name = source.versionHashes.filter({ own[$0.key] != $0.value }).keys.min() else { return }
+    throw GodwitError(
+      .dataWrong, "cannot take repairs from '\(files.givenPath)': its entity '\(name)' is of another model version",
+      cause: "an application has opened it with another model than the source's, and has migrated it",
+      remedy: "repair a copy of the quarantine as the run wrote it, opened with the source model",
+      safe: "nothing was written")
+  }
+
   /// A digest of what it holds now.
   package func contentDigest(check: () throws -> Void = {}) throws -> String {
     try QuarantineModel.contentDigest(ofStoreAt: files.givenPath, model: model, check: check)

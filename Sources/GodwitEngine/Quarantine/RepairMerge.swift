@@ -9,7 +9,7 @@ import GodwitStore
 ///   quarantine has is cut: somebody has removed it. Any other link of the source stays: a quarantine has none of those.
 /// - The place in an order goes with its link.
 /// - Pairs of a many-to-many whose ends are both in the quarantine come from there; all others stay.
-/// - An object that leaves a one-to-one for another is taken out of the old partner too.
+/// - The other end of a one-to-one follows where its object is not in the quarantine (`RepairPartners`).
 ///
 /// The main database is the copy, `source` the quarantine, `earlier` the repairs so far. All is noted in temporary tables:
 /// `godwit_changed` has the objects that were repaired, `godwit_touched` the rows that differ from the source.
@@ -18,17 +18,11 @@ struct RepairMerge {
   private let schema: StoreSchema
   private let quarantine: EditedQuarantine
   private var model: ManagedObjectModel { schema.model }
-  private var cuts: [Cut] = []
-
-  /// A one-to-one that a repaired object leaves: where the old partner has its key.
-  private struct Cut {
-    var partner: String
-    var root: String
-    var columns: [String]
-  }
+  private var partners: RepairPartners
 
   init(_ copy: StoreConnection, _ schema: StoreSchema, _ quarantine: EditedQuarantine) {
     (self.copy, self.schema, self.quarantine) = (copy, schema, quarantine)
+    partners = RepairPartners(copy, schema)
   }
 
   private static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
@@ -49,11 +43,10 @@ struct RepairMerge {
     for sql in [
       "CREATE TEMP TABLE godwit_changed (root TEXT, key INTEGER, entity TEXT, PRIMARY KEY (root, key)) WITHOUT ROWID",
       "CREATE TEMP TABLE godwit_touched (root TEXT, key INTEGER, PRIMARY KEY (root, key)) WITHOUT ROWID",
-      "CREATE TEMP TABLE godwit_cut (number INTEGER, partner INTEGER, key INTEGER)",
       "CREATE TEMP TABLE godwit_gone (name TEXT, a INTEGER, b INTEGER, PRIMARY KEY (name, a, b)) WITHOUT ROWID",
       "CREATE TEMP TABLE godwit_added (name TEXT, a INTEGER, b INTEGER, PRIMARY KEY (name, a, b)) WITHOUT ROWID",
-      "CREATE TEMP TABLE godwit_reference (value BLOB)",
-    ] { try copy.execute(sql) }
+      "CREATE TEMP TABLE godwit_reference (root TEXT, key INTEGER, entity TEXT, value BLOB, is_new INTEGER)",
+    ] + RepairPartners.createStatements { try copy.execute(sql) }
     try quarantine.noteObjects(in: copy)
     for entity in model.entities where !entity.isAbstract {
       guard let table = schema.table(of: entity.name) else { continue }
@@ -161,7 +154,7 @@ struct RepairMerge {
       for link in links { try checkTarget(of: link, in: own.name, entity.name, table.rootEntityName) }
       try merge(fields, links, entity.name, into: table, from: own.name)
     }
-    try cutOldPartners()
+    try partners.settle { wrong($0, $1) }
   }
 
   private func field(_ name: String, column: String, of entity: String) -> Field? {
@@ -209,7 +202,10 @@ struct RepairMerge {
       fields.append(
         Field(
           column: orderColumn,
-          value: "CASE WHEN \(isKnown) THEN f.\(quoted(fromOrder)) ELSE m.\(quoted(orderColumn)) END"))
+          // A link that SQL has set again, to where it led before, brings no place.
+          value:
+            "CASE WHEN \(isKnown) AND NOT (\(new) IS \(old) AND f.\(quoted(fromOrder)) IS NULL) THEN f.\(quoted(fromOrder)) ELSE m.\(quoted(orderColumn)) END"
+        ))
     }
     let link = Link(name: name, relationship: relationship, column: column, from: from, value: value, root: root)
     return (link, fields)
@@ -246,23 +242,25 @@ struct RepairMerge {
       CROSS JOIN source.\(quoted(own)) AS f ON f.Z_PK = c.key WHERE c.root = ?1 AND c.entity = ?2
       """
     }
+    // A file may be there again whose name never changed: each one is looked at.
+    for field in fields where field.isExternal {
+      let isNew = "(\(field.value)) IS NOT m.\(quoted(field.column))"
+      try copy.execute(
+        "INSERT INTO temp.godwit_reference (root, key, entity, value, is_new) SELECT c.root, c.key, c.entity, \(field.value), \(isNew) \(pairs("godwit_held")) AND \(ExternalDataSQL.isReference("(\(field.value))"))",
+        arguments)
+    }
     try copy.execute(
       "INSERT INTO temp.godwit_changed (root, key, entity) SELECT c.root, c.key, c.entity \(pairs("godwit_held")) AND (\(differs))",
       arguments)
     guard copy.changes > 0 else { return }
-    for field in fields where field.isExternal {
-      try copy.execute(
-        "INSERT INTO temp.godwit_reference (value) SELECT \(field.value) \(pairs("godwit_changed")) AND (\(field.value)) IS NOT m.\(quoted(field.column)) AND \(ExternalDataSQL.isReference("(\(field.value))"))",
-        arguments)
-    }
     for link in links {
-      guard let cut = cut(by: link) else { continue }
       let old = "m.\(quoted(link.column))"
       let family = model.family(of: link.relationship.destinationEntityName).map(\.name)
-      try copy.execute(
-        "INSERT INTO temp.godwit_cut (number, partner, key) SELECT \(cuts.count), \(old), c.key \(pairs("godwit_changed")) AND \(old) IS NOT NULL AND (\(link.value)) IS NOT \(old) AND NOT \(held(link.root, old, family))",
-        arguments)
-      if copy.changes > 0 { cuts.append(cut) }
+      try partners.note(
+        link.relationship, of: entity, column: link.column, isHeld: held(link.root, "m.Z_PK", family), arguments
+      ) {
+        "SELECT \($0), c.key, \(old), \(link.value) \(pairs("godwit_changed")) AND (\(link.value)) IS NOT \(old)"
+      }
     }
     let values = fields.map { "\(quoted($0.column)) = \($0.value)" }.joined(separator: ", ")
     try copy.execute(
@@ -270,31 +268,6 @@ struct RepairMerge {
       UPDATE main.\(quoted(table.name)) AS m SET \(values) FROM temp.godwit_changed AS c, source.\(quoted(own)) AS f \
       WHERE c.root = ?1 AND c.entity = ?2 AND c.key = m.Z_PK AND f.Z_PK = c.key
       """, arguments)
-  }
-
-  /// Where the other end of a one-to-one has its key.
-  private func cut(by link: Link) -> Cut? {
-    guard let inverse = model.inverse(of: link.relationship), !inverse.isToMany,
-      let partner = schema.table(of: link.relationship.destinationEntityName),
-      case .foreignKey(_, let column, let entityColumn, let orderColumn) = schema.storage(
-        of: inverse.name, in: link.relationship.destinationEntityName)
-    else { return nil }
-    return Cut(
-      partner: partner.name, root: partner.rootEntityName,
-      columns: [column] + [entityColumn, orderColumn].compactMap(\.self))
-  }
-
-  private func cutOldPartners() throws {
-    for (number, cut) in cuts.enumerated() {
-      let key = quoted(cut.columns[0])
-      let isPartner =
-        "m.Z_PK IN (SELECT partner FROM temp.godwit_cut WHERE number = \(number)) AND EXISTS (SELECT 1 FROM temp.godwit_cut AS x WHERE x.number = \(number) AND x.partner = m.Z_PK AND x.key = m.\(key))"
-      try copy.execute(
-        "INSERT OR IGNORE INTO temp.godwit_touched (root, key) SELECT ?1, m.Z_PK FROM main.\(quoted(cut.partner)) AS m WHERE \(isPartner)",
-        [.text(cut.root)])
-      let nothing = cut.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
-      try copy.execute("UPDATE main.\(quoted(cut.partner)) AS m SET \(nothing) WHERE \(isPartner)")
-    }
   }
 }
 

@@ -52,9 +52,15 @@ package struct RepairedSource {
       try copy.execute("PRAGMA \(pragma)")
     }
     let schema = try StoreSchema(model: job.sourceModel, probing: copy, schema: "main")
-    if earlier != nil { try Self.attach(job.repairsPath, as: "earlier", to: copy) }
+    if earlier != nil {
+      try Self.attach(job.repairsPath, as: "earlier", to: copy)
+      try RepairsFile.checkForm(in: copy, as: "earlier", of: job.repairsPath, source: digest)
+    }
     try copy.attachSource(quarantine.files, model: job.sourceModel)
     var merge = RepairMerge(copy, schema, quarantine)
+    let known = SupportFolder(ofStoreAt: job.repairsPath)
+    let source = files.type == .sqlite ? SupportFolder(ofStoreAt: job.sourcePath) : nil
+    var names: [(String, SupportFolder)] = []
     try copy.undefended {
       try copy.transaction {
         let definitions = try SourceDefinitions(removingFrom: copy, of: schema)
@@ -62,6 +68,9 @@ package struct RepairedSource {
         if earlier != nil { try merge.applyEarlier() }
         try merge.mergeRows()
         try merge.mergePairs()
+        names = try RepairFiles(
+          copy: copy, quarantine: quarantine, source: source, earlier: earlier.map { _ in known }
+        ).collect(check: check)
         try definitions.restore(on: copy)
       }
     }
@@ -75,7 +84,8 @@ package struct RepairedSource {
     var outcome = Outcome(
       mark: RepairsMark(digest: "", objects: 0, files: (earlier?.files ?? []) + [content]), repaired: count,
       unchanged: try merge.heldObjects() - count, deleted: try merge.deletedObjects())
-    try writeRepairs(merge, copy, earlier: earlier, digest: digest, quarantine, check)
+    try writeRepairs(merge, copy, hasEarlier: earlier != nil, digest: digest)
+    try writeFiles(names, copy, quarantine, check)
     outcome.mark.objects = try copy.integer("SELECT COUNT(*) FROM repairs.\(RepairsFile.objects)") ?? 0
     for name in ["repairs", "source"] + (earlier == nil ? [] : ["earlier"]) { try copy.execute("DETACH \(name)") }
     try copy.close()
@@ -87,6 +97,15 @@ package struct RepairedSource {
     }
     try WorkFolder.sync(folder)
     return outcome
+  }
+
+  /// Whether the copy and the repairs file of a folder are there with the external files of the repairs. A folder that
+  /// was being removed may lack some.
+  package static func isWhole(in folder: String) throws -> Bool {
+    for path in [path(in: folder), repairsPath(in: folder)] {
+      guard FileManager.default.fileExists(atPath: path) else { return false }
+    }
+    return try RepairsFile.fileComplaint(about: repairsPath(in: folder)) == nil
   }
 
   /// Removes what an earlier run has made.
@@ -117,8 +136,7 @@ package struct RepairedSource {
   // MARK: Repairs
 
   private func writeRepairs(
-    _ merge: RepairMerge, _ copy: StoreConnection, earlier: RepairsMark?, digest: String,
-    _ quarantine: EditedQuarantine, _ check: () throws -> Void
+    _ merge: RepairMerge, _ copy: StoreConnection, hasEarlier: Bool, digest: String
   ) throws {
     try Self.attach(repairsPartPath, as: "repairs", query: "mode=rwc", to: copy)
     for pragma in ["page_size = 4096", "journal_mode = MEMORY", "synchronous = OFF"] {
@@ -133,9 +151,14 @@ package struct RepairedSource {
         try copy.execute(
           "INSERT INTO repairs.\(RepairsFile.state) (name, value) VALUES (?1, ?2)", [.text(name), value])
       }
-      try merge.writeRows(hasEarlier: earlier != nil)
+      try merge.writeRows(hasEarlier: hasEarlier)
     }
-    let names = try externalFiles(copy, of: quarantine.support, hasEarlier: earlier != nil)
+  }
+
+  private func writeFiles(
+    _ names: [(String, SupportFolder)], _ copy: StoreConnection, _ quarantine: EditedQuarantine,
+    _ check: () throws -> Void
+  ) throws {
     let insert = try copy.prepare(
       "INSERT OR REPLACE INTO repairs.\(RepairsFile.files) (name, digest) VALUES (?1, ?2)")
     defer { insert.finalize() }
@@ -144,45 +167,11 @@ package struct RepairedSource {
       try check()
       if !support.exists { try makeSupport(support, like: from) }
       guard try support.carry(name, from: from, as: name) else {
-        throw missingFile(name, quarantine)
+        throw RepairFiles.missing(name, in: from, of: quarantine)
       }
       try insert.run([.text(name), .text(try RepairsFile.digest(of: name, in: support))])
     }
     if support.exists { for path in [support.dataPath, support.path] { try WorkFolder.sync(path) } }
-  }
-
-  /// The external files that the source lacks, in order, each with the folder that has it.
-  private func externalFiles(
-    _ copy: StoreConnection, of edited: SupportFolder, hasEarlier: Bool
-  ) throws -> [(String, SupportFolder)] {
-    var files: [String: SupportFolder] = [:]
-    let known = SupportFolder(ofStoreAt: job.repairsPath)
-    if hasEarlier {
-      try copy.query("SELECT name FROM earlier.\(RepairsFile.files)") { row in
-        if let name = row.string(0), SupportFolder.isFileName(name) { files[name] = known }
-        return true
-      }
-    }
-    let source = SupportFolder(ofStoreAt: job.sourcePath)
-    for row in try copy.rows("SELECT DISTINCT value FROM temp.godwit_reference") {
-      guard case .blob(let bytes) = row[0], case .external(let name)? = StoredBinary(bytes) else { continue }
-      let isOfSource = try source.size(of: name) != nil
-      if try edited.size(of: name) != nil {
-        if try isOfSource && edited.holdsSameBytes(name, as: name, in: source) { continue }
-        files[name] = edited
-      } else if files[name] == nil, !isOfSource {
-        // Nobody has it: carrying it fails, and says so.
-        files[name] = edited
-      }
-    }
-    return files.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-  }
-
-  private func missingFile(_ name: String, _ quarantine: EditedQuarantine) -> GodwitError {
-    GodwitError(
-      .dataWrong,
-      "cannot take repairs from '\(quarantine.files.givenPath)': its external file '\(quarantine.support.path(of: name))' is missing",
-      remedy: "copy the quarantine together with its folder '\(quarantine.support.path)'", safe: "nothing was written")
   }
 
   private func makeSupport(_ support: SupportFolder, like other: SupportFolder) throws {

@@ -80,6 +80,53 @@ package enum RepairsFile {
     } catch { return "the repairs in '\(path)' cannot be read: \((error as? GodwitError)?.message ?? "\(error)")" }
     return nil
   }
+
+  /// What is wrong with the external files beside a repairs file; nil if all are those that were taken.
+  ///
+  /// - Parameter isQuick: Whether it is enough that they are there.
+  package static func fileComplaint(about path: String, isQuick: Bool = false) throws -> String? {
+    let connection = try StoreConnection(path: nil)
+    try connection.attachSource(StoreFiles(path: path))
+    let support = SupportFolder(ofStoreAt: path)
+    var complaint: String?
+    try connection.query("SELECT name, digest FROM source.\(files) ORDER BY name") { row in
+      guard let name = row.string(0), SupportFolder.isFileName(name), try support.size(of: name) != nil else {
+        complaint = "an external file of the repairs is missing: expected '\(support.path(of: row.string(0) ?? ""))'"
+        return false
+      }
+      guard try isQuick || digest(of: name, in: support) == row.string(1) else {
+        complaint = "the external file '\(support.path(of: name))' of the repairs is not the one that was taken"
+        return false
+      }
+      return true
+    }
+    try connection.close()
+    return complaint
+  }
+
+  /// Refuses repairs in another form than this version writes, and those of another source.
+  ///
+  /// - Parameters:
+  ///   - database: The name under which `connection` has the file.
+  ///   - source: The digest of the content that the source has.
+  /// - Throws: `.cannotCreate` (73).
+  package static func checkForm(
+    in connection: StoreConnection, as database: String, of path: String, source: String
+  ) throws {
+    func value(_ name: String) throws -> SQLValue? {
+      try connection.rows("SELECT value FROM \(database).\(state) WHERE name = ?1", [.text(name)]).first?[0]
+    }
+    guard case .integer(version)? = try value("version") else {
+      throw GodwitError(
+        .cannotCreate, "cannot read the repairs '\(path)': another version of Godwit wrote them",
+        remedy: "use that version", safe: "nothing was written")
+    }
+    guard case .text(let known)? = try value("source"), String(decoding: known, as: UTF8.self) == source else {
+      throw GodwitError(
+        .cannotCreate, "cannot apply the repairs '\(path)': they are those of another source",
+        remedy: "restore the repairs of the destination, or its source", safe: "nothing was written")
+    }
+  }
 }
 
 extension JobFingerprint {

@@ -94,6 +94,12 @@ package struct SupportFolder: Sendable, Hashable {
   /// Whether two files have the same bytes, read side by side.
   package func holdsSameBytes(_ name: String, as other: String, in folder: SupportFolder) throws -> Bool {
     guard try size(of: name) == folder.size(of: other) else { return false }
+    var (a, b) = (stat(), stat())
+    if lstat(path(of: name), &a) == 0, lstat(folder.path(of: other), &b) == 0, a.st_mode & S_IFMT == S_IFREG,
+      (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+    {
+      return true
+    }
     return try StoredBytes.file(name, self).isSame(as: .file(other, folder))
   }
 

@@ -17,6 +17,8 @@ final class RepairedSourceCopy {
   private(set) var report = VerificationReport()
   private let original: MigrationJob
   private let mark: RepairsMark
+  /// The digest of the source's content.
+  private let content: String
   private let folder: ScratchFolder
   private let files: StoreFiles
   private let stamp: StoreFiles.Stamp
@@ -30,11 +32,12 @@ final class RepairedSourceCopy {
     let resolved = job.resolvingLinks().fusingSteps()
     files = try StoreFiles(path: resolved.sourcePath)
     stamp = try files.stamp()
-    let digest = try JobFingerprint(resolved).withContent(of: files).repaired(by: mark).digest
+    let fingerprint = try JobFingerprint(resolved).withContent(of: files)
+    let digest = fingerprint.repaired(by: mark).digest
     let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
     guard jobs.contains(digest) else { return nil }
     folder = try ScratchFolder()
-    (original, self.mark, self.digest) = (resolved, mark, digest)
+    (original, self.mark, self.digest, content) = (resolved, mark, digest, fingerprint.source)
     var made = resolved
     made.sourcePath = folder.path + "/source.sqlite"
     self.job = made
@@ -65,6 +68,7 @@ final class RepairedSourceCopy {
 
     let repairs = try StoreConnection(path: nil)
     try repairs.attachSource(StoreFiles(path: path))
+    try RepairsFile.checkForm(in: repairs, as: "source", of: path, source: content)
     let copy = try StoreConnection(path: job.sourcePath)
     for connection in [repairs, copy] { connection.whileRunning { isStopped() } }
     try copy.undefended {

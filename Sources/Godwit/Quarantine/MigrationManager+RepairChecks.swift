@@ -1,0 +1,82 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// What a run with `--from-quarantine` looks at before and between its own work.
+extension MigrationManager {
+  /// Ends an ordinary run that died after it had put the destination in its place: its receipt, by which the destination
+  /// is known, may be in the work folder alone.
+  func settleOrdinaryRun() throws {
+    guard isDestinationTaken, WorkFolder.exists(forDestination: job.destinationPath), !hasUnfinishedRepairs else {
+      return
+    }
+    let folder = try WorkFolder(forDestination: job.destinationPath)
+    try InPlaceSwap.settleReplacement(of: job.destinationPath, workFolder: folder.path)
+    guard let made = Self.receipt(at: folder.receiptPath), Self.isReceipt(made, ofStoreAt: job.destinationPath) else {
+      return
+    }
+    _ = try placeReceipt(of: folder)
+    // A receipt that could not be placed stays in the folder.
+    guard !FileManager.default.fileExists(atPath: folder.receiptPath) else {
+      throw GodwitError(
+        .cannotCreate, "cannot take repairs into '\(job.destinationPath)': its receipt is still in '\(folder.path)'",
+        remedy: "run the job without --from-quarantine, which says what is in its way", safe: "nothing was written")
+    }
+    try folder.remove()
+  }
+
+  /// Refuses a quarantine that the run could not lock when it is done.
+  func checkQuarantineIsWritable() throws {
+    let path = job.quarantinePath
+    guard RepairDelivery.isThere(path), access(path, W_OK) != 0 else { return }
+    throw GodwitError.disk("cannot replace the quarantine '\(path)'", errno: errno, safe: "nothing was written")
+  }
+
+  /// Refuses what is left of a store whose file was moved away without it: a log, and external files.
+  func refuseRemains(ofStoreAt path: String) throws {
+    try RepairDelivery.refuseStaleLog(beside: path)
+    let support = SupportFolder(ofStoreAt: path).path
+    guard RepairDelivery.isThere(support) else { return }
+    throw GodwitError(
+      .cannotCreate, "cannot write the quarantine '\(path)': '\(support)' exists",
+      cause: "it has the external files of a store that was moved away without them",
+      remedy: "move it to that store, and run the same command", safe: "it was not changed")
+  }
+
+  /// A destination that would be lost with what somebody has written to it.
+  func wouldLose(_ written: WrittenSince, safe: String? = nil) -> GodwitError {
+    let remedy = "correct the objects in the destination itself: it is not made again from the source any more"
+    return GodwitError(
+      .cannotCreate, "cannot take repairs into '\(job.destinationPath)': it was written to since the job made it",
+      cause: written.differences.joined(separator: "\n"),
+      remedy: safe == nil ? remedy : remedy + "; `godwit discard` removes the work folder",
+      safe: safe ?? "nothing was written")
+  }
+
+  /// What is to be said of a finished destination whose repairs are not beside it.
+  func repairsNotes(_ metadata: StoreMetadata) -> [MigrationNote] {
+    guard let mark = RepairsMark(metadata) else { return [] }
+    let path = job.repairsPath
+    let objects = "\(mark.objects) object\(mark.objects == 1 ? "" : "s")"
+    let what: String
+    if !RepairDelivery.isThere(path) {
+      what = "'\(path)' is not there"
+    } else if let complaint = RepairsFile.complaint(about: path, digest: mark.digest, objects: mark.objects) {
+      what = complaint
+    } else {
+      do {
+        guard let complaint = try RepairsFile.fileComplaint(about: path, isQuick: true) else { return [] }
+        what = complaint
+      } catch { what = "'\(path)' cannot be read: \((error as? GodwitError)?.line ?? "\(error)")" }
+    }
+    return [
+      .init(
+        .repairsMissing,
+        "the destination was made with repairs of \(objects), and \(what): source and mappings alone do not make it again"
+      )
+    ]
+  }
+}
