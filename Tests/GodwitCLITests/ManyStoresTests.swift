@@ -49,6 +49,18 @@ struct ManyStoresTests {
     for line in lines { #expect(try JSONSchema(text: text).findings(line) == []) }
   }
 
+  @Test func `inspect of such a manifest shows its stores, with the versions that they have of its models`() throws {
+    let job = try Self.job(2)
+    let text = try BuiltCommand.run(["inspect", "job.yaml"], in: job.path)
+    #expect(text.status == 0, "\(text.diagnostics)")
+    let lines = text.output.split(separator: "\n")
+    #expect(lines.count == 4 && lines[1].contains("job manifest"), "\(text.output)")
+    #expect(lines[2].hasPrefix("stores/u01.sqlite") && lines[3].hasPrefix("stores/u02.sqlite"), "\(text.output)")
+    #expect(lines[2].hasSuffix("Library"), "\(text.output)")
+    let document = try BuiltCommand.run(["inspect", "job.yaml", "--format", "json"], in: job.path)
+    #expect(try JSONValue(parsing: document.output).array?.count == 3)
+  }
+
   @Test func `a store with objects in quarantine has status 3, and so has the whole`() throws {
     let job = try Self.job(3, more: "on-invalid: {quarantine: {max-rows: 9}}\n")
     try job.sql("UPDATE ZBOOK SET ZISBN = x'00' WHERE Z_PK = 3", store: "stores/u02.sqlite")

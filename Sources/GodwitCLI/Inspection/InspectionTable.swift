@@ -95,14 +95,22 @@ struct InspectionTable {
 
 /// The files that the arguments of `inspect` stand for.
 enum InspectionPaths {
-  /// Expands patterns that the shell left as they are, and folders, except those that are one thing: a model, a
-  /// work folder.
+  /// Expands patterns that the shell left as they are, folders, except those that are one thing: a model, a work
+  /// folder; and manifests of many stores.
   ///
-  /// - Returns: nil for one argument that is one file.
-  static func expanded(_ arguments: [String]) throws -> [String]? {
+  /// - Returns: nil for one argument that is one file. With the stores of a manifest, its models.
+  static func expanded(_ arguments: [String]) throws -> (paths: [String], models: [String: [String]])? {
     var isTable = arguments.count > 1
     var paths: [String] = []
+    var models: [String: [String]] = [:]
     for argument in arguments {
+      if let stores = try stores(ofManifest: argument) {
+        isTable = true
+        paths.append(argument)
+        for path in stores.paths { models[path] = stores.models }
+        paths += stores.paths
+        continue
+      }
       let matches = matches(of: argument)
       if matches != nil { isTable = true }
       for path in matches ?? [argument] {
@@ -114,7 +122,18 @@ enum InspectionPaths {
         paths += inner
       }
     }
-    return isTable ? paths : nil
+    return isTable ? (paths, models) : nil
+  }
+
+  /// The stores that a manifest's pattern matches, and the manifest's models; nil for any other file. What is wrong with
+  /// a manifest is told where it is shown.
+  private static func stores(ofManifest path: String) throws -> (paths: [String], models: [String])? {
+    guard ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()),
+      let manifest = try? JobManifest(contentsOf: path), manifest.isForManyStores
+    else { return nil }
+    let matches = try StorePattern(manifest.source.raw, in: manifest.source.folder).files()
+      .filter { !$0.isBesideStore }
+    return (matches.map(\.path), manifest.models.map(\.resolved))
   }
 
   /// Nil for a path, and for a pattern without a match.

@@ -5,7 +5,8 @@ struct InspectVerb: Verb {
     commandName: "inspect",
     abstract: "Show what a file is (store, model, mapping model, manifest, ledger, spill file) and what it contains.",
     discussion: """
-      Several files, a pattern in quotes or a folder give one table, or one JSON array.
+      Several files, a pattern in quotes, a folder or a manifest of many stores give
+      one table, or one JSON array.
       """)
 
   @Argument(
@@ -34,11 +35,9 @@ struct InspectVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let (models, configuration, details) = (models, configuration, details)
-    func inspect(_ path: String) throws -> FileInspection {
-      try FileInspection(of: path, models: models, configuration: configuration, withDetails: details)
-    }
     guard let expanded = try InspectionPaths.expanded(paths) else {
-      let inspection = try inspect(paths[0])
+      let inspection = try FileInspection(
+        of: paths[0], models: models, configuration: configuration, withDetails: details)
       switch format.format {
       case .json: try session.print(json: InspectionRecord(inspection: inspection), as: .inspect)
       case .text: session.output.write("\(inspection)\n")
@@ -46,7 +45,11 @@ struct InspectVerb: Verb {
       if let problem = inspection.problem { throw problem }
       return 0
     }
-    let table = try InspectionTable(of: expanded, inspect: inspect)
+    let table = try InspectionTable(of: expanded.paths) { path in
+      try FileInspection(
+        of: path, models: models.isEmpty ? expanded.models[path] ?? [] : models, configuration: configuration,
+        withDetails: details)
+    }
     switch format.format {
     case .json: try session.print(rows: table.rows)
     case .text where details:

@@ -88,7 +88,7 @@ package struct StorePattern: Sendable, Hashable {
   /// - Parameter isStopped: Asked for each of them.
   /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8, 75
   ///   when it is stopped.
-  func files(isStopped: () -> Bool = { false }) throws -> [Match] {
+  package func files(isStopped: () -> Bool = { false }) throws -> [Match] {
     // Two ways may lead to one file. Two names that differ in their bytes alone are two files.
     var matches: [[UInt8]: Match] = [:]
     try forEachFile { match in
