@@ -194,14 +194,16 @@ import Testing
         version: "V 1", stores: 3, bytes: 9, outcome: .noPath, path: [], losses: ["x"],
         message: "no path")
     ]
-    let bytes = try JSONEncoder().encode(plan)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let bytes = try encoder.encode(plan)
     try bytes.write(to: URL(filePath: folder.file("plan.json")))
     #expect(try FleetFolder(path: folder.path).plan() == plan)
     let text = String(decoding: bytes, as: UTF8.self)
     let schema = try #require(PublishedSchema.all.first { $0.name == "fleet-plan" })
     #expect(try JSONSchema(text: schema.text).findings(JSONValue(parsing: text)) == [])
     for wrong in [
-      text.replacing("\"version\":1,", with: "\"version\":2,"),
+      text.replacing("\"version\":1}", with: "\"version\":2}"),
       text.replacing("[1,2]", with: "[1]"), text.replacing("[1,2]", with: "[1,9000000000000000000]"),
       text.replacing("[1,2]", with: "[2,2]"), "{",
     ] {
