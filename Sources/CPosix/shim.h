@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -183,8 +184,22 @@ static inline int64_t godwit_resident_bytes(int peak) {
   int size = proc_pidinfo(getpid(), PROC_PIDTASKINFO, 0, &info, sizeof info);
   return size == (int)sizeof info ? (int64_t)info.pti_resident_size : 0;
 #else
-  (void)peak;
-  return -1;
+  char text[16384];
+  int file = open(peak ? "/proc/self/status" : "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0) return -1;
+  text[length] = 0;
+  if (peak) {
+    const char *line = strstr(text, "\nVmHWM:");
+    return line ? (int64_t)strtoll(line + 7, NULL, 10) * 1024 : -1;
+  }
+  // The second number, in pages.
+  char *end;
+  (void)strtoll(text, &end, 10);
+  long long pages = strtoll(end, NULL, 10);
+  return pages > 0 ? (int64_t)pages * sysconf(_SC_PAGESIZE) : -1;
 #endif
 }
 

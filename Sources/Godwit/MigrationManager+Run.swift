@@ -99,13 +99,17 @@ extension MigrationManager {
     let dropped =
       try job.appends
       ? [] : dropOutdatedWork(in: folder, source: source.files) { try source.files.contentDigest() }
-    var summary = try work(in: folder, source: source, watch: watch, progress: progress) { made, path, folder in
-      try folder.settle()
+    let prepared = PreparedReceipt()
+    var summary = try work(
+      in: folder, source: source, watch: watch, prepared: prepared, progress: progress
+    ) { made, path, folder in
+      try folder.settle(finished: made.storePath)
       var notes = try placeQuarantine(of: folder, made, source.files, watch.control)
       try WorkFolder.removeFile(folder.receiptReplacedPath)
       try folder.publish(
         path, to: job.destinationPath, like: source.files.path, hasFiles: job.destinationType == .sqlite)
-      notes += try placeReceipt(of: folder)
+      notes += try placeReceipt(of: folder, prepared)
+      if !folder.isSynced { try syncDelivered() }
       try folder.remove()
       return notes
     }
@@ -124,11 +128,12 @@ extension MigrationManager {
   ///
   /// - Parameters:
   ///   - replaces: Whether a destination is there that the finished store is to replace.
+  ///   - prepared: Gets the receipt that is written.
   ///   - deliver: Puts the file of the finished store where it belongs, and removes the folder. It returns what the
   ///     summary is to say of that.
   func work(
     in folder: borrowing WorkFolder, source: OpenSource, watch: StopCondition, replaces: Bool = false,
-    progress: (MigrationProgress) -> Void,
+    prepared: PreparedReceipt? = nil, progress: (MigrationProgress) -> Void,
     deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> [MigrationNote]
   ) throws -> MigrationSummary {
     let (quick, control) = (quickIdentity, watch.control)
@@ -178,7 +183,9 @@ extension MigrationManager {
         case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
         case .written(let path):
           summary.seconds = Date().timeIntervalSince(watch.start)
-          if let reason = try prepareReceipt(of: path, in: folder, made, &summary, control, history: history) {
+          if let reason = try prepareReceipt(
+            of: path, in: folder, made, &summary, control, history: history, prepared: prepared)
+          {
             (summary.outcome, summary.reason) = (.stopped, reason)
           } else {
             summary.codedNotes += try deliver(made, path, folder)

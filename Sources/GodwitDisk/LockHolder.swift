@@ -60,7 +60,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
   // MARK: The file
 
   /// Writes the holder into the lock file. What goes wrong is no concern of the run: nobody but people reads it.
-  func write(to descriptor: Int32) {
+  func write(to descriptor: Int32, isSynced: Bool = true) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     guard let data = try? encoder.encode(self), ftruncate(descriptor, 0) == 0,
@@ -69,8 +69,8 @@ package struct LockHolder: Codable, Sendable, Hashable {
     let bytes = [UInt8](data + Data("\n".utf8))
     // So short a text is written at once, or not at all.
     guard bytes.withUnsafeBytes({ CLibrary.write(descriptor, $0.baseAddress, $0.count) }) == bytes.count else { return }
-    // After a power cut the file must not name a run before the last.
-    CLibrary.sync(descriptor)
+    // After a power cut the file must not name a run before the last, unless its work is lost with it.
+    if isSynced { CLibrary.sync(descriptor) }
   }
 
   /// nil for a file that says nothing: one of an earlier version, or one that is just being written.

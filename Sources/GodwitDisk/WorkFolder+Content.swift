@@ -12,12 +12,18 @@ extension WorkFolder {
   /// Written when the folder is made: see `WorkMark`.
   static let markerName = "made-by-godwit"
   static let lockName = "lock"
+  /// Stands for the mark of synced work once a finished store is durable.
+  static let settledName = "settled"
+  /// What no delivery needs; a later run reads none of it, or what is left of it tells nothing.
+  static let needlessWhenFinished: Set<String> = [
+    markerName, lockName, settledName, "owner.json", "history.json", "shown.percent", "xml.percent", "last-run.json",
+  ]
 
   /// Files beside the stores, each with the `.new` that it is written under.
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
     "receipt.json", "receipt.place", "receipt.replaced", "shown.percent", "history.json", "last-run.json",
-    "given.names", "kept.json", "owner.json", "repairs.json",
+    "given.names", "kept.json", "owner.json", "repairs.json", settledName,
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",

@@ -33,7 +33,7 @@ package struct WorkFolder: ~Copyable {
     let path = Self.path(forDestination: destination)
     let missing = Self.missingFolders(above: path)
     let descriptor: Int32
-    do { descriptor = try Self.lock(folder: path) } catch {
+    do { descriptor = try Self.lock(folder: path, isSynced: isSynced) } catch {
       for folder in missing { rmdir(folder) }
       throw error
     }
@@ -41,7 +41,7 @@ package struct WorkFolder: ~Copyable {
       Self.release(descriptor)
       throw error
     }
-    LockHolder.current().write(to: descriptor)
+    LockHolder.current().write(to: descriptor, isSynced: self.isSynced)
     self.descriptor = descriptor
     madeFolders = missing
     self.path = path
@@ -57,7 +57,7 @@ package struct WorkFolder: ~Copyable {
     return missing
   }
 
-  private static func lock(folder path: String) throws -> Int32 {
+  private static func lock(folder path: String, isSynced: Bool) throws -> Int32 {
     let parent = path.parentPath
     var making = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
     if making == ENOENT {
@@ -65,7 +65,7 @@ package struct WorkFolder: ~Copyable {
       making = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
     }
     switch making {
-    case 0: try sync(parent)
+    case 0: if isSynced { try sync(parent) }
     case EEXIST: try checkOwn(path)
     default: throw cannotCreate(path, errno: making)
     }
@@ -150,7 +150,8 @@ package struct WorkFolder: ~Copyable {
   }
 
   /// Makes the finished store, or what was written from it, the destination: synced, moved without replacing
-  /// anything, folder synced.
+  /// anything, folder synced. Of work that is not synced as it is done, `settle` has synced the store, and the caller
+  /// syncs the destination's folder with all that comes there.
   ///
   /// - Parameter storePath: The file inside the folder.
   ///   - original: The source, whose permissions it gets under the umask.
@@ -159,7 +160,7 @@ package struct WorkFolder: ~Copyable {
     _ storePath: String, to destination: String, like original: String, hasFiles: Bool = true
   ) throws {
     try FileRights.copyMode(of: original, to: storePath)
-    try Self.sync(storePath)
+    if isSynced { try Self.sync(storePath) }
     if hasFiles { try publishSupport(ofStoreAt: storePath, to: destination) }
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
@@ -173,7 +174,7 @@ package struct WorkFolder: ~Copyable {
         throw Self.cannotCreate(destination, errno: CLibrary.errno)
       }
     }
-    try Self.sync(destination.parentPath)
+    if isSynced { try Self.sync(destination.parentPath) }
   }
 
   /// The receipt of a finished store that is not in its place yet.
@@ -205,7 +206,11 @@ package struct WorkFolder: ~Copyable {
 
   /// Makes the work durable. Call before anything of it is delivered; nothing is left to do where it is synced as it
   /// is done.
-  package func settle() throws { if !isSynced { try Self.settle(path, isFinished: true) } }
+  ///
+  /// - Parameter store: The store of the last step.
+  package func settle(finished store: String) throws {
+    if !isSynced { try Self.settle(path, finished: store) }
+  }
 
   /// Deletes the folder with what we put into it. The lock is held until the value ends.
   ///

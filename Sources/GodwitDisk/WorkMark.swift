@@ -15,7 +15,8 @@ package enum BootIdentity {
 /// What the mark of a work folder says of the work in it.
 ///
 /// Work that is not synced as it is done survives the death of the process, and not that of the machine: a later run
-/// goes on with it only while the machine has not been started again. It is synced before anything of it is delivered.
+/// goes on with it only while the machine has not been started again. It is synced before anything of it is delivered:
+/// from then on an empty file `settled` stands for the mark of synced work, which saves the sync of another mark.
 enum WorkMark: Equatable {
   case synced
   /// With the start of the machine during which it was done.
@@ -57,15 +58,22 @@ enum WorkMark: Equatable {
 
 extension WorkFolder {
   private static func markPath(_ path: String) -> String { path + "/" + markerName }
+  private static func settledPath(_ path: String) -> String { path + "/" + settledName }
 
   /// The mark of a folder; nil for one without.
   static func mark(of path: String) throws -> WorkMark? {
-    guard FileManager.default.fileExists(atPath: markPath(path)) else { return nil }
+    guard exists(markPath(path)) else { return nil }
+    guard !exists(settledPath(path)) else { return .synced }
     let data: Data
     do { data = try Data(contentsOf: URL(filePath: markPath(path))) } catch {
       throw GodwitError.disk("cannot read '\(markPath(path))'", error)
     }
     return WorkMark(text: String(decoding: data, as: UTF8.self))
+  }
+
+  private static func exists(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0
   }
 
   /// Whether a later run begins anew with a folder, because the machine has been started again since its work.
@@ -74,7 +82,8 @@ extension WorkFolder {
   /// Whether a later run of a folder's work must sync what it does.
   package static func isSynced(_ path: String) -> Bool { (try? mark(of: path)) == .synced }
 
-  /// Writes the mark, durable when it returns.
+  /// Writes the mark. That of synced work is durable when it returns; of another one a part may get lost with the power,
+  /// which says no less.
   static func setMark(_ mark: WorkMark, in path: String) throws {
     let marker = markPath(path)
     let descriptor = open(marker, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -84,7 +93,7 @@ extension WorkFolder {
     let count = bytes.withUnsafeBytes { CLibrary.write(descriptor, $0.baseAddress, $0.count) }
     // So short a text is written at once, or there is no room for it.
     guard count < 0 || count == bytes.count else { throw GodwitError.disk("cannot write '\(marker)'", errno: ENOSPC) }
-    guard count > 0, ftruncate(descriptor, off_t(count)) == 0, CLibrary.sync(descriptor) == 0 else {
+    guard count > 0, ftruncate(descriptor, off_t(count)) == 0, mark != .synced || CLibrary.sync(descriptor) == 0 else {
       throw GodwitError.disk("cannot write '\(marker)'", errno: CLibrary.errno)
     }
   }
@@ -98,7 +107,7 @@ extension WorkFolder {
     switch try mark(of: path) {
     case .synced?: return true
     case .unsynced(BootIdentity.current)?:
-      if wanted == nil { try settle(path, isFinished: false) }
+      if wanted == nil { try settle(path) }
       return wanted == nil
     case let known:
       if known != nil {
@@ -106,26 +115,49 @@ extension WorkFolder {
         try removeStores(in: path)
         try removeContent(of: path, isStep: false)
       }
+      // The first of the folder's files: where names become durable in their order, it is there when any other is.
       try setMark(wanted ?? .synced, in: path)
-      if wanted != nil { try sync(path) }
       return wanted == nil
     }
   }
 
   /// Makes the work of a folder durable, and says so in its mark.
-  ///
-  /// - Parameter isFinished: Whether it is only to be delivered.
-  static func settle(_ path: String, isFinished: Bool) throws {
-    for folder in try [path] + steps(in: path) {
-      for name in try entries(folder) where name != markerName && name != lockName {
-        let item = folder + "/" + name
-        var info = stat()
-        guard lstat(item, &info) == 0 else { throw GodwitError.disk("cannot read '\(item)'", errno: CLibrary.errno) }
-        // A finished store needs no spill files.
-        if info.st_mode & S_IFMT == S_IFREG, !isFinished || !name.hasSuffix(".lz4") { try sync(item) }
-      }
-      try sync(folder)
-    }
+  static func settle(_ path: String) throws {
+    for folder in try [path] + steps(in: path) { try syncFiles(of: folder) { $0 != markerName && $0 != lockName } }
     try setMark(.synced, in: path)
+  }
+
+  /// Makes a finished store durable with all that its delivery needs, and says so.
+  ///
+  /// - Parameter store: The store of the last step, in the folder.
+  static func settle(_ path: String, finished store: String) throws {
+    let folder = store.parentPath
+    // A receipt tells all that the outcome does.
+    var needless = needlessWhenFinished
+    if exists(path + "/receipt.json") { needless.insert("outcome.json") }
+    func isNeeded(_ name: String) -> Bool { !needless.contains(name) && !name.hasSuffix(".lz4") }
+    if folder != path { try syncFiles(of: folder, where: isNeeded) }
+    let settled = settledPath(path)
+    try syncFiles(of: path, where: isNeeded) {
+      let descriptor = open(settled, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(settled)'", errno: CLibrary.errno) }
+      close(descriptor)
+    }
+  }
+
+  /// Syncs files of a folder, then the folder.
+  ///
+  /// - Parameter before: Called between the two.
+  private static func syncFiles(
+    of folder: String, where isNeeded: (String) -> Bool, before: () throws -> Void = {}
+  ) throws {
+    for name in try entries(folder) where isNeeded(name) {
+      let item = folder + "/" + name
+      var info = stat()
+      guard lstat(item, &info) == 0 else { throw GodwitError.disk("cannot read '\(item)'", errno: CLibrary.errno) }
+      if info.st_mode & S_IFMT == S_IFREG { try sync(item) }
+    }
+    try before()
+    try sync(folder)
   }
 }

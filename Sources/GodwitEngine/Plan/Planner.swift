@@ -280,6 +280,8 @@ package struct Planner {
   /// quarter. SQLite holds a part of a chunk at a time, so that its size decides what an interruption loses.
   func chunkRows(_ mapping: ResolvedEntityMapping, runsInSwift: Bool) throws -> Int64 {
     if let rows = job.chunkRows { return Int64(max(1, rows)) }
+    // No chunk of a source that is so much smaller than the budget is cut.
+    guard sourceBytes > job.memory.bytes / 16 else { return Self.maximumChunkRows }
     guard let width = try sampledWidth(of: mapping.source.name) else { return Self.maximumChunkRows }
     return max(1, min(Self.maximumChunkRows, job.memory.bytes / (runsInSwift ? 4 : 1) / max(width, 16)))
   }

@@ -49,6 +49,7 @@ package struct JobFingerprint: Codable, Equatable {
   /// What a model says, and the hashes that were published for it.
   private static func digest(of model: ManagedObjectModel) -> String {
     let published = model.publishedVersionHashes.sorted { Text($0.key) < Text($1.key) }
+    guard !published.isEmpty else { return model.texts.digest { Digest.hex(model.xcodeContents) } }
     return Digest.hex(model.xcodeContents + published.map { "\n\($0.key) \($0.value.base64)" }.joined())
   }
 }

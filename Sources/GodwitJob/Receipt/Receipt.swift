@@ -258,7 +258,9 @@ extension Receipt {
 
   /// A model as one that reads a receipt of it knows it.
   package static func model(asReceiptOf model: ManagedObjectModel) throws -> ManagedObjectModel {
-    try ManagedObjectModel(xcodeContents: model.xcodeContents, name: model.name, file: "receipt")
+    try model.texts.received {
+      try ManagedObjectModel(xcodeContents: model.xcodeContents, name: model.name, file: "receipt")
+    }
   }
 
   /// The model of the destination.

@@ -26,6 +26,9 @@ public struct ManagedObjectModel: Sendable, Hashable {
   private var noted = Derived<[ModelRemark]>([])
   /// Shared by all copies: what it is computed of never changes.
   let hashCache = Derived(VersionHashCache())
+  private let madeTexts = Derived(ModelTexts())
+  /// What is made of the model once, without published hashes and remarks, which a copy may have of its own.
+  package var texts: ModelTexts { madeTexts.value }
 
   private let indexByName: [String: Int]
   private let subentityNames: [String: [String]]

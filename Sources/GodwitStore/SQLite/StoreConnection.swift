@@ -23,6 +23,10 @@ public final class StoreConnection: @unchecked Sendable {
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
+  /// For how long, in seconds, transactions are gathered into one: see `transaction`. nil: each commits on its own.
+  package var gatherSeconds: Double?
+  /// When the one began that gathers others.
+  private var gathering: ContinuousClock.Instant?
   /// What `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
@@ -184,13 +188,58 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// Runs `body` in an immediate transaction: committed when it returns, rolled back when it throws.
+  ///
+  /// While `gatherSeconds` is set, what `body` did is rolled back as ever when it throws, and committed later: with what
+  /// other transactions did in that time, or by `commitGathered`.
   public func transaction<T>(_ body: () throws -> T) throws -> T {
+    if let gatherSeconds { return try gather(for: gatherSeconds, body) }
     try execute("BEGIN IMMEDIATE")
     do {
       let result = try body()
       try execute("COMMIT")
       return result
     } catch {
+      if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
+      throw error
+    }
+  }
+
+  private func gather<T>(for seconds: Double, _ body: () throws -> T) throws -> T {
+    if gathering == nil || sqlite3_get_autocommit(handle) != 0 {
+      try execute("BEGIN IMMEDIATE")
+      gathering = .now
+    }
+    let result: T
+    do {
+      try execute("SAVEPOINT godwit_gathered")
+      result = try body()
+      try execute("RELEASE godwit_gathered")
+    } catch {
+      takeBackGathered()
+      throw error
+    }
+    if let since = gathering, since.duration(to: .now) >= .seconds(seconds) { try commitGathered() }
+    return result
+  }
+
+  /// Takes back the last of the transactions that are gathered; all of them where SQLite has done that, or cannot do
+  /// less.
+  private func takeBackGathered() {
+    if sqlite3_get_autocommit(handle) == 0 {
+      do {
+        try execute("ROLLBACK TO godwit_gathered")
+        return try execute("RELEASE godwit_gathered")
+      } catch { try? execute("ROLLBACK") }
+    }
+    gathering = nil
+  }
+
+  /// Commits the transactions that were gathered.
+  package func commitGathered() throws {
+    guard gathering != nil else { return }
+    gathering = nil
+    guard sqlite3_get_autocommit(handle) == 0 else { return }
+    do { try execute("COMMIT") } catch {
       if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
       throw error
     }

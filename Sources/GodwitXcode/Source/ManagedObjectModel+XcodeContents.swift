@@ -5,7 +5,9 @@ extension ManagedObjectModel {
   /// The model as the `contents` file of a `.xcdatamodel`, which Xcode and `ModelBundle` read.
   ///
   /// Reading it again gives an equal model. Of several version identifiers the first is kept.
-  public var xcodeContents: String {
+  public var xcodeContents: String { texts.contents { madeContents } }
+
+  private var madeContents: String {
     var out = MarkupWriter()
     out.open(
       "model",

@@ -25,22 +25,25 @@ extension MigrationManager {
       let source = URL(filePath: job.sourcePath).standardizedFileURL.path
       let mark = Digest.hex([quickIdentity.digest, uuid, source].joined(separator: "\n")).prefix(12)
       return "\(job.destinationPath).\(mark)\(Receipt.suffix)"
-    case .besideDestination: return job.destinationPath + Receipt.suffix
+    case .besideDestination: return usualReceiptPath
     }
   }
+
+  private var usualReceiptPath: String { Self.usualReceiptPath(ofStoreAt: job.destinationPath) }
+  static func usualReceiptPath(ofStoreAt path: String) -> String { path + Receipt.suffix }
 
   var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
   var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
 
   /// Whether a job without its receipt is not done: one at a path of the manifest, or one by which the next run knows
   /// the destination.
-  private var needsReceipt: Bool {
+  var needsReceipt: Bool {
     if case .file? = job.receipt { return true }
     return replacesReceipt
   }
 
   /// Whether the store that is delivered takes the place of an earlier one, whose receipt goes with it.
-  private var replacesReceipt: Bool { job.replacesEarlierResult || repair != nil }
+  var replacesReceipt: Bool { job.replacesEarlierResult || repair != nil }
 
   // MARK: Before
 
@@ -85,7 +88,7 @@ extension MigrationManager {
     return GodwitError.disk("cannot write the receipt '\(path)'", errno: errno, safe: "nothing was written")
   }
 
-  private static func inTheWay(_ path: String, safe: String) -> GodwitError {
+  static func inTheWay(_ path: String, safe: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot write the receipt '\(path)': something else is there",
       cause: "a run gives an earlier receipt another name, and leaves what is none",
@@ -99,7 +102,7 @@ extension MigrationManager {
   }
 
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
-  private func isOwn(_ receipt: Receipt) -> Bool {
+  func isOwn(_ receipt: Receipt) -> Bool {
     receipt.isOf(receiptJob, file: destinationFile) && receipt.source.path == repair?.sourcePath ?? job.sourcePath
   }
 
@@ -163,15 +166,21 @@ extension MigrationManager {
   ///   - made: The folder of the last step.
   ///   - summary: Gets a note if there can be no receipt in the default place. The store is delivered all the same.
   ///   - history: What the run noted of its chunks.
+  ///   - prepared: Gets the receipt that is written.
   ///   - isUnchanged: Whether the store is as it was when the counting began.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
   /// - Throws: For a path of the manifest, what makes the receipt impossible.
   func prepareReceipt(
     of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
-    _ control: MigrationControl, history: HistoryRecorder, isUnchanged: () throws -> Bool = { true }
+    _ control: MigrationControl, history: HistoryRecorder, prepared: PreparedReceipt? = nil, isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
     guard let path = receiptPath else { return nil }
     let note = Receipt.Note.read(made.outcomePath)
+    // Of a run that died while it delivered, what the receipt was made of may be lost.
+    if note == nil, job.inPlace == nil, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: folder) {
+      prepared?.receipt = known
+      return nil
+    }
     do {
       var receipt = try receipt(ofStoreAt: store, note?.content) { try control.checkpoint() }
       if job.isStepped, let record = try StepRecord.read(in: folder.path) {
@@ -206,9 +215,13 @@ extension MigrationManager {
       // In place the application may write to the store already.
       if job.inPlace == nil { receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store) }
       let isSynced = job.syncsCheckpoints
-      try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath, isSynced: isSynced)
+      // Without the note the place is the usual one.
+      if isSynced || path != usualReceiptPath {
+        try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath, isSynced: isSynced)
+      }
       try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath, isSynced: isSynced)
       if isSynced { try WorkFolder.sync(folder.path) }
+      prepared?.receipt = receipt
     } catch is CancellationError { throw CancellationError() } catch {
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
@@ -226,6 +239,15 @@ extension MigrationManager {
     return nil
   }
 
+  /// The receipt in a work folder, if it is that of a finished store in it.
+  private func knownReceipt(ofStoreAt store: String, in folder: borrowing WorkFolder) -> Receipt? {
+    guard let known = Self.receipt(at: folder.receiptPath), isOwn(known), known.destination.stamp != nil,
+      known.destination.stamp == (try? Receipt.deliveryStamp(ofStoreAt: store)),
+      Self.isReceipt(known, ofStoreAt: store)
+    else { return nil }
+    return known
+  }
+
   /// A receipt of what a store holds.
   ///
   /// - Parameter content: What it holds, if that is counted already.
@@ -238,7 +260,9 @@ extension MigrationManager {
       model: Receipt.model(asReceiptOf: job.destinationModel), cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)),
       checkpoint: check)
     // In place the source is the store that the destination took over its identifier from.
-    let source = job.inPlace == nil ? try? StoreMetadata(readingStoreAt: job.sourcePath).uuid : reader.metadata.uuid
+    // A new store of one step has it from the source as well.
+    let isKept = job.inPlace != nil || (!job.appends && !job.isStepped)
+    let source = isKept ? reader.metadata.uuid : try? StoreMetadata(readingStoreAt: job.sourcePath).uuid
     return try Receipt(
       of: reader, job: job, identity: quickIdentity, file: destinationFile, sourceUUID: source,
       finished: Date().ISO8601Format(), content: content, check: check)
@@ -267,132 +291,11 @@ extension MigrationManager {
       return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
     } catch { return [.init(.receiptMissing, "no receipt was written")] }
   }
+}
 
-  // MARK: Delivering
-
-  /// Puts the receipt of the work folder in its place, if there is one. The store is in its place already.
-  ///
-  /// A receipt of another job, which appended to the same destination and died, goes where that job's manifest had it.
-  ///
-  /// - Returns: A note if that fails in the default place: the job is finished all the same.
-  /// - Throws: If it fails at a path of the manifest. The work folder keeps the receipt, and the next run tries again.
-  func placeReceipt(of folder: borrowing WorkFolder) throws -> [MigrationNote] {
-    guard FileManager.default.fileExists(atPath: folder.receiptPath) else { return [] }
-    let made: Receipt
-    do { made = try Receipt.read(folder.receiptPath) } catch let error as GodwitError {
-      return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
-    }
-    let isOwn = isOwn(made)
-    let noted = (try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8)) ?? ""
-    guard let path = isOwn ? receiptPath : noted.isEmpty ? nil : noted else { return [] }
-    do {
-      try Self.place(
-        made, of: folder.receiptPath, at: path, destination: job.destinationPath, replaced: Self.replaced(in: folder))
-      return []
-    } catch let error as GodwitError {
-      if isOwn, needsReceipt { throw error }
-      let whose = isOwn ? "" : " of '\(made.job.name)'"
-      return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)")]
-    }
-  }
-
-  /// Puts the receipt of a folder that is discarded in its place, if it is that of the store at the destination: the
-  /// only proof of it, and what the job knows it by.
-  static func placeReceipt(inDiscarded folder: borrowing WorkFolder, destination: String) throws {
-    guard let made = receipt(at: folder.receiptPath), isReceipt(made, ofStoreAt: destination),
-      let path = try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8), !path.isEmpty
-    else { return }
-    try place(made, of: folder.receiptPath, at: path, destination: destination, replaced: replaced(in: folder))
-  }
-
-  /// Notes whose receipt goes when the store of the folder replaces another one. A receipt alone does not tell its
-  /// store's folder: that of a destination before, in another folder, may be at the same path of the manifest.
-  func noteReplaced(_ receipt: Receipt, in folder: borrowing WorkFolder) throws {
-    try WorkFolder.writeNote(Data((receipt.job.digest ?? "").utf8), to: folder.receiptReplacedPath)
-  }
-
-  /// The digest of the job that made the store which that of the folder has replaced; nil if it has replaced none.
-  private static func replaced(in folder: borrowing WorkFolder) -> String? {
-    let noted = try? String(contentsOfFile: folder.receiptReplacedPath, encoding: .utf8)
-    return noted?.isEmpty == false ? noted : nil
-  }
-
-  /// Whether a receipt is that of a store, by the job that the store names last.
-  static func isReceipt(_ receipt: Receipt, ofStoreAt path: String) -> Bool {
-    guard let digest = receipt.job.digest, let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
-    return metadata.applicationValues[jobsKey]?.array?.last?.string == digest
-  }
-
-  private static func place(
-    _ made: Receipt, of file: String, at path: String, destination: String, replaced: String?
-  ) throws {
-    let delivered = "the migrated store is in its place; run the same command to write the receipt"
-    var info = stat()
-    var replaces = false
-    if lstat(path, &info) == 0 {
-      guard let known = receipt(at: path) else { throw inTheWay(path, safe: delivered) }
-      // The receipt of a store that was replaced goes with it.
-      let isOfReplaced =
-        replaced != nil && known.job.digest == replaced && known.destination.uuid == made.destination.uuid
-        && known.destination.file == made.destination.file
-      if known.job.digest != made.job.digest, !isOfReplaced { try moveAside(path, known) }
-      replaces = true
-    }
-    do {
-      // On the same disk nothing can be left half-way.
-      if try move(file, to: path, replaces: replaces, like: destination) { return }
-      let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
-      do {
-        try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
-        // It tells of the source, and is no more readable.
-        try NewFile.publish(temporary, as: path, like: destination, replaces: replaces)
-      } catch {
-        NewFile.discard(temporary)
-        throw error
-      }
-    } catch {
-      var told = GodwitError.disk("cannot write the receipt '\(path)'", error)
-      told.safe = delivered
-      throw told
-    }
-    unlink(file)
-  }
-
-  /// Moves a file of the work folder beside the destination, no more readable than that is.
-  ///
-  /// - Returns: false if the path is on another disk, or the file system has no hard links.
-  static func move(_ file: String, to path: String, replaces: Bool, like destination: String) throws -> Bool {
-    try FileRights.copyMode(of: destination, to: file)
-    try WorkFolder.sync(file)
-    guard (replaces ? rename(file, path) : link(file, path)) == 0 else {
-      let code = CLibrary.errno
-      guard [EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(code) else {
-        throw GodwitError.disk("cannot write '\(path)'", errno: code)
-      }
-      return false
-    }
-    if !replaces { unlink(file) }
-    try WorkFolder.sync(URL(filePath: path).deletingLastPathComponent().path)
-    return true
-  }
-
-  /// Gives a receipt of another job a name of its own: it may be the only proof of a store that was moved away.
-  private static func moveAside(_ path: String, _ known: Receipt) throws {
-    let stem = path.hasSuffix(Receipt.suffix) ? path.dropLast(Receipt.suffix.count) : path.dropLast(0)
-    let mark = (known.job.digest ?? Digest.hex(known.finished)).prefix(12)
-    var number = 1
-    while true {
-      let aside = "\(stem).\(mark)\(number > 1 ? "-\(number)" : "")\(Receipt.suffix)"
-      if link(path, aside) == 0 { return }
-      let code = errno
-      // The same receipt, of a run that died here.
-      if code == EEXIST, FileManager.default.contentsEqual(atPath: path, andPath: aside) { return }
-      guard code == EEXIST, number < 1000 else {
-        throw GodwitError.disk("cannot give the earlier receipt '\(path)' the name '\(aside)'", errno: code)
-      }
-      number += 1
-    }
-  }
+/// The receipt that a run has written into its work folder.
+final class PreparedReceipt {
+  var receipt: Receipt?
 }
 
 extension Receipt {
