@@ -125,6 +125,7 @@ extension MigrationManager {
       destination: opened.destinationSchema, facts: plan.facts)
     let isNew = plan.facts.highestDestinationKeys == nil
     let triggers = isNew ? nil : try ledger.appendMark().triggers
+    let vacuum = "PRAGMA main.incremental_vacuum"
     try connection.transaction {
       for (number, highest) in kept {
         try connection.execute(
@@ -147,8 +148,10 @@ extension MigrationManager {
           source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection
         ).statements
       for sql in made { try connection.execute(sql) }
+      if !job.syncsCheckpoints { try connection.execute(vacuum) }
     }
-    try connection.execute("PRAGMA main.incremental_vacuum")
+    // A commit of its own keeps the journal of a large store small.
+    if job.syncsCheckpoints { try connection.execute(vacuum) }
   }
 
   /// What the finished store says of itself.

@@ -266,7 +266,8 @@ public struct MigrationManager: Sendable {
 
   /// Whether anything exists at the destination, including a broken symbolic link.
   var isDestinationTaken: Bool {
-    (try? FileManager.default.attributesOfItem(atPath: job.destinationPath)) != nil
+    var info = stat()
+    return lstat(job.destinationPath, &info) == 0
   }
 
   private func openLedger() throws -> Ledger? {

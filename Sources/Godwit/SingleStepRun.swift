@@ -232,6 +232,10 @@ final class SingleStepRun {
     if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
     try manager.checkSpace(need, safe: rejections?.known == nil ? nil : keptSafe)
     let schema = opened.destinationSchema
+    // What is begun commits with the first chunks.
+    if existing == nil, Executor.gathersChunks(job, plan, program, isSearching: rejections != nil) {
+      connection.gatherSeconds = EngineTuning.current.gatherSeconds
+    }
     try connection.transaction {
       var triggers: [String] = []
       if let existing {

@@ -21,6 +21,8 @@ final class FaultJob {
     case xml
     /// Two steps, with checkpoints that are not synced.
     case unsynced
+    /// One step of plain copies, in several chunks, with a receipt, and with checkpoints that are not synced.
+    case smallStore
     /// Two rows that are rejected, in rounds of their own, one with a file of binary data.
     case quarantine
   }
@@ -35,7 +37,7 @@ final class FaultJob {
   var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }
   var destinationPath: String {
     switch kind {
-    case .everyStage, .severalSteps, .unsynced, .inPlace, .quarantine: folder.file("out/people.sqlite")
+    case .everyStage, .severalSteps, .unsynced, .smallStore, .inPlace, .quarantine: folder.file("out/people.sqlite")
     case .xml: folder.file("out/people.xml")
     }
   }
@@ -44,6 +46,7 @@ final class FaultJob {
   var leftNames: [String] {
     switch kind {
     case .everyStage, .severalSteps, .unsynced: [".people_SUPPORT", "people.sqlite"]
+    case .smallStore: [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"]
     case .inPlace: [".people_SUPPORT", ".people~_SUPPORT", "people.sqlite", "people~.sqlite"]
     case .xml: ["people.xml"]
     case .quarantine:
@@ -120,6 +123,15 @@ final class FaultJob {
 
   var job: MigrationJob {
     get throws {
+      var first = MigrationStep(
+        sourceModel: try Self.source, destinationModel: try Self.destination,
+        mappingModels: [MappingModel(entityMappings: try Self.mappings)])
+      if kind == .smallStore {
+        first = MigrationStep(
+          sourceModel: try Self.source, destinationModel: try Self.renamed,
+          mappingModels: [try MappingModel(inferredFrom: Self.source, to: Self.renamed)],
+          origin: MigrationStep.inferredOrigin)
+      }
       var later: [MigrationStep] = []
       if [.severalSteps, .unsynced].contains(kind) {
         later.append(
@@ -130,11 +142,10 @@ final class FaultJob {
       }
       var job = MigrationJob(
         name: "fault", sourcePath: sourcePath, destinationPath: destinationPath,
-        first: MigrationStep(
-          sourceModel: try Self.source, destinationModel: try Self.destination,
-          mappingModels: [MappingModel(entityMappings: try Self.mappings)]), later: later, chunkRows: chunkRows,
+        first: first, later: later, chunkRows: kind == .smallStore ? 6 : chunkRows,
         chunkPredicates: chunkPredicates, memory: memory)
-      job.syncsCheckpoints = kind != .unsynced
+      job.syncsCheckpoints = ![.unsynced, .smallStore].contains(kind)
+      if kind == .smallStore { job.receipt = .besideDestination }
       if kind == .inPlace { job.inPlace = .init(keepsOld: true) }
       if kind == .xml { job.destinationType = .xml }
       if kind == .quarantine { job.quarantine = Quarantine(maximumRows: 2) }
@@ -161,18 +172,21 @@ final class FaultJob {
     ]
   }
 
-  static var source: ManagedObjectModel {
-    get throws {
-      var person = EntityDescription.make(
-        "Person", ["name": .string, "company": .string, "age": .integer16], people())
-      person.attributes.append(photo)
-      return try ManagedObjectModel(
-        name: "1",
-        entities: [
-          .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]), person,
-        ])
-    }
+  private static func first(_ name: String, ageName: String) throws -> ManagedObjectModel {
+    var age = AttributeDescription(name: ageName, type: .integer16)
+    age.renamingIdentifier = "age"
+    var person = EntityDescription.make("Person", ["name": .string, "company": .string], people())
+    person.attributes += [age, photo]
+    return try ManagedObjectModel(
+      name: name,
+      entities: [
+        .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]), person,
+      ])
   }
+
+  static var source: ManagedObjectModel { get throws { try first("1", ageName: "age") } }
+
+  private static var renamed: ManagedObjectModel { get throws { try first("1 renamed", ageName: "years") } }
 
   private static func later(_ ageName: String) -> [EntityDescription] {
     var residents = AttributeDescription(name: "residents", type: .integer64)
@@ -217,7 +231,7 @@ final class FaultJob {
     if kind == .xml {
       return try String(contentsOfFile: destinationPath, encoding: .utf8).split(separator: "\n").map(String.init)
     }
-    var lines: [String] = []
+    var lines = kind == .smallStore ? try receiptLines() : []
     for path in [destinationPath] + (kind == .quarantine ? [destinationPath + Quarantine.suffix] : []) {
       lines += try StoreDump(path).lines
       let support = SupportFolder(ofStoreAt: path)
@@ -229,6 +243,16 @@ final class FaultJob {
       lines += files.sorted()
     }
     return lines
+  }
+
+  /// What the receipt says, but for times and paths.
+  private func receiptLines() throws -> [String] {
+    let receipt = try Receipt.read(destinationPath + Receipt.suffix)
+    let made = receipt.steps.flatMap(\.mappings).map { "\($0.name) made \($0.made) of \($0.objectsIn)" }
+    let sums =
+      receipt.entities.map { "\($0.name) \($0.objects) \($0.checksum)" }
+      + receipt.relationships.map { "\($0.entity).\($0.name) \($0.links) \($0.checksum)" }
+    return ["receipt of \(receipt.job.digest ?? ""), \(receipt.steps.count) step"] + made + sums
   }
 
   func namesLeft() throws -> [String] {

@@ -34,9 +34,8 @@ private struct FaultSweep {
     for (index, operation) in operations.enumerated() {
       let name = (operation.path as NSString).lastPathComponent
       // What every job does is tried with the first kind of job.
-      if ![.everyStage, .unsynced].contains(whole.kind), ["store.sqlite", "store.sqlite-journal"].contains(name) {
-        continue
-      }
+      let isTriedElsewhere = ![.everyStage, .unsynced, .smallStore].contains(whole.kind)
+      if isTriedElsewhere, ["store.sqlite", "store.sqlite-journal"].contains(name) { continue }
       let sign = "\(operation.kind.rawValue) \(name.hasPrefix("0000") ? "file" : name)"
       first[sign] = first[sign] ?? index + 1
       last[sign] = index + 1

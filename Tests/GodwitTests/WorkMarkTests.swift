@@ -63,6 +63,33 @@ struct WorkMarkTests {
     #expect(last == .finished)
   }
 
+  @Test func `a small store with its receipt is delivered with four syncs`() throws {
+    let fixture = try MigrationFixture.notes()
+    var job = try fixture.job
+    (job.syncsCheckpoints, job.receipt) = (false, .besideDestination)
+    let layer = try FaultLayer(.none, keepsAll: true)
+    try layer.run { _ = try MigrationManager(job).run() }
+    let synced = layer.operations.filter { $0.kind == .sync }.map { ($0.path as NSString).lastPathComponent }
+    let folder = (job.workPath as NSString).lastPathComponent
+    let place = ((job.destinationPath as NSString).deletingLastPathComponent as NSString).lastPathComponent
+    #expect(Set(synced.prefix(2)) == ["store.sqlite", "receipt.json"])
+    #expect(synced.dropFirst(2) == [folder, place], "\(synced)")
+  }
+
+  @Test func `a finished store is synced work, whatever the mark says`() throws {
+    let (fixture, job) = try stopped()
+    defer { withExtendedLifetime(fixture) {} }
+    do {
+      let folder = try WorkFolder(forDestination: job.destinationPath, isSynced: false)
+      try folder.settle(finished: StepFolder(path: folder.path).storePath)
+    }
+    #expect(WorkFolder.isSynced(job.workPath))
+    try Data().write(to: URL(filePath: job.workPath + "/made-by-godwit"))
+    #expect(WorkFolder.isSynced(job.workPath))
+    let state = try BootIdentity.$current.withValue("another start") { try MigrationManager(job).status().state }
+    #expect(state == .unfinished)
+  }
+
   @Test func `a job without synced checkpoints syncs a few times, whatever its chunks`() throws {
     func syncs(_ isSynced: Bool, rows: Int) throws -> Int {
       let fixture = try MigrationFixture.notes()

@@ -172,7 +172,8 @@ extension MigrationManager {
   /// - Throws: For a path of the manifest, what makes the receipt impossible.
   func prepareReceipt(
     of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
-    _ control: MigrationControl, history: HistoryRecorder, prepared: PreparedReceipt? = nil, isUnchanged: () throws -> Bool = { true }
+    _ control: MigrationControl, history: HistoryRecorder, prepared: PreparedReceipt? = nil,
+    isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
     guard let path = receiptPath else { return nil }
     let note = Receipt.Note.read(made.outcomePath)

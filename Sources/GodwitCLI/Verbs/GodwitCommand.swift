@@ -36,6 +36,7 @@ public enum GodwitCommand {
     // A write beyond `ulimit -f` then fails with an error.
     signal(SIGXFSZ, SIG_IGN)
     occupyStandardStreams()
+    StoreConnection.forgoMemoryStatistics()
     let session = CommandSession(output: .standardOutput, diagnostics: .standardError, policies: policies)
     let status = run(arguments: arguments, in: session)
     exit(status)

@@ -66,7 +66,9 @@ package final class Executor {
   ///
   /// - Parameter beforeChunks: Called with the chunks that one statement is about to carry out.
   package func run(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
-    if gathersChunks { connection.gatherSeconds = EngineTuning.current.gatherSeconds }
+    if Self.gathersChunks(job, plan, program, isSearching: rejections != nil) {
+      connection.gatherSeconds = EngineTuning.current.gatherSeconds
+    }
     defer { connection.gatherSeconds = nil }
     do { try runChunks(beforeChunks: beforeChunks, afterChunk: afterChunk) } catch {
       // What is done is kept, whatever became of the chunk after it.
@@ -78,9 +80,13 @@ package final class Executor {
 
   /// Whether chunks may commit together: a commit costs more than so small a chunk. Not where anything but the
   /// connection knows what a chunk did.
-  private var gathersChunks: Bool {
-    !job.syncsCheckpoints && policies == nil && rejections == nil && program.facts.highestDestinationKeys == nil
-      && !plan.chunks.contains { $0.phase == .associate }
+  ///
+  /// - Parameter isSearching: Whether objects that are rejected are looked for.
+  package static func gathersChunks(
+    _ job: MigrationJob, _ plan: MigrationPlan, _ program: StepProgram, isSearching: Bool
+  ) -> Bool {
+    !job.syncsCheckpoints && !program.resolved.hasPolicies && !isSearching
+      && program.facts.highestDestinationKeys == nil && !plan.chunks.contains { $0.phase == .associate }
   }
 
   private func runChunks(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {

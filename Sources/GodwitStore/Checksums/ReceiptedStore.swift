@@ -24,7 +24,9 @@ package struct ReceiptedStore {
       readingAt: path, cache: cache, model: model, purpose: .comparison,
       checkpoint: checkpoint)
     // As the file has it: what an XML store is converted into has metadata of its own.
-    metadata = try StoreMetadata(readingStoreAt: path)
+    metadata =
+      try StoreFiles(path: path).type == .sqlite
+      ? StoreMetadata(reading: connection, path: path) : StoreMetadata(readingStoreAt: path)
     schema = try StoreSchema(model: model, probing: connection)
     self.path = path
   }

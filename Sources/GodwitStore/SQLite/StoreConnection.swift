@@ -75,6 +75,10 @@ public final class StoreConnection: @unchecked Sendable {
     try defend()
   }
 
+  /// Has SQLite count no memory, for which all threads of the process would wait for each other at each allocation. For
+  /// a process that is ours alone, before its first connection; later it has no effect.
+  package static func forgoMemoryStatistics() { _ = godwit_sqlite3_without_statistics() }
+
   /// The oldest SQLite that has what is used here: extended result codes from the call that opens a file.
   static let minimumVersion: Int32 = 3_037_000
 
