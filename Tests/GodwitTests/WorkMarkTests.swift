@@ -67,6 +67,7 @@ struct WorkMarkTests {
     let fixture = try MigrationFixture.notes()
     var job = try fixture.job
     (job.syncsCheckpoints, job.receipt) = (false, .besideDestination)
+    try WorkFolder.makeFolder((job.destinationPath as NSString).deletingLastPathComponent)
     let layer = try FaultLayer(.none, keepsAll: true)
     try layer.run { _ = try MigrationManager(job).run() }
     let synced = layer.operations.filter { $0.kind == .sync }.map { ($0.path as NSString).lastPathComponent }
