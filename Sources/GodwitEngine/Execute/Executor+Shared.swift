@@ -56,7 +56,7 @@ extension Executor {
               nils: try countNils(chunk, mapping, of: statement, predicate: nil)))
         }
         try recordDigest()
-        try checkSource()
+        try checkSourceOfChunk()
       }
       return true
     } catch is LargeRowMet {

@@ -34,6 +34,8 @@ package final class Executor {
   var writers: [Int: SpillWriter] = [:]
   /// Of the `unique-by` mapping whose associations are written.
   var identities: (mapping: Int, map: UniqueKeyMap)?
+  /// When a chunk compared the source last.
+  private var compared: ContinuousClock.Instant?
   /// While indexes are built.
   private var ahead: SpeculativeValidator?
   /// What happened that nobody would see in the result.
@@ -70,9 +72,12 @@ package final class Executor {
       connection.gatherSeconds = EngineTuning.current.gatherSeconds
     }
     defer { connection.gatherSeconds = nil }
-    do { try runChunks(beforeChunks: beforeChunks, afterChunk: afterChunk) } catch {
-      // What is done is kept, whatever became of the chunk after it.
-      try? connection.commitGathered()
+    do {
+      try runChunks(beforeChunks: beforeChunks, afterChunk: afterChunk)
+      if connection.gatherSeconds != nil { try checkSource() }
+    } catch {
+      // What is done is kept, whatever became of the chunk after it, unless the source is another one.
+      if (try? checkSource()) != nil { try? connection.commitGathered() }
       throw error
     }
     try connection.commitGathered()
@@ -167,8 +172,18 @@ package final class Executor {
       try connection.checkTransaction()
       try ledger.finish(chunk, outcome)
       try recordDigest()
-      try checkSource()
+      try checkSourceOfChunk()
     }
+  }
+
+  /// Compares the source before a chunk commits. Of chunks that commit together, one in half the time is enough, since
+  /// it is compared again before the end.
+  func checkSourceOfChunk() throws {
+    if let seconds = connection.gatherSeconds, let compared, compared.duration(to: .now) < .seconds(seconds / 2) {
+      return
+    }
+    try checkSource()
+    compared = .now
   }
 
   /// Writes the source's digest to the ledger when it is known. Call inside a transaction.
