@@ -137,7 +137,9 @@ public struct MigrationManager: Sendable {
     guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
       try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
     else {
-      return MigrationStatus(state: .notStarted, job: job.name, chunks: [], done: [])
+      // A run in place by SQL or by definition has no ledger, and neither has any run before its first chunk.
+      return MigrationStatus(
+        state: hasRunWithoutWork ? .unfinished : .notStarted, job: job.name, chunks: [], done: [])
     }
     if job.inPlace != nil || job.appends {
       return MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])

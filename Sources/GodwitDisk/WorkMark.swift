@@ -79,6 +79,9 @@ extension WorkFolder {
   /// Whether a later run begins anew with a folder, because the machine has been started again since its work.
   package static func isLost(_ path: String) -> Bool { (try? mark(of: path))?.isLost ?? false }
 
+  /// Whether a run has made a folder its own, and no power cut has taken what it did there.
+  package static func hasLiveMark(_ path: String) -> Bool { (try? mark(of: path)).map { !$0.isLost } ?? false }
+
   /// Whether a later run of a folder's work must sync what it does.
   package static func isSynced(_ path: String) -> Bool { (try? mark(of: path)) == .synced }
 

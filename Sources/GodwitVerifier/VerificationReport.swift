@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitModel
 
 /// What `Verifier` found, and what it checked.
 ///
@@ -112,6 +113,10 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   public private(set) var totalFindings: Int64 = 0
   /// What was checked, in the order of the checks.
   public private(set) var checks: [Check] = []
+  /// The store that was read; nil in the report of a job, whose destination it is.
+  public internal(set) var store: String?
+  /// Why it was this store that was read, as what follows its name.
+  public internal(set) var storeReason: String?
 
   package init() {}
 
@@ -167,6 +172,9 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     let more = totalFindings - Int64(findings.count)
     if more > 0 { lines.append("and \(more) more") }
     lines += checks.map { "checked \($0.count) \($0.name)" }
+    if let store {
+      lines.append("read '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? ""))
+    }
     lines.append(isClean ? "no difference found" : "\(totalFindings) findings")
     return lines.joined(separator: "\n")
   }

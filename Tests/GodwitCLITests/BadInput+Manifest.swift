@@ -121,6 +121,11 @@ extension BadInput {
     .init("an order of unknown versions", 78, ["job.yaml:7:", "version-order names the unknown model 'Libary'"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nversion-order: [Libary]")
     },
+    .init(
+      "a word for mappings that is misspelt", 66, ["'inferrred'", "did you mean 'inferred'?", "`mappings: inferred`"]
+    ) {
+      try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: inferrred")
+    },
     .init("mappings that cannot be inferred", 69, ["job.yaml:6:1: ", "no mapping model can be inferred", "cause"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: inferred")
     },

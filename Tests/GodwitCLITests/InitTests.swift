@@ -321,6 +321,21 @@ struct InitTests {
     #expect(piped.output.contains("Mover"), "\(piped.diagnostics)")
   }
 
+  @Test func `a policy that a mapping of each step names has the name once`() throws {
+    let folder = try notes()
+    for (number, pair) in [("Notes", "Notes 2"), ("Notes 2", "Notes 3")].enumerated() {
+      try project.write(
+        "Move\(number).mapping.yaml",
+        "godwit-mapping: 1\nsource-model: \(pair.0)\ndestination-model: \(pair.1)\nentity-mappings:\n"
+          + "  - {name: N, source: Note, destination: Note, policy: App.Mover}\n")
+    }
+    let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    let lines = try text().split(separator: "\n")
+    #expect(lines.contains("#   App.Mover, named by 'N'"), "\(lines)")
+    for name in ["Move0", "Move1"] { #expect(lines.contains { $0.contains("\(name).mapping.yaml") }, "\(lines)") }
+  }
+
   @Test func `losses are counted in comments`() throws {
     let folder = try notes()
     let last = try project.path("Notes.xcdatamodeld/Notes 3.xcdatamodel/contents")

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitDisk
 import GodwitManifest
 import TestSupport
 import Testing
@@ -114,6 +115,27 @@ struct StatusCheckTests {
   private func wait(_ process: Process, _ pipe: Pipe) {
     _ = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
+  }
+
+  @Test func `a job in place whose run was killed is told as unfinished, and that it starts again`() throws {
+    let job = try BreakableJob()
+    try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true\nkeep-old: false")
+    // What a run does that is killed as soon as it has the lock.
+    let work = try WorkFolder(forDestination: job.file("library.sqlite")).path
+    #expect(work.hasSuffix("library.sqlite.godwit"))
+    let text = try BuiltCommand.run("status", "job.yaml", in: job.path)
+    #expect(text.status == 0 && text.output.hasPrefix("job job: unfinished, 0.0%\n  stale: "), "\(text)")
+    #expect(text.output.contains("the same command starts again"), "\(text)")
+    let document = try BuiltCommand.run("status", "job.yaml", "--format", "json", in: job.path)
+    let value = try JSONValue(parsing: document.output)
+    let schema = try #require(PublishedSchema.all.first { $0.name == "status" })
+    #expect(try JSONSchema(text: schema.text).findings(value) == [])
+    #expect(value["state"] == .string("unfinished") && value["run"]?["state"] == .string("stale"))
+    #expect(value["run"]?["startsAgain"] == .boolean(true))
+    let monitor = try BuiltCommand.run("status", "job.yaml", "--check", in: job.path)
+    #expect(monitor.status == 2 && monitor.output.contains("the same command starts again"), "\(monitor)")
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 0)
+    #expect(try BuiltCommand.run("status", "job.yaml", in: job.path).output == "job job: finished\n")
   }
 
   @Test(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests"))

@@ -14,3 +14,15 @@ func `--max-duration takes hours, minutes and seconds in that order`(text: Strin
 func `--max-duration refuses what is not a duration`(text: String) {
   #expect(TimeBox(argument: text) == nil)
 }
+
+@Test(arguments: [
+  ("0s", "expected at least 1s"), ("0h0m", "expected at least 1s"), ("1ms", "such as 3h, 90m, 45s or 1h30m"),
+  ("soon", "such as 3h, 90m, 45s or 1h30m"), ("10", "such as 3h, 90m, 45s or 1h30m"),
+])
+func `a refused --max-duration says what is accepted`(text: String, fragment: String) throws {
+  let refusal = #expect(throws: TimeBox.Refusal.self) { _ = try TimeBox.parse(text) }
+  #expect(refusal?.description.contains(fragment) == true)
+  let session = CommandSession(output: .memory(), diagnostics: .memory())
+  #expect(GodwitCommand.run(arguments: ["run", "job.yaml", "--max-duration", text], in: session) == 64)
+  #expect(session.diagnostics.text.contains(fragment), "\(session.diagnostics.text)")
+}

@@ -48,6 +48,29 @@ struct VerifyVerbTests {
     }
   }
 
+  @Test func `verify --receipt names the store that it read, in text and in JSON`() throws {
+    let job = try finished()
+    let receipt = job.file("out/library.sqlite.receipt.json")
+    for (path, name) in [(job.file("out/library.sqlite"), "copy.sqlite"), (receipt, "copy.sqlite.receipt.json")] {
+      try FileManager.default.copyItem(atPath: path, toPath: job.file("out/\(name)"))
+    }
+    let store = try StoreConnection(path: job.file("out/copy.sqlite"))
+    try store.execute("UPDATE ZBOOK SET ZPAGES = ZPAGES + 1 WHERE Z_PK = 7")
+    try store.close()
+    for (name, status) in [("library", 0), ("copy", 4)] as [(String, Int32)] {
+      let arguments = ["verify", "--receipt", "out/\(name).sqlite.receipt.json"]
+      let told = try BuiltCommand.run(arguments, in: job.path)
+      #expect(told.status == status, "\(told)")
+      let line = try #require(told.output.split(separator: "\n").first { $0.hasPrefix("read ") }, "\(told)")
+      #expect(line.hasSuffix("/out/\(name).sqlite': it is named like the receipt file"))
+      let document = try BuiltCommand.run(arguments + ["--format", "json"], in: job.path)
+      let value = try JSONValue(parsing: document.output)
+      #expect(try schema("verify").findings(value) == [])
+      #expect(value["store"]?.string?.hasSuffix("/out/\(name).sqlite") == true)
+      #expect(value["storeReason"] == .string("it is named like the receipt file"))
+    }
+  }
+
   @Test func `what run --verify found is critical until a verification finds nothing`() throws {
     let job = try BreakableJob()
     try job.append("job.yaml", "on-existing: replace\n")

@@ -53,7 +53,9 @@ extension MigrationManager {
     case (.held(let holder), _): status.run = MigrationStatus.Run(.running, isResumable: true).of(holder)
     case (.none, .finished), (.free, .finished): status.run = .init(.finished, isResumable: false)
     case (.none, _): break
-    case (.free(let holder), _): status.run = ended(holder)
+    case (.free(let holder), _):
+      status.run = ended(holder)
+      status.run?.startsAgain = startsAgain(status)
     }
     if status.run?.state != .running { status.secondsLeft = nil }
     // What was found is as good as a run that failed: no success is known since.

@@ -36,6 +36,23 @@ extension MigrationManager {
   /// Whether a folder has unfinished work of this job, from whatever source, models or mappings.
   private func hasOwnWork(_ folder: String) -> Bool { WorkOwner.read(in: folder) == owner }
 
+  /// Whether a run of this job has a work folder, at work or killed. Asked where nothing is found to resume.
+  ///
+  /// Of a folder without an owner it is not known which of several jobs that append began it.
+  var hasRunWithoutWork: Bool {
+    let folder = job.workPath
+    guard WorkFolder.hasLiveMark(folder) else { return false }
+    guard let known = WorkOwner.read(in: folder) else { return !job.appends }
+    return known == owner
+  }
+
+  /// Whether the next run of a job begins again, although the last one left a work folder.
+  func startsAgain(_ status: MigrationStatus) -> Bool {
+    guard status.state == .unfinished || status.state == .notStarted else { return false }
+    if WorkFolder.isLost(job.workPath) { return true }
+    return status.percent == 0 && status.lines.isEmpty && !isWorthKeeping(job.workPath)
+  }
+
   /// Removes the folder that an unfinished run left of a source that has come back to what it was. What another job has
   /// begun there stays, and so does a folder in which a run is at work.
   func removeNeedlessWork() throws {

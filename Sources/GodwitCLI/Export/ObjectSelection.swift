@@ -33,7 +33,7 @@ struct ObjectSelection {
         throw GodwitError(
           .usage,
           "cannot export entity '\(name)': model '\(model.name)' has no such entity"
-            + Spelling.suggestion(for: name, among: model.entityNames),
+            + Spelling.suggestion(forPartOf: name, among: model.entityNames),
           remedy: "list the entities with `godwit inspect`")
       }
       let family = subentities ? model.family(of: name).map(\.name) : [name]

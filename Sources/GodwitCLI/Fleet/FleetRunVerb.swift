@@ -24,7 +24,8 @@ struct FleetRunVerb: Verb {
   @Option(
     name: .customLong("max-duration"),
     help: ArgumentHelp(
-      "Stop at a checkpoint, with status 75, after a time such as 3h, 90m or 1h30m.", valueName: "time"))
+      "Stop at a checkpoint, with status 75, after a time such as 3h, 90m, 45s or 1h30m.", valueName: "time"),
+    transform: TimeBox.parse)
   var maximumDuration: TimeBox?
 
   @Flag(help: "For a worker of a scheduler: SIGINT and SIGTERM end the run with 75, after a checkpoint.")

@@ -27,4 +27,20 @@ struct TimeBox: ExpressibleByArgument, Hashable {
   }
 
   var defaultValueDescription: String { "\(seconds)s" }
+
+  /// Why a text is no time box; printed after the value and the option.
+  struct Refusal: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// Reads the value of an option.
+  ///
+  /// - Throws: `Refusal`, which says what is accepted: the parser's own message does not.
+  @Sendable static func parse(_ text: String) throws -> TimeBox {
+    if let box = TimeBox(argument: text) { return box }
+    let isZero = text.contains("0") && text.allSatisfy { "0hms".contains($0) }
+    throw Refusal(
+      description: isZero
+        ? "expected at least 1s" : "expected hours, minutes and whole seconds, such as 3h, 90m, 45s or 1h30m")
+  }
 }

@@ -74,7 +74,7 @@ struct ReportPage {
         case .finished: "The destination is complete, and not in its place yet."
         case nil: "The last run was killed."
         }
-      return text + ". \(end) The same command resumes."
+      return text + ". \(end) The same command \(status.run?.startsAgain == true ? "starts again" : "resumes")."
     }
   }
 

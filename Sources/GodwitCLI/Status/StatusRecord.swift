@@ -11,12 +11,14 @@ struct StatusRecord: Encodable {
     let status: Int32?
     let reason, reasonCode, message, remedy: String?
     let isResumable: Bool
+    /// nil for a run that is resumed, as keys without a value are left out.
+    let startsAgain: Bool?
 
     init(_ run: MigrationStatus.Run) {
       (state, pid, host, status) = (run.state, run.pid, run.host, run.status)
       (since, ended) = (StatusRecord.time(run.since), StatusRecord.time(run.ended))
       (reason, reasonCode, message, remedy) = (run.reason, run.reasonCode, run.message, run.remedy)
-      isResumable = run.isResumable
+      (isResumable, startsAgain) = (run.isResumable, run.startsAgain ? true : nil)
     }
   }
 

@@ -23,7 +23,8 @@ struct StatusVerb: Verb {
   @Option(
     name: .customLong("max-age"),
     help: ArgumentHelp(
-      "With --check: CRITICAL if the last success is longer ago than a time such as 26h.", valueName: "time"))
+      "With --check: CRITICAL if the last success is longer ago than a time such as 26h.", valueName: "time"),
+    transform: TimeBox.parse)
   var maximumAge: TimeBox?
 
   static var outputs: [OutputKind] { [.status, .stores] }

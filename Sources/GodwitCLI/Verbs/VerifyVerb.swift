@@ -24,7 +24,7 @@ struct VerifyVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Compare a destination with the receipt that `run` wrote beside it. Needs no job, source or model. --destination names a store that is not in the receipt's folder.",
+      "Compare a destination with the receipt that `run` wrote beside it. Needs no job, source or model. The store has the name of FILE without .receipt.json, or else the one that the receipt names; --destination names another.",
       valueName: "FILE"), completion: .file())
   var receipt: String?
 
@@ -42,7 +42,8 @@ struct VerifyVerb: Verb {
 
   @Option(
     name: .customLong("max-duration"),
-    help: ArgumentHelp("Stop with status 75 after a time such as 3h, 90m or 1h30m.", valueName: "time"))
+    help: ArgumentHelp("Stop with status 75 after a time such as 3h, 90m, 45s or 1h30m.", valueName: "time"),
+    transform: TimeBox.parse)
   var maximumDuration: TimeBox?
 
   @Option(

@@ -70,12 +70,17 @@ public struct MappingDraft: Sendable {
       let text = isOpen ? "required, no default" : now.defaultValue.isNull ? "stays nil" : "takes the default"
       return remark(mapping.name, subject, "new \(PropertyFacts(now).kind): \(text)", isPlaceholder: isOpen)
     }
-    guard was.type == now.type, was.compositeName == now.compositeName else {
+    let change = NumericChange(from: was.type, to: now.type)
+    guard was.type == now.type && was.compositeName == now.compositeName || change?.matchesCoreData == true else {
       return remark(
         mapping.name, subject, "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind)",
         isPlaceholder: true)
     }
     let isTightened = was.isOptional && !now.isOptional
+    if let change {
+      let rounded = change.mayRound ? ": a whole number beyond 2^53 becomes the nearest Double" : ""
+      remark(mapping.name, subject, "\(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(rounded)")
+    }
     if was.name != now.name { remark(mapping.name, subject, "renamed") }
     if isTightened, now.defaultValue.isNull {
       remark(mapping.name, subject, "now required, without a default: an object without a value stops the run")

@@ -43,6 +43,20 @@ package struct NumericChange {
     }
   }
 
+  /// Whether a value expression that names the attribute makes of every value what Core Data makes of it.
+  ///
+  /// Whole numbers go into a wider integer, and a Boolean becomes 0 or 1. A Double is the nearest to an integer in Core
+  /// Data too, and holds all but very large ones. A Float holds every integer of 16 bits. Of other changes it is not
+  /// known how Core Data rounds, and it takes no other number for a decimal.
+  var matchesCoreData: Bool {
+    switch destination {
+    case .integer16, .integer32, .integer64: !mayNotFit
+    case .double: source.isInteger
+    case .float: source == .integer16
+    default: false
+    }
+  }
+
   /// True for a stored value that the new type cannot hold; nil when there is none.
   func misfit(_ column: String) -> String? {
     guard mayNotFit else { return nil }

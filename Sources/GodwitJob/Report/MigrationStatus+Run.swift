@@ -41,6 +41,8 @@ extension MigrationStatus {
     public var remedy: String?
     /// Whether the same command goes on.
     public var isResumable: Bool
+    /// Whether the same command begins again, because nothing of the run is durable.
+    public var startsAgain = false
 
     package init(_ state: State, isResumable: Bool) {
       (self.state, self.isResumable) = (state, isResumable)
@@ -94,7 +96,9 @@ extension MigrationStatus {
 extension MigrationStatus.Run: CustomStringConvertible {
   /// The run in one line.
   public var description: String {
-    let goesOn = isResumable ? "; the same command resumes" : ""
+    let goesOn =
+      !isResumable
+      ? "" : startsAgain ? "; nothing of it is durable, the same command starts again" : "; the same command resumes"
     switch state {
     case .running: return "running" + (process.map { ": \($0)" } ?? "")
     case .stopped:

@@ -6,7 +6,8 @@ public struct MigrationStatus: Sendable, Codable {
   public enum State: String, Sendable, Codable {
     /// Nothing of the job is on disk.
     case notStarted = "not started"
-    /// Some chunks are durable; a run of the same job continues with the others.
+    /// A run has begun and not finished. A run of the same job continues with the chunks that are not durable, or begins
+    /// again where none is: see `Run.startsAgain`.
     case unfinished
     /// The destination is the finished store of the job.
     case finished

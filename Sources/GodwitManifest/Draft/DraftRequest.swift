@@ -264,6 +264,8 @@ package struct DraftRequest: Sendable {
     }
     for use in job.policyUses where !use.isRegistered {
       if let index = draft.policies.firstIndex(where: { $0.name == use.policy }) {
+        // Two steps may have mappings of one name.
+        guard !draft.policies[index].mappings.contains(use.mapping) else { continue }
         draft.policies[index].mappings.append(use.mapping)
       } else {
         draft.policies.append(.init(name: use.policy, mappings: [use.mapping]))

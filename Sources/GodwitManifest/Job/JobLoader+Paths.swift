@@ -27,8 +27,21 @@ extension JobLoader {
     let told =
       "'\(key)' is '\(path.raw)', relative to the \(inCurrent ? "current" : "manifest's") folder '\(folder)'"
     error.cause = [error.cause, told].compactMap(\.self).joined(separator: "\n")
-    error.remedy = "correct \(isOfOption ? "`\(path.location.file)`" : "'\(key)'")"
+    let place = isOfOption ? "`\(path.location.file)`" : "'\(key)'"
+    error.remedy = "correct \(place)"
+    if key == "mappings", let word = mappingWord(like: path.raw) {
+      error.message += " (did you mean '\(word)'?)"
+      error.remedy = "write `mappings: \(word)`, or correct the path in \(place)"
+    }
     return error
+  }
+
+  /// The word for `mappings` that a name was probably meant to be; nil for what looks like a path, and beside others.
+  private func mappingWord(like name: String) -> String? {
+    guard case .files(let files) = manifest.mappings, files.count == 1, !name.contains("/"), !name.contains(".") else {
+      return nil
+    }
+    return Spelling.nearest(to: name, among: ["auto", "inferred"])
   }
 
   /// A path without the version that it names.

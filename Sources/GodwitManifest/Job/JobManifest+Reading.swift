@@ -250,19 +250,26 @@ extension JobManifest {
     return size
   }
 
+  /// What `on-invalid` may be, in words.
+  private static let onInvalidValues = "fail or {quarantine: {max-rows: N}}"
+
   private static func onInvalid(_ node: Node, _ reader: YAMLReader) throws -> OnInvalid {
     if case .scalar(let scalar) = node {
-      guard scalar.string == "fail" else {
-        throw reader.wrong("on-invalid", expected: "fail", node)
+      if scalar.string == "fail" { return .fail }
+      var error = reader.wrong("on-invalid", expected: onInvalidValues, node)
+      // The word alone has no limit, and a run must have one.
+      if Spelling.nearest(to: scalar.string, among: ["quarantine"]) != nil {
+        error.remedy = "give the limit too: write `on-invalid: {quarantine: {max-rows: N}}`"
       }
-      return .fail
+      throw error
     }
     let outer = try reader.entries(
-      node, key: "on-invalid", known: keys(in: "on-invalid"), expected: "fail")
+      node, key: "on-invalid", known: keys(in: "on-invalid"), expected: onInvalidValues)
     guard let quarantine = outer["quarantine"] else {
-      throw reader.wrong("on-invalid", expected: "fail", node)
+      throw reader.wrong("on-invalid", expected: onInvalidValues, node)
     }
-    let limits = try reader.entries(quarantine.value, key: "quarantine", known: keys(in: "quarantine"))
+    let limits = try reader.entries(
+      quarantine.value, key: "quarantine", known: keys(in: "quarantine"), expected: "{max-rows: N}")
     let rows = try limits["max-rows"].map { try reader.integer($0.value, key: $0.key, in: 0...Int.max) }
     let percent = try limits["max-percent"].map { try reader.number($0.value, key: $0.key, in: 0...100) }
     guard rows != nil || percent != nil else {

@@ -23,6 +23,18 @@ package enum Spelling {
     nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
   }
 
+  /// The same, and where nothing is near, the shortest candidate that contains the name: many name their entities
+  /// `BookmarkEntity`, and think of them as `Bookmark`.
+  package static func suggestion(forPartOf name: String, among candidates: some Sequence<String>) -> String {
+    let candidates = Array(candidates)
+    let near = suggestion(for: name, among: candidates)
+    guard near.isEmpty, name.count >= 3 else { return near }
+    let part = name.lowercased()
+    let longer = candidates.filter { $0.lowercased().contains(part) }
+    let best = longer.min { ($0.count, $0) < ($1.count, $1) }
+    return best.map { " (did you mean '\($0)'?)" } ?? ""
+  }
+
   private static func editDistance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
     guard !a.isEmpty, !b.isEmpty else { return max(a.count, b.count) }
     guard a.count <= 200, b.count <= 200 else { return a == b ? 0 : .max }

@@ -48,6 +48,8 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
       try connection.attachSource(StoreFiles(path: path))
     } catch let error as GodwitError where error.topic == .cutOff {
       try connection.acceptDamagedSchema()
+      // What is damaged is this file, not the connection's own database in memory.
+      connection.sourcePath = path
       try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
     }
     return connection

@@ -72,6 +72,7 @@ extension StoreConnection {
   package func attachShared(path given: String) throws {
     try execute("PRAGMA busy_timeout = 5000")
     let path = URL(filePath: given).standardizedFileURL.path
+    sourcePath = given
     try attach(StoreFiles.uri(path: path, query: "mode=ro"))
   }
 
@@ -81,6 +82,7 @@ extension StoreConnection {
   /// - Parameter cache: The page cache of the store, beside the main database's own.
   package func attachUnlocked(path given: String, cache: ByteCount) throws {
     let path = URL(filePath: given).standardizedFileURL.path
+    sourcePath = given
     try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }

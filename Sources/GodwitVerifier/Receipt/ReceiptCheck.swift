@@ -24,7 +24,8 @@ public struct ReceiptCheck: Sendable {
   ///
   /// - Parameters:
   ///   - receipt: What the run wrote.
-  ///   - destination: The store; nil for the one that the receipt names, in the receipt's folder.
+  ///   - destination: The store; nil for the one that has the name of the receipt's file without `.receipt.json`, or the
+  ///     one that the receipt names, in the receipt's folder. The report says which it was.
   public init(receipt: URL, destination: URL? = nil) {
     (receiptPath, destinationPath) = (receipt.filePath, destination?.filePath)
   }
@@ -43,11 +44,13 @@ public struct ReceiptCheck: Sendable {
     try Task.checkCancellation()
     let stop = VerificationStop(control, maximumSeconds: maximumSeconds)
     let receipt = try Receipt.read(receiptPath)
-    let path = try storePath(receipt)
+    let choice = try ReceiptedStoreChoice(receipt, at: receiptPath, given: destinationPath)
+    let path = choice.path
     let files = try StoreFiles(path: path)
     let stamp = try files.stamp()
     let metadata = try StoreMetadata(readingStoreAt: path)
     var report = VerificationReport()
+    (report.store, report.storeReason) = (path, choice.reason)
     let later = try laterJobs(receipt, metadata, path)
     report.count("receipts, of \(receipt.finished)", 1)
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
@@ -63,16 +66,6 @@ public struct ReceiptCheck: Sendable {
         remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
     }
     return report
-  }
-
-  private func storePath(_ receipt: Receipt) throws -> String {
-    if let destinationPath { return destinationPath }
-    let beside = URL(filePath: receiptPath).deletingLastPathComponent().appending(path: receipt.destination.file)
-      .filePath
-    if FileManager.default.fileExists(atPath: beside), !receipt.destination.file.contains("/") { return beside }
-    throw GodwitError(
-      .missingInput, "cannot verify '\(receipt.destination.file)': it is not in the folder of its receipt",
-      remedy: "name the store with --destination STORE")
   }
 
   /// The digests of the jobs that came after the receipt's.

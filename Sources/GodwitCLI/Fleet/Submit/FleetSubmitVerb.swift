@@ -32,7 +32,7 @@ struct FleetSubmitVerb: Verb {
   @Option(
     help: ArgumentHelp(
       "Stop the script (parallel), a task (slurm) or a pod (kubernetes) at a checkpoint after a time such as 3h.",
-      valueName: "time"))
+      valueName: "time"), transform: TimeBox.parse)
   var time: TimeBox?
 
   @Option(help: ArgumentHelp("Run at most so many processes at the same time.", valueName: "N"))

@@ -1,0 +1,19 @@
+import GodwitModel
+import Testing
+
+/// What is proposed for a name that nothing has.
+struct SpellingTests {
+  private static let entities = ["OldBookmarkEntity", "BookmarkEntity", "FolderEntity", "Tag"]
+
+  @Test(
+    arguments: [
+      ("Bookmark", "BookmarkEntity"), ("folder", "FolderEntity"), ("Tga", "Tag"), ("BookmarkEntiy", "BookmarkEntity"),
+      ("Bo", nil), ("Nothing", nil),
+    ] as [(String, String?)])
+  func `a part of a name proposes the shortest name that contains it, and a slip the nearest`(
+    name: String, expected: String?
+  ) {
+    let found = Spelling.suggestion(forPartOf: name, among: Self.entities)
+    #expect(found == (expected.map { " (did you mean '\($0)'?)" } ?? ""))
+  }
+}
