@@ -22,6 +22,9 @@ public struct ObjectTrace: Sendable, Hashable {
     public var attributes: [String: AttributeValue]
     /// The URIs of the objects that its relationships lead to, by name.
     public var relationships: [String: [String]]
+    /// Whether a run has taken a repair of it from a quarantine: then its values are those of the repair. Always false
+    /// outside the source.
+    public var isRepaired = false
   }
 
   /// An object that a mapping made of another.
@@ -64,6 +67,8 @@ public struct ObjectTrace: Sendable, Hashable {
       case policy
       /// No mapping takes the objects of the entity.
       case noMapping = "no-mapping"
+      /// The run has set the object aside: it is in quarantine.
+      case quarantined
       /// No mapping explains the object: the application or another job made it.
       case unexplained
     }
