@@ -74,7 +74,9 @@ extension MigrationManager {
     var parts = [source.size, quarantine.size, stamp.wal?.size ?? 0]
     if try source.type == .xml || source.hasHotJournal() { parts.append(source.size) }
     let known = source.type == .sqlite ? SupportFolder(ofStoreAt: job.sourcePath) : nil
-    if let known, !isLinkable(known) { try known.forEachFile { _, bytes in parts.append(bytes) } }
+    if let known, !isLinkable(known) {
+      try known.forEachFile { name, bytes in if SupportFolder.isFileName(name) { parts.append(bytes) } }
+    }
     let edited = SupportFolder(ofStoreAt: quarantine.givenPath)
     if !isLinkable(edited) {
       try edited.forEachFile { name, bytes in
