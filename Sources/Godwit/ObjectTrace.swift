@@ -18,7 +18,8 @@ public struct ObjectTrace: Sendable, Hashable {
     public var entityName: String
     /// The primary key.
     public var key: Int64
-    /// The values of its attributes, by name. An attribute whose external file is missing is left out.
+    /// The values of its attributes, by name. An attribute whose external file is missing is left out, and in an object
+    /// in quarantine one whose value cannot be read.
     public var attributes: [String: AttributeValue]
     /// The URIs of the objects that its relationships lead to, by name.
     public var relationships: [String: [String]]
