@@ -226,9 +226,9 @@ private final class TraceChain {
     let isForwards = side == .source
     // What is in quarantine may hold a value that nobody can read: that may be the reason.
     let isHeld = try isForwards && !source.reasons(for: reference).isEmpty
-    let reader = try reader(isForwards ? 0 : steps.count)
-    reader.leavesOutUnreadable = isHeld
-    defer { reader.leavesOutUnreadable = false }
+    let store = try self.reader(isForwards ? 0 : steps.count)
+    store.leavesOutUnreadable = isHeld
+    defer { store.leavesOutUnreadable = false }
     guard let object = try object(reference, isForwards ? 0 : steps.count) else {
       throw GodwitError(.missingInput, "cannot trace '\(reference.entity)/p\(reference.key)': it is not in the store")
     }
