@@ -8,7 +8,8 @@ extension MigrationManager {
   /// Finds out what became of an object of the source, or what an object of the destination was made of. Writes to
   /// neither store.
   ///
-  /// The stores between the steps of a job are made again in `TMPDIR`, where the job has several that were not fused.
+  /// The stores between the steps of a job are made again in `TMPDIR`, where the job has several that were not fused. If
+  /// the destination was made with repairs of a quarantine, or objects are in quarantine, the source is copied there.
   ///
   /// - Parameters:
   ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
@@ -22,6 +23,9 @@ extension MigrationManager {
     let chain = try TraceChain(self)
     let (side, reference) = try chain.find(ObjectAddress(parsing: uri), in: side)
     var trace = try chain.trace(reference, from: side)
+    if let complaint = chain.source.complaint {
+      trace.remarks.append("the destination was made with repairs that cannot be read as they were: \(complaint)")
+    }
     let old = MigrationJob.InPlace.oldPath(of: job.destinationPath)
     let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
     if !isOld, (try? isFinished()) != true {
@@ -96,6 +100,8 @@ private final class TraceChain {
   private var readers: [Int: ObjectReader] = [:]
   private var tracers: [Int: ObjectTracer] = [:]
   private var scratch: ScratchFolder?
+  /// What the run has read.
+  let source: SourceOfRun
   /// What `now()` is in filters: when the destination was finished.
   private let now: Double
 
@@ -104,6 +110,8 @@ private final class TraceChain {
     var job = manager.job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
     self.job = job
+    let source = try SourceOfRun(job, leavesOutHeld: true)
+    self.source = source
     let stamp = try StoreFiles(path: job.destinationPath).stamp()
     now = Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
     if job.isStepped {
@@ -115,16 +123,18 @@ private final class TraceChain {
       let scratch = try ScratchFolder()
       self.scratch = scratch
       let between = (1..<job.steps.count).map { "\(scratch.path)/step-\($0).sqlite" }
-      paths = [job.sourcePath] + between + [job.destinationPath]
+      paths = [source.path] + between + [job.destinationPath]
       steps = job.steps.indices.map { [paths] in
-        var step = job.step($0, source: paths[$0])
+        var step = job.step($0, source: $0 == 0 ? source.keptPath : paths[$0])
         step.destinationType = .sqlite
         step.destinationPath = paths[$0 + 1]
         return step
       }
     } else {
-      paths = [job.sourcePath, job.destinationPath]
-      steps = [job]
+      paths = [source.path, job.destinationPath]
+      var step = job
+      step.sourcePath = source.keptPath
+      steps = [step]
     }
   }
 
@@ -144,7 +154,7 @@ private final class TraceChain {
   private func tracer(_ step: Int) throws -> ObjectTracer {
     if let known = tracers[step] { return known }
     try make(step)
-    let tracer = try ObjectTracer(steps[step], now: now)
+    let tracer = try ObjectTracer(steps[step], now: now, filesOf: step == 0 ? source.path : nil)
     tracers[step] = tracer
     return tracer
   }
@@ -193,6 +203,7 @@ private final class TraceChain {
     var object = ObjectTrace.Object(
       uri: uri(found.reference), entityName: found.reference.entity, key: found.reference.key, attributes: [:],
       relationships: [:])
+    object.isRepaired = try place == 0 && source.isRepaired(found.reference)
     for (name, value) in found.properties {
       switch value {
       case .attribute(let value, _): object.attributes[name] = value
@@ -213,6 +224,11 @@ private final class TraceChain {
 
   func trace(_ reference: Reference, from side: ObjectTrace.Side) throws -> ObjectTrace {
     let isForwards = side == .source
+    // What is in quarantine may hold a value that nobody can read: that may be the reason.
+    let isHeld = try isForwards && !source.reasons(for: reference).isEmpty
+    let store = try self.reader(isForwards ? 0 : steps.count)
+    store.leavesOutUnreadable = isHeld
+    defer { store.leavesOutUnreadable = false }
     guard let object = try object(reference, isForwards ? 0 : steps.count) else {
       throw GodwitError(.missingInput, "cannot trace '\(reference.entity)/p\(reference.key)': it is not in the store")
     }
@@ -221,6 +237,10 @@ private final class TraceChain {
     for step in isForwards ? Array(steps.indices) : steps.indices.reversed() {
       var next: [Reference] = []
       for reference in frontier {
+        if isForwards, step == 0, let gap = try heldGap(reference) {
+          trace.gaps.append(gap)
+          continue
+        }
         let tracer = try tracer(step)
         let (made, refused) = try isForwards ? tracer.results(of: reference) : tracer.origins(of: reference)
         for found in made {
@@ -256,6 +276,19 @@ private final class TraceChain {
       pass: found.chunk?.pass ?? 0, chunk: found.chunk?.number ?? 0, chunks: found.chunk?.count ?? 0,
       range: found.chunk?.range ?? "", source: source, merged: found.merged.map { uri($0, step, before) },
       destination: destination, destinationURI: uri(found.destination, step + 1, after), origins: origins)
+  }
+
+  /// Where the trace of an object in quarantine ends; nil for any other.
+  private func heldGap(_ reference: Reference) throws -> ObjectTrace.Gap? {
+    let reasons = try source.reasons(for: reference)
+    guard let first = reasons.first else { return nil }
+    let more = reasons.count > 1 ? ", and \(reasons.count - 1) more" : ""
+    let property = first.property.map { " '\($0)'" } ?? ""
+    return ObjectTrace.Gap(
+      step: 1, uri: uri(reference, 0, try reader(0)), reason: .quarantined, mapping: first.mapping,
+      message:
+        "mapping '\(first.mapping)' could not carry it\(property.isEmpty ? "" : ", for\(property)"): \(first.message)\(more); it is in the quarantine '\(job.quarantinePath)'"
+    )
   }
 
   private static func text(_ source: ResolvedEntityMapping.AttributeSource) -> String {

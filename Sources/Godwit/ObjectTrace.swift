@@ -18,10 +18,14 @@ public struct ObjectTrace: Sendable, Hashable {
     public var entityName: String
     /// The primary key.
     public var key: Int64
-    /// The values of its attributes, by name. An attribute whose external file is missing is left out.
+    /// The values of its attributes, by name. An attribute whose external file is missing is left out, and in an object
+    /// in quarantine one whose value cannot be read.
     public var attributes: [String: AttributeValue]
     /// The URIs of the objects that its relationships lead to, by name.
     public var relationships: [String: [String]]
+    /// Whether a run has taken a repair of it from a quarantine: then its values are those of the repair. Always false
+    /// outside the source.
+    public var isRepaired = false
   }
 
   /// An object that a mapping made of another.
@@ -64,6 +68,8 @@ public struct ObjectTrace: Sendable, Hashable {
       case policy
       /// No mapping takes the objects of the entity.
       case noMapping = "no-mapping"
+      /// The run has set the object aside: it is in quarantine.
+      case quarantined
       /// No mapping explains the object: the application or another job made it.
       case unexplained
     }

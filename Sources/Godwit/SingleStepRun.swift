@@ -54,8 +54,9 @@ final class SingleStepRun {
     if identity.source.isEmpty {
       let task = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
       digest = task
-      guard let found = try task.value(while: { watch.stopReason == nil }) else {
-        throw RejectionSearchStopped(reason: watch.stopReason ?? "")
+      // The time box does not end it: a digest begins anew each time.
+      guard let found = try task.value(while: { control.reason == nil }) else {
+        throw RejectionSearchStopped(reason: control.reason ?? "")
       }
       identity.source = found
     }
@@ -73,7 +74,8 @@ final class SingleStepRun {
     }
     defer { try? connection.close() }
     if made { try folder.removeSupport() }
-    let kept = try keptSource()
+    let (kept, isCopied) = try keptSource()
+    if isCopied, let reason = watch.stopReason { return (MigrationSummary(outcome: .stopped, reason: reason), nil) }
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
     try manager.configure(connection, isNew: made && existing == nil)
@@ -184,10 +186,12 @@ final class SingleStepRun {
     try rejections?.known?.losses(step: job.position.index + 1) ?? []
   }
 
-  /// The source without the objects that earlier rounds have rejected; nil for the source itself.
-  private func keptSource() throws -> StoreFiles? {
-    guard let record = rejections?.known, try record.round > 0 else { return nil }
-    if !KeptSource.exists(in: folder.path) {
+  /// The source without the objects that earlier rounds have rejected; nil for the source itself. And whether it was
+  /// copied now.
+  private func keptSource() throws -> (StoreFiles?, isCopied: Bool) {
+    guard let record = rejections?.known, try record.round > 0 else { return (nil, false) }
+    let isThere = KeptSource.exists(in: folder.path)
+    if !isThere {
       try manager.checkSpace(DiskNeed(destinationBytes: source.files.size, temporaryBytes: 0), safe: keptSafe)
     }
     let reader = try StoreConnection(path: nil)
@@ -198,10 +202,10 @@ final class SingleStepRun {
     let schema = try StoreSchema(model: job.sourceModel, probing: reader)
     try KeptSource(schema, record, in: folder.path).make(from: reader, of: source.files) { connection in
       control.setInterrupt { [connection] in connection.interrupt() }
-      // The time box does not interrupt.
-      connection.whileRunning(stopIf: { [watch] in watch.stopReason != nil })
+      // The time box does not end it: a copy begins anew each time.
+      connection.whileRunning(stopIf: { [control] in control.reason != nil })
     }
-    return try StoreFiles(path: KeptSource.path(in: folder.path))
+    return (try StoreFiles(path: KeptSource.path(in: folder.path)), !isThere)
   }
 
   /// What a round that cannot begin leaves.

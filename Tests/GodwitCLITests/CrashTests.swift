@@ -168,10 +168,12 @@ final class CrashJob {
   /// Starts a run and kills it with SIGKILL once it has written so many progress lines, or after a delay.
   ///
   /// - Returns: whether it ended by itself.
-  func runAndKill(afterLines limit: Int = .max, seconds: Double? = nil) throws -> Bool {
+  func runAndKill(
+    afterLines limit: Int = .max, seconds: Double? = nil, arguments: [String] = []
+  ) throws -> Bool {
     let process = Process()
     process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", manifest, "--progress", "json"]
+    process.arguments = ["run", manifest, "--progress", "json"] + arguments
     let pipe = Pipe()
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = pipe

@@ -31,6 +31,14 @@ import Testing
     let again = try BuiltCommand.run("run", "job.yaml", in: folder.path)
     #expect(again.status == 3 && again.output.contains("already finished"), "\(again.output)\(again.diagnostics)")
     #expect(try BuiltCommand.run("verify", "job.yaml", in: folder.path).status == 0)
+    let source = try StoreConnection(path: folder.file("people.sqlite"))
+    let key = try #require(try source.integer("SELECT MIN(Z_PK) FROM ZPERSON"))
+    try source.close()
+    let trace = ["trace", "job.yaml", "Person/p\(key)", "--side", "source"]
+    let held = try BuiltCommand.run(trace, in: folder.path)
+    #expect(held.status == 0 && held.output.contains("it is in the quarantine 'people-migrated"), "\(held)")
+    let wrongType = "wrong type: Person.age: 2"
+    #expect(try BuiltCommand.run("audit", "job.yaml", in: folder.path).output.contains(wrongType))
 
     let quarantine = "people-migrated.sqlite.quarantine.sqlite"
     let store = try StoreConnection(path: folder.file(quarantine))
@@ -45,6 +53,17 @@ import Testing
     let receipt = try String(contentsOfFile: folder.file("people-migrated.sqlite.receipt.json"), encoding: .utf8)
     #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: receipt)) == [])
     #expect(receipt.contains("\"repairs\""))
+
+    let repaired = try BuiltCommand.run(trace, in: folder.path)
+    #expect(repaired.output.contains("Person/p\(key), as it was repaired in a quarantine\n"), "\(repaired)")
+    let traced = try BuiltCommand.run(trace + ["--format", "json"], in: folder.path)
+    #expect(traced.output.contains("\"repaired\""), "\(traced)")
+    #expect(try JSONSchema(named: "trace.schema.json").findings(JSONValue(parsing: traced.output)) == [])
+    let audit = try BuiltCommand.run("audit", "job.yaml", in: folder.path)
+    #expect(audit.output.contains(", 2 of them as repaired in a quarantine by "), "\(audit)")
+    #expect(!audit.output.contains(wrongType))
+    let audited = try BuiltCommand.run("audit", "job.yaml", "--format", "json", in: folder.path)
+    #expect(try JSONSchema(named: "audit.schema.json").findings(JSONValue(parsing: audited.output)) == [])
 
     let done = try BuiltCommand.run(
       "run", "job.yaml", "--from-quarantine", quarantine, "--progress", "json", in: folder.path)

@@ -19,6 +19,9 @@ struct WrittenSince {
 
   private static let lineLimit = 5
 
+  /// What an earlier run has found: nothing, in that state of the files.
+  init(nothingAt stamp: StoreFiles.Stamp) { (differences, self.stamp) = ([], stamp) }
+
   /// - Parameters:
   ///   - path: The store.
   ///   - known: What was compared before: if the files are as they were then, they are not read again.

@@ -35,6 +35,68 @@ extension MigrationManager {
     throw GodwitError.disk("cannot replace the quarantine '\(path)'", errno: errno, safe: "nothing was written")
   }
 
+  /// Refuses a receipt that could not be replaced when the destination is exchanged already. It is there: the destination
+  /// is known by it.
+  func checkReceiptIsWritable() throws {
+    guard let path = receiptPath else { return }
+    let folder = path.parentPath.isEmpty ? "." : path.parentPath
+    guard access(folder, W_OK | X_OK) != 0 else { return }
+    throw GodwitError.disk("cannot replace the receipt '\(path)'", errno: errno, safe: "nothing was written")
+  }
+
+  /// The job with the digest of its source.
+  ///
+  /// Unfinished work has that digest: it stands for the content as long as the files of the source are as they were.
+  /// Else a run with a short time box would do nothing but read the source.
+  ///
+  /// - Throws: `.stopped` (75) when the run is asked to stop meanwhile. A time box does not end the reading.
+  func identity(
+    of files: StoreFiles, at stamp: StoreFiles.Stamp, _ control: MigrationControl
+  ) throws -> JobFingerprint {
+    var identity = quickIdentity
+    let folder = WorkFolder.path(forDestination: job.destinationPath)
+    if let note = try? RepairNote.read(in: folder), note.sourcePath == files.path, note.stamp == stamp {
+      identity.source = note.identity.source
+      return identity
+    }
+    do { identity.source = try files.contentDigest(while: { control.reason == nil }) } catch is CancellationError {
+      try control.checkpoint()
+      throw CancellationError()
+    }
+    return identity
+  }
+
+  /// The bytes that the copy of the source takes in the work folder, with the external files that cannot be hard links
+  /// there.
+  func bytesOfCopy(_ source: StoreFiles, _ quarantine: StoreFiles) throws -> Int64 {
+    let stamp = try source.stamp()
+    // A log may add as many pages to the copy. What must be converted or rolled back is copied for that.
+    var parts = [source.size, quarantine.size, stamp.wal?.size ?? 0]
+    if try source.type == .xml || source.hasHotJournal() { parts.append(source.size) }
+    let known = source.type == .sqlite ? SupportFolder(ofStoreAt: job.sourcePath) : nil
+    if let known, !isLinkable(known) {
+      try known.forEachFile { name, bytes in if SupportFolder.isFileName(name) { parts.append(bytes) } }
+    }
+    let edited = SupportFolder(ofStoreAt: quarantine.givenPath)
+    if !isLinkable(edited) {
+      try edited.forEachFile { name, bytes in
+        // A file that the source has too comes from there.
+        guard SupportFolder.isFileName(name), try known?.size(of: name) == nil else { return }
+        parts.append(bytes)
+      }
+    }
+    return parts.reduce(0) { sum, part in
+      let (total, overflow) = sum.addingReportingOverflow(part)
+      return overflow ? .max : total
+    }
+  }
+
+  /// Whether files of a folder can get a second name in the work folder.
+  private func isLinkable(_ support: SupportFolder) -> Bool {
+    let other = job.hooks.freeSpace(support.dataPath)
+    return other != nil && other?.device == job.hooks.freeSpace(job.workPath)?.device
+  }
+
   /// Refuses what is left of a store whose file was moved away without it: a log, and external files.
   func refuseRemains(ofStoreAt path: String) throws {
     try RepairDelivery.refuseStaleLog(beside: path)

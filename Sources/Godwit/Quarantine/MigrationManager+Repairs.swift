@@ -52,7 +52,7 @@ extension MigrationManager {
     }
     let source = try OpenSource(job, attach: false)
     let stamp = try source.files.stamp()
-    let identity = try identity(quickIdentity, files: source.files)
+    let identity = try identity(of: source.files, at: stamp, watch.control)
     if case .outdated(let earlier) = try existing(source: source, quick: quickIdentity, identity: identity) {
       var refusal = earlier.refusal
       refusal.remedy = "undo the change, or move the destination and its quarantine away and run the job again"
@@ -83,7 +83,7 @@ extension MigrationManager {
     guard let replaced = jobs.last, quarantine.jobDigest == replaced else { throw foreign(file) }
     guard try content != quarantine.originalContent else { return try done("no object of '\(file)' was edited") }
     try checkEarlierRepairs(earlier)
-    let beside = try quarantineBeside(isOwn: isOwn, quarantine, content: content)
+    let beside = try quarantineBeside(isOwn: isOwn, quarantine, content: content, watch.control)
     let repair = RepairInput(
       identity: identity, stamp: stamp, replaced: replaced, earlier: earlier, quarantine: quarantine, content: content,
       beside: beside)
@@ -158,7 +158,7 @@ extension MigrationManager {
   ///
   /// - Throws: `.cannotCreate` (73) when it has edits that are in no other file, or is not the destination's.
   private func quarantineBeside(
-    isOwn: Bool, _ edited: EditedQuarantine, content: String
+    isOwn: Bool, _ edited: EditedQuarantine, content: String, _ control: MigrationControl
   ) throws -> RepairNote.Beside? {
     let path = job.quarantinePath
     if isOwn { return RepairNote.Beside(content: content, stamp: try edited.files.stamp()) }
@@ -169,7 +169,7 @@ extension MigrationManager {
     let beside = try EditedQuarantine(readingAt: path, source: job.sourceModel)
     guard beside.jobDigest == edited.jobDigest else { throw foreign(path) }
     let stamp = try beside.files.stamp()
-    let found = try beside.contentDigest()
+    let found = try beside.contentDigest { try control.checkpoint() }
     guard try found == beside.originalContent || found == content else {
       throw GodwitError(
         .cannotCreate,
@@ -187,8 +187,11 @@ extension MigrationManager {
   ) throws -> MigrationSummary {
     let folder = try WorkFolder(forDestination: job.destinationPath)
     let seen: WrittenSince
-    let (note, dropped): (RepairNote?, [MigrationNote])
+    let known: RepairNote?
+    var note: RepairNote?
+    let dropped: [MigrationNote]
     do {
+      known = try RepairNote.read(in: folder.path)
       // Asked again under the lock: another run may have finished meanwhile.
       let receipt = try replaceable()
       guard receipt.job.digest == repair.replaced else {
@@ -196,15 +199,21 @@ extension MigrationManager {
           .stopped, "cannot run: another process has just replaced '\(job.destinationPath)'",
           remedy: "run the same command", stopReason: .locked)
       }
-      seen = try writtenSince(receipt, watch)
+      seen = try writtenSince(receipt, known: known?.destination.map(WrittenSince.init(nothingAt:)), watch)
       guard seen.differences.isEmpty else { throw wouldLose(seen) }
       try InPlaceSwap(store: job.destinationPath, keepsOld: false).checkRights(workFolder: folder.path)
       try checkQuarantineIsWritable()
+      try checkReceiptIsWritable()
       try refuseWorkOfOthers(in: folder.path)
-      (note, dropped) = try self.note(of: repair, in: folder, source, watch)
+      (note, dropped) = try self.note(of: repair, in: folder, source, watch.control)
+      // A destination that somebody has opened is not compared once more by each run.
+      if seen.stamp != note?.destination {
+        note?.destination = seen.stamp
+        try note?.write(in: folder.path)
+      }
     } catch {
-      if !isWorthKeeping(folder.path) { folder.undo() }
-      if let reason = watch.stopReason, (error as? GodwitError)?.code == .stopped {
+      if !isWorthKeeping(folder.path), !hasUnfinishedRepairs { folder.undo() }
+      if let reason = watch.control.reason, (error as? GodwitError)?.code == .stopped {
         return MigrationSummary(outcome: .stopped, reason: reason)
       }
       throw error
@@ -212,6 +221,12 @@ extension MigrationManager {
     guard let note else {
       folder.undo()
       return try done("no object of '\(repair.quarantine.files.givenPath)' was repaired")
+    }
+    // What cannot be resumed is done, and the next run goes on from here.
+    if note.content != known?.content || !dropped.isEmpty, let reason = watch.stopReason {
+      var summary = MigrationSummary(outcome: .stopped, reason: reason)
+      summary.codedNotes = dropped
+      return summary
     }
     let inner = reading(note, in: folder.path)
     var summary = try inner.work(
@@ -239,9 +254,11 @@ extension MigrationManager {
 
   /// The note of the work in a folder: of an earlier run with the same repairs, or a new one.
   ///
+  /// A time box does not end the work: it would begin anew each time, and never be done.
+  ///
   /// - Returns: no note when nothing was repaired; and what the summary is to say.
   private func note(
-    of repair: RepairInput, in folder: borrowing WorkFolder, _ source: OpenSource, _ watch: StopCondition
+    of repair: RepairInput, in folder: borrowing WorkFolder, _ source: OpenSource, _ control: MigrationControl
   ) throws -> (RepairNote?, [MigrationNote]) {
     let known = try RepairNote.read(in: folder.path)
     var dropped: [MigrationNote] = []
@@ -262,9 +279,7 @@ extension MigrationManager {
         remedy: "let that run finish, or `godwit discard` the job", safe: "nothing was written")
     }
     try folder.removeContent()
-    try checkSpace(
-      DiskNeed(destinationBytes: source.files.size &+ repair.quarantine.files.size, temporaryBytes: 0))
-    let control = watch.control
+    try checkSpace(DiskNeed(destinationBytes: bytesOfCopy(source.files, repair.quarantine.files), temporaryBytes: 0))
     defer { control.setInterrupt(nil) }
     let outcome = try RepairedSource(job, in: folder.path).make(
       from: source.files, digest: repair.identity.source, earlier: repair.earlier, quarantine: repair.quarantine,
@@ -272,10 +287,9 @@ extension MigrationManager {
     ) { connection in
       guard let connection else { return control.setInterrupt(nil) }
       control.setInterrupt { [connection] in connection.interrupt() }
-      connection.whileRunning(stopIf: { [watch] in watch.stopReason != nil })
+      connection.whileRunning(stopIf: { [control] in control.reason != nil })
     } check: {
-      guard let reason = watch.stopReason else { return }
-      throw GodwitError(.stopped, "stopped: \(reason)", stopReason: GodwitError.StopReason(of: reason))
+      try control.checkpoint()
     }
     guard let outcome else { return (nil, dropped) }
     try repair.quarantine.checkUnchanged()

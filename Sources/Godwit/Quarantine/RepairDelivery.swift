@@ -110,13 +110,17 @@ enum RepairDelivery {
 
   /// Refuses a quarantine with edits that nobody has taken.
   static func check(_ path: String, _ note: RepairNote, _ content: (String) throws -> String?) throws {
+    var cause = "there was none then"
     if let known = note.quarantine {
       if try StoreFiles(path: path).stamp() == known.stamp { return }
-      if try content(path) == known.content { return }
+      let found = try content(path)
+      if found == known.content { return }
+      // Who discards a job has no model of the store.
+      cause = found == nil ? "its file was written to since, and what it holds was not compared" : "it was edited since"
     }
     throw GodwitError(
       .cannotCreate, "cannot replace the quarantine '\(path)': it is not as it was when its repairs were taken",
-      cause: note.quarantine == nil ? "there was none then" : "somebody has written to it since",
+      cause: cause,
       remedy: "run the job again, which compares its content; or move it away with its folder of files before that",
       safe: "nothing of it was changed, and the repairs that were taken are kept")
   }

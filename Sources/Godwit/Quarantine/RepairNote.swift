@@ -34,6 +34,8 @@ struct RepairNote: Codable, Sendable {
   var repaired, unchanged, deleted: Int64
   /// The source as the job names it.
   var sourcePath: String?
+  /// The state of the destination's files in which nobody had written to it; nil where that was not noted.
+  var destination: StoreFiles.Stamp?
   var stage = Stage.pending
 
   /// A quarantine as it was.

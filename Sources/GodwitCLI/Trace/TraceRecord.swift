@@ -8,8 +8,11 @@ struct TraceRecord: Encodable {
     let uri, entity: String
     let attributes: [String: TracedValue]
     let relationships: [String: [String]]
+    /// Left out for an object that has no repair.
+    let repaired: Bool?
 
     init(_ object: ObjectTrace.Object) {
+      repaired = object.isRepaired ? true : nil
       (uri, entity, relationships) = (object.uri, object.entityName, object.relationships)
       attributes = object.attributes.mapValues(TracedValue.init)
     }

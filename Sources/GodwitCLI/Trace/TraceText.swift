@@ -9,7 +9,7 @@ struct TraceText {
 
   var text: String {
     var lines = trace.remarks.map { "note: \($0)" }
-    lines.append("\(trace.object.uri), in the \(trace.side.rawValue)")
+    lines.append("\(trace.object.uri), in the \(trace.side.rawValue)\(Self.repair(of: trace.object))")
     if trace.associations.isEmpty { lines += properties(of: trace.object).map { "  " + $0 } }
     for association in trace.associations { lines += [""] + self.lines(association) }
     if !trace.gaps.isEmpty { lines.append("") }
@@ -20,7 +20,7 @@ struct TraceText {
   private func lines(_ found: ObjectTrace.Association) -> [String] {
     var title = "step \(found.step), '\(found.sourceModel)' to '\(found.destinationModel)': mapping '\(found.mapping)'"
     if found.chunk > 0 { title += ", pass \(found.pass), chunk \(found.chunk) of \(found.chunks) (\(found.range))" }
-    var lines = [title, "  from \(found.source.uri)"]
+    var lines = [title, "  from \(found.source.uri)\(Self.repair(of: found.source))"]
     lines += properties(of: found.source).map { "    " + $0 }
     for uri in found.merged { lines.append("   and \(uri), which has the same values of unique-by") }
     guard let destination = found.destination else {
@@ -28,6 +28,10 @@ struct TraceText {
     }
     lines.append("  to   \(destination.uri)")
     return lines + properties(of: destination, origins: found.origins).map { "    " + $0 }
+  }
+
+  private static func repair(of object: ObjectTrace.Object) -> String {
+    object.isRepaired ? ", as it was repaired in a quarantine" : ""
   }
 
   /// A line for each property: name, value, and where it comes from.

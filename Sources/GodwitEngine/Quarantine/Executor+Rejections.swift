@@ -26,7 +26,6 @@ extension Executor {
   private func searchMaking(_ phase: ChunkPhase, _ rejections: RejectionSearch) throws {
     let done = try ledger.done()
     for chunk in plan.chunks where chunk.phase == phase && !done.contains(chunk.id) {
-      try rejections.checkpoint()
       let part = "\(phase.rawValue) \(chunk.id)"
       guard try !rejections.record.hasSearched(part), let index = Self.mapping(of: chunk) else { continue }
       let mapping = program.mappings[index]
@@ -43,6 +42,7 @@ extension Executor {
               property: nil, message: error.message))
         }
       }
+      try rejections.checkpoint()
     }
   }
 
@@ -75,11 +75,11 @@ extension Executor {
     var seen: Set<String> = []
     for chunk in plan.chunks {
       guard let entity = validatedEntity(chunk), seen.insert(entity).inserted else { continue }
-      try rejections.checkpoint()
       let part = "validate \(entity)"
       guard try !rejections.record.hasSearched(part) else { continue }
       let enough = try rejections.enough
       try rejections.search(part) { try findInvalid(entity, enough: enough, context: context(chunk), note: $0) }
+      try rejections.checkpoint()
     }
   }
 

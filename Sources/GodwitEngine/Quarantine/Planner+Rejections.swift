@@ -20,7 +20,6 @@ extension Planner {
     }
     try rejections.setTaken(atMost: objects)
     for mapping in resolved.entityMappings where mapping.earlier == nil && mapping.filter != nil {
-      try rejections.checkpoint()
       let part = "filter \(mapping.name)"
       guard try !rejections.record.hasSearched(part), let table = sourceSchema.table(of: mapping.source.name) else {
         continue
@@ -41,6 +40,7 @@ extension Planner {
               property: nil, message: error.message))
         }
       }
+      try rejections.checkpoint()
     }
     if try rejections.record.countOfRound > 0 { throw RejectedObjectsFound() }
   }

@@ -28,10 +28,11 @@ package struct QuarantineWriter {
   ///   - digest: The digest of the job, which its metadata names.
   ///   - files: The source.
   ///   - working: Gets the connection that is at work.
+  ///   - check: Called now and then; what it throws ends the work.
   /// - Returns: its path.
   /// - Throws: `.stopped` (75) when another process changed the source since the round began.
   package func make(
-    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void
+    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void, check: () throws -> Void = {}
   ) throws -> String {
     guard !FileManager.default.fileExists(atPath: storePath) else { return storePath }
     guard try record.countOfRound == 0 else {
@@ -75,7 +76,7 @@ package struct QuarantineWriter {
     try connection.close()
     // Beside a source with a write-ahead log an attached record stays locked.
     try record.setMissingFiles(missing)
-    try writeDigests(&metadata)
+    try writeDigests(&metadata, check)
     try WorkFolder.sync(partPath)
     try record.checkSource(files)
     guard rename(partPath, storePath) == 0 else { throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno) }
@@ -84,7 +85,7 @@ package struct QuarantineWriter {
   }
 
   /// Writes down what the store holds, by which `--from-quarantine` knows what was edited.
-  private func writeDigests(_ metadata: inout StoreMetadata) throws {
+  private func writeDigests(_ metadata: inout StoreMetadata, _ check: () throws -> Void) throws {
     var objects = ObjectListDigest()
     try record.connection.query("SELECT entity, key FROM rejected ORDER BY entity, key") { row in
       objects.add(row.string(0) ?? "", row.int64(1))
@@ -92,7 +93,7 @@ package struct QuarantineWriter {
     }
     metadata.values[QuarantineModel.objectsKey] = .string(objects.finish())
     metadata.values[QuarantineModel.contentKey] = .string(
-      try QuarantineModel.contentDigest(ofStoreAt: partPath, becoming: storePath, model: job.sourceModel))
+      try QuarantineModel.contentDigest(ofStoreAt: partPath, becoming: storePath, model: job.sourceModel, check: check))
     let connection = try StoreConnection(path: partPath, create: true)
     try connection.execute("PRAGMA journal_mode = DELETE")
     try connection.transaction { try metadata.write(to: connection) }

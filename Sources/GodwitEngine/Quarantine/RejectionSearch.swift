@@ -32,7 +32,7 @@ package final class RejectionSearch {
 
   /// - Parameters:
   ///   - folder: The work folder, which may have a record.
-  ///   - stopReason: Asked between parts.
+  ///   - stopReason: Asked after each part.
   package init(
     _ job: MigrationJob, limits: Quarantine, in folder: String, stopReason: @escaping () -> String?
   ) throws {
@@ -82,6 +82,8 @@ package final class RejectionSearch {
   /// Checks the limits once a round begins: the percentage is of what the plan of this round has counted.
   package func check() throws { if let known { try check(known.count) } }
 
+  /// Ends the search where the run is to stop. Call it after a part, not before: a run whose time is over when the
+  /// search begins gets on by one part all the same.
   func checkpoint() throws {
     if let reason = stopReason() { throw RejectionSearchStopped(reason: reason) }
   }

@@ -51,7 +51,8 @@ package final class ObjectTracer {
   /// - Parameters:
   ///   - job: One step, whose source and mappings are those of the run.
   ///   - now: What `now()` is in filters, in seconds since 2001.
-  package init(_ job: MigrationJob, now: Double) throws {
+  ///   - files: The store whose external files are those of the source; nil for the source.
+  package init(_ job: MigrationJob, now: Double, filesOf files: String? = nil) throws {
     guard let source = try OpenSource(job).attached else {
       throw GodwitError(.internalBug, "the source is not attached")
     }
@@ -62,7 +63,7 @@ package final class ObjectTracer {
     connection = source.connection
     objects = ObjectContext(
       connection: source.connection, schema: source.sourceSchema, database: StoreConnection.sourceSchema)
-    objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    objects.support = SupportFolder(ofStoreAt: files ?? job.sourcePath)
     self.now = now
     host = SourceHost(context: objects, now: now, fetches: FetchedObjects())
     evaluator = ExpressionEvaluator(now: now, role: .filter, host: host)

@@ -35,6 +35,8 @@ package final class ObjectReader {
   package let schema: StoreSchema
   /// The store's identifier.
   package let storeUUID: String
+  /// Whether a value that does not fit its attribute is left out, and is no error.
+  package var leavesOutUnreadable = false
   private let path: String
   /// What `now()` is, in seconds since 2001.
   private let now: Double
@@ -219,6 +221,7 @@ package final class ObjectReader {
         do { properties.append((name, try attributeValue(row.value(column), attribute))) } catch var error
           as GodwitError
         {
+          if leavesOutUnreadable, error.code == .dataWrong { continue }
           error.context = error.context ?? "\(plan.entity) p\(key) of '\(path)'"
           throw error
         }

@@ -1,12 +1,12 @@
 import Foundation
-import GodwitJob
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
 /// The objects that a job has in quarantine, as the store of the quarantine names them.
-final class HeldObjects {
+package final class HeldObjects {
   /// One of them.
-  struct Held {
+  package struct Held {
     var entity: String
     var key: Int64
     /// Which search found it, from 0. nil for an object without a reason.
@@ -16,14 +16,22 @@ final class HeldObjects {
   let path: String
   let connection: StoreConnection
   let schema: StoreSchema
+  /// Why the run could not carry one of them.
+  package struct Reason: Sendable {
+    package var mapping: String
+    /// The destination property that was rejected; nil if it is not known.
+    package var property: String?
+    package var message: String
+  }
+
   /// By entity and key.
-  private(set) var objects: [Held] = []
+  package private(set) var objects: [Held] = []
   /// Reasons that name no object of the store, as `Entity pN`.
   private(set) var reasonsWithoutObject: [String] = []
 
   /// - Parameter digest: Gives the digest under which the quarantine would name the job.
   /// - Returns: nil when no quarantine of the job is beside its destination.
-  init?(of job: MigrationJob, digest: () throws -> String) throws {
+  package init?(of job: MigrationJob, digest: () throws -> String) throws {
     path = job.quarantinePath
     guard let named = QuarantineModel.jobDigest(ofStoreAt: path), try digest() == named else { return nil }
     connection = try .openStore(readingAt: path)
@@ -56,6 +64,26 @@ final class HeldObjects {
     for (entity, keys) in rounds.sorted(by: { $0.key < $1.key }) {
       reasonsWithoutObject += keys.keys.sorted().map { "\(entity) p\($0)" }
     }
+  }
+
+  /// The reasons for an object, as the run wrote them; empty for an object that is not in quarantine.
+  package func reasons(of entity: String, key: Int64) throws -> [Reason] {
+    guard objects.contains(where: { $0.entity == entity && $0.key == key }) else { return [] }
+    let name = QuarantineModel.reasonEntity
+    guard let table = schema.table(of: name) else { return [] }
+    func column(_ attribute: QuarantineModel.Attribute) -> String {
+      schema.column(of: attribute.rawValue, in: name).map(quoted) ?? "NULL"
+    }
+    let columns = [column(.mapping), column(.property), column(.message)].joined(separator: ", ")
+    var found: [Reason] = []
+    try connection.query(
+      "SELECT \(columns) FROM source.\(quoted(table.name)) WHERE \(column(.entity)) = ?1 AND \(column(.key)) = ?2 ORDER BY Z_PK",
+      [.text(entity), .integer(key)]
+    ) { row in
+      found.append(Reason(mapping: row.string(0) ?? "", property: row.string(1), message: row.string(2) ?? ""))
+      return true
+    }
+    return found
   }
 
   var rounds: [Int] { Set(objects.map { $0.round ?? 0 }).sorted() }

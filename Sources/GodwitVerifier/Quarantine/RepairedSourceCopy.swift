@@ -1,5 +1,5 @@
 import Foundation
-import GodwitJob
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -7,14 +7,15 @@ import GodwitStore
 /// it.
 ///
 /// It lies in a temporary folder. The run applies the repairs with code of its own: here they are read row by row.
-final class RepairedSourceCopy {
+package final class RepairedSourceCopy {
   /// The job with the copy as its source.
-  let job: MigrationJob
+  package let job: MigrationJob
   /// The digest under which the destination names the job.
   let digest: String
   /// Whether the copy is whole. Without its repairs a destination cannot be compared.
-  private(set) var isComplete = false
-  private(set) var report = VerificationReport()
+  package private(set) var isComplete = false
+  /// What is wrong with the repairs.
+  package private(set) var report = VerificationReport()
   private let original: MigrationJob
   private let mark: RepairsMark
   /// The digest of the source's content.
@@ -25,7 +26,7 @@ final class RepairedSourceCopy {
 
   /// - Parameter known: The digest of a job whose source is such a copy already.
   /// - Returns: nil when the destination was made of the source as it is, or of another one.
-  init?(of job: MigrationJob, digest known: String?) throws {
+  package init?(of job: MigrationJob, digest known: String?) throws {
     guard known == nil, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
       let mark = RepairsMark(metadata)
     else { return nil }
@@ -52,7 +53,7 @@ final class RepairedSourceCopy {
   }
 
   /// Makes the copy.
-  func apply(isStopped: @escaping () -> Bool) throws {
+  package func apply(isStopped: @escaping () -> Bool) throws {
     let path = original.repairsPath
     if let complaint = RepairsFile.complaint(about: path, digest: mark.digest, objects: mark.objects) {
       report.add(.init(.file, message: complaint))

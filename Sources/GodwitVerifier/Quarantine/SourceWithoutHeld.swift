@@ -1,25 +1,25 @@
 import Foundation
-import GodwitJob
+package import GodwitJob
 import GodwitModel
-import GodwitStore
+package import GodwitStore
 
 /// A copy of the source from which objects in quarantine are taken, so that the destination can be compared with what
 /// is left.
 ///
 /// It lies in a temporary folder. The run takes its objects away with code of its own.
-final class SourceWithoutHeld {
+package final class SourceWithoutHeld {
   private let folder: ScratchFolder
   private let schema: StoreSchema
-  var path: String { folder.path + "/source.sqlite" }
+  package var path: String { folder.path + "/source.sqlite" }
 
-  init(_ job: MigrationJob, _ source: StoreConnection) throws {
+  package init(_ job: MigrationJob, _ source: StoreConnection) throws {
     folder = try ScratchFolder()
     schema = try StoreSchema(model: job.sourceModel, probing: source)
     try source.undefended { try source.execute("VACUUM source INTO ?1", [.text(path)]) }
   }
 
   /// Takes objects away. Nothing leads to them any more.
-  func remove(_ objects: [HeldObjects.Held]) throws {
+  package func remove(_ objects: [HeldObjects.Held]) throws {
     let connection = try StoreConnection(path: path)
     try connection.undefended {
       try connection.execute("PRAGMA journal_mode = OFF")
