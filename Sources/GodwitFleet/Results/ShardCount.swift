@@ -69,6 +69,12 @@ package final class ShardCounter: Sendable {
     isCanary = plan.canary && shard == 0
   }
 
+  /// The run of the shard begins: what an earlier one left may be wrong.
+  package func begin(_ count: ShardCount) {
+    if isCanary { unlink(endedPath) }
+    update { count }
+  }
+
   /// Writes the number of failed stores, if it is another one.
   ///
   /// - Parameter count: Asked for under the counter's lock, so that of two threads the later one has the later number.

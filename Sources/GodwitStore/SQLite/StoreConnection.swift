@@ -246,6 +246,11 @@ public final class StoreConnection: @unchecked Sendable {
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
     error.refusal = Self.refusal(code, message)
+    // SQLite itself makes a full disk of ENOSPC alone; a quota is one too.
+    if code & 0xFF == SQLITE_IOERR, [ENOSPC, EDQUOT].contains(sqlite3_system_errno(handle)) {
+      error = error.about(.diskFull)
+      error.remedy = "free disk space and run the same command"
+    }
     if isMade, code & 0xFF == SQLITE_CANTOPEN {
       error = Self.unopened(error, path: path, systemErrno: sqlite3_system_errno(handle))
     }
