@@ -1,6 +1,5 @@
 import Foundation
 import GodwitDisk
-import GodwitPlatform
 import TestSupport
 import Testing
 

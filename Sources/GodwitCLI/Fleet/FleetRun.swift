@@ -180,7 +180,7 @@ struct FleetRun {
       tally: work.tally, progress: work.progress, problem: work.problem, shortage: work.shortage, hold: work.hold,
       results: results, note: note, counter: counter)
     let failedBefore = work.tally.counts.failed
-    let dispatch = dispatch(work, recorder)
+    let dispatch = self.dispatch(work, recorder)
     let outcome = Result { try run(shard, &work, dispatch, note, failedBefore: failedBefore) }
     // Whatever was thrown, the stores at work have ended by now.
     recorder.finish { try checkMachine(again: true) }
