@@ -37,7 +37,7 @@ package struct WorkFolder: ~Copyable {
       for folder in missing { rmdir(folder) }
       throw error
     }
-    isSynced = try Self.settleMark(of: path, isSynced: isSynced)
+    self.isSynced = try Self.settleMark(of: path, isSynced: isSynced)
     lock.noteHolder()
     self.lock = lock
     madeFolders = missing

@@ -10,16 +10,17 @@ import Testing
 @Suite struct ShardCountTests {
   private let folder: TemporaryFolder
   private let place: FleetFolder
-  private var plan: FleetPlan
+  private let plan: FleetPlan
 
   init() throws {
     folder = try TemporaryFolder()
     place = FleetFolder(path: folder.path)
     try FileManager.default.createDirectory(atPath: folder.file("results"), withIntermediateDirectories: true)
-    plan = FleetPlan(
+    var plan = FleetPlan(
       fleet: "f", jobManifest: "job.yaml", made: "1970-01-01T00:00:00.000Z", jobs: 1, memoryBytes: 1, failures: nil,
       inputs: "i")
     (plan.identity, plan.stores, plan.shards, plan.shardStores) = ("this", 30, 3, [10, 10, 10])
+    self.plan = plan
   }
 
   private func note(_ shard: Int, failed: Int64) {
@@ -70,6 +71,7 @@ import Testing
   }
 
   @Test func `the end of the canary is written, and taken back when it runs again`() {
+    var plan = plan
     plan.canary = true
     let counter = ShardCounter(place, shard: 0, plan: plan)
     counter.begin(ShardCount(ended: 0, failed: 0))
