@@ -65,8 +65,8 @@ struct FleetSurveyTests {
     }
     var strange = ArchiveFixture()
     let other = strange.model([strange.entity("Note", [strange.attribute("text", .string)])])
-    try addStore(folder.file("stores/strange.sqlite"), rows: 1, cached: other, model: source)
-    try addStore(folder.file("stores/large.sqlite"), rows: 60, cached: cached, model: source)
+    try addStore(folder.file("stores/strange.sqlite"), rows: 1, cached: other.deflated, model: source)
+    try addStore(folder.file("stores/large.sqlite"), rows: 60, cached: cached.deflated, model: source)
     let memo = EntityDescription(name: "Memo", attributes: [AttributeDescription(name: "heading", type: .string)])
     let model = try ManagedObjectModel(name: "Notes 2", entities: [memo])
     let version = folder.file("Notes.xcdatamodeld/Notes 2.xcdatamodel")
